@@ -1,0 +1,207 @@
+//! What the model asked for.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
+
+/// The id of a call, unique within its batch (CL-8). Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(Arc<str>);
+
+impl CallId {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for CallId {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+impl Borrow<str> for CallId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Arguments as they came: JSON that is still text, or a value that a decoder has parsed. Cheap to clone.
+///
+/// Text stays text until the engine's parse step, so that broken JSON is that call's `invalid_input` and
+/// never the batch's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Arguments {
+    /// JSON text, not yet looked at.
+    Text(Arc<str>),
+    /// A JSON value.
+    Json(Arc<Value>),
+}
+
+impl Arguments {
+    /// The arguments of a call that names none: an empty object.
+    pub fn empty() -> Self {
+        Self::Json(Arc::new(Value::Object(Map::new())))
+    }
+
+    /// The arguments as a value where they are one or can be read as one, otherwise their text.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Text(text) => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.as_ref().to_owned()))
+            }
+            Self::Json(value) => value.as_ref().clone(),
+        }
+    }
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl From<Value> for Arguments {
+    fn from(value: Value) -> Self {
+        Self::Json(Arc::new(value))
+    }
+}
+
+impl From<&str> for Arguments {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Arguments {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl fmt::Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Json(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+/// One tool call.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::Call;
+/// let call = Call::new("call_1", "read_file", serde_json::json!({"path": "README.md"}));
+/// assert_eq!(call.name.as_ref(), "read_file");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Call {
+    /// The id under which the result is given back.
+    pub id: CallId,
+    /// The provider's own second id where it has one (the item id of OpenAI Responses).
+    pub provider_id: Option<Arc<str>>,
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The arguments, as they came.
+    pub arguments: Arguments,
+    /// Calls of one session tree with one tool and equal keys run once (ID-1). 1 to 255 visible ASCII
+    /// characters. Carried to the handler; it deduplicates nothing yet.
+    pub idempotency_key: Option<Arc<str>>,
+    /// Overrides the tool's attempt timeout (V3). Zero is refused as `invalid_input`.
+    pub timeout: Option<Duration>,
+    /// Fields the decoder did not know, given back where the provider's format wants them.
+    pub passthrough: Option<Box<Map<String, Value>>>,
+}
+
+impl Call {
+    /// A call with nothing but its id, its tool's name and its arguments.
+    pub fn new(id: impl Into<CallId>, name: impl Into<Arc<str>>, arguments: impl Into<Arguments>) -> Self {
+        Self {
+            id: id.into(),
+            provider_id: None,
+            name: name.into(),
+            arguments: arguments.into(),
+            idempotency_key: None,
+            timeout: None,
+            passthrough: None,
+        }
+    }
+
+    /// This call under another attempt timeout (V3).
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+/// The calls of one model answer, in the order in which the model wrote them.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::{Batch, Call};
+/// let batch: Batch = ["a", "b"].map(|id| Call::new(id, "echo", "{}")).into_iter().collect();
+/// assert_eq!(batch.len(), 2);
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Batch {
+    calls: Vec<Call>,
+}
+
+impl Batch {
+    /// The most calls of one batch that are run (CC-4). The rest are answered `overloaded`.
+    pub const CALLS_MAX: usize = 10_000;
+
+    /// A batch of these calls.
+    pub fn new(calls: Vec<Call>) -> Self {
+        Self { calls }
+    }
+
+    /// The calls, in order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// How many calls there are.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether there is no call. Such a batch has no results (CL-4).
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+}
+
+impl From<Vec<Call>> for Batch {
+    fn from(calls: Vec<Call>) -> Self {
+        Self::new(calls)
+    }
+}
+
+impl FromIterator<Call> for Batch {
+    fn from_iter<I: IntoIterator<Item = Call>>(calls: I) -> Self {
+        Self::new(calls.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Batch {
+    type Item = Call;
+    type IntoIter = std::vec::IntoIter<Call>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.calls.into_iter()
+    }
+}

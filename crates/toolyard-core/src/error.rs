@@ -1,0 +1,19 @@
+//! How a call can fail: the closed set of kinds, what a caller is told, and what a tool says.
+//!
+//! ```text
+//!   Tool::execute ──► ToolError ──┐
+//!   gate, pools, timeouts ────────┴──► CallError { ErrorKind, Effect, advice … } ──► Outcome
+//!                                           └─ reaction(), and the older vocabularies
+//! ```
+
+mod call_error;
+mod kind;
+mod reaction;
+mod tool_error;
+mod vocabulary;
+
+pub use call_error::{CallError, Effect, Reason, ValidationError};
+pub use kind::{BreakerVerdict, ErrorKind, Ran, TerminalEvent, UnknownKind};
+pub use reaction::Reaction;
+pub use tool_error::{ToolError, ToolErrorKind};
+pub use vocabulary::{OldClass, OldKind, Slug};

@@ -1,0 +1,273 @@
+//! What a caller is told of a call without output (V5).
+
+use super::{ErrorKind, Ran, Reaction};
+use crate::Content;
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
+
+/// What is known of the call's effect on the world (V5, `outcome`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// The handler did not start: nothing happened.
+    NotStarted,
+    /// The handler ran and failed.
+    Failed,
+    /// The handler was cut off: it may have done all, part or nothing.
+    Unknown,
+}
+
+/// A closer word for the code, where one code has several causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// A handler that was given up still runs and holds what this call needs (CL-3, SC-6).
+    Zombie,
+    /// An earlier call of the batch failed and the batch said to skip the rest (CL-4).
+    Predecessor,
+}
+
+/// One place where the arguments do not fit the schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValidationError {
+    /// JSON pointer into the arguments; empty for the whole.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// The error of one call: data for the conversation, never a Rust `Err` that ends the turn (V5).
+///
+/// # Examples
+/// ```
+/// use toolyard_core::{CallError, Effect, ErrorKind};
+/// let error = CallError::new(ErrorKind::Overloaded, "the queue is full (16384 calls wait)");
+/// assert_eq!(error.effect, Effect::NotStarted);
+/// assert!(error.retryable);
+/// ```
+#[derive(Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallError {
+    /// The code.
+    #[serde(rename = "code")]
+    pub kind: ErrorKind,
+    /// One line for the model.
+    pub message: String,
+    /// How often the handler was started.
+    pub attempts: u32,
+    /// What is known of the effect.
+    #[serde(rename = "outcome")]
+    pub effect: Effect,
+    /// Whether the caller may send the same call again.
+    pub retryable: bool,
+    /// When to do so, in milliseconds on the wire.
+    #[serde(
+        rename = "retry_after_ms",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "millis"
+    )]
+    pub retry_after: Option<Duration>,
+    /// One line of advice for the model.
+    pub advice: Cow<'static, str>,
+    /// A closer word, where the code alone does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// Where the arguments do not fit the schema.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validation_errors: Vec<ValidationError>,
+    /// Whether the message is meant to be shown to the person as well as to the model.
+    #[serde(rename = "is_user_visible")]
+    pub user_visible: bool,
+    /// What the tool had put out, kept whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<Content>,
+    /// The cause, for logs; it stays out of the wire.
+    #[serde(skip)]
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl CallError {
+    /// An error of this kind, with the effect, advice and retry word that go with the kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let effect = match kind.ran() {
+            Ran::No => Effect::NotStarted,
+            Ran::Yes if matches!(kind, ErrorKind::Timeout | ErrorKind::Panic) => Effect::Unknown,
+            Ran::Yes => Effect::Failed,
+            Ran::Maybe => Effect::Unknown,
+        };
+        Self {
+            kind,
+            message: message.into(),
+            attempts: 0,
+            effect,
+            retryable: kind.reaction() == Reaction::RetryLater,
+            retry_after: None,
+            advice: Cow::Borrowed(advice(kind)),
+            reason: None,
+            validation_errors: Vec::new(),
+            user_visible: kind.terminal_event() == super::TerminalEvent::Denied,
+            content: Vec::new(),
+            source: None,
+        }
+    }
+
+    /// The same error of a call whose handler never started.
+    #[must_use]
+    pub fn not_started(mut self) -> Self {
+        self.effect = Effect::NotStarted;
+        self.attempts = 0;
+        self
+    }
+
+    /// The same error after that many starts of the handler.
+    #[must_use]
+    pub fn after_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// The same error with other advice.
+    #[must_use]
+    pub fn with_advice(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        self.advice = advice.into();
+        self
+    }
+
+    /// The same error with a closer word.
+    #[must_use]
+    pub fn with_reason(mut self, reason: Reason) -> Self {
+        self.reason = Some(reason);
+        self
+    }
+
+    /// The same error with the time after which to try again.
+    #[must_use]
+    pub fn with_retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
+    }
+
+    /// What a planner does next.
+    pub fn reaction(&self) -> Reaction {
+        self.kind.reaction()
+    }
+
+    /// What the model reads in a format that has text alone: message, what the tool had put out, and advice.
+    pub fn to_text(&self) -> String {
+        let mut text = if self.content.is_empty() {
+            self.message.clone()
+        } else {
+            crate::output::join_text(&self.content)
+        };
+        if !self.advice.is_empty() {
+            text.push('\n');
+            text.push_str(&self.advice);
+        }
+        text
+    }
+}
+
+/// The line of advice that goes with a kind; empty where the message says all.
+const fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "Call one of the available tools by its exact name.",
+        ErrorKind::InvalidInput => "Correct the arguments and call again.",
+        ErrorKind::PermissionDenied | ErrorKind::FsDenied | ErrorKind::NetDenied => {
+            "Do not repeat this call; work within what is allowed."
+        }
+        ErrorKind::UserDenied => "Do not repeat this call; ask the user what to do instead.",
+        ErrorKind::ConfirmationTimeout => "Nobody answered in time; ask the user before you call again.",
+        ErrorKind::Aborted => "This call was stopped before it ran; choose another way.",
+        ErrorKind::BudgetExceeded => "The budget is spent: finish with what you have.",
+        ErrorKind::DepthExceeded => "Do this work here instead of in another sub-agent.",
+        ErrorKind::SerialNesting => "Make this call after the one it is nested in has ended.",
+        ErrorKind::RateLimited | ErrorKind::Overloaded | ErrorKind::QueueTimeout => {
+            "Nothing is wrong with the call; try again later."
+        }
+        ErrorKind::CircuitOpen => "The tool fails often at present; use another or try again later.",
+        ErrorKind::ShuttingDown => "The engine is stopping; no call will run.",
+        ErrorKind::KeyMismatch => "Use a new idempotency key for other arguments.",
+        ErrorKind::KeyInProgress => "The same call is running; wait for its result.",
+        ErrorKind::AlreadyExecuted => "The call ran before; look at its effect instead of repeating it.",
+        ErrorKind::Transient => "The fault may pass; try again later.",
+        ErrorKind::Timeout | ErrorKind::DeadlineExceeded => {
+            "It may have done part of its work; look before you repeat it."
+        }
+        ErrorKind::ExecutionError => "",
+        ErrorKind::OutputInvalid => "The tool's answer cannot be used.",
+        ErrorKind::OutputTooLarge => "Ask for less at a time.",
+        ErrorKind::Panic | ErrorKind::Internal | ErrorKind::SandboxError => {
+            "This is a fault of the tool or the engine, not of the call."
+        }
+        ErrorKind::Cancelled => "The call was called off.",
+        ErrorKind::Interrupted => "The call may have run before a crash; look before you repeat it.",
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("CallError");
+        debug.field("kind", &self.kind).field("message", &self.message);
+        debug
+            .field("attempts", &self.attempts)
+            .field("effect", &self.effect);
+        debug
+            .field("reason", &self.reason)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+impl PartialEq for CallError {
+    /// Equal as the wire shows them: the source does not count.
+    fn eq(&self, other: &Self) -> bool {
+        let key = |error: &Self| {
+            (
+                error.kind,
+                error.message.clone(),
+                error.attempts,
+                error.effect,
+                error.retryable,
+                error.retry_after,
+                error.advice.clone(),
+                error.reason,
+                error.user_visible,
+            )
+        };
+        key(self) == key(other)
+            && self.validation_errors == other.validation_errors
+            && self.content == other.content
+    }
+}
+
+mod millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(after: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match after {
+            Some(after) => to.serialize_u64(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
+    }
+}

@@ -1,0 +1,62 @@
+//! What a planner does next.
+
+use super::ErrorKind;
+use serde::{Deserialize, Serialize};
+
+/// The three ways on after a failed call, for a loop that plans and executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reaction {
+    /// The same call again would fail again, or must not be repeated: give the error to the model.
+    Replan,
+    /// The same call may succeed later; see `retry_after`.
+    RetryLater,
+    /// The budget is spent or the call was called off: stop here.
+    Stop,
+}
+
+impl ErrorKind {
+    /// What a planner does next. A call of unknown effect is never one to repeat blindly, so it is
+    /// [`Reaction::Replan`].
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{ErrorKind, Reaction};
+    /// assert_eq!(ErrorKind::CircuitOpen.reaction(), Reaction::RetryLater);
+    /// assert_eq!(ErrorKind::BudgetExceeded.reaction(), Reaction::Stop);
+    /// assert_eq!(ErrorKind::InvalidInput.reaction(), Reaction::Replan);
+    /// ```
+    pub const fn reaction(self) -> Reaction {
+        match self {
+            Self::BudgetExceeded | Self::Cancelled | Self::ShuttingDown | Self::DeadlineExceeded => {
+                Reaction::Stop
+            }
+            Self::RateLimited
+            | Self::Overloaded
+            | Self::QueueTimeout
+            | Self::CircuitOpen
+            | Self::KeyInProgress
+            | Self::Transient => Reaction::RetryLater,
+            Self::NotFound
+            | Self::InvalidInput
+            | Self::PermissionDenied
+            | Self::FsDenied
+            | Self::NetDenied
+            | Self::UserDenied
+            | Self::ConfirmationTimeout
+            | Self::Aborted
+            | Self::DepthExceeded
+            | Self::SerialNesting
+            | Self::KeyMismatch
+            | Self::AlreadyExecuted
+            | Self::Timeout
+            | Self::ExecutionError
+            | Self::OutputInvalid
+            | Self::OutputTooLarge
+            | Self::Panic
+            | Self::SandboxError
+            | Self::Interrupted
+            | Self::Internal => Reaction::Replan,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The order in which the events of one call may come (OB-1), as a machine that reads them.
+
+use super::EventKind;
+use crate::Dedupe;
+
+/// Where a call is, by its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Received,
+    Asked,
+    Answered { approved: bool },
+    Called,
+    Attempting,
+    Retrying,
+    Ended,
+    Late,
+}
+
+/// An event that may not come where it came.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{event}' may not follow a call that {place}")]
+pub struct GrammarError {
+    /// The event.
+    pub event: &'static str,
+    place: &'static str,
+}
+
+/// Reads the events of one call and objects to the first that is out of order.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::EventKind;
+/// use toolyard_core::event::CallGrammar;
+/// let mut grammar = CallGrammar::default();
+/// assert!(grammar.next(&EventKind::Attempt).is_err()); // nothing was received
+/// ```
+#[derive(Debug, Clone)]
+pub struct CallGrammar {
+    state: State,
+}
+
+impl Default for CallGrammar {
+    fn default() -> Self {
+        Self { state: State::New }
+    }
+}
+
+impl CallGrammar {
+    /// Reads the next event of the call.
+    ///
+    /// # Errors
+    /// [`GrammarError`] for an event that may not come here; the state stays as it was.
+    pub fn next(&mut self, event: &EventKind) -> Result<(), GrammarError> {
+        match step(self.state, event) {
+            Some(next) => {
+                self.state = next;
+                Ok(())
+            }
+            None => Err(GrammarError {
+                event: event.name(),
+                place: place(self.state),
+            }),
+        }
+    }
+
+    /// Whether the call has ended.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, State::Ended | State::Late)
+    }
+}
+
+fn step(state: State, event: &EventKind) -> Option<State> {
+    use EventKind as E;
+    use State as S;
+    Some(match (state, event) {
+        (S::New, E::Received { .. }) => S::Received,
+        (S::Received, E::InputInvalid(_) | E::Denied(_) | E::Failed(_)) => S::Ended,
+        (
+            S::Received,
+            E::Completed {
+                dedupe: Dedupe::Joined | Dedupe::Replayed,
+                ..
+            },
+        ) => S::Ended,
+        (S::Received, E::ConfirmationRequested { .. }) => S::Asked,
+        (S::Asked, E::ConfirmationResolved { approved, .. }) => S::Answered { approved: *approved },
+        (S::Answered { .. }, E::Denied(_) | E::Failed(_)) => S::Ended,
+        (S::Answered { approved: true } | S::Received, E::Called { .. }) => S::Called,
+        (S::Called | S::Retrying, E::Attempt) => S::Attempting,
+        (S::Attempting, E::OutputDelta { .. }) => S::Attempting,
+        (S::Attempting, E::Retry { .. }) => S::Retrying,
+        (S::Attempting, E::Completed { .. }) => S::Ended,
+        (S::Attempting | S::Retrying, E::Failed(_)) => S::Ended,
+        (S::Ended, E::LateResult { .. }) => S::Late,
+        _ => return None,
+    })
+}
+
+const fn place(state: State) -> &'static str {
+    match state {
+        State::New => "was not received",
+        State::Received => "was received",
+        State::Asked => "waits for an answer",
+        State::Answered { approved: true } => "was approved",
+        State::Answered { approved: false } => "was refused",
+        State::Called => "was called",
+        State::Attempting => "is in an attempt",
+        State::Retrying => "waits for its next attempt",
+        State::Ended => "has ended",
+        State::Late => "has ended and had its late result",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CallError, ErrorKind, Sandbox, SideEffects, ToolClass, event::Failure};
+
+    fn kind(name: &str) -> EventKind {
+        let tool_name: std::sync::Arc<str> = "t".into();
+        let failure = || Failure::new("t".into(), &CallError::new(ErrorKind::Internal, "x"), 0, 0);
+        match name {
+            "received" => EventKind::Received { tool_name, bytes: 0 },
+            "invalid" => EventKind::InputInvalid(failure()),
+            "denied" => EventKind::Denied(failure()),
+            "failed" => EventKind::Failed(failure()),
+            "asked" => EventKind::ConfirmationRequested {
+                tool_name,
+                side_effects: SideEffects::Write,
+                expires_ms: 1,
+            },
+            "yes" => EventKind::ConfirmationResolved {
+                approved: true,
+                error: None,
+            },
+            "no" => EventKind::ConfirmationResolved {
+                approved: false,
+                error: None,
+            },
+            "called" => EventKind::Called {
+                tool_name,
+                side_effects: SideEffects::Read,
+                class: ToolClass::Read,
+                queue_ms: 0,
+            },
+            "attempt" => EventKind::Attempt,
+            "delta" => EventKind::OutputDelta { text: String::new() },
+            "retry" => EventKind::Retry {
+                delay_ms: 0,
+                code: ErrorKind::Transient,
+            },
+            "late" => EventKind::LateResult { ok: true },
+            "done" | "joined" => EventKind::Completed {
+                tool_name,
+                duration_ms: 0,
+                queue_ms: 0,
+                bytes: 0,
+                dedupe: if name == "done" {
+                    Dedupe::Fresh
+                } else {
+                    Dedupe::Joined
+                },
+                sandbox: Sandbox::Host,
+                cancel_requested: false,
+            },
+            other => panic!("no such event: {other}"),
+        }
+    }
+
+    /// Reads the events; the number of those read before the first objection.
+    fn read(events: &str) -> (usize, bool) {
+        let mut grammar = CallGrammar::default();
+        let events: Vec<_> = events.split_whitespace().map(kind).collect();
+        let read = events
+            .iter()
+            .take_while(|event| grammar.next(event).is_ok())
+            .count();
+        (events.len() - read, grammar.is_ended())
+    }
+
+    /// OB-1: what the grammar allows.
+    #[test]
+    fn whole_lives_are_accepted() {
+        for life in [
+            "received invalid",
+            "received denied",
+            "received failed",
+            "received joined",
+            "received called attempt done",
+            "received called attempt delta delta failed late",
+            "received called attempt retry attempt done",
+            "received called attempt retry failed",
+            "received asked yes called attempt done",
+            "received asked no denied",
+            "received asked yes failed",
+        ] {
+            assert_eq!(read(life), (0, true), "{life}");
+        }
+    }
+
+    /// OB-1: what it does not.
+    #[test]
+    fn events_out_of_order_are_refused() {
+        for life in [
+            "called",
+            "received attempt",
+            "received done",
+            "received called done",
+            "received called attempt done done",
+            "received called attempt done failed",
+            "received called attempt attempt",
+            "received asked no called",
+            "received asked called",
+            "received late",
+            "received failed late late",
+        ] {
+            assert_ne!(read(life).0, 0, "{life}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The words of Toolyard, and the traits between its parts.
+//!
+//! ```text
+//!   Call ──► ToolFactory ──► Tool::execute(&Value, &ToolContext) ──► ToolOutput | ToolError
+//!     │          │ ToolSpec                                                  │
+//!     └── Batch  └─ RuntimePolicy, Hooks, Approver say whether it may run    ▼
+//!                                                             Outcome, one per call; Events on the way
+//! ```
+//!
+//! This crate holds types and traits and decides nothing that needs a clock, a task or a file. It names
+//! `tokio::time::Instant` and `CancellationToken` as types; it starts no runtime and does no I/O.
+//! Rule ids such as `V4` or `CL-2` name the rules of behaviour that the engine keeps.
+
+mod approval;
+mod call;
+mod class;
+mod context;
+pub mod error;
+pub mod event;
+mod hooks;
+mod outcome;
+mod output;
+mod policy;
+mod resources;
+mod scope;
+mod spec;
+mod tool;
+pub mod wording;
+
+pub use approval::{Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations};
+pub use call::{Arguments, Batch, Call, CallId};
+pub use class::{Routing, SideEffects, ToolClass};
+pub use context::{ContextParts, Emit, ToolContext};
+pub use error::{CallError, Effect, ErrorKind, Reaction, Reason, ToolError, ToolErrorKind, ValidationError};
+pub use event::{Event, EventKind};
+pub use hooks::{Abort, Hooks, NoHooks};
+pub use outcome::{Dedupe, Outcome};
+pub use output::{Content, Json, ToolOutput};
+pub use policy::{
+    AgentPath, AllowAll, Caller, Denied, Grant, ResourceLimits, RuntimePolicy, Sandbox, SessionId,
+};
+pub use resources::Resources;
+pub use scope::{FsMode, PathEscape, PathScope};
+pub use spec::{FsRequirement, Placement, ToolSpec};
+pub use tool::{Tool, ToolFactory, from_fn};
+
+/// Makes the `async fn`s of [`Tool`], [`Hooks`] and [`Approver`] usable as trait objects.
+pub use async_trait::async_trait;

@@ -1,0 +1,113 @@
+//! The one result of a call.
+
+use crate::{Arguments, Call, CallError, CallId, Routing, Sandbox, ToolOutput};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+
+/// Whether this call ran, or shares what another ran (ID-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dedupe {
+    /// It ran.
+    #[default]
+    Fresh,
+    /// It shared the run of a call in the air.
+    Joined,
+    /// It was given the kept result of an earlier call.
+    Replayed,
+}
+
+/// The one result of a call (CL-4, SC-3).
+///
+/// # Examples
+/// ```
+/// use toolyard_core::{Call, CallError, ErrorKind, Outcome, Routing, ToolOutput};
+/// let call = Call::new("call_1", "weather", "{}");
+/// let outcome = Outcome::new(&call, Routing::Read, Ok(ToolOutput::text("sunny")));
+/// assert!(outcome.success());
+/// assert_eq!(outcome.output(), "sunny");
+///
+/// let refused = CallError::new(ErrorKind::NotFound, "Tool 'weather' not found. Available: []");
+/// let outcome = Outcome::new(&call, Routing::ShortCircuit, Err(refused));
+/// assert_eq!(outcome.output()["code"], "not_found");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The call's id.
+    pub call_id: CallId,
+    /// The tool's name, as the call has it.
+    pub tool: Arc<str>,
+    /// The arguments, as they came.
+    pub arguments: Arguments,
+    /// The output, or why there is none.
+    pub status: Result<Box<ToolOutput>, Box<CallError>>,
+    /// How the call was routed.
+    pub routing: Routing,
+    /// The index of its run in the batch, from 0.
+    pub run: u32,
+    /// How often the handler was started.
+    pub attempts: u32,
+    /// From the begin of its run to its permits.
+    pub queued: Duration,
+    /// From its permits to its end.
+    pub ran: Duration,
+    /// Where it executed.
+    pub sandbox: Sandbox,
+    /// Whether it shares another call's run.
+    pub dedupe: Dedupe,
+    /// Whether a cancel had reached the call before it ended (SC-5).
+    pub cancel_requested: bool,
+}
+
+impl Outcome {
+    /// The outcome of `call`, with no time spent.
+    pub fn new(call: &Call, routing: Routing, status: Result<ToolOutput, CallError>) -> Self {
+        Self {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: call.arguments.clone(),
+            attempts: status.as_ref().map_or_else(|error| error.attempts, |_| 1),
+            status: status.map(Box::new).map_err(Box::new),
+            routing,
+            run: 0,
+            queued: Duration::ZERO,
+            ran: Duration::ZERO,
+            sandbox: Sandbox::Host,
+            dedupe: Dedupe::Fresh,
+            cancel_requested: false,
+        }
+    }
+
+    /// Whether there is an output.
+    pub fn success(&self) -> bool {
+        self.status.is_ok()
+    }
+
+    /// Why there is no output.
+    pub fn error(&self) -> Option<&CallError> {
+        self.status.as_ref().err().map(Box::as_ref)
+    }
+
+    /// The output, or a description of the error, as JSON.
+    pub fn output(&self) -> Value {
+        match &self.status {
+            Ok(output) => output.to_value(),
+            Err(error) => serde_json::to_value(error).unwrap_or_else(|_| json!({"code": error.kind.code()})),
+        }
+    }
+
+    /// What the model reads: the output's text, or the error's with its advice.
+    pub fn to_text(&self) -> String {
+        match &self.status {
+            Ok(output) => output.to_text(),
+            Err(error) => error.to_text(),
+        }
+    }
+
+    /// Milliseconds from the begin of its run to its end.
+    pub fn duration_ms(&self) -> u64 {
+        u64::try_from((self.queued + self.ran).as_millis()).unwrap_or(u64::MAX)
+    }
+}

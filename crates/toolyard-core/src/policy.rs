@@ -1,0 +1,187 @@
+//! Whether a call may run, and in what.
+
+use crate::ToolSpec;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{fmt, sync::Arc, time::Duration};
+
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<T: Into<Arc<str>>> From<T> for $name {
+            fn from(text: T) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name_type! {
+    /// The name of a session. Cheap to clone.
+    SessionId
+}
+
+name_type! {
+    /// An agent's place in its session tree: `root`, `root/1`, `root/1/2`. Cheap to clone.
+    AgentPath
+}
+
+impl AgentPath {
+    /// The agent that a session is opened for.
+    pub fn root() -> Self {
+        Self::from("root")
+    }
+}
+
+/// Who makes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Caller<'a> {
+    /// The session.
+    pub session: &'a SessionId,
+    /// The agent in it.
+    pub agent: &'a AgentPath,
+}
+
+impl<'a> Caller<'a> {
+    /// This agent of this session.
+    pub fn new(session: &'a SessionId, agent: &'a AgentPath) -> Self {
+        Self { session, agent }
+    }
+}
+
+/// Where a call executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Sandbox {
+    /// In this process.
+    #[default]
+    Host,
+    /// In a process of its own.
+    Process,
+    /// In a WebAssembly machine.
+    Wasm,
+    /// In a virtual machine.
+    MicroVm,
+    /// On another machine.
+    Remote,
+}
+
+impl Sandbox {
+    /// The word used in events and configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Process => "process",
+            Self::Wasm => "wasm",
+            Self::MicroVm => "micro_vm",
+            Self::Remote => "remote",
+        }
+    }
+}
+
+/// What a call may use at most; `None` is no limit. A limit that the sandbox cannot keep ends the call as
+/// `sandbox_error`: it is never ignored (PO-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ResourceLimits {
+    /// Time from the start of an attempt.
+    pub wall_time: Option<Duration>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Processes at once.
+    pub processes: Option<u32>,
+    /// Open files at once.
+    pub open_files: Option<u32>,
+    /// Bytes of output.
+    pub output_bytes: Option<usize>,
+}
+
+impl ResourceLimits {
+    /// No limit at all.
+    pub fn unlimited() -> Self {
+        Self::default()
+    }
+}
+
+/// A policy's yes: where, and within which limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grant {
+    /// Where the call executes.
+    pub sandbox: Sandbox,
+    /// What it may use.
+    pub limits: ResourceLimits,
+}
+
+impl Grant {
+    /// In this process, without limits.
+    pub fn host() -> Self {
+        Self::default()
+    }
+}
+
+/// A policy's no. The call ends as `permission_denied`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denied {
+    /// The tool is switched off; the model reads the fixed wording of V5.
+    Disabled,
+    /// Another reason, in a sentence for the model.
+    Because(String),
+}
+
+/// Decides whether a call may run (PO-1).
+///
+/// Asked once per call, before any permit, with arguments that have passed the schema.
+///
+/// # Examples
+/// ```
+/// use serde_json::Value;
+/// use toolyard_core::{Caller, Denied, Grant, RuntimePolicy, SideEffects, ToolSpec};
+///
+/// struct ReadOnly;
+///
+/// impl RuntimePolicy for ReadOnly {
+///     fn check(&self, tool: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+///         if tool.side_effects.is_read_only() { Ok(Grant::host()) } else { Err(Denied::Disabled) }
+///     }
+/// }
+/// ```
+pub trait RuntimePolicy: Send + Sync {
+    /// Whether `caller` may call `tool` with `args`, and in what.
+    ///
+    /// # Errors
+    /// [`Denied`] when it may not.
+    ///
+    /// # Panics
+    /// A panic ends the call as `internal`: nothing runs that was not allowed (PO-6).
+    fn check(&self, tool: &ToolSpec, args: &Value, caller: &Caller<'_>) -> Result<Grant, Denied>;
+}
+
+/// The policy of an embedder that names none: everything on the host, without limits (PO-1). Confirmation
+/// comes on top of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllowAll;
+
+impl RuntimePolicy for AllowAll {
+    fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+        Ok(Grant::host())
+    }
+}

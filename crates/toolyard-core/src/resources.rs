@@ -1,0 +1,72 @@
+//! What an embedder hands to its tools: one value per type.
+
+use std::{
+    any::{Any, TypeId, type_name},
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+};
+
+/// A set of shared values, one per type: a workspace, a database handle, a client.
+///
+/// A tool asks for one by type through [`ToolContext::resource`](crate::ToolContext::resource). This is how
+/// a crate above the engine reaches its tools without the engine knowing its types.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::Resources;
+/// struct Database(&'static str);
+/// let resources = Resources::new().with(Database("orders"));
+/// assert_eq!(resources.get::<Database>().map(|db| db.0), Some("orders"));
+/// assert!(resources.get::<String>().is_none());
+/// ```
+#[derive(Clone, Default)]
+pub struct Resources {
+    by_type: HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>,
+}
+
+impl Resources {
+    /// No resource.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a value, in place of an earlier one of the same type.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.with_shared(Arc::new(value))
+    }
+
+    /// Adds a value that is shared with others, in place of an earlier one of the same type.
+    #[must_use]
+    pub fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
+        self.by_type.insert(TypeId::of::<T>(), (type_name::<T>(), value));
+        self
+    }
+
+    /// The value of type `T`.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.by_type.get(&TypeId::of::<T>())?.1.downcast_ref()
+    }
+
+    /// All of these, with those of `over` in place of equal types.
+    #[must_use]
+    pub fn overlaid(&self, over: &Self) -> Self {
+        let mut by_type = self.by_type.clone();
+        by_type.extend(over.by_type.iter().map(|(id, value)| (*id, value.clone())));
+        Self { by_type }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_type.is_empty()
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<_> = self.by_type.values().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        f.debug_set().entries(names).finish()
+    }
+}

@@ -1,0 +1,231 @@
+//! What the engine knows of a tool without running it.
+
+use crate::{FsMode, SideEffects, ToolClass};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::{num::NonZeroUsize, time::Duration};
+
+/// On what an attempt of a tool runs (SC-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// A task of its own. The default.
+    #[default]
+    Task,
+    /// In place, in the dispatching task, as far as its first wait. For handlers that are cheap and never
+    /// block: one that blocks its first poll dodges its timeout.
+    Inline,
+    /// A thread for blocking work, off the workers that drive tasks.
+    Blocking,
+}
+
+/// An argument that names a path (PO-1b).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FsRequirement {
+    /// How the tool uses it.
+    pub mode: FsMode,
+    /// The argument's name.
+    pub argument: String,
+}
+
+/// The declaration of a tool.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard_core::{ToolClass, ToolSpec};
+/// let spec = ToolSpec::network("search")
+///     .describe("Searches the web")
+///     .concurrent()
+///     .timeout(Duration::from_secs(5));
+/// assert_eq!(spec.class(), ToolClass::Concurrent);
+/// assert_eq!(spec.attempt_timeout(), Duration::from_secs(5));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolSpec {
+    /// The name that calls use: 1 to 128 characters, none of them white space or control characters.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of the arguments; `None` takes any object.
+    pub input_schema: Option<Value>,
+    /// The worst it can do.
+    pub side_effects: SideEffects,
+    /// Whether a mutating tool is safe beside other calls: it goes to the concurrent pool (CL-1).
+    pub promoted: bool,
+    /// Whether it spawns sub-agents. Such a call goes to the concurrent pool whatever else it is (CL-2), and
+    /// has no attempt timeout of its own (V3).
+    pub recursive: bool,
+    /// Whether running it twice with the same arguments leaves the world as running it once does.
+    pub idempotent: bool,
+    /// On what its attempts run.
+    pub placement: Placement,
+    /// The attempt timeout; `None` is the default of its side effects (V3).
+    pub timeout: Option<Duration>,
+    /// The most calls of it at once in one agent (CL-6).
+    pub max_concurrency: Option<NonZeroUsize>,
+    /// Which arguments are paths. They are checked against the workspace before anything runs.
+    pub requires_fs: Vec<FsRequirement>,
+    /// Whether it cannot work without a workspace.
+    pub requires_workspace: bool,
+    /// Changes when the tool's meaning does.
+    pub version: String,
+}
+
+impl ToolSpec {
+    /// A tool with these side effects that takes any object.
+    pub fn new(name: impl Into<String>, side_effects: SideEffects) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            input_schema: None,
+            side_effects,
+            promoted: false,
+            recursive: false,
+            idempotent: false,
+            placement: Placement::Task,
+            timeout: None,
+            max_concurrency: None,
+            requires_fs: Vec::new(),
+            requires_workspace: false,
+            version: "1".to_owned(),
+        }
+    }
+
+    /// A tool that touches nothing.
+    pub fn pure(name: impl Into<String>) -> Self {
+        Self::new(name, SideEffects::None)
+    }
+
+    /// A tool that only looks.
+    pub fn read(name: impl Into<String>) -> Self {
+        Self::new(name, SideEffects::Read)
+    }
+
+    /// A tool that changes state.
+    pub fn write(name: impl Into<String>) -> Self {
+        Self::new(name, SideEffects::Write)
+    }
+
+    /// A tool that runs code.
+    pub fn execute(name: impl Into<String>) -> Self {
+        Self::new(name, SideEffects::Execute)
+    }
+
+    /// A tool that talks to other machines.
+    pub fn network(name: impl Into<String>) -> Self {
+        Self::new(name, SideEffects::Network)
+    }
+
+    /// Sets the description.
+    #[must_use]
+    pub fn describe(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// Sets the JSON Schema of the arguments.
+    #[must_use]
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.input_schema = Some(schema);
+        self
+    }
+
+    /// Declares it safe beside other calls (CL-1).
+    #[must_use]
+    pub fn concurrent(mut self) -> Self {
+        self.promoted = true;
+        self
+    }
+
+    /// Declares that it spawns sub-agents (CL-2).
+    #[must_use]
+    pub fn recursive(mut self) -> Self {
+        self.recursive = true;
+        self
+    }
+
+    /// Declares it idempotent.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
+        self
+    }
+
+    /// Lets its attempts run in place; see [`Placement::Inline`].
+    #[must_use]
+    pub fn inline(mut self) -> Self {
+        self.placement = Placement::Inline;
+        self
+    }
+
+    /// Declares that its handler blocks; see [`Placement::Blocking`].
+    #[must_use]
+    pub fn blocking(mut self) -> Self {
+        self.placement = Placement::Blocking;
+        self
+    }
+
+    /// Sets the attempt timeout.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Bounds how many calls of it run at once in one agent.
+    #[must_use]
+    pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
+        self.max_concurrency = Some(most);
+        self
+    }
+
+    /// Declares that an argument is a path; the tool then also requires a workspace.
+    #[must_use]
+    pub fn requires_fs(mut self, mode: FsMode, argument: impl Into<String>) -> Self {
+        self.requires_fs.push(FsRequirement {
+            mode,
+            argument: argument.into(),
+        });
+        self.requires_workspace = true;
+        self
+    }
+
+    /// Sets the version.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// The class its calls have unless they are classified by their arguments (CL-1, CL-2).
+    pub fn class(&self) -> ToolClass {
+        if self.recursive {
+            ToolClass::Concurrent
+        } else {
+            self.side_effects.class(self.promoted)
+        }
+    }
+
+    /// The attempt timeout in force (V3). A recursive tool that names none has none: `Duration::MAX`.
+    pub fn attempt_timeout(&self) -> Duration {
+        match self.timeout {
+            Some(timeout) => timeout,
+            None if self.recursive => Duration::MAX,
+            None => self.side_effects.default_timeout(),
+        }
+    }
+
+    /// Whether an attempt of unknown effect may be repeated (RT-1).
+    pub fn is_repeatable(&self) -> bool {
+        self.idempotent || self.side_effects.is_read_only()
+    }
+
+    /// The schema in force: the declared one, or that of any object.
+    pub fn schema(&self) -> Value {
+        self.input_schema
+            .clone()
+            .unwrap_or_else(|| json!({"type": "object"}))
+    }
+}

@@ -1,0 +1,116 @@
+//! The trait that tools implement, and the factory that makes one per call.
+
+use crate::{ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// One call's worth of a tool: made by its [`ToolFactory`] for a single call, so it may keep state in
+/// between `execute` and `cancel`.
+///
+/// # Examples
+/// ```
+/// use serde_json::Value;
+/// use toolyard_core::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
+///
+/// struct Shout;
+///
+/// #[async_trait]
+/// impl Tool for Shout {
+///     async fn execute(&self, args: &Value, _cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+///         let text = args["text"].as_str().ok_or_else(|| ToolError::invalid_input("text is missing"))?;
+///         Ok(text.to_uppercase().into())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// Does the work. `args` have passed the tool's schema.
+    ///
+    /// # Errors
+    /// What the tool says when it has no output; see [`ToolError`].
+    ///
+    /// # Panics
+    /// A panic ends this call as `panic` and touches no other call.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when the attempt times out or is abandoned. A long handler looks at
+    /// [`ToolContext::cancelled`] and puts its work in order in time.
+    async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError>;
+
+    /// Asks a running `execute` to stop, beside the context's cancel token. Called any number of times
+    /// (SC-5). `true` means it stopped cleanly, `false` that it was done or never started.
+    async fn cancel(&self) -> bool {
+        false
+    }
+}
+
+/// Makes a fresh [`Tool`] for every call and says what it is.
+///
+/// [`from_fn`] makes one from a spec and a closure.
+pub trait ToolFactory: Send + Sync {
+    /// What the tool is. Read once, at registration.
+    fn spec(&self) -> ToolSpec;
+
+    /// A fresh tool for one call. A panic here ends that call as `panic`.
+    fn create(&self) -> Arc<dyn Tool>;
+
+    /// The class of a call with these arguments, where that differs from the declared one (CL-1). `None`
+    /// and a panic fall back to the declared class.
+    fn class_for(&self, args: &Value) -> Option<ToolClass> {
+        let _ = args;
+        None
+    }
+}
+
+impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
+    fn spec(&self) -> ToolSpec {
+        (**self).spec()
+    }
+
+    fn create(&self) -> Arc<dyn Tool> {
+        (**self).create()
+    }
+
+    fn class_for(&self, args: &Value) -> Option<ToolClass> {
+        (**self).class_for(args)
+    }
+}
+
+/// A factory from a spec and a closure that makes the tool.
+///
+/// # Examples
+/// ```
+/// # use serde_json::Value;
+/// # use toolyard_core::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
+/// # struct Shout;
+/// # #[async_trait]
+/// # impl Tool for Shout {
+/// #     async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> { Ok("".into()) }
+/// # }
+/// use toolyard_core::{ToolFactory, ToolSpec, from_fn};
+/// let factory = from_fn(ToolSpec::pure("shout"), || Shout);
+/// assert_eq!(factory.spec().name, "shout");
+/// ```
+pub fn from_fn<T, F>(spec: ToolSpec, make: F) -> impl ToolFactory + use<T, F>
+where
+    T: Tool + 'static,
+    F: Fn() -> T + Send + Sync,
+{
+    FromFn { spec, make }
+}
+
+struct FromFn<F> {
+    spec: ToolSpec,
+    make: F,
+}
+
+impl<T: Tool + 'static, F: Fn() -> T + Send + Sync> ToolFactory for FromFn<F> {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn create(&self) -> Arc<dyn Tool> {
+        Arc::new((self.make)())
+    }
+}

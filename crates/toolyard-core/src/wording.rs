@@ -1,0 +1,75 @@
+//! The exact sentences the model sees (V5). They are part of the interface: prompts and tests match them.
+
+use std::{fmt, time::Duration};
+
+/// The names listed after "Available:" at most.
+pub const AVAILABLE_MAX: usize = 50;
+
+/// What a person's refusal reads as.
+pub const USER_DENIED: &str = "User denied this operation.";
+
+/// What a panic or an unclassified error reads as: their own text may hold secrets or paths.
+pub const INTERNAL_FAILURE: &str = "The tool failed unexpectedly.";
+
+/// `Tool 'X' not found. Available: [a, b, c]`, names sorted, at most 50, then `… and N more`.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::wording::tool_not_found;
+/// assert_eq!(tool_not_found("x", vec!["b", "a"]), "Tool 'x' not found. Available: [a, b]");
+/// ```
+pub fn tool_not_found(name: &str, mut available: Vec<&str>) -> String {
+    available.sort_unstable();
+    let more = available.len().saturating_sub(AVAILABLE_MAX);
+    available.truncate(AVAILABLE_MAX);
+    let names = available.join(", ");
+    match more {
+        0 => format!("Tool '{name}' not found. Available: [{names}]"),
+        more => format!("Tool '{name}' not found. Available: [{names}, … and {more} more]"),
+    }
+}
+
+/// `Invalid JSON: <why> at position N`; the position counts bytes from 0.
+pub fn invalid_json(why: impl fmt::Display, position: usize) -> String {
+    format!("Invalid JSON: {why} at position {position}")
+}
+
+/// `Permission denied: tool 'X' is disabled by policy`
+pub fn disabled_by_policy(name: &str) -> String {
+    format!("Permission denied: tool '{name}' is disabled by policy")
+}
+
+/// `Tool exceeded 30s wall time limit`
+pub fn wall_time_limit(limit: Duration) -> String {
+    format!("Tool exceeded {} wall time limit", Span(limit))
+}
+
+/// `Path '../x' escapes workspace boundary`
+pub fn path_escapes(path: &str) -> String {
+    format!("Path '{path}' escapes workspace boundary")
+}
+
+/// A duration as configuration spells it: `30s`, `1.5s`, `250ms`.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard_core::wording::Span;
+/// assert_eq!(Span(Duration::from_secs(30)).to_string(), "30s");
+/// assert_eq!(Span(Duration::from_millis(1500)).to_string(), "1.5s");
+/// assert_eq!(Span(Duration::from_millis(250)).to_string(), "250ms");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 >= Duration::from_secs(1) {
+            write!(f, "{}s", self.0.as_secs_f64())
+        } else if self.0 >= Duration::from_millis(1) || self.0.is_zero() {
+            write!(f, "{}ms", self.0.as_secs_f64() * 1e3)
+        } else {
+            write!(f, "{}µs", self.0.as_secs_f64() * 1e6)
+        }
+    }
+}
