@@ -7,12 +7,14 @@
 //! ```
 
 mod call_error;
+mod for_model;
 mod kind;
 mod reaction;
 mod tool_error;
 mod vocabulary;
 
 pub use call_error::{CallError, Effect, Reason, ValidationError};
+pub use for_model::ForModel;
 pub use kind::{BreakerVerdict, ErrorKind, Ran, TerminalEvent, UnknownKind};
 pub use reaction::Reaction;
 pub use tool_error::{ToolError, ToolErrorKind};

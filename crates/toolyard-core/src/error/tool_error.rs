@@ -1,8 +1,8 @@
 //! What a handler says when it cannot give an output.
 
-use super::ErrorKind;
+use super::{ErrorKind, ForModel};
 use crate::{Content, PathEscape};
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, iter, sync::Arc, time::Duration};
 
 /// The kinds a handler may choose from; the engine's own codes are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +44,8 @@ impl From<ToolErrorKind> for ErrorKind {
 ///
 /// What a handler says itself (`HTTP 500: connection refused`) reaches the model as it is (V5). Any
 /// `std::error::Error` turns into an [`Unclassified`](ToolErrorKind::Unclassified) one with `?`: its text is
-/// logged and the model reads a plain sentence, for such texts hold paths, addresses and secrets.
+/// logged and the model reads a plain sentence, for such texts hold paths, addresses and secrets. The
+/// exceptions are [`PathEscape`] and errors that end in [`ForModel`].
 ///
 /// # Examples
 /// ```
@@ -173,12 +174,22 @@ impl ToolError {
 
 impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
-        // A path that leaves the workspace is classified wherever it surfaces.
-        if let Some(escape) = (&error as &dyn Error).downcast_ref::<PathEscape>() {
-            return Self::permission_denied(escape.to_string());
+        match classified(&error) {
+            Some((kind, text)) => Self::new(kind, text),
+            None => Self::new(ToolErrorKind::Unclassified, crate::wording::INTERNAL_FAILURE),
         }
-        Self::new(ToolErrorKind::Unclassified, crate::wording::INTERNAL_FAILURE).with_source(error)
+        .with_source(error)
     }
+}
+
+/// What the first link of the chain that knows its class has to say. An error that wraps such a one in a text
+/// of its own does not hide it.
+fn classified(error: &(dyn Error + 'static)) -> Option<(ToolErrorKind, String)> {
+    iter::successors(Some(error), |link| (*link).source()).find_map(|link| {
+        let escape = link.is::<PathEscape>().then_some(ToolErrorKind::PermissionDenied);
+        let kind = escape.or_else(|| ForModel::of(link))?;
+        Some((kind, link.to_string()))
+    })
 }
 
 // Not `std::error::Error`: that would forbid the blanket conversion above, as in anyhow.
