@@ -1,0 +1,41 @@
+//! `patch_file`: one stretch of text in place of another.
+
+use super::file_tool::{FileTool, arguments, modified};
+use crate::Workspace;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
+
+pub(super) const TOOL: FileTool = FileTool::new(spec, run);
+
+fn spec() -> ToolSpec {
+    ToolSpec::write("patch_file")
+        .describe("Replaces a text that occurs exactly once in a file of the workspace.")
+        .input_schema(json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "The file, relative to the workspace"},
+                "old": {"type": "string", "minLength": 1, "description": "The text to replace, character for character, with enough around it to occur only once"},
+                "new": {"type": "string", "description": "The text to put in its place"},
+            },
+            "required": ["path", "old", "new"],
+            "additionalProperties": false,
+        }))
+        .requires_fs(FsMode::ReadWrite, "path")
+}
+
+#[derive(Deserialize)]
+struct Args<'a> {
+    path: &'a str,
+    old: &'a str,
+    new: &'a str,
+}
+
+fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
+    let Args { path, old, new } = arguments(args)?;
+    let size = workspace.patch(path, old, new)?;
+    let path = modified(workspace, path)?;
+    Ok(ToolOutput::text(format!("patched '{path}', now {size} bytes"))
+        .with_structured(json!({"size": size}))
+        .with_file_modified(path))
+}

@@ -1,0 +1,174 @@
+//! `read_file`: the text of a file, or some lines of it.
+
+use super::file_tool::{FileTool, arguments};
+use crate::Workspace;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
+
+/// The lines that `read_file` gives at most, and where no `limit` is named.
+pub const READ_FILE_LINES_MAX: usize = 2_000;
+
+/// The bytes that `read_file` gives at most: 256 KiB. The cut falls between two lines, or inside the first
+/// one where that alone is longer.
+pub const READ_FILE_BYTES_MAX: usize = 256 << 10;
+
+pub(super) const TOOL: FileTool = FileTool::new(spec, run);
+
+fn spec() -> ToolSpec {
+    ToolSpec::read("read_file")
+        .describe(
+            "Reads a text file of the workspace. Long files are cut: at most 2000 lines and 256 KiB at a time; \
+             the end of the result then says with which offset to read on.",
+        )
+        .input_schema(json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "The file, relative to the workspace"},
+                "offset": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 is the first of the file"},
+                "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read, 2000 at most"},
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        }))
+        .requires_fs(FsMode::Read, "path")
+}
+
+#[derive(Deserialize)]
+struct Args<'a> {
+    path: &'a str,
+    offset: Option<NonZeroUsize>,
+    limit: Option<NonZeroUsize>,
+}
+
+fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
+    let args: Args<'_> = arguments(args)?;
+    let text = workspace.read(args.path)?;
+    let offset = args.offset.map_or(1, NonZeroUsize::get);
+    let limit = args.limit.map_or(READ_FILE_LINES_MAX, NonZeroUsize::get);
+    let part = Part::of(&text, offset, limit.min(READ_FILE_LINES_MAX));
+    if part.content.is_empty() && offset > part.lines.max(1) {
+        let lines = part.lines;
+        return Err(ToolError::execution(format!(
+            "offset {offset} is past the end: the file has {lines} lines"
+        )));
+    }
+    Ok(part.output(text.len()))
+}
+
+/// Some neighbouring lines of a text.
+struct Part<'a> {
+    content: &'a str,
+    /// The numbers of its first and last line, from 1.
+    first: usize,
+    last: usize,
+    /// How many lines the whole text has.
+    lines: usize,
+    /// Whether the last line is not given to its end.
+    line_is_cut: bool,
+    is_whole: bool,
+}
+
+impl<'a> Part<'a> {
+    fn of(text: &'a str, offset: usize, limit: usize) -> Self {
+        let lines = text.split_inclusive('\n');
+        let start: usize = lines.clone().take(offset - 1).map(str::len).sum();
+        let rest = &text[start..];
+        let (mut end, mut taken) = (0, 0);
+        for line in rest.split_inclusive('\n').take(limit) {
+            if end + line.len() > READ_FILE_BYTES_MAX {
+                break;
+            }
+            end += line.len();
+            taken += 1;
+        }
+        let line_is_cut = taken == 0 && !rest.is_empty();
+        if line_is_cut {
+            (end, taken) = (rest.floor_char_boundary(READ_FILE_BYTES_MAX), 1);
+        }
+        Self {
+            content: &rest[..end],
+            first: offset,
+            last: (offset + taken).saturating_sub(1),
+            lines: lines.count(),
+            line_is_cut,
+            is_whole: end == text.len(),
+        }
+    }
+
+    fn output(&self, size: usize) -> ToolOutput {
+        let (content, first, last, lines) = (self.content, self.first, self.last, self.lines);
+        let structured = json!({"content": content, "size": size});
+        if self.is_whole {
+            return ToolOutput::text(content).with_structured(structured);
+        }
+        let mut structured = structured;
+        structured["truncated"] = json!({"first_line": first, "last_line": last, "lines": lines});
+        let gap = if content.ends_with('\n') { "" } else { "\n" };
+        let text = format!(
+            "{content}{gap}[lines {first} to {last} of {lines}{}]",
+            self.advice()
+        );
+        ToolOutput::text(text).with_structured(structured)
+    }
+
+    fn advice(&self) -> String {
+        let cut = if self.line_is_cut {
+            "; the line is longer and was cut"
+        } else {
+            ""
+        };
+        match self.last < self.lines {
+            true => format!("{cut}; read on with offset {}", self.last + 1),
+            false => cut.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, offset: usize, limit: usize, content: &str) {
+        assert_eq!(Part::of(text, offset, limit).content, content);
+    }
+
+    #[test]
+    fn offset_and_limit_count_lines() {
+        check("a\nb\nc\n", 1, 9, "a\nb\nc\n");
+        check("a\nb\nc\n", 2, 1, "b\n");
+        check("a\nb\nc", 3, 1, "c");
+        check("a\nb\nc", 4, 1, "");
+        check("", 1, 1, "");
+    }
+
+    #[test]
+    fn a_part_says_where_to_read_on() {
+        let text = Part::of("a\nb\nc\n", 1, 2).output(6).to_text();
+        assert_eq!(text, "a\nb\n[lines 1 to 2 of 3; read on with offset 3]");
+        let text = Part::of("a\nb\nc", 2, 2).output(5).to_text();
+        assert_eq!(text, "b\nc\n[lines 2 to 3 of 3]");
+    }
+
+    #[test]
+    fn an_endless_line_is_cut_between_characters() {
+        let text = "ü".repeat(READ_FILE_BYTES_MAX);
+        let part = Part::of(&text, 1, 10);
+        assert_eq!(part.content.len(), READ_FILE_BYTES_MAX);
+        assert!(part.line_is_cut && !part.is_whole);
+        let odd = format!("x{text}");
+        assert_eq!(Part::of(&odd, 1, 10).content.len(), READ_FILE_BYTES_MAX - 1);
+    }
+
+    #[test]
+    fn many_long_lines_are_cut_between_lines() {
+        let line = format!("{}\n", "x".repeat(99_999));
+        let text = line.repeat(5);
+        let part = Part::of(&text, 1, 10);
+        assert_eq!(
+            (part.content.len(), part.first, part.last, part.lines),
+            (200_000, 1, 2, 5)
+        );
+    }
+}

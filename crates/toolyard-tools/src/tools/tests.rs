@@ -1,0 +1,205 @@
+use crate::{BUILTIN, Workspace, builtin, workspace, workspace_tools};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tempfile::TempDir;
+use toolyard_core::{
+    ContextParts, Placement, Resources, SideEffects, ToolContext, ToolError, ToolErrorKind, ToolFactory,
+    ToolOutput,
+};
+
+/// Keywords of JSON Schema that a tool's schema may use.
+const KEYWORDS: &[&str] = &[
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "description",
+    "default",
+    "minimum",
+    "minLength",
+];
+
+struct Fixture {
+    _dir: TempDir,
+    parts: ContextParts,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(dir.path()).unwrap();
+        let mut parts = ContextParts::detached("test");
+        parts.resources = Arc::new(Resources::new().with(workspace));
+        Self { _dir: dir, parts }
+    }
+
+    fn call(&self, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
+        run(&*builtin(tool).unwrap(), args, self.parts.clone())
+    }
+}
+
+fn run(tool: &dyn ToolFactory, args: Value, parts: ContextParts) -> Result<ToolOutput, ToolError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let cx = ToolContext::new(parts);
+    runtime.block_on(async { tool.create().execute(&args, &cx).await })
+}
+
+#[test]
+fn the_tools_work_on_one_workspace() {
+    let fixture = Fixture::new();
+    let wrote = fixture
+        .call(
+            "write_file",
+            json!({"path": "./a/b.txt", "content": "one\ntwo\n"}),
+        )
+        .unwrap();
+    assert_eq!(wrote.structured, Some(json!({"size": 8})));
+    assert_eq!(wrote.files_modified, ["a/b.txt"]);
+    let patch = json!({"path": "a/b.txt", "old": "two", "new": "three"});
+    let patched = fixture.call("patch_file", patch).unwrap();
+    assert_eq!(
+        (patched.structured, patched.files_modified),
+        (Some(json!({"size": 10})), vec!["a/b.txt".into()])
+    );
+    let read = fixture.call("read_file", json!({"path": "a/b.txt"})).unwrap();
+    assert_eq!(read.to_text(), "one\nthree\n");
+    assert_eq!(
+        read.structured,
+        Some(json!({"content": "one\nthree\n", "size": 10}))
+    );
+    let listed = fixture.call("list_dir", json!({})).unwrap();
+    assert_eq!(listed.to_text(), "a/");
+    let entries = json!({"entries": [{"name": "a", "kind": "directory"}], "left_out": 0});
+    assert_eq!(listed.structured, Some(entries));
+    assert_eq!(
+        fixture.call("echo", json!({"text": "hi"})).unwrap().to_text(),
+        "hi"
+    );
+}
+
+#[test]
+fn a_part_of_a_file_says_that_it_is_one() {
+    let fixture = Fixture::new();
+    let content: String = (1..=3_000).map(|line| format!("{line}\n")).collect();
+    fixture
+        .call("write_file", json!({"path": "f", "content": content}))
+        .unwrap();
+    let read = fixture.call("read_file", json!({"path": "f"})).unwrap();
+    assert!(
+        read.to_text()
+            .ends_with("\n2000\n[lines 1 to 2000 of 3000; read on with offset 2001]")
+    );
+    let truncated = &read.structured.unwrap()["truncated"];
+    assert_eq!(
+        *truncated,
+        json!({"first_line": 1, "last_line": 2000, "lines": 3000})
+    );
+    let error = fixture
+        .call("read_file", json!({"path": "f", "offset": 3_001}))
+        .unwrap_err();
+    assert_eq!(
+        error.message(),
+        "offset 3001 is past the end: the file has 3000 lines"
+    );
+}
+
+#[test]
+fn an_escape_is_permission_denied_and_the_rest_says_why() {
+    let fixture = Fixture::new();
+    let escape = fixture.call("read_file", json!({"path": "../x"})).unwrap_err();
+    assert_eq!(escape.kind(), ToolErrorKind::PermissionDenied);
+    assert_eq!(escape.message(), "Path '../x' escapes workspace boundary");
+    let missing = fixture.call("read_file", json!({"path": "x"})).unwrap_err();
+    assert_eq!(missing.kind(), ToolErrorKind::Execution);
+    assert_eq!(missing.message(), "no such file 'x'; the directory is empty");
+    let bad = fixture.call("write_file", json!({"path": "x"})).unwrap_err();
+    assert_eq!(bad.kind(), ToolErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_call_without_a_workspace_says_so_unless_the_tool_brings_one() {
+    let args = json!({"path": "f", "content": "x"});
+    let error = run(
+        &*builtin("write_file").unwrap(),
+        args.clone(),
+        ContextParts::detached("write_file"),
+    );
+    assert_eq!(
+        error.unwrap_err().message(),
+        "tool 'write_file' needs a workspace and this session has none"
+    );
+
+    let dir = tempfile::tempdir().unwrap();
+    for tool in workspace(dir.path())
+        .unwrap()
+        .into_iter()
+        .filter(|tool| tool.spec().name == "write_file")
+    {
+        run(&*tool, args.clone(), ContextParts::detached("write_file")).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(dir.path().join("f")).unwrap(), "x");
+}
+
+#[test]
+fn the_workspace_of_the_call_goes_before_that_of_the_tool() {
+    let fixture = Fixture::new();
+    let other = tempfile::tempdir().unwrap();
+    let set = workspace(other.path()).unwrap();
+    for tool in set.tools.iter().filter(|tool| tool.spec().name == "write_file") {
+        run(
+            &**tool,
+            json!({"path": "f", "content": "x"}),
+            fixture.parts.clone(),
+        )
+        .unwrap();
+    }
+    assert!(!set.workspace.exists("f").unwrap());
+    assert_eq!(
+        fixture.call("read_file", json!({"path": "f"})).unwrap().to_text(),
+        "x"
+    );
+}
+
+#[test]
+fn a_cancelled_call_does_not_start() {
+    let fixture = Fixture::new();
+    fixture.parts.cancel.cancel();
+    let error = fixture
+        .call("write_file", json!({"path": "f", "content": "x"}))
+        .unwrap_err();
+    assert_eq!(error.kind(), ToolErrorKind::Cancelled);
+    assert!(error.has_no_side_effect());
+}
+
+#[test]
+fn every_file_tool_declares_its_path_and_blocks() {
+    let effects = [
+        SideEffects::Read,
+        SideEffects::Read,
+        SideEffects::Write,
+        SideEffects::Write,
+    ];
+    for (tool, effect) in workspace_tools().iter().zip(effects) {
+        let spec = tool.spec();
+        assert_eq!(spec.side_effects, effect, "{}", spec.name);
+        assert_eq!(spec.requires_fs[0].argument, "path");
+        assert!(spec.requires_workspace);
+        assert_eq!(spec.placement, Placement::Blocking);
+    }
+}
+
+#[test]
+fn schemas_keep_to_the_checked_subset() {
+    for name in BUILTIN {
+        let schema = builtin(name).unwrap().spec().schema();
+        assert_eq!(schema["additionalProperties"], json!(false), "{name}");
+        let mut objects = vec![&schema];
+        objects.extend(schema["properties"].as_object().unwrap().values());
+        for key in objects
+            .iter()
+            .flat_map(|object| object.as_object().unwrap().keys())
+        {
+            assert!(KEYWORDS.contains(&key.as_str()), "{name}: {key}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `write_file`: a whole file.
+
+use super::file_tool::{FileTool, arguments, modified};
+use crate::Workspace;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
+
+pub(super) const TOOL: FileTool = FileTool::new(spec, run);
+
+fn spec() -> ToolSpec {
+    ToolSpec::write("write_file")
+        .describe(
+            "Writes a text file of the workspace, new or in place of an old one. Missing directories are made.",
+        )
+        .input_schema(json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "The file, relative to the workspace"},
+                "content": {"type": "string", "description": "The whole text of the file"},
+            },
+            "required": ["path", "content"],
+            "additionalProperties": false,
+        }))
+        .requires_fs(FsMode::Write, "path")
+        .idempotent()
+}
+
+#[derive(Deserialize)]
+struct Args<'a> {
+    path: &'a str,
+    content: &'a str,
+}
+
+fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
+    let Args { path, content } = arguments(args)?;
+    workspace.write(path, content)?;
+    let size = content.len();
+    let path = modified(workspace, path)?;
+    Ok(ToolOutput::text(format!("wrote {size} bytes to '{path}'"))
+        .with_structured(json!({"size": size}))
+        .with_file_modified(path))
+}

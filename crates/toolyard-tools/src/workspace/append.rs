@@ -1,0 +1,50 @@
+//! Adding to the end of a file.
+
+use super::{
+    Workspace,
+    name::Name,
+    open::{demand_file, dont_wait},
+    place::Place,
+    write::{demand_size, demand_writable},
+};
+use crate::WorkspaceError;
+use cap_std::fs::{File, OpenOptions};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
+
+impl Workspace {
+    /// Adds text to the end of a file, which is made where it is missing, with its directories.
+    ///
+    /// Unlike [`write`](Self::write) this works in place: two that append lose nothing of each other, but a
+    /// process that is killed half-way leaves half of the text. Bounded is what one call adds, not what the
+    /// file comes to hold.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn append(&self, path: impl AsRef<Path>, text: impl AsRef<str>) -> Result<(), WorkspaceError> {
+        let name = self.name(path.as_ref())?;
+        let bytes = text.as_ref().as_bytes();
+        demand_size(&name, bytes)?;
+        let place = self.place(&name)?;
+        demand_writable(&name, &place)?;
+        let mut file = self.open_end(&name, &place)?;
+        file.write_all(bytes).map_err(|error| self.fault(&name, error))
+    }
+
+    /// The place's file, opened to append. The open is confined to the place's directory, so that a leaf that
+    /// has become a link by now leads out of the workspace no more than out of that directory.
+    fn open_end(&self, name: &Name, place: &Place) -> Result<File, WorkspaceError> {
+        let fault = |error| self.fault(name, error);
+        let file = open_or_create(place).map_err(fault)?;
+        demand_file(name, &file.metadata().map_err(fault)?)?;
+        Ok(file)
+    }
+}
+
+fn open_or_create(place: &Place) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    dont_wait(options.append(true).create(true));
+    place.parent.open_with(&place.leaf, &options)
+}

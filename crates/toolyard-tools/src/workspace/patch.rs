@@ -1,0 +1,75 @@
+//! Replacing one stretch of text.
+
+use super::Workspace;
+use crate::WorkspaceError;
+use std::path::Path;
+
+impl Workspace {
+    /// Replaces `old`, which must occur exactly once in the file, by `new`, and gives the bytes that the file
+    /// then has. The rest stays byte for byte, and
+    /// the write is that of [`write`](Self::write); another's write between this one's read and its write is
+    /// lost.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Occurs`] with the number of times when that is not one; an empty `old` occurs 0
+    /// times. Otherwise as [`read`](Self::read) and [`write`](Self::write).
+    ///
+    /// # Examples
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let workspace = toolyard_tools::Workspace::open(dir.path())?;
+    /// workspace.write("a.txt", "one two two")?;
+    /// workspace.patch("a.txt", "one", "1")?;
+    /// assert_eq!(workspace.read("a.txt")?, "1 two two");
+    /// let error = workspace.patch("a.txt", "two", "2").unwrap_err();
+    /// assert!(error.to_string().contains("occurs 2 times"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn patch(
+        &self,
+        path: impl AsRef<Path>,
+        old: impl AsRef<str>,
+        new: impl AsRef<str>,
+    ) -> Result<usize, WorkspaceError> {
+        let name = self.name(path.as_ref())?;
+        let text = self.read_text(&name)?;
+        let replaced = replace_once(&text, old.as_ref(), new.as_ref());
+        let patched = replaced.map_err(|times| WorkspaceError::Occurs {
+            path: name.asked(),
+            times,
+        })?;
+        self.write_named(&name, patched.as_bytes())?;
+        Ok(patched.len())
+    }
+}
+
+/// The text with `old` replaced, or how often it occurs if that is not once.
+fn replace_once(text: &str, old: &str, new: &str) -> Result<String, usize> {
+    let first = old.chars().next().ok_or(0_usize)?;
+    let start = text.find(old).ok_or(0_usize)?;
+    // From the second character of the hit on: "aa" occurs twice in "aaa", and either could be meant.
+    if text[start + first.len_utf8()..].contains(old) {
+        return Err(text.matches(old).count().max(2));
+    }
+    Ok([&text[..start], new, &text[start + old.len()..]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_single_occurrence_is_replaced() {
+        assert_eq!(replace_once("a b c", "b", "ü"), Ok("a ü c".to_owned()));
+        assert_eq!(replace_once("ää", "ää", ""), Ok(String::new()));
+        assert_eq!(replace_once("a b a", "a", "x"), Err(2));
+        assert_eq!(replace_once("a", "b", "x"), Err(0));
+        assert_eq!(replace_once("a", "", "x"), Err(0));
+    }
+
+    #[test]
+    fn overlapping_occurrences_count_as_more_than_one() {
+        assert_eq!(replace_once("aaa", "aa", "x"), Err(2));
+        assert_eq!(replace_once("ääää", "ää", "x"), Err(2));
+    }
+}

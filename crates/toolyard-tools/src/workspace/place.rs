@@ -1,0 +1,96 @@
+//! Where a write lands: a directory handle, and a leaf in it that is no link.
+
+use super::{Workspace, name::Name, nearby::or_root, open::demand_file};
+use crate::WorkspaceError;
+use cap_std::fs::{Dir, Metadata};
+use std::{ffi::OsString, io, path::Path};
+
+/// Links followed from the last part of a path at most, as many as Linux follows.
+const LINKS_MAX: usize = 40;
+
+/// A leaf in an open directory. Whatever happens to the names above it, the directory stays the same.
+pub(super) struct Place {
+    pub(super) parent: Dir,
+    pub(super) leaf: OsString,
+    /// The regular file that is there now.
+    pub(super) existing: Option<Metadata>,
+}
+
+impl Workspace {
+    /// Finds the place for a write to `name`, and makes the directories that are missing on the way.
+    ///
+    /// Links at the end are followed here, one by one, because a rename does not: it would put a file in
+    /// place of the link.
+    pub(super) fn place(&self, name: &Name) -> Result<Place, WorkspaceError> {
+        if name.wants_directory() {
+            return Err(name.bad("it ends like the name of a directory"));
+        }
+        let mut path = name.inside.clone();
+        for _ in 0..LINKS_MAX {
+            let (parent_path, leaf) = split(&path).ok_or_else(|| self.no_leaf(name, &path))?;
+            let parent = self.open_or_create(name, parent_path)?;
+            let Some(metadata) = metadata_of(&parent, &leaf).map_err(|error| self.fault(name, error))? else {
+                return Ok(Place {
+                    parent,
+                    leaf,
+                    existing: None,
+                });
+            };
+            if !metadata.is_symlink() {
+                demand_file(name, &metadata)?;
+                return Ok(Place {
+                    parent,
+                    leaf,
+                    existing: Some(metadata),
+                });
+            }
+            let target = parent.read_link(&leaf).map_err(|error| self.fault(name, error))?;
+            path = parent_path.join(target);
+        }
+        Err(name.bad("it is a loop of links"))
+    }
+
+    /// The error for a path that ends in `.` or `..`: a directory, unless it lies outside.
+    fn no_leaf(&self, name: &Name, path: &Path) -> WorkspaceError {
+        match self.dir().metadata(path) {
+            Err(error) => self.fault(name, error),
+            Ok(_) => WorkspaceError::NotAFile {
+                path: name.asked(),
+                is: "a directory",
+            },
+        }
+    }
+
+    fn open_or_create(&self, name: &Name, path: &Path) -> Result<Dir, WorkspaceError> {
+        match self.dir().open_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(name, path),
+            opened => opened.map_err(|error| self.fault(name, error)),
+        }
+    }
+
+    fn create(&self, name: &Name, path: &Path) -> Result<Dir, WorkspaceError> {
+        let created = self.dir().create_dir_all(path);
+        match created.and_then(|()| self.dir().open_dir(path)) {
+            // A file, or a link to nothing, has the name of one of the directories.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(WorkspaceError::NotADirectory { path: name.asked() })
+            }
+            opened => opened.map_err(|error| self.fault(name, error)),
+        }
+    }
+}
+
+/// The path of the parent, and the last part. `None` where that is `.` or `..`, which is a directory.
+pub(super) fn split(path: &Path) -> Option<(&Path, OsString)> {
+    let leaf = path.file_name()?.to_owned();
+    Some((or_root(path.parent()?), leaf))
+}
+
+/// What is there under this name, a link being a link; `None` for nothing.
+pub(super) fn metadata_of(parent: &Dir, leaf: &OsString) -> io::Result<Option<Metadata>> {
+    match parent.symlink_metadata(leaf) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,88 @@
+//! A file under a name of its own, until it takes the place of another.
+
+use cap_std::fs::{Dir, File, OpenOptions, Permissions};
+use std::{
+    ffi::OsStr,
+    io::{self, Write as _},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Names tried before giving up. Only files that a killed process with the same id left behind are in the way.
+const NAMES_MAX: usize = 100;
+
+/// Makes the names of this process differ from each other.
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// A temporary file, removed on drop unless it was put in place.
+pub(super) struct TempFile<'d> {
+    parent: &'d Dir,
+    name: String,
+    file: File,
+    in_place: bool,
+}
+
+impl<'d> TempFile<'d> {
+    /// An empty file in `parent`. Opened as new: nothing that has the name already is followed or written.
+    pub(super) fn create(parent: &'d Dir, private: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        if private {
+            keep_private(&mut options);
+        }
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for _ in 0..NAMES_MAX {
+            let name = fresh_name();
+            match parent.open_with(&name, &options) {
+                Ok(file) => {
+                    return Ok(Self {
+                        parent,
+                        name,
+                        file,
+                        in_place: false,
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    pub(super) fn fill(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    pub(super) fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        self.file.set_permissions(permissions)
+    }
+
+    /// Gives the file its name, in place of what had it.
+    pub(super) fn put(mut self, leaf: &OsStr) -> io::Result<()> {
+        self.parent.rename(&self.name, self.parent, leaf)?;
+        self.in_place = true;
+        Ok(())
+    }
+}
+
+impl Drop for TempFile<'_> {
+    fn drop(&mut self) {
+        if !self.in_place {
+            // Nothing more can be done about a file that will not go; the caller has the first error.
+            let _ = self.parent.remove_file(&self.name);
+        }
+    }
+}
+
+fn fresh_name() -> String {
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    format!(".toolyard-{}-{number}.tmp", process::id())
+}
+
+#[cfg(unix)]
+fn keep_private(options: &mut OpenOptions) {
+    cap_std::fs::OpenOptionsExt::mode(options, 0o600);
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &mut OpenOptions) {}

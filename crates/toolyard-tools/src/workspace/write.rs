@@ -1,0 +1,73 @@
+//! Writing whole files.
+
+use super::{Workspace, name::Name, place::Place, temp::TempFile};
+use crate::WorkspaceError;
+use std::{io, path::Path};
+
+/// The most bytes that one operation writes: 8 MiB. More is [`WorkspaceError::TooLarge`]; nothing is written.
+pub const WRITE_BYTES_MAX: u64 = 8 << 20;
+
+impl Workspace {
+    /// Writes a file, new or in place of an old one.
+    ///
+    /// Missing directories are made. The write is atomic: the content goes into a temporary file beside the
+    /// target, which then takes its name, so that a reader sees the old content or the new one, and a failure
+    /// leaves the old one. The permissions of an old file are kept; its owner and its hard links are not.
+    /// Where `path` ends in a symbolic link, the file it leads to is written and the link stays. The file is
+    /// not synced: the content outlives this process, not always the power.
+    ///
+    /// # Errors
+    /// [`WorkspaceError`]: `Escape`, also for a link that leads out; `TooLarge` over [`WRITE_BYTES_MAX`];
+    /// `NotAFile` for a directory or a special file; `ReadOnly`; `NotADirectory`; and what the operating
+    /// system says. No temporary file is left, unless the process is killed.
+    pub fn write(&self, path: impl AsRef<Path>, text: impl AsRef<str>) -> Result<(), WorkspaceError> {
+        self.write_bytes(path, text.as_ref())
+    }
+
+    /// Writes bytes; see [`write`](Self::write).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_bytes(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {
+        self.write_named(&self.name(path.as_ref())?, bytes.as_ref())
+    }
+
+    pub(super) fn write_named(&self, name: &Name, bytes: &[u8]) -> Result<(), WorkspaceError> {
+        demand_size(name, bytes)?;
+        let place = self.place(name)?;
+        demand_writable(name, &place)?;
+        replace(&place, bytes).map_err(|error| self.fault(name, error))
+    }
+}
+
+fn replace(place: &Place, bytes: &[u8]) -> io::Result<()> {
+    // While it is filled, nobody may read it whom the old file kept out.
+    let mut temp = TempFile::create(&place.parent, place.existing.is_some())?;
+    temp.fill(bytes)?;
+    if let Some(existing) = &place.existing {
+        temp.set_permissions(existing.permissions())?;
+    }
+    temp.put(&place.leaf)
+}
+
+pub(super) fn demand_size(name: &Name, bytes: &[u8]) -> Result<(), WorkspaceError> {
+    let size = bytes.len() as u64;
+    if size <= WRITE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(WorkspaceError::TooLarge {
+        path: name.asked(),
+        size,
+        size_max: WRITE_BYTES_MAX,
+    })
+}
+
+/// A rename does not ask whether the file it replaces may be written, so this does.
+pub(super) fn demand_writable(name: &Name, place: &Place) -> Result<(), WorkspaceError> {
+    match &place.existing {
+        Some(existing) if existing.permissions().readonly() => {
+            Err(WorkspaceError::ReadOnly { path: name.asked() })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
