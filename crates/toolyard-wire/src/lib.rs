@@ -1,1 +1,60 @@
-//! stub
+//! Provider formats in and out: what a model answered becomes calls, and their outcomes become the part of
+//! the next request that carries them.
+//!
+//! ```text
+//!   response JSON ──┐                                    ┌─ OpenAI Chat       [{"role":"tool"}…]
+//!   SSE text ───────┼► decode ─► Message ─► batch        ├─ OpenAI Responses  [function_call_output…]
+//!   one event ──────┘   ▲          │          │          ├─ Anthropic         user message of tool_result
+//!     StreamDecoder ────┘          │       outcomes ─►───┼─ Gemini            Content of functionResponse
+//!                                  └─────► encode ───────┴─ neutral           {"results":[…]}
+//!
+//!   JSON lines ─► Episode ─► turns          ToolSpec ─► definitions ─► tools of a request (NameMap)
+//! ```
+//!
+//! Owns the shapes of the providers and nothing else: no I/O, no clock, no opinion on what a call may do.
+//! Arguments are not parsed here: what a provider sends as text stays text, so that broken JSON is that
+//! call's `invalid_input` and never the batch's.
+//!
+//! # Examples
+//! ```
+//! use toolyard_core::{Outcome, Routing, ToolOutput};
+//! use toolyard_wire::{Format, decode, encode};
+//! let body = r#"{"role":"assistant","tool_calls":[
+//!     {"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}]}"#;
+//! let message = decode(body, None)?;
+//! assert_eq!(message.format(), Format::OpenAiChat);
+//!
+//! let sunny = Outcome::new(&message.calls()[0], Routing::Read, Ok(ToolOutput::text("sunny")));
+//! let next = encode(&message, &[sunny], message.format());
+//! assert_eq!(next[0]["tool_call_id"], "call_1");
+//! # Ok::<(), toolyard_wire::DecodeError>(())
+//! ```
+
+pub mod bounds;
+mod decode;
+mod definitions;
+mod detect;
+mod draft;
+mod encode;
+pub mod episodes;
+mod error;
+mod format;
+mod ids;
+mod json;
+mod message;
+mod names;
+mod sse;
+mod stream;
+pub mod wording;
+
+pub use decode::decode;
+pub use definitions::{Dialect, UnknownDialect, definitions};
+pub use detect::detect;
+pub use encode::encode;
+pub use episodes::{ClassHint, Episode, EpisodeError, EpisodeTool};
+pub use error::DecodeError;
+pub use format::{Format, UnknownFormat};
+pub use message::Message;
+pub use names::{NameMap, NameRule};
+pub use sse::{SseEvent, SseEvents, sse_events};
+pub use stream::StreamDecoder;

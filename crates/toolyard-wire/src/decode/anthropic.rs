@@ -1,0 +1,60 @@
+//! Anthropic Messages: the `tool_use` blocks of `content`.
+
+use super::wrong;
+use crate::{
+    DecodeError, Format,
+    draft::{Draft, arguments, cut_arguments},
+    json::{self, Fields},
+};
+use serde_json::Value;
+
+/// The calls of a message, a list of content blocks or one block.
+pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
+    match value {
+        Value::Object(mut fields)
+            if fields.contains_key("content") && !fields.contains_key("tool_use_id") =>
+        {
+            // The model ran out of tokens: its last block may have been cut off.
+            let cut = json::text(&fields, "stop_reason") == "max_tokens";
+            match json::take(&mut fields, "content") {
+                Some(Value::String(_)) => Ok(Vec::new()),
+                content => of_blocks(json::items(content, "content")?, cut),
+            }
+        }
+        Value::Object(fields) if fields.contains_key("type") => {
+            Ok(tool_use(fields, false).into_iter().collect())
+        }
+        Value::Array(blocks) => of_blocks(blocks, false),
+        other => Err(wrong(Format::Anthropic, &other)),
+    }
+}
+
+fn of_blocks(blocks: Vec<Value>, cut: bool) -> Result<Vec<Draft>, DecodeError> {
+    let last = blocks.len().saturating_sub(1);
+    let mut drafts = Vec::new();
+    for (index, block) in blocks.into_iter().enumerate() {
+        let fields = json::object(block, format_args!("content[{index}]"))?;
+        drafts.extend(tool_use(fields, cut && index == last));
+    }
+    Ok(drafts)
+}
+
+/// The call that a block is. `server_tool_use`, `mcp_tool_use` and the like are the provider's to run.
+pub(crate) fn tool_use(mut block: Fields, cut: bool) -> Option<Draft> {
+    if json::text(&block, "type") != "tool_use" {
+        return None;
+    }
+    json::take(&mut block, "type");
+    let input = json::take(&mut block, "input");
+    Some(Draft {
+        id: json::take_text(&mut block, "id"),
+        name: json::take_text(&mut block, "name").unwrap_or_default(),
+        arguments: if cut {
+            cut_arguments(input)
+        } else {
+            arguments(input)
+        },
+        rest: block,
+        ..Draft::default()
+    })
+}

@@ -1,0 +1,76 @@
+//! Gemini `generateContent`: the `functionCall` parts of the first candidate.
+
+use super::wrong;
+use crate::{
+    DecodeError, Format,
+    draft::{Draft, arguments},
+    json::{self, Fields},
+};
+use serde_json::Value;
+
+/// The calls of a response, a `Content`, a list of parts or one part.
+pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
+    match value {
+        Value::Object(fields) if fields.contains_key("parts") => of_content(fields, "parts"),
+        Value::Object(fields)
+            if fields.contains_key("functionCall") || fields.contains_key("function_call") =>
+        {
+            of_parts(vec![Value::Object(fields)], "parts")
+        }
+        Value::Object(mut fields) if is_envelope(&fields) => {
+            match json::take_first(&mut fields, "candidates")? {
+                Some(candidate) => of_candidate(json::object(candidate, "candidates[0]")?),
+                None => Ok(Vec::new()),
+            }
+        }
+        Value::Array(parts) => of_parts(parts, ""),
+        other => Err(wrong(Format::Gemini, &other)),
+    }
+}
+
+/// A refused prompt has no candidates at all.
+fn is_envelope(fields: &Fields) -> bool {
+    let known = ["candidates", "promptFeedback", "usageMetadata", "text"];
+    known.iter().any(|key| fields.contains_key(*key))
+}
+
+fn of_candidate(mut candidate: Fields) -> Result<Vec<Draft>, DecodeError> {
+    match json::take(&mut candidate, "content") {
+        // The model may stop without saying anything.
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(content) => {
+            let content = json::object(content, "candidates[0].content")?;
+            of_content(content, "candidates[0].content.parts")
+        }
+    }
+}
+
+fn of_content(mut content: Fields, place: &str) -> Result<Vec<Draft>, DecodeError> {
+    of_parts(json::items(json::take(&mut content, "parts"), place)?, place)
+}
+
+fn of_parts(parts: Vec<Value>, place: &str) -> Result<Vec<Draft>, DecodeError> {
+    let mut drafts = Vec::new();
+    for (index, part) in parts.into_iter().enumerate() {
+        let mut part = json::object(part, format_args!("{place}[{index}]"))?;
+        let Some(call) = json::take_either(&mut part, "functionCall", "function_call") else {
+            continue;
+        };
+        let call = json::object(call, format_args!("{place}[{index}].functionCall"))?;
+        drafts.push(function_call(call, part));
+    }
+    Ok(drafts)
+}
+
+/// A complete call. What else its part holds (`thoughtSignature`) stays with it.
+pub(crate) fn function_call(mut call: Fields, part: Fields) -> Draft {
+    let mut draft = Draft {
+        id: json::take_text(&mut call, "id"),
+        name: json::take_text(&mut call, "name").unwrap_or_default(),
+        arguments: arguments(json::take(&mut call, "args")),
+        rest: part,
+        ..Draft::default()
+    };
+    draft.rest.extend(call);
+    draft
+}

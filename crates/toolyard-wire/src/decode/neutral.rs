@@ -1,0 +1,77 @@
+//! The neutral form: `{"calls":[{"call_id","name","arguments"}…]}`.
+
+use super::wrong;
+use crate::{
+    DecodeError, Format,
+    draft::{Draft, arguments},
+    json::{self, Fields},
+};
+use serde_json::Value;
+use std::{fmt::Display, time::Duration};
+
+/// The calls of a batch, a list of calls or one call.
+pub(crate) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
+    match value {
+        Value::Object(mut fields) if fields.contains_key("calls") => {
+            list(json::items(json::take(&mut fields, "calls"), "calls")?, "calls")
+        }
+        Value::Object(fields) if fields.contains_key("name") => Ok(vec![call(fields, "call")?]),
+        Value::Array(items) => list(items, ""),
+        other => Err(wrong(Format::Neutral, &other)),
+    }
+}
+
+fn list(items: Vec<Value>, place: &str) -> Result<Vec<Draft>, DecodeError> {
+    let draft = |(index, item)| {
+        let place = format!("{place}[{index}]");
+        call(json::object(item, &place)?, &place)
+    };
+    items.into_iter().enumerate().map(draft).collect()
+}
+
+/// One call. A person or a program wrote it for us, so a time limit that is none is an error; what a model
+/// wrote (the arguments) never is.
+pub(crate) fn call(mut fields: Fields, place: impl Display) -> Result<Draft, DecodeError> {
+    let mut draft = Draft {
+        id: json::take_text(&mut fields, "call_id"),
+        provider_id: json::take_text(&mut fields, "provider_id"),
+        name: json::take_text(&mut fields, "name").unwrap_or_default(),
+        arguments: arguments(json::take(&mut fields, "arguments")),
+        idempotency_key: key(&mut fields, &place)?,
+        timeout: timeout(&mut fields, &place)?,
+        ..Draft::default()
+    };
+    if let Some(Value::Object(passthrough)) = fields.get_mut("passthrough") {
+        draft.rest = std::mem::take(passthrough);
+        json::take(&mut fields, "passthrough");
+    }
+    draft.rest.extend(fields);
+    Ok(draft)
+}
+
+fn timeout(fields: &mut Fields, place: impl Display) -> Result<Option<Duration>, DecodeError> {
+    match json::take(fields, "timeout_ms") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_u64() {
+            Some(millis) => Ok(Some(Duration::from_millis(millis))),
+            None => {
+                let place = format_args!("{place}.timeout_ms");
+                Err(json::shape(place, "a whole number of milliseconds", &value))
+            }
+        },
+    }
+}
+
+/// An empty key is kept: the engine refuses that call, rather than running it without the protection its
+/// writer asked for.
+fn key(fields: &mut Fields, place: impl Display) -> Result<Option<String>, DecodeError> {
+    match json::take(fields, "idempotency_key") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(key)) => Ok(Some(key)),
+        Some(other) => Err(json::shape(
+            format_args!("{place}.idempotency_key"),
+            "a string",
+            &other,
+        )),
+    }
+}

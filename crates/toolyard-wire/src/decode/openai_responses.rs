@@ -1,0 +1,65 @@
+//! OpenAI Responses: the items of `output`.
+
+use super::wrong;
+use crate::{
+    DecodeError, Format,
+    draft::{Draft, arguments, custom_input, cut_arguments, cut_custom_input},
+    json::{self, Fields},
+};
+use serde_json::Value;
+
+/// The calls of a response, an `output` array or one item.
+pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
+    match value {
+        Value::Object(fields) if fields.contains_key("output") && !fields.contains_key("call_id") => {
+            output_calls(fields)
+        }
+        Value::Object(fields) if fields.contains_key("type") => Ok(output_item(fields).into_iter().collect()),
+        Value::Array(items) => of_output(items),
+        other => Err(wrong(Format::OpenAiResponses, &other)),
+    }
+}
+
+/// The calls of a response object.
+pub(crate) fn output_calls(mut response: Fields) -> Result<Vec<Draft>, DecodeError> {
+    of_output(json::items(json::take(&mut response, "output"), "output")?)
+}
+
+fn of_output(items: Vec<Value>) -> Result<Vec<Draft>, DecodeError> {
+    let mut drafts = Vec::new();
+    for (index, item) in items.into_iter().enumerate() {
+        let fields = json::object(item, format_args!("output[{index}]"))?;
+        drafts.extend(output_item(fields));
+    }
+    Ok(drafts)
+}
+
+/// Whether an item is a call of ours: the provider runs the others, or they are no calls.
+pub(crate) fn is_call(item: &Fields) -> bool {
+    matches!(json::text(item, "type"), "function_call" | "custom_tool_call")
+}
+
+/// The call that an item is, if it is one of ours.
+pub(crate) fn output_item(mut item: Fields) -> Option<Draft> {
+    if !is_call(&item) {
+        return None;
+    }
+    let custom = json::text(&item, "type") == "custom_tool_call";
+    let cut = json::text(&item, "status") == "incomplete";
+    json::take(&mut item, "type");
+    let arguments = match (custom, cut) {
+        (true, true) => cut_custom_input(&json::take_text(&mut item, "input").unwrap_or_default()),
+        (true, false) => custom_input(json::take(&mut item, "input")),
+        (false, true) => cut_arguments(json::take(&mut item, "arguments")),
+        (false, false) => arguments(json::take(&mut item, "arguments")),
+    };
+    Some(Draft {
+        id: json::take_text(&mut item, "call_id"),
+        provider_id: json::take_text(&mut item, "id"),
+        name: json::take_text(&mut item, "name").unwrap_or_default(),
+        arguments,
+        custom,
+        rest: item,
+        ..Draft::default()
+    })
+}

@@ -1,0 +1,65 @@
+//! Outcomes become the part of the next request that answers the calls.
+//!
+//! ```text
+//!   Message + outcomes ─► one Answer per call, in call order ─► the format's own writer ─► JSON
+//! ```
+//!
+//! Owns the shapes. That every call is answered exactly once, whatever happened, is settled here for all of
+//! them.
+
+mod answer;
+mod anthropic;
+mod gemini;
+mod neutral;
+mod openai_chat;
+mod openai_responses;
+
+use crate::{Format, Message};
+use answer::answers;
+use serde_json::Value;
+use toolyard_core::Outcome;
+
+/// Writes the results of a message's calls as the next request needs them:
+///
+/// - `openai-chat`: an array of `{"role":"tool",…}` messages;
+/// - `openai-responses`: an array of `function_call_output` and `custom_tool_call_output` items;
+/// - `anthropic`: one user message with every `tool_result`;
+/// - `gemini`: one user `Content` with every `functionResponse`;
+/// - `neutral`: `{"results":[{call_id, provider_id?, name, status, content, structured?, error?, passthrough?}…]}`.
+///
+/// There is one result per call, in call order. Outcomes are joined to calls by position, and by id where
+/// they are not in order; a call without an outcome is answered with an error
+/// ([`NO_RESULT`](crate::wording::NO_RESULT)). Images go along where the format carries them; elsewhere, and
+/// beside an error, their place is named in the text.
+///
+/// `to` may differ from the format that the calls came in. Ids are then those that came, or the generated ones
+/// where none did, and fields that only the first format knows stay behind.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use toolyard_core::{CallError, ErrorKind, Outcome, Routing};
+/// use toolyard_wire::{Format, decode, encode};
+/// let message = decode(r#"{"calls":[{"call_id":"c","name":"rm","arguments":{}}]}"#, None)?;
+/// let denied = CallError::new(ErrorKind::UserDenied, "User denied this operation.").with_advice("");
+/// let outcome = Outcome::new(&message.calls()[0], Routing::ShortCircuit, Err(denied));
+/// assert_eq!(encode(&message, &[outcome], Format::Anthropic), json!({
+///     "role": "user",
+///     "content": [{"type": "tool_result", "tool_use_id": "c", "is_error": true,
+///                  "content": "User denied this operation."}],
+/// }));
+/// # Ok::<(), toolyard_wire::DecodeError>(())
+/// ```
+pub fn encode(message: &Message, outcomes: &[Outcome], to: Format) -> Value {
+    let answers = answers(message, outcomes, to);
+    match to {
+        Format::Neutral => neutral::results(&answers),
+        Format::OpenAiChat => openai_chat::messages(&answers),
+        Format::OpenAiResponses => openai_responses::items(&answers),
+        Format::Anthropic => anthropic::message(&answers),
+        Format::Gemini => gemini::content(&answers),
+    }
+}
+
+#[cfg(test)]
+mod tests;

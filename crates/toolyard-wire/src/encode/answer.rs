@@ -1,0 +1,93 @@
+//! A call beside its outcome, and what every writer asks of the two.
+
+use crate::{Format, Message, message::Origin, wording::NO_RESULT};
+use serde_json::Value;
+use toolyard_core::{Call, CallError, Content, Outcome, ToolOutput};
+
+/// One call and its outcome, if it has one.
+#[derive(Clone, Copy)]
+pub(super) struct Answer<'a> {
+    pub(super) call: &'a Call,
+    pub(super) origin: &'a Origin,
+    outcome: Option<&'a Outcome>,
+    /// Whether the results go back in the format that the calls came in.
+    home: bool,
+}
+
+/// Every call with its outcome, in call order.
+pub(super) fn answers<'a>(message: &'a Message, outcomes: &'a [Outcome], to: Format) -> Vec<Answer<'a>> {
+    let pairs = message.calls().iter().zip(message.origins()).enumerate();
+    let answer = |(index, (call, origin))| Answer {
+        call,
+        origin,
+        outcome: outcome_of(call, index, outcomes),
+        home: message.format() == to,
+    };
+    pairs.map(answer).collect()
+}
+
+/// The outcome at the call's place. Only where that is another call's is it looked for, so that calls which
+/// share an id each get their own.
+fn outcome_of<'a>(call: &Call, index: usize, outcomes: &'a [Outcome]) -> Option<&'a Outcome> {
+    let is_its = |outcome: &&Outcome| outcome.call_id == call.id;
+    let at_place = outcomes.get(index).filter(is_its);
+    at_place.or_else(|| outcomes.iter().find(is_its))
+}
+
+impl<'a> Answer<'a> {
+    /// The id to answer under: the one that came, or the one made here.
+    pub(super) fn id(&self) -> &'a str {
+        self.origin.id.as_deref().unwrap_or(self.call.id.as_str())
+    }
+
+    /// The id to answer under in a format where an id may be missing: none if none came.
+    pub(super) fn given_id(&self) -> Option<&'a str> {
+        if self.home {
+            self.origin.id.as_deref()
+        } else {
+            Some(self.id())
+        }
+    }
+
+    /// A field that came with the call and goes back with the result, if it goes to where it came from.
+    pub(super) fn echo(&self, key: &str) -> Option<&'a Value> {
+        let fields = self.call.passthrough.as_deref().filter(|_| self.home);
+        fields?.get(key)
+    }
+
+    pub(super) fn output(&self) -> Option<&'a ToolOutput> {
+        self.outcome?.status.as_deref().ok()
+    }
+
+    pub(super) fn error(&self) -> Option<&'a CallError> {
+        self.outcome?.error()
+    }
+
+    pub(super) fn is_error(&self) -> bool {
+        self.output().is_none()
+    }
+
+    /// The result as text.
+    pub(super) fn text(&self) -> String {
+        self.outcome
+            .map_or_else(|| NO_RESULT.to_owned(), Outcome::to_text)
+    }
+
+    /// The parts of an output that has an image for which `carries` holds; other results are text alone.
+    pub(super) fn parts(&self, carries: impl Fn(&str) -> bool) -> Option<&'a [Content]> {
+        let parts = self.output()?.content.as_slice();
+        let is_image =
+            |part: &Content| matches!(part, Content::Image { media_type, .. } if carries(media_type));
+        parts.iter().any(is_image).then_some(parts)
+    }
+}
+
+/// The text in the place of a part that the format does not carry.
+pub(super) fn part_text(part: &Content) -> String {
+    ToolOutput::parts(vec![part.clone()]).to_text()
+}
+
+/// An image as a data URL.
+pub(super) fn data_url(media_type: &str, data: &str) -> String {
+    format!("data:{media_type};base64,{data}")
+}

@@ -1,0 +1,227 @@
+use super::*;
+use crate::{NameMap, NameRule, decode, wording};
+use serde_json::json;
+use toolyard_core::{Call, CallError, Content, ErrorKind, Reason, Routing, ToolOutput};
+
+fn ok(call: &Call, output: impl Into<ToolOutput>) -> Outcome {
+    Outcome::new(call, Routing::Read, Ok(output.into()))
+}
+
+fn failed(call: &Call, error: CallError) -> Outcome {
+    Outcome::new(call, Routing::Read, Err(error))
+}
+
+/// A message from text, and what `output` gives for its first call, in the form `to`.
+fn result(text: &str, to: Format, outcome: impl Fn(&Call) -> Outcome) -> Value {
+    let message = decode(text, None).unwrap();
+    encode(&message, &[outcome(&message.calls()[0])], to)
+}
+
+const NEUTRAL: &str =
+    r#"{"calls":[{"call_id":"c1","provider_id":"p1","name":"f","arguments":{},"colour":"red"}]}"#;
+
+fn image() -> ToolOutput {
+    ToolOutput::parts(vec![
+        Content::text("a cat"),
+        Content::Image {
+            media_type: "image/png".to_owned(),
+            data: "AAAA".to_owned(),
+        },
+    ])
+}
+
+#[test]
+fn text_takes_the_form_of_every_format() {
+    let check = |to, expect: Value| assert_eq!(result(NEUTRAL, to, |call| ok(call, "done")), expect, "{to}");
+    check(
+        Format::OpenAiChat,
+        json!([{"role": "tool", "tool_call_id": "c1", "content": "done"}]),
+    );
+    check(
+        Format::OpenAiResponses,
+        json!([{"type": "function_call_output", "call_id": "c1", "output": "done"}]),
+    );
+    check(
+        Format::Anthropic,
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]}),
+    );
+    check(
+        Format::Gemini,
+        json!({"role": "user", "parts": [
+            {"functionResponse": {"name": "f", "id": "c1", "response": {"output": "done"}}}]}),
+    );
+    check(
+        Format::Neutral,
+        json!({"results": [{
+            "call_id": "c1", "provider_id": "p1", "name": "f", "status": "ok",
+            "content": [{"type": "text", "text": "done"}], "passthrough": {"colour": "red"}}]}),
+    );
+}
+
+#[test]
+fn an_error_takes_the_form_of_every_format() {
+    let error = || CallError::new(ErrorKind::ExecutionError, "no such file");
+    let encoded = |to| result(NEUTRAL, to, |call| failed(call, error()));
+    assert_eq!(encoded(Format::OpenAiChat)[0]["content"], "no such file");
+    assert_eq!(encoded(Format::OpenAiResponses)[0]["output"], "no such file");
+    assert_eq!(encoded(Format::Anthropic)["content"][0]["is_error"], true);
+    let response = &encoded(Format::Gemini)["parts"][0]["functionResponse"]["response"];
+    assert_eq!(*response, json!({"error": "no such file"}));
+    let neutral = &encoded(Format::Neutral)["results"][0];
+    assert_eq!(neutral["status"], "error");
+    assert_eq!(neutral["error"]["code"], "execution_error");
+    assert_eq!(
+        neutral["content"],
+        json!([{"type": "text", "text": "no such file"}])
+    );
+}
+
+#[test]
+fn an_image_goes_along_where_the_format_carries_it() {
+    let encoded = |to| result(NEUTRAL, to, |call| ok(call, image()));
+    assert_eq!(
+        encoded(Format::OpenAiChat)[0]["content"],
+        "a cat\n[image image/png]"
+    );
+    assert_eq!(
+        encoded(Format::OpenAiResponses)[0]["output"],
+        json!([{"type": "input_text", "text": "a cat"},
+               {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}])
+    );
+    assert_eq!(
+        encoded(Format::Anthropic)["content"][0]["content"],
+        json!([{"type": "text", "text": "a cat"},
+               {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}])
+    );
+    assert_eq!(
+        encoded(Format::Gemini)["parts"][0]["functionResponse"]["parts"],
+        json!([{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}])
+    );
+    assert_eq!(
+        encoded(Format::Neutral)["results"][0]["content"][1]["media_type"],
+        "image/png"
+    );
+}
+
+#[test]
+fn data_stays_data_where_the_format_has_a_place_for_it() {
+    let encoded = |to| result(NEUTRAL, to, |call| ok(call, json!({"files": 12})));
+    assert_eq!(encoded(Format::OpenAiChat)[0]["content"], r#"{"files":12}"#);
+    let response = &encoded(Format::Gemini)["parts"][0]["functionResponse"]["response"];
+    assert_eq!(*response, json!({"output": {"files": 12}}));
+    let neutral = &encoded(Format::Neutral)["results"][0];
+    assert_eq!(neutral["structured"], json!({"files": 12}));
+    assert_eq!(neutral["content"][0]["text"], r#"{"files":12}"#);
+}
+
+#[test]
+fn a_call_without_an_id_gets_none_back_in_gemini_and_the_made_one_elsewhere() {
+    let text = r#"{"parts":[{"functionCall":{"name":"f"}}]}"#;
+    let gemini = result(text, Format::Gemini, |call| ok(call, "x"));
+    assert_eq!(gemini["parts"][0]["functionResponse"].get("id"), None);
+    let chat = result(text, Format::OpenAiChat, |call| ok(call, "x"));
+    assert_eq!(chat[0]["tool_call_id"], "call_1");
+}
+
+#[test]
+fn a_custom_tool_is_answered_as_one() {
+    let text = r#"[{"type":"custom_tool_call","call_id":"c","name":"sql","input":"x"}]"#;
+    let item = result(text, Format::OpenAiResponses, |call| ok(call, "1"));
+    assert_eq!(
+        item,
+        json!([{"type": "custom_tool_call_output", "call_id": "c", "output": "1"}])
+    );
+}
+
+#[test]
+fn the_caller_is_echoed_to_responses_and_to_no_other() {
+    let text =
+        r#"[{"type":"function_call","call_id":"c","name":"f","arguments":"{}","caller":{"type":"direct"}}]"#;
+    let item = result(text, Format::OpenAiResponses, |call| ok(call, "1"));
+    assert_eq!(item[0]["caller"], json!({"type": "direct"}));
+
+    let block = r#"[{"type":"tool_use","id":"c","name":"f","caller":{"type":"direct"}}]"#;
+    for to in [Format::Anthropic, Format::OpenAiResponses] {
+        let encoded = result(block, to, |call| ok(call, "1")).to_string();
+        assert!(!encoded.contains("caller"), "{encoded}");
+    }
+}
+
+#[test]
+fn a_toolset_is_echoed_and_its_skipped_calls_are_answered_in_the_provider_s_words() {
+    let text = r#"[{"type":"tool_use","id":"c","name":"click","input":{},"toolset_name":"browser"}]"#;
+    let skipped = |call: &Call| {
+        let error = CallError::new(ErrorKind::Cancelled, "skipped").with_reason(Reason::Predecessor);
+        failed(call, error)
+    };
+    let message = result(text, Format::Anthropic, skipped);
+    assert_eq!(
+        message["content"][0],
+        json!({"type": "tool_result", "tool_use_id": "c", "content": wording::NOT_EXECUTED,
+               "is_error": true, "toolset_name": "browser"})
+    );
+}
+
+#[test]
+fn every_call_is_answered_in_call_order_whatever_the_outcomes_are() {
+    let text =
+        r#"{"calls":[{"call_id":"a","name":"f"},{"call_id":"b","name":"f"},{"call_id":"c","name":"f"}]}"#;
+    let message = decode(text, None).unwrap();
+    let [a, b, _] = message.calls() else {
+        panic!("three calls")
+    };
+    let outcomes = [ok(b, "second"), ok(a, "first")];
+    let blocks = encode(&message, &outcomes, Format::Anthropic)["content"].take();
+    assert_eq!(blocks[0]["content"], "first");
+    assert_eq!(blocks[1]["content"], "second");
+    assert_eq!(blocks[2]["content"], wording::NO_RESULT);
+    assert_eq!(blocks[2]["is_error"], true);
+    let neutral = encode(&message, &outcomes, Format::Neutral);
+    assert_eq!(neutral["results"][2]["error"]["code"], "internal");
+}
+
+#[test]
+fn calls_that_share_an_id_each_get_their_own_outcome() {
+    let message = decode(
+        r#"{"calls":[{"call_id":"a","name":"f"},{"call_id":"a","name":"f"}]}"#,
+        None,
+    )
+    .unwrap();
+    let twice = CallError::new(ErrorKind::InvalidInput, "duplicate id");
+    let outcomes = [ok(&message.calls()[0], "ran"), failed(&message.calls()[1], twice)];
+    let blocks = encode(&message, &outcomes, Format::Anthropic)["content"].take();
+    assert_eq!(blocks[0]["content"], "ran");
+    assert_eq!(blocks[1]["is_error"], true);
+}
+
+#[test]
+fn a_result_goes_back_under_the_name_that_the_provider_knows() {
+    let names = NameMap::new(NameRule::Plain, ["fs.read"]);
+    let message = decode(r#"{"parts":[{"functionCall":{"name":"fs_read"}}]}"#, None).unwrap();
+    let message = message.with_original_names(&names);
+    assert_eq!(message.calls()[0].name.as_ref(), "fs.read");
+    let outcome = ok(&message.calls()[0], "x");
+    let content = encode(&message, &[outcome], Format::Gemini);
+    assert_eq!(content["parts"][0]["functionResponse"]["name"], "fs_read");
+}
+
+#[test]
+fn anthropic_gets_no_blank_text_and_no_image_it_does_not_know() {
+    let parts = || {
+        ToolOutput::parts(vec![
+            Content::text(" "),
+            Content::Image {
+                media_type: "image/png".to_owned(),
+                data: "AA".to_owned(),
+            },
+            Content::Image {
+                media_type: "image/tiff".to_owned(),
+                data: "BB".to_owned(),
+            },
+        ])
+    };
+    let message = result(NEUTRAL, Format::Anthropic, |call| ok(call, parts()));
+    let blocks = &message["content"][0]["content"];
+    assert_eq!(blocks[0]["type"], "image");
+    assert_eq!(blocks[1], json!({"type": "text", "text": "[image image/tiff]"}));
+}

@@ -1,0 +1,121 @@
+//! Why a text could not be read as a model's answer.
+
+use crate::Format;
+
+/// Why a text could not be read. One line each, naming the place and what to do.
+///
+/// Broken *arguments* are no such error: they come out as text, and the engine answers that call alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// There is nothing but white space.
+    #[error("the input is empty: expected a provider's response as JSON or as SSE text")]
+    Empty,
+    /// More bytes than [`BODY_BYTES_MAX`](crate::bounds::BODY_BYTES_MAX).
+    #[error("the response is larger than {max} bytes: send one response at a time")]
+    TooLarge {
+        /// The bound.
+        max: usize,
+    },
+    /// The text is not JSON.
+    #[error("not JSON: {reason} at line {line} column {column}{}", hint(advice))]
+    NotJson {
+        /// What the parser found.
+        reason: String,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What to do, where that can be told from the text.
+        advice: Option<&'static str>,
+    },
+    /// The text ends inside a JSON value.
+    #[error(
+        "the JSON ends too early, at line {line} column {column}: the response was cut off, fetch it again"
+    )]
+    Truncated {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
+    /// Arrays and objects lie deeper in each other than the parser goes.
+    #[error("the JSON nests deeper than 127 levels at line {line} column {column}: flatten it")]
+    TooDeep {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
+    /// JSON of no format that is known.
+    #[error(
+        "unknown format: found {seen}; the formats are neutral, openai-chat, openai-responses, anthropic and \
+         gemini, name one with --from"
+    )]
+    UnknownFormat {
+        /// What was found.
+        seen: String,
+    },
+    /// JSON that is not of the format it was said to be.
+    #[error("this is no {format} response: found {seen}; name its format with --from, or leave that out")]
+    WrongFormat {
+        /// The format asked for.
+        format: Format,
+        /// What was found.
+        seen: String,
+    },
+    /// A line of an episodes file.
+    #[error("this is an episode, not a response: read it with --from episodes")]
+    Episode,
+    /// A value of the wrong kind where calls are.
+    #[error("{place}: expected {expected}, found {found}")]
+    Shape {
+        /// The path of the value.
+        place: String,
+        /// What belongs there.
+        expected: &'static str,
+        /// What is there.
+        found: &'static str,
+    },
+    /// The provider answered with an error instead of a message.
+    #[error("the response is an error of the provider: {message}")]
+    Provider {
+        /// The provider's own words.
+        message: String,
+    },
+    /// An event of a stream that is not JSON. Lines and columns count within the event's data.
+    #[error("event {number} of the stream: {error}")]
+    Event {
+        /// Its number, from 1.
+        number: usize,
+        /// What is wrong with its data.
+        error: Box<DecodeError>,
+    },
+    /// A streamed index above its bound.
+    #[error("{place}: index {index} is above {max}")]
+    IndexTooLarge {
+        /// The path of the index.
+        place: &'static str,
+        /// The index.
+        index: u64,
+        /// The bound.
+        max: u64,
+    },
+}
+
+impl DecodeError {
+    /// Names the event where this tells a place in its text.
+    pub(crate) fn in_event(self, number: usize) -> Self {
+        match self {
+            Self::NotJson { .. } | Self::Truncated { .. } | Self::TooDeep { .. } => Self::Event {
+                number,
+                error: Box::new(self),
+            },
+            other => other,
+        }
+    }
+}
+
+fn hint(advice: &Option<&'static str>) -> String {
+    advice.map_or_else(String::new, |advice| format!("; {advice}"))
+}

@@ -1,0 +1,67 @@
+//! Ids for calls that came without one.
+
+use std::{collections::HashSet, sync::Arc};
+
+/// Hands out ids that are unique in one message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ids {
+    taken: HashSet<Arc<str>>,
+    made: HashSet<Arc<str>>,
+    next: u64,
+}
+
+impl Ids {
+    /// Keeps a provider's id from being made.
+    pub(crate) fn reserve(&mut self, id: &str) {
+        if !self.taken.contains(id) {
+            self.taken.insert(id.into());
+        }
+    }
+
+    /// The id under which a call goes through the engine: its own, also where two calls share it (the engine
+    /// answers that), or one made here.
+    ///
+    /// In a stream an id may be made before the provider sends that very id; the later call then gets another
+    /// one inside, and its own goes back to the provider all the same.
+    pub(crate) fn internal(&mut self, id: Option<&str>) -> Arc<str> {
+        match id {
+            Some(id) if !self.made.contains(id) => {
+                self.reserve(id);
+                id.into()
+            }
+            _ => self.make(),
+        }
+    }
+
+    fn make(&mut self) -> Arc<str> {
+        loop {
+            self.next += 1;
+            let id: Arc<str> = format!("call_{}", self.next).into();
+            if self.taken.insert(id.clone()) {
+                self.made.insert(id.clone());
+                return id;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_id_avoids_those_the_provider_uses() {
+        let mut ids = Ids::default();
+        ids.reserve("call_1");
+        assert_eq!(&*ids.internal(None), "call_2");
+        assert_eq!(&*ids.internal(Some("call_1")), "call_1");
+        assert_eq!(&*ids.internal(Some("call_1")), "call_1");
+    }
+
+    #[test]
+    fn an_id_that_comes_after_it_was_made_is_replaced() {
+        let mut ids = Ids::default();
+        assert_eq!(&*ids.internal(None), "call_1");
+        assert_eq!(&*ids.internal(Some("call_1")), "call_2");
+    }
+}

@@ -1,0 +1,193 @@
+//! Names that a provider refuses become names it takes, and find their way back.
+//!
+//! ```text
+//!   fs.read   ─► fs_read             taken as they are: names the rule allows
+//!   fs:read   ─► fs_read_5b1c…       a name that is taken already gets a hash of the original
+//!   fs_read_x ─► fs_read_x
+//! ```
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Which names a provider takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NameRule {
+    /// `^[a-zA-Z0-9_-]{1,64}$`: OpenAI and Anthropic.
+    Plain,
+    /// Begins with a letter or an underscore; then also dots, colons and dashes; at most 64: Gemini.
+    Dotted,
+    /// Every name: MCP and the neutral form.
+    Any,
+}
+
+impl NameRule {
+    /// The most characters of a name, under the rules that have one.
+    pub const CHARS_MAX: usize = 64;
+
+    /// Whether a name may stay as it is.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_wire::NameRule;
+    /// assert!(!NameRule::Plain.allows("fs.read"));
+    /// assert!(NameRule::Dotted.allows("fs.read"));
+    /// assert!(!NameRule::Dotted.allows("7zip"));
+    /// ```
+    pub fn allows(self, name: &str) -> bool {
+        let fits = (1..=Self::CHARS_MAX).contains(&name.len()) && name.chars().all(|c| self.takes(c));
+        match self {
+            Self::Plain => fits,
+            Self::Dotted => fits && begins_well(name),
+            Self::Any => true,
+        }
+    }
+
+    fn takes(self, c: char) -> bool {
+        match self {
+            Self::Plain => c.is_ascii_alphanumeric() || matches!(c, '_' | '-'),
+            Self::Dotted => c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'),
+            Self::Any => true,
+        }
+    }
+
+    /// A name like this one that the rule allows.
+    fn like(self, name: &str) -> String {
+        let mut like: String = name
+            .chars()
+            .map(|c| if self.takes(c) { c } else { '_' })
+            .take(Self::CHARS_MAX)
+            .collect();
+        if !begins_well(&like) && (self == Self::Dotted || like.is_empty()) {
+            like.insert(0, '_');
+            like.truncate(Self::CHARS_MAX);
+        }
+        like
+    }
+}
+
+fn begins_well(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+/// Names as a provider takes them, and back. The same set of names gives the same map, in whatever order they
+/// come, and no two names share one.
+///
+/// # Examples
+/// ```
+/// use toolyard_wire::{NameMap, NameRule};
+/// let names = NameMap::new(NameRule::Plain, ["fs.read", "shell"]);
+/// assert_eq!(names.wire("fs.read"), "fs_read");
+/// assert_eq!(names.wire("shell"), "shell");
+/// assert_eq!(names.original("fs_read"), Some("fs.read"));
+/// assert_eq!(names.original("rm"), None);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameMap {
+    to_wire: HashMap<String, String>,
+    to_original: HashMap<String, String>,
+}
+
+impl NameMap {
+    /// The map of these names under this rule.
+    pub fn new<'a>(rule: NameRule, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        // Names that may stay have the first say, so that none of them depends on the others.
+        let (stay, change): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| rule.allows(name));
+        let mut taken: HashSet<String> = stay.iter().map(|name| (*name).to_owned()).collect();
+        let mut map = Self::default();
+        for name in stay {
+            map.add(name, name.to_owned());
+        }
+        for name in change {
+            let wire = free(rule.like(name), name, &taken);
+            taken.insert(wire.clone());
+            map.add(name, wire);
+        }
+        map
+    }
+
+    fn add(&mut self, name: &str, wire: String) {
+        self.to_original.insert(wire.clone(), name.to_owned());
+        self.to_wire.insert(name.to_owned(), wire);
+    }
+
+    /// The name for the provider; a name that is not in the map stays.
+    pub fn wire<'a>(&'a self, name: &'a str) -> &'a str {
+        self.to_wire.get(name).map_or(name, String::as_str)
+    }
+
+    /// The name that the provider's name stands for.
+    pub fn original(&self, wire: &str) -> Option<&str> {
+        self.to_original.get(wire).map(String::as_str)
+    }
+}
+
+/// `like`, or where that is taken, `like` with a hash of the name at its end.
+fn free(like: String, name: &str, taken: &HashSet<String>) -> String {
+    let mut candidate = like.clone();
+    let mut salt = 0_u64;
+    while taken.contains(&candidate) {
+        let tail = format!("_{:016x}", fnv1a(name, salt));
+        // What `like` returns is ASCII, so every index is a boundary.
+        let head = like.len().min(NameRule::CHARS_MAX - tail.len());
+        candidate = format!("{}{tail}", &like[..head]);
+        salt += 1;
+    }
+    candidate
+}
+
+/// FNV-1a: the standard library's hashes may change with the compiler, and names must not.
+fn fnv1a(name: &str, salt: u64) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    name.bytes()
+        .chain(salt.to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every name maps to an allowed one of its own and back, in either order of the names.
+    fn check(rule: NameRule, names: &[&str]) -> NameMap {
+        let map = NameMap::new(rule, names.iter().copied());
+        assert_eq!(map, NameMap::new(rule, names.iter().rev().copied()));
+        for name in names {
+            let wire = map.wire(name);
+            assert!(rule.allows(wire), "{name} became {wire}");
+            assert_eq!(map.original(wire), Some(*name));
+        }
+        map
+    }
+
+    #[test]
+    fn names_that_become_the_same_are_kept_apart() {
+        let map = check(NameRule::Plain, &["a.b", "a:b", "a_b", "a/b", "a b"]);
+        assert_eq!(map.wire("a_b"), "a_b");
+    }
+
+    #[test]
+    fn long_names_that_share_their_begin_are_kept_apart() {
+        let long = "x".repeat(64);
+        let names = [format!("{long}1"), format!("{long}2"), long];
+        check(NameRule::Plain, &names.each_ref().map(String::as_str));
+    }
+
+    #[test]
+    fn names_in_no_latin_letter_get_one_each() {
+        check(NameRule::Plain, &["é", "日本", "日木", "_"]);
+        check(NameRule::Dotted, &["é", "7zip", ".git", "-x", "日本"]);
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_mapped_one_keeps_its_own() {
+        let first = NameMap::new(NameRule::Plain, ["a.b", "a_b"]);
+        let mapped = first.wire("a.b").to_owned();
+        check(NameRule::Plain, &["a.b", "a_b", &mapped]);
+    }
+
+    #[test]
+    fn gemini_takes_dots_and_colons() {
+        let map = check(NameRule::Dotted, &["fs.read", "mcp:github.list"]);
+        assert_eq!(map.wire("mcp:github.list"), "mcp:github.list");
+    }
+}

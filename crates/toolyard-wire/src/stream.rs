@@ -1,0 +1,168 @@
+//! A stream becomes calls while it runs, each as soon as it is complete.
+//!
+//! ```text
+//!   event data ─► StreamDecoder ─┬─ open calls, by index: text so far
+//!                                ├─► the calls that this event completed
+//!                                └─► Message, with all calls so far
+//! ```
+//!
+//! Owns the fragments. Knows nothing of sockets or SSE lines: [`sse_events`](crate::sse_events) cuts those.
+
+mod anthropic;
+mod gemini;
+mod neutral;
+mod openai_chat;
+mod openai_responses;
+mod partial_args;
+
+use crate::{DecodeError, Format, Message, bounds::BODY_BYTES_MAX, detect, draft::Draft, json};
+use serde_json::Value;
+use toolyard_core::Call;
+
+/// Decodes one streamed answer, event by event.
+///
+/// # Examples
+/// ```
+/// use toolyard_wire::{Format, StreamDecoder};
+/// let mut stream = StreamDecoder::new(Format::Anthropic);
+/// let start = r#"{"type":"content_block_start","index":0,
+///     "content_block":{"type":"tool_use","id":"toolu_1","name":"now","input":{}}}"#;
+/// assert!(stream.push(start)?.is_empty());
+/// let calls = stream.push(r#"{"type":"content_block_stop","index":0}"#)?;
+/// assert_eq!(calls[0].name.as_ref(), "now");
+/// assert!(stream.finish().is_empty());
+/// # Ok::<(), toolyard_wire::DecodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct StreamDecoder {
+    fragments: Fragments,
+    message: Message,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+enum Fragments {
+    Neutral(neutral::Lines),
+    OpenAiChat(openai_chat::Deltas),
+    OpenAiResponses(openai_responses::Items),
+    Anthropic(anthropic::Blocks),
+    Gemini(Box<gemini::Parts>),
+}
+
+/// What the decoder of each format does. Calls that are complete are pushed to `out`, in order.
+trait Assemble {
+    /// One event.
+    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError>;
+
+    /// The provider says that the stream is over (`[DONE]`): what is open is complete.
+    fn done(&mut self, _out: &mut Vec<Draft>) {}
+
+    /// The stream has ended. What is open now was cut off, and comes out with arguments that do not parse.
+    fn cut(&mut self, _out: &mut Vec<Draft>) {}
+}
+
+impl StreamDecoder {
+    /// A decoder for one stream of this format. In the neutral format each event is a call or a batch.
+    pub fn new(format: Format) -> Self {
+        let fragments = match format {
+            Format::Neutral => Fragments::Neutral(neutral::Lines),
+            Format::OpenAiChat => Fragments::OpenAiChat(openai_chat::Deltas::default()),
+            Format::OpenAiResponses => Fragments::OpenAiResponses(openai_responses::Items::default()),
+            Format::Anthropic => Fragments::Anthropic(anthropic::Blocks::default()),
+            Format::Gemini => Fragments::Gemini(Box::default()),
+        };
+        Self {
+            fragments,
+            message: Message::empty(format),
+            bytes: 0,
+        }
+    }
+
+    /// Takes the data of one event and returns the calls it completed, in call order. Blank data does nothing.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the event is not JSON or not of this format, when it is an error of the provider,
+    /// or when the stream is larger than [`BODY_BYTES_MAX`]. The calls that came before stay;
+    /// [`finish`](Self::finish) gives those still open.
+    pub fn push(&mut self, event_data: &str) -> Result<Vec<Call>, DecodeError> {
+        self.bytes = self.bytes.saturating_add(event_data.len());
+        if self.bytes > BODY_BYTES_MAX {
+            return Err(DecodeError::TooLarge { max: BODY_BYTES_MAX });
+        }
+        match event_data.trim_ascii() {
+            "" => Ok(Vec::new()),
+            "[DONE]" => {
+                let mut drafts = Vec::new();
+                self.fragments.get().done(&mut drafts);
+                Ok(self.add(drafts))
+            }
+            data => self.push_value(json::parse(data)?),
+        }
+    }
+
+    pub(crate) fn push_value(&mut self, event: Value) -> Result<Vec<Call>, DecodeError> {
+        json::refuse_provider_error(&event)?;
+        let format = self.message.format();
+        if detect::of_event(&event).is_some_and(|seen| seen != format) {
+            let seen = format!("a stream's event: {}", json::seen(&event));
+            return Err(DecodeError::WrongFormat { format, seen });
+        }
+        let mut drafts = Vec::new();
+        let read = self.fragments.get().event(event, &mut drafts);
+        // An event may complete a call and be wrong after that: the call is in the message all the same.
+        let calls = self.add(drafts);
+        read.map(|()| calls)
+    }
+
+    /// Ends the stream and returns the calls that were still open: half of their arguments is missing, so
+    /// they hold text that does not parse and the engine answers them `invalid_input`. Nothing is open at the
+    /// end of a stream that was not cut off.
+    pub fn finish(&mut self) -> Vec<Call> {
+        let mut drafts = Vec::new();
+        self.fragments.get().cut(&mut drafts);
+        if !drafts.is_empty() {
+            self.message.set_cut();
+        }
+        self.add(drafts)
+    }
+
+    /// The calls so far as a message, to encode their results with.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The calls so far as a message. Calls that are still open are lost: [`finish`](Self::finish) first.
+    pub fn into_message(self) -> Message {
+        self.message
+    }
+
+    fn add(&mut self, drafts: Vec<Draft>) -> Vec<Call> {
+        let add = |draft| self.message.push(draft).clone();
+        drafts.into_iter().map(add).collect()
+    }
+}
+
+impl Fragments {
+    fn get(&mut self) -> &mut dyn Assemble {
+        match self {
+            Self::Neutral(lines) => lines,
+            Self::OpenAiChat(deltas) => deltas,
+            Self::OpenAiResponses(items) => items,
+            Self::Anthropic(blocks) => blocks,
+            Self::Gemini(parts) => parts.as_mut(),
+        }
+    }
+}
+
+/// An index of a streamed call, within its bound. Missing is 0, as some servers leave it out.
+fn index(value: Option<Value>, place: &'static str) -> Result<u64, DecodeError> {
+    let index = value.as_ref().and_then(Value::as_u64).unwrap_or_default();
+    let max = crate::bounds::FRAGMENT_INDEX_MAX;
+    if index > max {
+        return Err(DecodeError::IndexTooLarge { place, index, max });
+    }
+    Ok(index)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Anthropic streams: `content_block_start`, `input_json_delta` fragments, `content_block_stop`.
+
+use super::{Assemble, index};
+use crate::{
+    DecodeError,
+    decode::tool_use,
+    draft::{Draft, cut_arguments},
+    json::{self, Fields},
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The `tool_use` blocks that have begun, by index, with the text of their input so far.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    open: BTreeMap<u64, (Draft, String)>,
+}
+
+impl Assemble for Blocks {
+    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let mut event = json::object(event, "the event")?;
+        let kind = json::text(&event, "type").to_owned();
+        match kind.as_str() {
+            "content_block_start" => self.start(&mut event, out),
+            "content_block_delta" => self.delta(&mut event),
+            "content_block_stop" => self.stop(&mut event, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn cut(&mut self, out: &mut Vec<Draft>) {
+        out.extend(std::mem::take(&mut self.open).into_values().map(cut));
+    }
+}
+
+fn cut((draft, text): (Draft, String)) -> Draft {
+    let arguments = cut_arguments(Some(Value::String(text)));
+    Draft { arguments, ..draft }
+}
+
+impl Blocks {
+    fn start(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let at = index(json::take(event, "index"), "index")?;
+        if let Some(Value::Object(block)) = json::take(event, "content_block")
+            && let Some(draft) = tool_use(block, false)
+        {
+            // A block that never ended: the server began anew.
+            let before = self.open.insert(at, (draft, String::new()));
+            out.extend(before.map(cut));
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, event: &mut Fields) -> Result<(), DecodeError> {
+        let at = index(json::take(event, "index"), "index")?;
+        if let Some(Value::Object(delta)) = event.get("delta")
+            && let Some((_, text)) = self.open.get_mut(&at)
+        {
+            text.push_str(json::text(delta, "partial_json"));
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let at = index(json::take(event, "index"), "index")?;
+        if let Some((mut draft, text)) = self.open.remove(&at) {
+            // Without any fragment the input is the one that came with the start: `{}`, or all of it.
+            if !text.is_empty() {
+                draft.arguments = text.into();
+            }
+            out.push(draft);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,15 @@
+//! Neutral streams: each event is a call or a batch, complete.
+
+use super::Assemble;
+use crate::{DecodeError, decode::neutral_calls, draft::Draft};
+use serde_json::Value;
+
+#[derive(Debug)]
+pub(super) struct Lines;
+
+impl Assemble for Lines {
+    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        out.extend(neutral_calls(event)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! OpenAI Chat streams: fragments in `choices[0].delta.tool_calls`, joined by `index`.
+//!
+//! A call is complete when the choice has a finish reason. It is given out earlier where that is safe: another
+//! call has begun and its arguments are a whole JSON value, which no fragment can continue.
+
+use super::{Assemble, index};
+use crate::{
+    DecodeError,
+    draft::{Draft, arguments, custom_input, cut_arguments, cut_custom_input},
+    json::{self, Fields},
+};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+
+/// The calls of a stream that are not given out yet, in call order.
+#[derive(Debug, Default)]
+pub(super) struct Deltas {
+    open: VecDeque<Open>,
+    /// How many were given out.
+    given: usize,
+    /// By index, which call began last under it, counted over all of them.
+    latest: HashMap<u64, usize>,
+    /// Index and id of the call that was given out last, to know its late fragments by.
+    last: Option<(u64, Option<String>)>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    index: u64,
+    id: Option<String>,
+    name: String,
+    text: String,
+    custom: bool,
+    rest: Fields,
+    /// Whether nothing can continue the arguments, as far as was looked.
+    whole: bool,
+}
+
+impl Assemble for Deltas {
+    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let mut event = json::object(event, "the event")?;
+        let Some(choice) = json::take_first(&mut event, "choices")? else {
+            return Ok(());
+        };
+        let mut choice = json::object(choice, "choices[0]")?;
+        if json::take(&mut choice, "index").is_some_and(|index| index != 0) {
+            return Ok(());
+        }
+        if let Some(Value::Object(mut delta)) = json::take(&mut choice, "delta") {
+            const PLACE: &str = "choices[0].delta.tool_calls";
+            for item in json::items(json::take(&mut delta, "tool_calls"), PLACE)? {
+                self.fragment(json::object(item, PLACE)?, out)?;
+            }
+        }
+        match json::text(&choice, "finish_reason") {
+            "" => {}
+            // The model ran out of tokens inside its last call.
+            "length" => self.run_out(out),
+            _ => self.done(out),
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, out: &mut Vec<Draft>) {
+        while let Some(open) = self.open.pop_front() {
+            self.give(open, out);
+        }
+    }
+
+    fn cut(&mut self, out: &mut Vec<Draft>) {
+        self.given += self.open.len();
+        out.extend(self.open.drain(..).map(Open::cut));
+    }
+}
+
+impl Deltas {
+    fn fragment(&mut self, mut item: Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let at = json::take(&mut item, "index");
+        let id = json::take_text(&mut item, "id");
+        json::take(&mut item, "type");
+        let custom = json::take(&mut item, "custom");
+        let is_custom = custom.is_some();
+        let mut inner = match json::take(&mut item, "function").or(custom) {
+            Some(Value::Object(inner)) => inner,
+            _ => Fields::new(),
+        };
+        let name = json::take_text(&mut inner, "name");
+        let text = fragment_text(&mut inner);
+        let place = self.place(at, id.as_deref(), name.is_some())?;
+        if name.is_none() && text.trim_ascii().is_empty() && self.is_late(place, id.as_deref()) {
+            return Ok(());
+        }
+        let open = self.open_at(place, id, out);
+        // Servers that repeat the name on every fragment send it whole each time.
+        open.name = name.unwrap_or(std::mem::take(&mut open.name));
+        open.custom |= is_custom;
+        open.text.push_str(&text);
+        open.whole = false;
+        open.rest.extend(item);
+        Ok(())
+    }
+
+    /// The index of a fragment. Servers that send none send whole calls or continue the last one.
+    fn place(&self, at: Option<Value>, id: Option<&str>, named: bool) -> Result<u64, DecodeError> {
+        const PLACE: &str = "choices[0].delta.tool_calls[].index";
+        if at.is_some() {
+            return index(at, PLACE);
+        }
+        let is_next = |open: &Open| match id {
+            Some(id) => open.id.as_deref() != Some(id),
+            None => named && !open.text.is_empty(),
+        };
+        let place = self
+            .open
+            .back()
+            .map_or(0, |open| open.index + u64::from(is_next(open)));
+        index(Some(place.into()), PLACE)
+    }
+
+    /// Whether a fragment without text belongs to the call that was just given out.
+    fn is_late(&self, place: u64, id: Option<&str>) -> bool {
+        let given = self.last.as_ref().filter(|(index, _)| *index == place);
+        let same = given.is_some_and(|(_, given)| id.is_none() || given.as_deref() == id);
+        same && self.position(place).is_none()
+    }
+
+    /// Where the open call is that began last under an index.
+    fn position(&self, index: u64) -> Option<usize> {
+        self.latest.get(&index)?.checked_sub(self.given)
+    }
+
+    /// The open call of an index. Another id under the same index is another call: some servers number all
+    /// their calls 0.
+    fn open_at(&mut self, index: u64, id: Option<String>, out: &mut Vec<Draft>) -> &mut Open {
+        let same = |open: &Open| id.is_none() || open.id.is_none() || open.id == id;
+        let found = self.position(index).filter(|at| same(&self.open[*at]));
+        let position = found.unwrap_or_else(|| self.begin(index, out));
+        let open = &mut self.open[position];
+        if id.is_some() {
+            open.id = id;
+        }
+        open
+    }
+
+    /// Begins a call, which gives out those at the front that nothing can continue.
+    fn begin(&mut self, index: u64, out: &mut Vec<Draft>) -> usize {
+        // Only the call before is looked at: parsing the others again with each new call would be quadratic.
+        if let Some(before) = self.open.back_mut() {
+            before.whole = before.is_whole();
+        }
+        while let Some(open) = self.open.pop_front_if(|open| open.whole) {
+            self.give(open, out);
+        }
+        self.latest.insert(index, self.given + self.open.len());
+        self.open.push_back(Open {
+            index,
+            ..Open::default()
+        });
+        self.open.len() - 1
+    }
+
+    fn give(&mut self, open: Open, out: &mut Vec<Draft>) {
+        self.given += 1;
+        self.last = Some((open.index, open.id.clone()));
+        out.push(open.complete());
+    }
+
+    fn run_out(&mut self, out: &mut Vec<Draft>) {
+        let last = self.open.pop_back();
+        self.done(out);
+        self.given += usize::from(last.is_some());
+        out.extend(last.map(Open::cut));
+    }
+}
+
+/// The text of a fragment; a server that sends arguments as an object sends them whole.
+fn fragment_text(inner: &mut Fields) -> String {
+    match json::take(inner, "arguments").or_else(|| json::take(inner, "input")) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+    }
+}
+
+impl Open {
+    /// Whether the arguments are a JSON object or array, complete. Numbers and free text could go on.
+    fn is_whole(&self) -> bool {
+        let closed = self.text.trim_ascii_end().ends_with(['}', ']']);
+        closed && !self.custom && serde_json::from_str::<IgnoredAny>(&self.text).is_ok()
+    }
+
+    fn complete(self) -> Draft {
+        let text = Some(Value::String(self.text));
+        Draft {
+            id: self.id,
+            name: self.name,
+            arguments: if self.custom {
+                custom_input(text)
+            } else {
+                arguments(text)
+            },
+            custom: self.custom,
+            rest: self.rest,
+            ..Draft::default()
+        }
+    }
+
+    fn cut(mut self) -> Draft {
+        let text = std::mem::take(&mut self.text);
+        let arguments = if self.custom {
+            cut_custom_input(&text)
+        } else {
+            cut_arguments(Some(Value::String(text)))
+        };
+        Draft {
+            arguments,
+            ..self.complete()
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! OpenAI Responses streams: `response.output_item.added`, fragments, `response.output_item.done`.
+//!
+//! The item that comes with `done` is whole, so fragments are kept only for a stream that breaks.
+
+use super::{Assemble, index};
+use crate::{
+    DecodeError,
+    decode::{is_response_call, output_calls, output_item},
+    draft::{Draft, cut_arguments, cut_custom_input},
+    json::{self, Fields},
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The items of one response that have begun, by `output_index`.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    open: BTreeMap<u64, Open>,
+    /// Whether this response gave a call already.
+    given: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    item: Fields,
+    text: String,
+}
+
+impl Assemble for Items {
+    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let mut event = json::object(event, "the event")?;
+        let kind = json::text(&event, "type").to_owned();
+        match kind.as_str() {
+            "response.created" => self.given = false,
+            "response.output_item.added" => self.added(&mut event, out)?,
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                self.delta(&mut event)?;
+            }
+            "response.output_item.done" => self.item_done(&mut event, out)?,
+            "response.completed" => self.completed(&mut event, out)?,
+            "response.failed" | "error" => return Err(failed(&event)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, out: &mut Vec<Draft>) {
+        let open = std::mem::take(&mut self.open);
+        out.extend(open.into_values().filter_map(Open::cut));
+    }
+}
+
+const INDEX: &str = "output_index";
+
+impl Items {
+    fn added(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let at = index(json::take(event, INDEX), INDEX)?;
+        if let Some(Value::Object(item)) = json::take(event, "item")
+            && is_response_call(&item)
+        {
+            let text = String::new();
+            // An item that never ended: the server began anew.
+            let before = self.open.insert(at, Open { item, text });
+            out.extend(before.and_then(Open::cut));
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, event: &mut Fields) -> Result<(), DecodeError> {
+        let at = index(json::take(event, INDEX), INDEX)?;
+        if let Some(open) = self.open.get_mut(&at) {
+            open.text.push_str(json::text(event, "delta"));
+        }
+        Ok(())
+    }
+
+    fn item_done(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let at = index(json::take(event, INDEX), INDEX)?;
+        self.open.remove(&at);
+        if let Some(Value::Object(item)) = json::take(event, "item")
+            && let Some(draft) = output_item(item)
+        {
+            self.given = true;
+            out.push(draft);
+        }
+        Ok(())
+    }
+
+    /// The whole response once more: what a server has that sends no items on the way.
+    fn completed(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        if !self.given
+            && let Some(Value::Object(response)) = json::take(event, "response")
+        {
+            let drafts = output_calls(response)?;
+            if !drafts.is_empty() {
+                self.open.clear();
+                out.extend(drafts);
+            }
+        }
+        self.given = false;
+        Ok(())
+    }
+}
+
+fn failed(event: &Fields) -> DecodeError {
+    let error = event
+        .get("response")
+        .and_then(|response| response.get("error"))
+        .unwrap_or(&Value::Null);
+    let message = error.get("message").or_else(|| event.get("message"));
+    let message = message.and_then(Value::as_str).unwrap_or("it says no more");
+    DecodeError::Provider {
+        message: message.replace(['\r', '\n'], " "),
+    }
+}
+
+impl Open {
+    fn cut(self) -> Option<Draft> {
+        let Self { item, text } = self;
+        let draft = output_item(item)?;
+        let arguments = if draft.custom {
+            cut_custom_input(&text)
+        } else {
+            cut_arguments(Some(Value::String(text)))
+        };
+        Some(Draft { arguments, ..draft })
+    }
+}

@@ -1,0 +1,218 @@
+//! Real exchanges with the providers: what they sent decodes to the calls they meant, and what is sent back
+//! has the shape that they accepted.
+//!
+//! `TOOLYARD_DATA` names the directory of the recordings. Where it is absent the tests are skipped, except
+//! under `CI=true`, where they fail.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a recording that is not as it was is a failed test"
+)]
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use toolyard_core::{CallError, ErrorKind, Outcome, Routing, ToolOutput};
+use toolyard_wire::{Format, Message, StreamDecoder, decode, detect, encode};
+
+mod accepted;
+mod data;
+
+fn format(line: &Value) -> Format {
+    match line["provider"].as_str().unwrap() {
+        "openai_chat" => Format::OpenAiChat,
+        "openai_responses" => Format::OpenAiResponses,
+        "anthropic" => Format::Anthropic,
+        "gemini" => Format::Gemini,
+        other => panic!("a provider without a format: {other}"),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+/// Events as a server would write them.
+fn sse(chunks: &[Value]) -> String {
+    chunks
+        .iter()
+        .map(|chunk| format!("data: {}\n\n", text(chunk)))
+        .collect()
+}
+
+/// An outcome for every call; `failed` says which of them are errors.
+fn outcomes(message: &Message, failed: impl Fn(usize) -> bool) -> Vec<Outcome> {
+    let outcome = |(index, call)| {
+        let status = match failed(index) {
+            true => Err(CallError::new(ErrorKind::ExecutionError, "it did not work")),
+            false => Ok(ToolOutput::text("done")),
+        };
+        Outcome::new(call, Routing::Read, status)
+    };
+    message.calls().iter().enumerate().map(outcome).collect()
+}
+
+/// The list of results in what `encode` gives.
+fn results(message: &Message, failed: impl Fn(usize) -> bool) -> Vec<Value> {
+    let value = encode(message, &outcomes(message, failed), message.format());
+    let list = match message.format() {
+        Format::Neutral => &value["results"],
+        Format::OpenAiChat | Format::OpenAiResponses => &value,
+        Format::Anthropic => &value["content"],
+        Format::Gemini => &value["parts"],
+    };
+    list.as_array().unwrap().clone()
+}
+
+/// The id under which a result goes back.
+fn id_of(result: &Value) -> &Value {
+    ["tool_call_id", "call_id", "tool_use_id"]
+        .iter()
+        .find_map(|key| result.get(*key))
+        .unwrap_or(&result["functionResponse"]["id"])
+}
+
+/// Calls as the recordings list them, the id being the one that would go back.
+fn calls(message: &Message) -> Value {
+    let results = results(message, |_| false);
+    let pairs = message.calls().iter().zip(&results);
+    let call = |(call, result): (&toolyard_core::Call, _)| json!({"call_id": id_of(result), "name": call.name.as_ref(), "arguments": call.arguments.to_value()});
+    pairs.map(call).collect()
+}
+
+#[test]
+fn every_recorded_answer_decodes_to_its_calls() {
+    let Some(lines) = data::lines("provider-responses/recorded.jsonl") else {
+        return;
+    };
+    let (mut exchanges, mut found) = (BTreeMap::<&str, usize>::new(), 0);
+    for line in &lines {
+        let (id, body, format) = (text(&line["id"]), text(&line["response"]), format(line));
+        assert_eq!(detect(body), Ok(format), "{id}");
+        let message = decode(body, None).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert_eq!(decode(body, Some(format)).as_ref(), Ok(&message), "{id}");
+        assert_eq!(calls(&message), line["expected"]["calls"], "{id}");
+        assert!(!message.is_cut(), "{id}");
+        *exchanges.entry(format.as_str()).or_default() += 1;
+        found += message.calls().len();
+    }
+    println!(
+        "decoded {found} calls of {} exchanges: {exchanges:?}",
+        lines.len()
+    );
+    assert_eq!(lines.len(), 107);
+}
+
+#[test]
+fn every_result_has_the_shape_that_the_provider_accepted() {
+    let Some(lines) = data::lines("provider-responses/recorded.jsonl") else {
+        return;
+    };
+    let (mut compared, mut errors, mut exchanges) = (0, 0, 0);
+    for line in lines.iter().filter(|line| !line["next_request"].is_null()) {
+        let (id, format) = (text(&line["id"]), format(line));
+        let message = decode(text(&line["response"]), None).unwrap();
+        let accepted = accepted::results(&message, &line["next_request"]);
+        let ours = results(&message, |index| accepted[index].failed);
+        let ours: Vec<Value> = ours
+            .iter()
+            .map(|result| accepted::frame(result, format))
+            .collect();
+        let theirs: Vec<Value> = accepted
+            .iter()
+            .map(|theirs| accepted::frame(&theirs.result, format))
+            .collect();
+        // Compared as values: the order of fields is no part of the shape.
+        assert_eq!(ours, theirs, "{id}");
+        exchanges += 1;
+        compared += ours.len();
+        errors += accepted.iter().filter(|accepted| accepted.failed).count();
+    }
+    println!(
+        "compared {compared} results of {exchanges} exchanges with accepted ones, {errors} of them errors"
+    );
+    assert_eq!(
+        exchanges,
+        lines
+            .iter()
+            .filter(|line| line.get("next_request").is_some())
+            .count()
+    );
+}
+
+/// What a stream without recorded expectations means. By the documentation of Vertex AI a call with
+/// `willContinue` is followed by pieces (`partialArgs`), in which a string goes on as long as its own
+/// `willContinue` is set, and by an empty `functionCall` that ends it; a call without `willContinue` is whole.
+fn expected(line: &Value) -> Value {
+    match text(&line["id"]) {
+        "google-stream-no-args-tool-call" => json!([
+            {"call_id": null, "name": "read_theme", "arguments": {}},
+            {"call_id": null, "name": "read_screen", "arguments": {"id": "A"}},
+            {"call_id": null, "name": "read_screen", "arguments": {"id": "B"}},
+            {"call_id": null, "name": "read_screen", "arguments": {"id": "C"}},
+        ]),
+        _ => line["expected"]["calls"].clone(),
+    }
+}
+
+#[test]
+fn every_stream_decodes_event_by_event_and_as_a_whole() {
+    let Some(lines) = data::lines("provider-responses/streams.jsonl") else {
+        return;
+    };
+    let mut found = 0;
+    for line in &lines {
+        let (id, chunks) = (text(&line["id"]), line["chunks"].as_array().unwrap());
+        let message = decode(&sse(chunks), None).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert_eq!(calls(&message), expected(line), "{id}");
+
+        let mut stream = StreamDecoder::new(format(line));
+        let given: Vec<_> = chunks
+            .iter()
+            .flat_map(|chunk| stream.push(text(chunk)).unwrap())
+            .collect();
+        assert_eq!(given, message.calls(), "{id}");
+        assert_eq!(stream.finish(), [], "{id}: nothing is left open");
+        found += given.len();
+    }
+    println!("decoded {found} calls of {} streams", lines.len());
+    assert_eq!(lines.len(), 6);
+}
+
+/// Where a body may be cut: every place in short ones, about two hundred in long ones.
+fn cuts(body: &str) -> impl Iterator<Item = usize> {
+    let step = (body.len() / 200).max(1);
+    (0..body.len())
+        .step_by(step)
+        .filter(|at| body.is_char_boundary(*at))
+}
+
+#[test]
+fn a_body_that_is_cut_anywhere_is_an_error_or_has_no_call_that_was_not_meant() {
+    let Some(recorded) = data::lines("provider-responses/recorded.jsonl") else {
+        return;
+    };
+    let Some(streams) = data::lines("provider-responses/streams.jsonl") else {
+        return;
+    };
+    let streams = streams.iter().map(|line| sse(line["chunks"].as_array().unwrap()));
+    let bodies = recorded.iter().map(|line| text(&line["response"]).to_owned());
+    let (mut tried, mut read) = (0, 0);
+    for body in bodies.chain(streams) {
+        let whole = decode(&body, None).unwrap();
+        for at in cuts(&body) {
+            tried += 1;
+            let Ok(cut) = decode(&body[..at], None) else {
+                continue;
+            };
+            read += 1;
+            assert!(cut.calls().len() <= whole.calls().len());
+            for (call, meant) in cut.calls().iter().zip(whole.calls()) {
+                // A call that was cut off must not pass for complete: its text does not parse.
+                let broken = serde_json::from_str::<Value>(&call.arguments.to_string()).is_err();
+                let same = call.arguments.to_value() == meant.arguments.to_value();
+                assert!(same || broken && cut.is_cut(), "{call:?}\n{meant:?}");
+            }
+        }
+    }
+    println!("cut {tried} times, {read} of them could still be read");
+}
