@@ -25,6 +25,7 @@ mod resources;
 mod scope;
 mod spec;
 mod tool;
+mod toolset;
 pub mod wording;
 
 pub use approval::{Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations};
@@ -43,6 +44,7 @@ pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
 pub use spec::{FsRequirement, Placement, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
+pub use toolset::Toolset;
 
 /// Makes the `async fn`s of [`Tool`], [`Hooks`] and [`Approver`] usable as trait objects.
 pub use async_trait::async_trait;

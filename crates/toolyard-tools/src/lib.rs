@@ -69,7 +69,7 @@ mod workspace;
 pub use context::WorkspaceContext;
 pub use error::{RootError, WorkspaceError};
 pub use tools::{BUILTIN, READ_FILE_BYTES_MAX, READ_FILE_LINES_MAX, builtin, workspace_tools};
-pub use toolset::{Toolset, workspace};
+pub use toolset::workspace;
 pub use workspace::{
     Entry, EntryKind, LIST_ENTRIES_MAX, Listing, NEARBY_NAMES_MAX, Nearby, PATH_BYTES_MAX, READ_BYTES_MAX,
     WRITE_BYTES_MAX, Workspace,

@@ -1,4 +1,4 @@
-//! The built-in tools: thin, so that a user's own tool over [`Workspace`] is as good as these.
+//! The built-in tools: thin, so that a user's own tool over [`Workspace`](crate::Workspace) is as good as these.
 
 mod echo;
 mod file_tool;
@@ -12,7 +12,6 @@ mod tests;
 
 pub use read_file::{READ_FILE_BYTES_MAX, READ_FILE_LINES_MAX};
 
-use crate::Workspace;
 use file_tool::FileTool;
 use std::sync::Arc;
 use toolyard_core::ToolFactory;
@@ -40,14 +39,10 @@ pub fn builtin(name: &str) -> Option<Arc<dyn ToolFactory>> {
 }
 
 /// The file tools: `read_file`, `list_dir`, `write_file`, `patch_file`. They use the workspace of the call's
-/// context; [`workspace`](crate::workspace) makes ones that bring their own.
+/// context; [`workspace`](crate::workspace) gives them together with one.
 pub fn workspace_tools() -> Vec<Arc<dyn ToolFactory>> {
-    shared(file_tools())
-}
-
-/// The file tools, with a workspace for calls whose context brings none.
-pub(crate) fn over(workspace: &Arc<Workspace>) -> Vec<Arc<dyn ToolFactory>> {
-    shared(file_tools().map(|tool| tool.or_workspace(workspace.clone())))
+    let share = |tool| -> Arc<dyn ToolFactory> { Arc::new(tool) };
+    file_tools().into_iter().map(share).collect()
 }
 
 fn file_tools() -> [FileTool; 4] {
@@ -57,9 +52,4 @@ fn file_tools() -> [FileTool; 4] {
         write_file::TOOL,
         patch_file::TOOL,
     ]
-}
-
-fn shared(tools: [FileTool; 4]) -> Vec<Arc<dyn ToolFactory>> {
-    let share = |tool| -> Arc<dyn ToolFactory> { Arc::new(tool) };
-    tools.into_iter().map(share).collect()
 }

@@ -1,1 +1,28 @@
-//! stub
+#![doc = include_str!("../README.md")]
+
+mod admission;
+mod attempt;
+mod batch;
+mod clock;
+mod config;
+mod engine;
+mod events;
+mod gate;
+mod pool;
+mod registry;
+mod session;
+mod tool_fn;
+
+pub use attempt::{
+    Backend, Blocking, BlockingThreads, Execution, HostBackend, Running, SandboxError, Stopped,
+};
+pub use batch::{Plan, PlannedCall, PlannedRun};
+pub use clock::Clock;
+pub use config::{Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
+pub use engine::{BuildError, DrainReport, Engine, EngineBuilder};
+pub use events::{EventSink, Received, Subscription};
+pub use pool::{PoolError, PoolState, PoolStatus};
+pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
+pub use session::{Session, SessionOptions, Turn};
+pub use tool_fn::tool_fn;
+pub use toolyard_core::*;

@@ -16,7 +16,6 @@ use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolS
 pub(super) struct FileTool {
     spec: fn() -> ToolSpec,
     run: fn(&Workspace, &Value) -> Result<ToolOutput, ToolError>,
-    fallback: Option<Arc<Workspace>>,
 }
 
 impl FileTool {
@@ -24,22 +23,7 @@ impl FileTool {
         spec: fn() -> ToolSpec,
         run: fn(&Workspace, &Value) -> Result<ToolOutput, ToolError>,
     ) -> Self {
-        Self {
-            spec,
-            run,
-            fallback: None,
-        }
-    }
-
-    /// Uses `workspace` for calls whose context brings none.
-    pub(super) fn or_workspace(mut self, workspace: Arc<Workspace>) -> Self {
-        self.fallback = Some(workspace);
-        self
-    }
-
-    fn workspace<'w>(&'w self, cx: &'w ToolContext) -> Result<&'w Workspace, ToolError> {
-        cx.workspace()
-            .or_else(|missing| self.fallback.as_deref().ok_or(missing))
+        Self { spec, run }
     }
 }
 
@@ -60,7 +44,7 @@ impl Tool for FileTool {
         if cx.is_cancelled() {
             return Err(ToolError::cancelled("cancelled before it started").no_side_effect());
         }
-        (self.run)(self.workspace(cx)?, args)
+        (self.run)(cx.workspace()?, args)
     }
 }
 

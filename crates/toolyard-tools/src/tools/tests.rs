@@ -117,7 +117,7 @@ fn an_escape_is_permission_denied_and_the_rest_says_why() {
 }
 
 #[test]
-fn a_call_without_a_workspace_says_so_unless_the_tool_brings_one() {
+fn a_call_without_a_workspace_says_so() {
     let args = json!({"path": "f", "content": "x"});
     let error = run(
         &*builtin("write_file").unwrap(),
@@ -128,36 +128,21 @@ fn a_call_without_a_workspace_says_so_unless_the_tool_brings_one() {
         error.unwrap_err().message(),
         "tool 'write_file' needs a workspace and this session has none"
     );
-
-    let dir = tempfile::tempdir().unwrap();
-    for tool in workspace(dir.path())
-        .unwrap()
-        .into_iter()
-        .filter(|tool| tool.spec().name == "write_file")
-    {
-        run(&*tool, args.clone(), ContextParts::detached("write_file")).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(dir.path().join("f")).unwrap(), "x");
 }
 
 #[test]
-fn the_workspace_of_the_call_goes_before_that_of_the_tool() {
-    let fixture = Fixture::new();
-    let other = tempfile::tempdir().unwrap();
-    let set = workspace(other.path()).unwrap();
-    for tool in set.tools.iter().filter(|tool| tool.spec().name == "write_file") {
-        run(
-            &**tool,
-            json!({"path": "f", "content": "x"}),
-            fixture.parts.clone(),
-        )
+fn a_toolset_brings_its_workspace() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = workspace(dir.path()).unwrap();
+    let mut parts = ContextParts::detached("write_file");
+    parts.resources = Arc::new(set.resources);
+    let write = set
+        .tools
+        .iter()
+        .find(|tool| tool.spec().name == "write_file")
         .unwrap();
-    }
-    assert!(!set.workspace.exists("f").unwrap());
-    assert_eq!(
-        fixture.call("read_file", json!({"path": "f"})).unwrap().to_text(),
-        "x"
-    );
+    run(&**write, json!({"path": "f", "content": "x"}), parts).unwrap();
+    assert_eq!(std::fs::read_to_string(dir.path().join("f")).unwrap(), "x");
 }
 
 #[test]

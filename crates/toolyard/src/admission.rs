@@ -1,0 +1,156 @@
+//! Who may run: the counting semaphores of the whole engine, in one place.
+//!
+//! ```text
+//!   call ──► Need { tool limit, class pool or serial lease, session cap }
+//!              │ all of it is free, nobody of its lane waits  ──► Permit, at once
+//!              └ otherwise ──► its lane ··· a release ──► the heads that can go ──► Permit
+//! ```
+//!
+//! A call gets everything it needs in one step or waits for all of it and holds nothing (CC-1). Taking the
+//! semaphores one after the other would have calls wait for one while they hold another, which deadlocks as
+//! soon as calls nest. The [`Table`] decides and knows no task and no clock; [`Admission`] puts a lock around
+//! it and starts what it grants, after the lock is gone. It knows nothing of tools, batches or retries.
+
+mod permit;
+mod table;
+
+pub(crate) use permit::Permit;
+pub(crate) use table::{Need, Ticket, UnitId, UnitKind};
+
+use crate::pool::PoolLoad;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use table::Table;
+use toolyard_core::ToolClass;
+
+/// A call that waits, and how to start it.
+pub(crate) trait Waiter: Send + Sync {
+    /// Starts call `index` with the permit it waited for.
+    fn start(self: Arc<Self>, index: u32, permit: Permit);
+}
+
+/// A place in line: the batch, and the call's index in it. 24 bytes; a waiting call has no task.
+struct Place {
+    waiter: Arc<dyn Waiter>,
+    index: u32,
+}
+
+/// Why a call may not even wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueFull {
+    /// The bound that was met.
+    pub(crate) queue_max: usize,
+}
+
+/// The lock around the [`Table`].
+pub(crate) struct Admission {
+    table: Mutex<Table<Place>>,
+}
+
+/// What an attempt to get in ends with.
+pub(crate) enum Admitted {
+    /// The permit.
+    Now(Permit),
+    /// A place in line; the call is started when its turn comes.
+    Waiting(Ticket),
+}
+
+impl Admission {
+    pub(crate) fn new(queue_engine_max: usize, queue_session_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            table: Mutex::new(Table::new(queue_engine_max, queue_session_max)),
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<Place>> {
+        // The table is consistent at every point where it could unwind: its own code runs under the lock.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A permit now, without waiting.
+    pub(crate) fn try_admit(self: &Arc<Self>, lane: u64, need: Need) -> Option<Permit> {
+        let granted = self.table().try_grant(lane, need);
+        granted.then(|| Permit::new(self.clone(), need))
+    }
+
+    /// A permit now, or a place in the line of `lane`.
+    ///
+    /// # Errors
+    /// [`QueueFull`] when the session's or the engine's line is at its bound (CC-4).
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        lane: u64,
+        need: Need,
+        waiter: &Arc<dyn Waiter>,
+        index: u32,
+    ) -> Result<Admitted, QueueFull> {
+        let mut table = self.table();
+        if table.try_grant(lane, need) {
+            drop(table);
+            return Ok(Admitted::Now(Permit::new(self.clone(), need)));
+        }
+        let place = Place {
+            waiter: waiter.clone(),
+            index,
+        };
+        match table.enqueue(lane, need, place) {
+            Ok(ticket) => Ok(Admitted::Waiting(ticket)),
+            Err((queue_max, _)) => Err(QueueFull { queue_max }),
+        }
+    }
+
+    /// Leaves the line (CC-9). `false` when the call has been granted its permit meanwhile.
+    pub(crate) fn leave(&self, ticket: Ticket) -> bool {
+        self.table().cancel(ticket).is_some()
+    }
+
+    /// Gives back everything in `need` and starts whoever can go now.
+    fn release(self: &Arc<Self>, need: Need) {
+        self.change(|table| table.release(need));
+    }
+
+    /// Changes the table, then starts whoever can go now, outside the lock: starting a call may admit others.
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>)) {
+        let granted = {
+            let mut table = self.table();
+            change(&mut table);
+            table.take_granted()
+        };
+        for (place, need) in granted {
+            place.waiter.start(place.index, Permit::new(self.clone(), need));
+        }
+    }
+
+    /// A new counting unit of this width; `paused` as its pool is.
+    pub(crate) fn open_unit(&self, kind: UnitKind, width: usize, paused: bool) -> UnitId {
+        self.table().open_unit(kind, width, paused)
+    }
+
+    /// Takes units away that nothing uses or waits for any more.
+    pub(crate) fn close_units(&self, units: impl IntoIterator<Item = UnitId>) {
+        let mut table = self.table();
+        units.into_iter().for_each(|unit| table.close_unit(unit));
+    }
+
+    /// Sets the width of every unit of a class. Narrower than what runs: nothing is taken away, new calls
+    /// wait until enough have ended.
+    pub(crate) fn resize_class(self: &Arc<Self>, class: ToolClass, width: usize) {
+        self.change(|table| table.resize_class(class, width));
+    }
+
+    /// Stops or resumes granting of a class; what runs goes on.
+    pub(crate) fn pause_class(self: &Arc<Self>, class: ToolClass, paused: bool) {
+        self.change(|table| table.pause_class(class, paused));
+    }
+
+    /// How many calls of each class run and wait.
+    pub(crate) fn load(&self, class: ToolClass) -> PoolLoad {
+        self.table().load(class)
+    }
+}
+
+/// Rebuilt from these few numbers, the table of a running engine is what a person wants to see.
+impl std::fmt::Debug for Admission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admission").finish_non_exhaustive()
+    }
+}

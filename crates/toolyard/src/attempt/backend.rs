@@ -1,0 +1,153 @@
+//! Where a call executes.
+
+use super::Blocking;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use std::{panic::AssertUnwindSafe, sync::Arc};
+use tokio::sync::oneshot;
+use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
+
+/// One attempt, ready to be executed.
+#[non_exhaustive]
+pub struct Execution {
+    /// The tool, fresh for this call.
+    pub tool: Arc<dyn Tool>,
+    /// The arguments.
+    pub args: Arc<Value>,
+    /// The handler's context.
+    pub cx: ToolContext,
+    /// What the policy granted.
+    pub grant: Grant,
+    /// On what the tool wants to run.
+    pub placement: Placement,
+}
+
+/// An attempt that executes.
+pub struct Running<'a> {
+    /// Its result; dropping the future stops a handler that can be stopped so.
+    pub result: BoxFuture<'a, Result<ToolOutput, ToolError>>,
+    /// When the handler has stopped.
+    pub stopped: Stopped,
+}
+
+/// When a handler has stopped.
+#[derive(Debug)]
+pub enum Stopped {
+    /// As soon as its future is done or dropped.
+    WhenDropped,
+    /// When this channel says so, with whether it had an output: it runs where it cannot be dropped.
+    Later(oneshot::Receiver<bool>),
+}
+
+impl Stopped {
+    /// The channel to wait for, once the result is there or given up; `None` when the handler has stopped.
+    pub(super) fn after(self) -> Option<oneshot::Receiver<bool>> {
+        match self {
+            Self::WhenDropped => None,
+            Self::Later(mut stopped) => match stopped.try_recv() {
+                Err(oneshot::error::TryRecvError::Empty) => Some(stopped),
+                Ok(_) | Err(oneshot::error::TryRecvError::Closed) => None,
+            },
+        }
+    }
+}
+
+/// A sandbox that cannot do what the grant asks. The call ends as `sandbox_error`, not started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// There is no such sandbox here.
+    #[error("sandbox '{}' is not available: the call was not run", .0.as_str())]
+    Unavailable(Sandbox),
+    /// The sandbox cannot keep a limit of the grant.
+    #[error("sandbox '{}' cannot limit {limit}: the call was not run", sandbox.as_str())]
+    Unenforceable {
+        /// The sandbox.
+        sandbox: Sandbox,
+        /// The limit.
+        limit: &'static str,
+    },
+}
+
+/// Where calls execute. The engine does all the rest: permits, time, cancel, panics, results.
+pub trait Backend: Send + Sync {
+    /// Begins to execute an attempt.
+    ///
+    /// # Errors
+    /// [`SandboxError`] when it cannot be executed as granted; the handler has not started then.
+    fn execute<'a>(&'a self, execution: &'a Execution) -> Result<Running<'a>, SandboxError>;
+}
+
+/// This process. It keeps limits of wall time and output bytes, which the engine keeps for it, and no others.
+pub struct HostBackend {
+    blocking: Arc<dyn Blocking>,
+}
+
+impl HostBackend {
+    /// A host whose blocking tools run there.
+    pub fn new(blocking: Arc<dyn Blocking>) -> Self {
+        Self { blocking }
+    }
+}
+
+impl Backend for HostBackend {
+    fn execute<'a>(&'a self, execution: &'a Execution) -> Result<Running<'a>, SandboxError> {
+        check(&execution.grant)?;
+        Ok(match execution.placement {
+            Placement::Task | Placement::Inline => Running {
+                result: execution.tool.execute(&execution.args, &execution.cx),
+                stopped: Stopped::WhenDropped,
+            },
+            Placement::Blocking => self.execute_blocking(execution),
+        })
+    }
+}
+
+impl HostBackend {
+    fn execute_blocking(&self, execution: &Execution) -> Running<'static> {
+        let (tool, args, cx) = (
+            execution.tool.clone(),
+            execution.args.clone(),
+            execution.cx.clone(),
+        );
+        let (give_result, result) = oneshot::channel();
+        let (tell_stopped, stopped) = oneshot::channel();
+        self.blocking.spawn(Box::pin(async move {
+            let done = futures::FutureExt::catch_unwind(AssertUnwindSafe(tool.execute(&args, &cx))).await;
+            let ok = matches!(done, Ok(Ok(_)));
+            // Stopped first: who has the result need not wait for that. Nobody may listen any more.
+            let _ = tell_stopped.send(ok);
+            let _ = give_result.send(done);
+        }));
+        let result = async {
+            match result.await {
+                Ok(Ok(done)) => done,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ToolError::execution(
+                    "the thread of this call was lost before it ended",
+                )),
+            }
+        };
+        Running {
+            result: Box::pin(result),
+            stopped: Stopped::Later(stopped),
+        }
+    }
+}
+
+fn check(grant: &Grant) -> Result<(), SandboxError> {
+    let sandbox = grant.sandbox;
+    if sandbox != Sandbox::Host {
+        return Err(SandboxError::Unavailable(sandbox));
+    }
+    let limits = &grant.limits;
+    let unkept = [
+        ("memory", limits.memory.is_some()),
+        ("processes", limits.processes.is_some()),
+        ("open files", limits.open_files.is_some()),
+    ];
+    match unkept.iter().find(|(_, is_set)| *is_set) {
+        Some((limit, _)) => Err(SandboxError::Unenforceable { sandbox, limit }),
+        None => Ok(()),
+    }
+}

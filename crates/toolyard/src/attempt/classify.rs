@@ -1,0 +1,129 @@
+//! From what came of an attempt to what the caller is told (V4, V5).
+
+use super::supervise::Verdict;
+use crate::registry::ToolEntry;
+use std::any::Any;
+use toolyard_core::{
+    CallError, Content, Effect, ErrorKind, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
+};
+
+/// What the classification depends on beside the verdict.
+pub(super) struct Facts<'a> {
+    pub(super) entry: &'a ToolEntry,
+    pub(super) limits: &'a ResourceLimits,
+    pub(super) output_bytes_max: usize,
+    /// Whether a cancel had reached the call.
+    pub(super) cancelled: bool,
+}
+
+/// The result of an attempt. Handler code has started unless the sandbox says otherwise.
+pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<Box<ToolOutput>, Box<CallError>> {
+    let error = match verdict {
+        Verdict::Done(Ok(output)) if output.success => match check_size(&output, facts) {
+            Ok(()) => return Ok(Box::new(output)),
+            Err(error) => error,
+        },
+        Verdict::Done(Ok(output)) => said_no(output, facts),
+        Verdict::Done(Err(error)) => failed(&error, facts),
+        Verdict::Panicked(panic) => panicked(facts, panic.as_ref()),
+        Verdict::TimedOut(limit) => {
+            unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts)
+        }
+        Verdict::Abandoned(grace) => {
+            tracing::warn!(
+                tool = facts.entry.name(),
+                "a cancelled handler did not stop and was given up"
+            );
+            let grace = wording::Span(grace);
+            unknown_effect(
+                ErrorKind::Cancelled,
+                format!("the call was cancelled and did not stop within {grace}"),
+                facts,
+            )
+        }
+        Verdict::Sandbox(error) => {
+            return Err(Box::new(
+                CallError::new(ErrorKind::SandboxError, error.to_string()).not_started(),
+            ));
+        }
+    };
+    let error = error.after_attempts(1);
+    tracing::Span::current().record("error.type", error.kind.code());
+    Err(Box::new(error))
+}
+
+fn check_size(output: &ToolOutput, facts: &Facts<'_>) -> Result<(), CallError> {
+    let most = facts
+        .limits
+        .output_bytes
+        .unwrap_or(usize::MAX)
+        .min(facts.output_bytes_max);
+    match output.size() {
+        bytes if bytes > most => Err(CallError::new(
+            ErrorKind::OutputTooLarge,
+            format!("the output of {bytes} bytes is larger than {most}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The tool ran and says no: its content is kept whole (V5).
+fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
+    if facts.cancelled {
+        return cancelled_with(output.content);
+    }
+    let mut error = CallError::new(ErrorKind::ExecutionError, output.to_text());
+    error.content = output.content;
+    error
+}
+
+/// What had come out before a cancel is kept (SC-5).
+fn cancelled_with(content: Vec<Content>) -> CallError {
+    let mut error = CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran");
+    error.content = content;
+    error
+}
+
+fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
+    if facts.cancelled {
+        return cancelled_with(said.content().to_vec());
+    }
+    if said.kind() == ToolErrorKind::Unclassified {
+        let source = said.source().map(tracing::field::display);
+        tracing::error!(
+            tool = facts.entry.name(),
+            error = source,
+            "a handler failed with an unclassified error"
+        );
+    }
+    let mut error = CallError::new(said.kind().into(), said.message());
+    error.effect = Effect::Failed;
+    error.content = said.content().to_vec();
+    error.retry_after = said.retry_after_hint();
+    error.source = said.source().cloned();
+    // A fault of a tool that must not run twice is the caller's to judge, unless nothing was changed.
+    error.retryable &= facts.entry.spec().is_repeatable() || said.has_no_side_effect();
+    error
+}
+
+fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
+    let said = panic.downcast_ref::<&str>().copied();
+    let said = said
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("not a text");
+    tracing::error!(tool = facts.entry.name(), panic = said, "a handler panicked");
+    unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
+}
+
+/// The error of a handler that was cut off: it may have done all, part or nothing, unless it only looks.
+fn unknown_effect(kind: ErrorKind, message: String, facts: &Facts<'_>) -> CallError {
+    let mut error = CallError::new(kind, message);
+    let only_looks = facts.entry.spec().side_effects.is_read_only();
+    error.effect = if only_looks {
+        Effect::Failed
+    } else {
+        Effect::Unknown
+    };
+    error.retryable = kind == ErrorKind::Timeout && facts.entry.spec().is_repeatable();
+    error
+}

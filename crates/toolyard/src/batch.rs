@@ -1,0 +1,24 @@
+//! One batch: its calls are routed, its runs are played in order, its results come back in its own order.
+//!
+//! ```text
+//!   calls      R1     R2     S1     C1     C2     ??      R3
+//!   routing    read   read   serial conc.  conc.  short   read        router: pure
+//!   runs      [ 0           ][ 1  ][ 2          ][ 3    ][ 4 ]
+//!   time      R1∥R2 ───────► S1 ─► C1∥C2 ──────────────► R3           driver: run k+1 begins when
+//!                                                                     all of run k is quiescent (CL-3)
+//! ```
+
+mod approval;
+mod driver;
+mod ledger;
+mod plan;
+mod router;
+mod state;
+mod stop;
+
+pub(crate) use driver::{Order, dispatch, dispatch_watched};
+pub(crate) use ledger::Ending;
+pub(crate) use plan::plan;
+pub use plan::{Plan, PlannedCall, PlannedRun};
+pub(crate) use state::{BatchState, Timing, vanished};
+pub(crate) use stop::Stop;

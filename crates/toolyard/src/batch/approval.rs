@@ -1,0 +1,88 @@
+//! Asking before a call runs: every question of a batch at once, none of them holding a permit (CC-5).
+
+use super::ledger::Phase;
+use super::state::BatchState;
+use futures::FutureExt;
+use std::{panic::AssertUnwindSafe, sync::Arc};
+use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, wording};
+
+impl BatchState {
+    /// Asks about every call that has to be asked about.
+    pub(super) fn ask(self: &Arc<Self>) {
+        let Some(approver) = &self.session.engine.gate.approver else {
+            return;
+        };
+        for (at, slot) in self.slots.iter().enumerate() {
+            if slot.work.as_ref().is_some_and(|work| work.ask) {
+                let index = u32::try_from(at).expect("a batch is bounded far below 2^32");
+                self.ask_about(index, approver.clone());
+            }
+        }
+    }
+
+    fn ask_about(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) {
+        let engine = &self.session.engine;
+        let within = engine.gate.confirmations.answer_within();
+        let mut phase = self.slots[index as usize].phase();
+        if !matches!(*phase, Phase::Waiting) {
+            return; // stopped meanwhile
+        }
+        *phase = Phase::Asking { run_begun: false };
+        self.emit(index, None, || EventKind::ConfirmationRequested {
+            tool_name: self.shown_name(index),
+            side_effects: self.work(index).entry.spec().side_effects,
+            expires_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
+        });
+        drop(phase);
+        let (batch, request) = (self.clone(), self.request(index));
+        let question = engine.tasks.spawn_on(
+            async move {
+                let asked = AssertUnwindSafe(approver.ask(&request)).catch_unwind();
+                let refusal = match tokio::time::timeout(within, asked).await {
+                    Ok(Ok(Answer::Allow)) => return batch.approved(index),
+                    Ok(Ok(Answer::Deny)) => CallError::new(ErrorKind::UserDenied, wording::USER_DENIED),
+                    Ok(Err(_)) => CallError::new(ErrorKind::Internal, "the approver panicked"),
+                    Err(_) => CallError::new(
+                        ErrorKind::ConfirmationTimeout,
+                        "Nobody approved this operation in time.",
+                    ),
+                };
+                batch.end_unstarted(index, || refusal);
+            },
+            &engine.runtime,
+        );
+        self.questions
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .push(question.abort_handle());
+    }
+
+    fn request(&self, index: u32) -> ApprovalRequest {
+        let (call, work, caller) = (self.call(index), self.work(index), self.caller());
+        ApprovalRequest::new(
+            caller.session.clone(),
+            caller.agent.clone(),
+            call.id.clone(),
+            call.name.clone(),
+            work.args.clone(),
+            work.entry.spec().side_effects,
+        )
+    }
+
+    /// Lets a call go on that was asked about: at once when its run waits for the answer, else with its run.
+    fn approved(self: &Arc<Self>, index: u32) {
+        let mut phase = self.slots[index as usize].phase();
+        let Phase::Asking { run_begun } = *phase else {
+            return;
+        };
+        *phase = Phase::Waiting;
+        self.emit(index, None, || EventKind::ConfirmationResolved {
+            approved: true,
+            error: None,
+        });
+        drop(phase);
+        if run_begun {
+            self.go(index);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! One slot per call: where the call is, and in the end its one result (SC-3).
+
+use super::Timing;
+use crate::{admission::Ticket, gate::Cleared};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard_core::{Call, CallError, CallId, Outcome, Routing, Sandbox, ToolOutput};
+
+/// Where a call is. It only moves down this list.
+pub(super) enum Phase {
+    /// Its run has not begun, or it is on its way to its permits.
+    Waiting,
+    /// The approver is asked; `run_begun` when the run waits for the answer.
+    Asking { run_begun: bool },
+    /// In line for its permits since `ready_at`.
+    Queued { ticket: Ticket, ready_at: Instant },
+    /// It has its permits; its attempt alone ends it.
+    Started,
+    /// It has its one result.
+    Ended(Ending),
+}
+
+/// How a call ended, without what its [`Call`] says already.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    pub(crate) status: Result<Box<ToolOutput>, Box<CallError>>,
+    pub(crate) queued: Duration,
+    pub(crate) ran: Duration,
+    pub(crate) attempts: u32,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) cancel_requested: bool,
+}
+
+impl Ending {
+    /// The end of a call that never started.
+    pub(super) fn unstarted(error: CallError) -> Self {
+        Self {
+            status: Err(Box::new(error)),
+            queued: Duration::ZERO,
+            ran: Duration::ZERO,
+            attempts: 0,
+            sandbox: Sandbox::Host,
+            cancel_requested: false,
+        }
+    }
+}
+
+impl Ending {
+    /// The end of a call whose task was dropped under it.
+    pub(crate) fn vanished(error: CallError, timing: Timing) -> Self {
+        let queued = timing.granted_at - timing.ready_at;
+        Self {
+            queued,
+            attempts: 1,
+            ..Self::unstarted(error)
+        }
+    }
+}
+
+/// A call of a batch: what it is, what the gate made of it, and where it is.
+pub(super) struct Slot {
+    pub(super) call: Call,
+    pub(super) routing: Routing,
+    pub(super) run: u32,
+    /// What the gate let through; `None` for a refused call.
+    pub(super) work: Option<Cleared>,
+    /// Whether the engine has a tool of that name: only such names are put into events (OB-4).
+    pub(super) known: bool,
+    phase: Mutex<Phase>,
+}
+
+impl Slot {
+    pub(super) fn new(call: Call, run: u32, work: Option<Cleared>, known: bool) -> Self {
+        let routing = work
+            .as_ref()
+            .map_or(Routing::ShortCircuit, |work| work.class.into());
+        Self {
+            call,
+            routing,
+            run,
+            work,
+            known,
+            phase: Mutex::new(Phase::Waiting),
+        }
+    }
+
+    pub(super) fn phase(&self) -> MutexGuard<'_, Phase> {
+        // A phase is replaced whole, never half: a panic under the lock leaves a valid one.
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn id(&self) -> &CallId {
+        &self.call.id
+    }
+
+    /// The call and its end as the caller sees them.
+    pub(super) fn outcome(&self, ending: Ending) -> Outcome {
+        let mut outcome = Outcome::new(&self.call, self.routing, Ok(ToolOutput::from(())));
+        outcome.status = ending.status;
+        outcome.run = self.run;
+        outcome.attempts = ending.attempts;
+        outcome.queued = ending.queued;
+        outcome.ran = ending.ran;
+        outcome.sandbox = ending.sandbox;
+        outcome.cancel_requested = ending.cancel_requested;
+        outcome
+    }
+
+    /// Takes the result out; `None` before there is one.
+    pub(super) fn take(&self) -> Option<Outcome> {
+        let mut phase = self.phase();
+        match std::mem::replace(&mut *phase, Phase::Started) {
+            Phase::Ended(ending) => Some(self.outcome(ending)),
+            other => {
+                *phase = other;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a batch would do, without doing it.
+
+use super::driver::Seen;
+use super::router;
+use crate::session::SessionCore;
+use std::ops::Range;
+use toolyard_core::{Batch, CallError, CallId, Routing};
+
+/// What [`Session::dispatch`](crate::Session::dispatch) would do with a batch.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The calls, in order.
+    pub calls: Vec<PlannedCall>,
+    /// The runs, in order.
+    pub runs: Vec<PlannedRun>,
+}
+
+/// One call of a [`Plan`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PlannedCall {
+    /// The call's id.
+    pub call_id: CallId,
+    /// The tool's name.
+    pub tool: std::sync::Arc<str>,
+    /// How it would be routed.
+    pub routing: Routing,
+    /// Why, in a few words.
+    pub why: String,
+    /// Why it would be refused.
+    pub refusal: Option<CallError>,
+}
+
+/// One run of a [`Plan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedRun {
+    /// How its calls are routed.
+    pub routing: Routing,
+    /// Which calls of the batch it has.
+    pub calls: Range<usize>,
+}
+
+/// Leads every call through the gate, without hooks, and forms the runs.
+pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
+    let table = session.engine.registry.table();
+    let gate = &session.engine.gate;
+    let mut seen = Seen::default();
+    let calls = batch.calls().iter().enumerate().map(|(at, call)| {
+        let checked = seen
+            .check(call, at, gate.limits.batch_calls_max)
+            .and_then(|()| gate.check(call, &table, &session.caller(), session.scope.as_deref()));
+        let (routing, why, refusal) = match checked {
+            Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
+            Err(error) => (
+                Routing::ShortCircuit,
+                format!("refused: {}", error.kind),
+                Some(error),
+            ),
+        };
+        PlannedCall {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            routing,
+            why,
+            refusal,
+        }
+    });
+    let calls: Vec<_> = calls.collect();
+    let routing: Vec<_> = calls.iter().map(|call| call.routing).collect();
+    let planned = |calls: Range<usize>| PlannedRun {
+        routing: routing[calls.start],
+        calls,
+    };
+    let runs = router::runs(&routing).into_iter().map(planned).collect();
+    Plan { calls, runs }
+}

@@ -1,0 +1,183 @@
+//! The engine's settings, as valid values.
+
+use std::{num::NonZeroUsize, time::Duration};
+use toolyard_core::{Batch, SideEffects, ToolSpec};
+
+/// What an engine holds at most (CC-4). Over a bound a call is answered at once; nothing grows without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Calls of one batch that are run; the rest are `overloaded`.
+    pub batch_calls_max: usize,
+    /// Calls that wait in one session; more are `overloaded`.
+    pub queue_session_max: usize,
+    /// Calls that wait in the engine; more are `overloaded`.
+    pub queue_engine_max: usize,
+    /// Bytes of a call's arguments; more are `invalid_input`.
+    pub arguments_bytes_max: usize,
+    /// Levels of a call's arguments; more are `invalid_input`.
+    pub arguments_depth_max: usize,
+    /// Bytes of a tool's output; more are `output_too_large`.
+    pub output_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            batch_calls_max: Batch::CALLS_MAX,
+            queue_session_max: 16_384,
+            queue_engine_max: 131_072,
+            arguments_bytes_max: 256 * 1024,
+            arguments_depth_max: 64,
+            output_bytes_max: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// The widths of the pools that have one to choose (CL-6). The serial lease has width 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolWidths {
+    /// Reads at once in the engine.
+    pub read: NonZeroUsize,
+    /// Concurrent mutating calls at once in one agent.
+    pub concurrent: NonZeroUsize,
+}
+
+impl PoolWidths {
+    /// These widths.
+    pub fn new(read: NonZeroUsize, concurrent: NonZeroUsize) -> Self {
+        Self { read, concurrent }
+    }
+}
+
+impl Default for PoolWidths {
+    fn default() -> Self {
+        const READ: NonZeroUsize = NonZeroUsize::new(20).expect("20 is not zero");
+        const CONCURRENT: NonZeroUsize = NonZeroUsize::new(10).expect("10 is not zero");
+        Self::new(READ, CONCURRENT)
+    }
+}
+
+/// What happens to the rest of a batch when a serial call of it fails (CL-4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnSerialFailure {
+    /// It goes on.
+    #[default]
+    Continue,
+    /// It ends: every later call is `cancelled`, reason `predecessor`.
+    SkipRest,
+}
+
+/// How an engine is stopped (SC-8).
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard::Drain;
+/// let quick = Drain::default().finish(Duration::ZERO).grace(Duration::from_secs(5));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drain {
+    pub(crate) finish: Duration,
+    pub(crate) grace: Duration,
+}
+
+impl Drain {
+    /// How long running calls may go on before they are told to stop.
+    #[must_use]
+    pub fn finish(mut self, within: Duration) -> Self {
+        self.finish = within;
+        self
+    }
+
+    /// How long they have after that before they are given up.
+    #[must_use]
+    pub fn grace(mut self, within: Duration) -> Self {
+        self.grace = within;
+        self
+    }
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self {
+            finish: Duration::from_secs(30),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Settings of one tool from outside, in place of what its author chose. What is `None` stays.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard::ToolConfig;
+/// let config = ToolConfig::default().concurrent(true).timeout(Duration::from_secs(5));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolConfig {
+    concurrent: Option<bool>,
+    max_concurrency: Option<NonZeroUsize>,
+    idempotent: Option<bool>,
+    timeout: Option<Duration>,
+    side_effects: Option<SideEffects>,
+}
+
+impl ToolConfig {
+    /// Promotes a mutating tool to the concurrent pool, or takes that back (CL-1).
+    #[must_use]
+    pub fn concurrent(mut self, concurrent: bool) -> Self {
+        self.concurrent = Some(concurrent);
+        self
+    }
+
+    /// Bounds how many calls of it run at once in one agent.
+    #[must_use]
+    pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
+        self.max_concurrency = Some(most);
+        self
+    }
+
+    /// Declares whether it is idempotent.
+    #[must_use]
+    pub fn idempotent(mut self, idempotent: bool) -> Self {
+        self.idempotent = Some(idempotent);
+        self
+    }
+
+    /// Sets its attempt timeout.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Declares the worst it can do.
+    #[must_use]
+    pub fn side_effects(mut self, side_effects: SideEffects) -> Self {
+        self.side_effects = Some(side_effects);
+        self
+    }
+
+    /// Settings of both, those of `over` first.
+    #[must_use]
+    pub(crate) fn overlaid(self, over: Self) -> Self {
+        Self {
+            concurrent: over.concurrent.or(self.concurrent),
+            max_concurrency: over.max_concurrency.or(self.max_concurrency),
+            idempotent: over.idempotent.or(self.idempotent),
+            timeout: over.timeout.or(self.timeout),
+            side_effects: over.side_effects.or(self.side_effects),
+        }
+    }
+
+    pub(crate) fn apply(self, spec: &mut ToolSpec) {
+        spec.promoted = self.concurrent.unwrap_or(spec.promoted);
+        spec.max_concurrency = self.max_concurrency.or(spec.max_concurrency);
+        spec.idempotent = self.idempotent.unwrap_or(spec.idempotent);
+        spec.timeout = self.timeout.or(spec.timeout);
+        spec.side_effects = self.side_effects.unwrap_or(spec.side_effects);
+    }
+}

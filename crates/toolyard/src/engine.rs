@@ -1,0 +1,197 @@
+//! What an embedder holds: the engine. Wiring only; the rooms are the other modules.
+
+mod builder;
+mod shutdown;
+
+pub use builder::{BuildError, EngineBuilder};
+pub use shutdown::DrainReport;
+
+use crate::{
+    admission::{Admission, UnitId},
+    attempt::Backend,
+    batch::Stop,
+    clock::Clock,
+    config::{Drain, OnSerialFailure},
+    events::{EventBus, Sequence, Subscription},
+    gate::Gate,
+    pool::{Leases, PoolError, PoolStatus, Pools},
+    registry::Registry,
+    session::{Session, SessionCore, SessionOptions},
+};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    num::NonZeroUsize,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+use toolyard_core::{PathScope, Resources, SessionId, ToolClass};
+
+/// What every part of an engine reaches.
+pub(crate) struct EngineCore {
+    pub(crate) registry: Registry,
+    pub(crate) gate: Gate,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) read: UnitId,
+    pub(crate) bus: EventBus,
+    /// Numbers the events of the engine itself.
+    sequence: Sequence,
+    pub(crate) clock: Clock,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) runtime: Handle,
+    /// Attempts and questions in the air; handlers that were given up are not among them.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) grace: Duration,
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) on_serial_failure: OnSerialFailure,
+    pub(crate) resources: Arc<Resources>,
+    pub(crate) scope: Option<Arc<dyn PathScope>>,
+    sessions: Mutex<Sessions>,
+    opened: AtomicU64,
+}
+
+#[derive(Default)]
+struct Sessions {
+    open: BTreeMap<u64, Weak<SessionCore>>,
+    stopped: Option<Stop>,
+}
+
+impl EngineCore {
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let core = SessionCore::open(self, number, id, options);
+        let stopped = {
+            let mut sessions = self.sessions();
+            sessions.open.insert(number, Arc::downgrade(&core));
+            sessions.stopped
+        };
+        if let Some(why) = stopped {
+            core.stop(why);
+        }
+        Session { core }
+    }
+
+    pub(crate) fn forget(&self, session: u64) {
+        self.sessions().open.remove(&session);
+    }
+
+    fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
+        self.sessions().open.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Stops every batch, those in the air and those to come.
+    fn stop(&self, why: Stop) {
+        self.sessions().stopped.get_or_insert(why);
+        self.open_sessions().iter().for_each(|session| session.stop(why));
+    }
+}
+
+/// Runs the tool calls of agents: concurrently, in the order the model meant, bounded, one result per call.
+///
+/// Cheap to clone; clones are the same engine. It lives in the tokio runtime in which it was built.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use toolyard::{Call, Drain, Engine, ToolContext, ToolSpec, tool_fn};
+/// let greet = tool_fn(ToolSpec::pure("greet"), |(): (), _: ToolContext| async { Ok("hello") });
+/// let engine = Engine::builder().tool(greet).build().await.unwrap();
+/// let outcome = engine.session("demo").call(Call::new("call_1", "greet", "{}")).await;
+/// assert_eq!(outcome.to_text(), "hello");
+/// engine.shutdown(Drain::default()).await;
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    core: Arc<EngineCore>,
+    pools: Arc<Pools>,
+}
+
+impl Engine {
+    /// An engine to be built.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// Opens a session with the engine's settings. It closes when its last clone and its last call are gone.
+    pub fn session(&self, id: impl Into<SessionId>) -> Session {
+        self.session_with(id, SessionOptions::default())
+    }
+
+    /// Opens a session with settings of its own.
+    pub fn session_with(&self, id: impl Into<SessionId>, options: SessionOptions) -> Session {
+        self.core.open(id.into(), options)
+    }
+
+    /// The tools, to be looked at and changed while calls fly.
+    pub fn registry(&self) -> &Registry {
+        &self.core.registry
+    }
+
+    /// A view of the events from now on. A slow reader misses some and never slows the engine (OB-3).
+    pub fn subscribe(&self) -> Subscription {
+        self.core.bus.subscribe()
+    }
+
+    /// How the pools stand: width, state, calls that run and wait.
+    ///
+    /// # Errors
+    /// [`PoolError::Away`] when the engine has stopped or failed.
+    pub async fn status(&self) -> Result<Vec<PoolStatus>, PoolError> {
+        self.pools.status().await
+    }
+
+    /// Sets the width of a pool while calls fly; answers the width before. Calls that run over a narrower
+    /// width go on.
+    ///
+    /// # Errors
+    /// [`PoolError::Width`] for width 0 and for the serial lease, whose width is 1 (CL-6);
+    /// [`PoolError::Away`] when the engine has stopped or failed.
+    pub async fn resize(&self, class: ToolClass, width: usize) -> Result<usize, PoolError> {
+        self.pools.resize(class, width).await
+    }
+
+    /// Lets new calls of a class wait; those that run go on.
+    ///
+    /// # Errors
+    /// [`PoolError::Away`] when the engine has stopped or failed.
+    pub async fn pause(&self, class: ToolClass) -> Result<(), PoolError> {
+        self.pools.pause(class, true).await
+    }
+
+    /// Lets calls of a paused class go on.
+    ///
+    /// # Errors
+    /// [`PoolError::Away`] when the engine has stopped or failed.
+    pub async fn resume(&self, class: ToolClass) -> Result<(), PoolError> {
+        self.pools.pause(class, false).await
+    }
+
+    /// Stops the engine in the order of SC-8: new calls and those that wait are answered `shutting_down`, those
+    /// that run may finish, then are told to stop, then are given up; every call has its result. A second
+    /// call finds nothing left to do.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the engine where it is in that order, refusing new calls.
+    pub async fn shutdown(&self, drain: Drain) -> DrainReport {
+        shutdown::shutdown(&self.core, &self.pools, drain).await
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("registry", &self.core.registry)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,317 @@
+//! How an engine is put together.
+
+use super::{Engine, EngineCore, Sessions};
+use crate::{
+    admission::{Admission, UnitKind},
+    attempt::{Backend, Blocking, BlockingThreads, HostBackend},
+    batch::Stop,
+    clock::Clock,
+    config::{Limits, OnSerialFailure, PoolWidths, ToolConfig},
+    events::{EventBus, EventSink, Sequence},
+    gate::Gate,
+    pool::{Leases, Pools},
+    registry::{RegisterError, Registry, ToolEntry},
+};
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, Weak, atomic::AtomicU64},
+    time::Duration,
+};
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+use toolyard_core::{
+    AllowAll, Approver, Confirmations, Hooks, PathScope, Resources, RuntimePolicy, ToolClass, ToolFactory,
+    Toolset,
+};
+
+/// Why an engine cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A tool cannot be registered.
+    #[error(transparent)]
+    Tool(#[from] RegisterError),
+    /// Settings for a tool that is not there.
+    #[error("settings for a tool that is not registered: '{name}'; registered are: {}", known.join(", "))]
+    UnknownTool {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A bound of zero.
+    #[error("{field} must not be zero")]
+    Zero {
+        /// The field.
+        field: &'static str,
+    },
+    /// Not called in a tokio runtime.
+    #[error("an engine is built inside a tokio runtime")]
+    NoRuntime,
+    /// The actors could not be started.
+    #[error("the pools could not be started")]
+    Pools(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// An engine to be built: tools, and what they may do.
+///
+/// Without a word on policy everything is allowed on the host, and writes, execution and network are asked
+/// about; without an [`Approver`] such calls end as `user_denied` (PO-1, PO-3).
+#[must_use = "nothing is built before `build`"]
+#[derive(Default)]
+pub struct EngineBuilder {
+    tools: Vec<Arc<dyn ToolFactory>>,
+    tool_configs: BTreeMap<String, ToolConfig>,
+    policy: Option<Arc<dyn RuntimePolicy>>,
+    confirmations: Confirmations,
+    approver: Option<Arc<dyn Approver>>,
+    hooks: Option<Arc<dyn Hooks>>,
+    sinks: Vec<Arc<dyn EventSink>>,
+    resources: Resources,
+    scope: Option<Arc<dyn PathScope>>,
+    widths: PoolWidths,
+    limits: Limits,
+    max_in_flight: Option<NonZeroUsize>,
+    on_serial_failure: OnSerialFailure,
+    grace: Option<Duration>,
+    clock: Option<Clock>,
+    blocking: Option<Arc<dyn Blocking>>,
+    backend: Option<Arc<dyn Backend>>,
+}
+
+impl EngineBuilder {
+    /// How long a handler has to stop after a cancel unless said otherwise (SC-5).
+    pub const GRACE: Duration = Duration::from_secs(30);
+
+    /// Adds a tool.
+    pub fn tool(mut self, factory: impl ToolFactory + 'static) -> Self {
+        self.tools.push(Arc::new(factory));
+        self
+    }
+
+    /// Adds a set of tools with what they need.
+    pub fn tools(mut self, tools: impl Into<Toolset>) -> Self {
+        let Toolset {
+            tools,
+            resources,
+            scope,
+            ..
+        } = tools.into();
+        self.tools.extend(tools);
+        self.resources = self.resources.overlaid(&resources);
+        self.scope = scope.or(self.scope);
+        self
+    }
+
+    /// Sets a tool's class, bounds or timeout in place of what its author chose. A second word on the same
+    /// tool adds to the first. A name that no tool has is an error at [`build`](Self::build).
+    pub fn tool_config(mut self, name: impl Into<String>, config: ToolConfig) -> Self {
+        let known = self.tool_configs.entry(name.into()).or_default();
+        *known = known.overlaid(config);
+        self
+    }
+
+    /// Sets the policy; without one everything is allowed on the host (PO-1).
+    pub fn policy(mut self, policy: impl RuntimePolicy + 'static) -> Self {
+        self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Sets which calls are asked about (PO-3).
+    pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
+        self.confirmations = confirmations;
+        self
+    }
+
+    /// Sets who is asked. An [`Answer`](crate::Answer) is an approver that always gives it.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Sets the steps before and after a call.
+    pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
+        self.hooks = Some(Arc::new(hooks));
+        self
+    }
+
+    /// Adds a sink that takes every event (OB-3).
+    pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
+        self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Gives the tools a value; see [`Resources`].
+    pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.resources = self.resources.with(value);
+        self
+    }
+
+    /// Gives the engine a workspace: tools reach it as a resource, paths in arguments are checked against it.
+    pub fn workspace<W: PathScope + 'static>(mut self, workspace: Arc<W>) -> Self {
+        self.resources = self.resources.with_shared(workspace.clone());
+        self.scope = Some(workspace);
+        self
+    }
+
+    /// Sets the widths of the pools (CL-6).
+    pub fn pools(mut self, widths: PoolWidths) -> Self {
+        self.widths = widths;
+        self
+    }
+
+    /// Bounds the calls of a session that run at once, over all classes. Without it the pools alone bound
+    /// them.
+    pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(most);
+        self
+    }
+
+    /// Sets what the engine holds at most (CC-4).
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets what happens to the rest of a batch when a serial call of it fails (CL-4).
+    pub fn on_serial_failure(mut self, then: OnSerialFailure) -> Self {
+        self.on_serial_failure = then;
+        self
+    }
+
+    /// Sets how long a handler has to stop after a cancel (SC-5); [`GRACE`](Self::GRACE) without a word.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// Sets where wall time comes from.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Sets where handlers run that block; the runtime's blocking threads without a word.
+    pub fn blocking(mut self, blocking: Arc<dyn Blocking>) -> Self {
+        self.blocking = Some(blocking);
+        self
+    }
+
+    /// Sets where calls execute; this process without a word.
+    pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.backend = Some(backend);
+        self
+    }
+
+    /// Builds the engine and starts its actors in the current tokio runtime.
+    ///
+    /// # Errors
+    /// [`BuildError`] names the tool or the field that makes no sense.
+    pub async fn build(mut self) -> Result<Engine, BuildError> {
+        let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
+        check(&self.limits)?;
+        let registry = register(
+            std::mem::take(&mut self.tools),
+            std::mem::take(&mut self.tool_configs),
+        )?;
+        let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
+        let (admission, leases) = (
+            Admission::new(self.limits.queue_engine_max, self.limits.queue_session_max),
+            Leases::new(widths),
+        );
+        let core = Arc::new(self.into_core(runtime, registry, admission.clone(), leases.clone()));
+        let failing: Weak<EngineCore> = Arc::downgrade(&core);
+        let on_failure = move || {
+            if let Some(engine) = failing.upgrade() {
+                engine.stop(Stop::Failed);
+            }
+        };
+        let pools = Pools::start(admission, leases, on_failure).await;
+        let pools = pools.map_err(|error| BuildError::Pools(Box::new(error)))?;
+        Ok(Engine {
+            core,
+            pools: Arc::new(pools),
+        })
+    }
+
+    fn into_core(
+        self,
+        runtime: Handle,
+        registry: Registry,
+        admission: Arc<Admission>,
+        leases: Arc<Leases>,
+    ) -> EngineCore {
+        let read = UnitKind::Class(ToolClass::Read);
+        let threads = || Arc::new(BlockingThreads::new(runtime.clone()));
+        let blocking = self.blocking.unwrap_or_else(|| threads());
+        EngineCore {
+            registry,
+            gate: Gate {
+                policy: self.policy.unwrap_or_else(|| Arc::new(AllowAll)),
+                confirmations: self.confirmations,
+                approver: self.approver,
+                hooks: self.hooks,
+                limits: self.limits,
+            },
+            read: admission.open_unit(read, self.widths.read.get(), false),
+            admission,
+            leases,
+            bus: EventBus::new(self.sinks),
+            sequence: Sequence::default(),
+            clock: self.clock.unwrap_or_default(),
+            backend: self
+                .backend
+                .unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
+            runtime,
+            tasks: TaskTracker::new(),
+            grace: self.grace.unwrap_or(Self::GRACE),
+            max_in_flight: self.max_in_flight,
+            on_serial_failure: self.on_serial_failure,
+            resources: Arc::new(self.resources),
+            scope: self.scope,
+            sessions: Mutex::new(Sessions::default()),
+            opened: AtomicU64::new(0),
+        }
+    }
+}
+
+fn check(limits: &Limits) -> Result<(), BuildError> {
+    let fields = [
+        ("limits.batch_calls_max", limits.batch_calls_max),
+        ("limits.queue_session_max", limits.queue_session_max),
+        ("limits.queue_engine_max", limits.queue_engine_max),
+        ("limits.arguments_bytes_max", limits.arguments_bytes_max),
+        ("limits.arguments_depth_max", limits.arguments_depth_max),
+        ("limits.output_bytes_max", limits.output_bytes_max),
+    ];
+    match fields.iter().find(|(_, value)| *value == 0) {
+        Some((field, _)) => Err(BuildError::Zero { field }),
+        None => Ok(()),
+    }
+}
+
+fn register(
+    tools: Vec<Arc<dyn ToolFactory>>,
+    mut configs: BTreeMap<String, ToolConfig>,
+) -> Result<Registry, BuildError> {
+    let registry = Registry::default();
+    for factory in tools {
+        let mut spec = factory.spec();
+        if let Some(config) = configs.remove(&spec.name) {
+            config.apply(&mut spec);
+        }
+        registry.add(ToolEntry::with_spec(factory, spec)?)?;
+    }
+    match configs.into_keys().next() {
+        Some(name) => {
+            let known = registry
+                .list()
+                .iter()
+                .map(|entry| entry.name().to_owned())
+                .collect();
+            Err(BuildError::UnknownTool { name, known })
+        }
+        None => Ok(registry),
+    }
+}

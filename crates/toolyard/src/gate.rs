@@ -1,0 +1,141 @@
+//! Everything a call passes before it may ask for a permit (V1).
+//!
+//! ```text
+//!   call ─► id ─► size ─► hook ─► lookup ─► parse ─► schema ─► policy ─► workspace ─► confirmation ─► Cleared
+//!              └──────────┴────────┴──────────┴────────┴─────────┴───────────┴───► CallError, short_circuit
+//! ```
+//!
+//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`.
+
+mod arguments;
+mod hooks;
+
+use crate::{
+    config::Limits,
+    registry::{Table, ToolEntry, not_found},
+    session::SessionCore,
+};
+use serde_json::Value;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+use toolyard_core::{
+    Approver, Call, CallError, Caller, ConfirmationMode, Confirmations, Denied, ErrorKind, Grant, Hooks,
+    PathScope, RuntimePolicy, ToolClass, wording,
+};
+
+/// What a call is refused with when nobody can be asked (PO-3).
+const NOBODY_TO_ASK: &str = "This operation needs approval and nobody is there to give it. Do not repeat this call; say what you need.";
+
+/// The checks, and what they consult.
+pub(crate) struct Gate {
+    pub(crate) policy: Arc<dyn RuntimePolicy>,
+    pub(crate) confirmations: Confirmations,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) limits: Limits,
+}
+
+/// A call that may run.
+pub(crate) struct Cleared {
+    pub(crate) entry: Arc<ToolEntry>,
+    pub(crate) args: Arc<Value>,
+    pub(crate) class: ToolClass,
+    pub(crate) grant: Grant,
+    /// Whether the approver is to be asked first.
+    pub(crate) ask: bool,
+}
+
+impl Gate {
+    /// Leads a call of this session through the whole gate.
+    pub(crate) async fn pass(
+        &self,
+        call: &Call,
+        table: &Table,
+        session: &SessionCore,
+    ) -> Result<Cleared, CallError> {
+        let caller = session.caller();
+        if self.hooks.is_some() {
+            self.before(call, &caller).await?;
+        }
+        self.check(call, table, &caller, session.scope.as_deref())
+    }
+
+    /// Everything but the hook, for one call. Pure but for what the policy looks at.
+    pub(crate) fn check(
+        &self,
+        call: &Call,
+        table: &Table,
+        caller: &Caller<'_>,
+        scope: Option<&dyn PathScope>,
+    ) -> Result<Cleared, CallError> {
+        let Some(entry) = table.get(&call.name) else {
+            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table)));
+        };
+        let args = arguments::parse(call, &self.limits)?;
+        arguments::validate(entry, &args)?;
+        let grant = self.ask_policy(entry, &args, caller)?;
+        check_scope(entry, &args, scope)?;
+        let ask = self.must_ask(entry)?;
+        let class = entry.class_for(&args);
+        Ok(Cleared {
+            entry: entry.clone(),
+            args,
+            class,
+            grant,
+            ask,
+        })
+    }
+
+    fn ask_policy(&self, entry: &ToolEntry, args: &Value, caller: &Caller<'_>) -> Result<Grant, CallError> {
+        let answer = catch_unwind(AssertUnwindSafe(|| self.policy.check(entry.spec(), args, caller)));
+        match answer {
+            Ok(Ok(grant)) => Ok(grant),
+            Ok(Err(Denied::Disabled)) => Err(CallError::new(
+                ErrorKind::PermissionDenied,
+                wording::disabled_by_policy(entry.name()),
+            )),
+            Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
+            Err(_) => {
+                tracing::error!(tool = entry.name(), "the policy panicked; the call is refused");
+                let error = CallError::new(ErrorKind::Internal, "the policy could not be asked");
+                Err(error.not_started())
+            }
+        }
+    }
+
+    /// Whether the approver is to be asked, or the refusal where there is none or none is wanted.
+    fn must_ask(&self, entry: &ToolEntry) -> Result<bool, CallError> {
+        let mode = self.confirmations.mode(entry.name(), entry.spec().side_effects);
+        let refused = || CallError::new(ErrorKind::UserDenied, wording::USER_DENIED);
+        match (mode, &self.approver) {
+            (ConfirmationMode::Auto, _) => Ok(false),
+            (ConfirmationMode::Prompt, Some(_)) => Ok(true),
+            (ConfirmationMode::Prompt, None) => Err(refused().with_advice(NOBODY_TO_ASK)),
+            (ConfirmationMode::Deny, _) => Err(refused()),
+        }
+    }
+}
+
+/// Every argument that the tool declares as a path stays in the workspace, by its name (PO-1b).
+fn check_scope(entry: &ToolEntry, args: &Value, scope: Option<&dyn PathScope>) -> Result<(), CallError> {
+    let denied = |message: String| Err(CallError::new(ErrorKind::PermissionDenied, message));
+    let Some(scope) = scope else {
+        return if entry.spec().requires_workspace {
+            denied(format!(
+                "Tool '{}' needs a workspace and this session has none",
+                entry.name()
+            ))
+        } else {
+            Ok(())
+        };
+    };
+    for requirement in &entry.spec().requires_fs {
+        let path = args.get(&requirement.argument).and_then(Value::as_str);
+        if let Some(Err(escape)) = path.map(|path| scope.check(path)) {
+            return denied(escape.to_string());
+        }
+    }
+    Ok(())
+}

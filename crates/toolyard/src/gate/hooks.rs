@@ -1,0 +1,71 @@
+//! An embedder's hooks, each bounded and none able to take the turn with it (V1).
+
+use super::Gate;
+use futures::FutureExt;
+use std::{future::Future, panic::AssertUnwindSafe, time::Duration};
+use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
+
+/// The time a hook has.
+const HOOK_WITHIN: Duration = Duration::from_secs(5);
+
+/// What became of a hook.
+enum Hooked<T> {
+    Done(T),
+    Panicked,
+    TooSlow,
+}
+
+async fn bounded<T>(hook: impl Future<Output = T>) -> Hooked<T> {
+    match tokio::time::timeout(HOOK_WITHIN, AssertUnwindSafe(hook).catch_unwind()).await {
+        Ok(Ok(done)) => Hooked::Done(done),
+        Ok(Err(_)) => Hooked::Panicked,
+        Err(_) => Hooked::TooSlow,
+    }
+}
+
+impl Gate {
+    /// The hook before everything; its refusal is the call's `aborted`.
+    pub(crate) async fn before(&self, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
+        let Some(hooks) = &self.hooks else { return Ok(()) };
+        let message = match bounded(hooks.on_tool_call(call, caller)).await {
+            Hooked::Done(Ok(())) => return Ok(()),
+            Hooked::Done(Err(abort)) => abort.message,
+            Hooked::Panicked => "the hook before this call panicked".to_owned(),
+            Hooked::TooSlow => format!(
+                "the hook before this call took longer than {}s",
+                HOOK_WITHIN.as_secs()
+            ),
+        };
+        Err(CallError::new(ErrorKind::Aborted, message))
+    }
+
+    /// The hook right before the permits; it cannot refuse.
+    pub(crate) async fn starting(&self, call: &Call, caller: &Caller<'_>) {
+        if let Some(hooks) = &self.hooks {
+            warn_unless_done(
+                "on_tool_start",
+                &call.name,
+                &bounded(hooks.on_tool_start(call, caller)).await,
+            );
+        }
+    }
+
+    /// The hook at the end; it cannot change it.
+    pub(crate) async fn ended(&self, outcome: &Outcome, caller: &Caller<'_>) {
+        if let Some(hooks) = &self.hooks {
+            warn_unless_done(
+                "on_tool_end",
+                &outcome.tool,
+                &bounded(hooks.on_tool_end(outcome, caller)).await,
+            );
+        }
+    }
+}
+
+fn warn_unless_done(hook: &str, tool: &str, hooked: &Hooked<()>) {
+    match hooked {
+        Hooked::Done(()) => {}
+        Hooked::Panicked => tracing::warn!(hook, tool, "a hook panicked; the call goes on"),
+        Hooked::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call goes on"),
+    }
+}

@@ -1,0 +1,93 @@
+use super::*;
+use crate::admission::{Admission, Need, UnitKind};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use toolyard_core::ToolClass;
+
+struct Yard {
+    admission: Arc<Admission>,
+    leases: Arc<Leases>,
+    pools: Pools,
+    failed: Arc<AtomicBool>,
+}
+
+async fn yard() -> Yard {
+    let (admission, leases) = (Admission::new(100, 100), Leases::new([20, 1, 10]));
+    let failed = Arc::new(AtomicBool::new(false));
+    let on_failure = failed.clone();
+    let pools = Pools::start(admission.clone(), leases.clone(), move || {
+        on_failure.store(true, Ordering::SeqCst)
+    });
+    let pools = pools.await.unwrap();
+    Yard {
+        admission,
+        leases,
+        pools,
+        failed,
+    }
+}
+
+/// RA-3, RA-5: a pool that dies is restarted, and what it had settled is as it was.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_dies_is_restarted_with_its_lease() {
+    let yard = yard().await;
+    let unit = yard
+        .admission
+        .open_unit(UnitKind::Class(ToolClass::Read), 20, false);
+    let permit = yard.admission.try_admit(1, Need::of(unit, None, None)).unwrap();
+    assert_eq!(yard.pools.resize(ToolClass::Read, 5).await, Ok(20));
+    yard.pools.kill(ToolClass::Read).await;
+    let status = yard.pools.status().await.unwrap();
+    let read = status[ToolClass::Read.index()];
+    assert_eq!((read.width, read.running, read.restarts), (5, 1, 1));
+    assert_eq!(yard.leases.get(ToolClass::Read).state, PoolState::Running);
+    drop(permit);
+    assert_eq!(yard.pools.status().await.unwrap()[0].running, 0);
+}
+
+/// RA-5: a pool that dies a fourth time within a minute is given up, once.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_keeps_dying_is_given_up() {
+    let yard = yard().await;
+    for restarts in 1..=3 {
+        yard.pools.kill(ToolClass::Serial).await;
+        let status = yard.pools.status().await.unwrap();
+        assert_eq!(status[ToolClass::Serial.index()].restarts, restarts);
+        assert!(!yard.failed.load(Ordering::SeqCst));
+    }
+    yard.pools.kill(ToolClass::Serial).await;
+    assert_eq!(
+        yard.pools.status().await,
+        Err(PoolError::Away {
+            class: ToolClass::Serial
+        })
+    );
+    assert!(yard.failed.load(Ordering::SeqCst));
+    assert_eq!(yard.leases.get(ToolClass::Serial).state, PoolState::Failed);
+}
+
+/// RA-5: deaths far apart do not add up.
+#[tokio::test(start_paused = true)]
+async fn old_deaths_are_forgotten() {
+    let yard = yard().await;
+    for _ in 0..6 {
+        yard.pools.kill(ToolClass::Concurrent).await;
+        yard.pools.status().await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(25)).await;
+    }
+    assert!(!yard.failed.load(Ordering::SeqCst));
+}
+
+/// CL-6: the serial lease has width 1, and no pool has width 0.
+#[tokio::test(start_paused = true)]
+async fn a_width_that_makes_no_sense_is_refused() {
+    let yard = yard().await;
+    for (class, width) in [(ToolClass::Read, 0), (ToolClass::Serial, 2)] {
+        assert_eq!(
+            yard.pools.resize(class, width).await,
+            Err(PoolError::Width { class, width })
+        );
+    }
+}

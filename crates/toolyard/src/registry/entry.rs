@@ -1,0 +1,130 @@
+//! A registered tool: everything that is worked out once.
+
+use super::{RegisterError, Schema};
+use serde_json::Value;
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use toolyard_core::{Tool, ToolClass, ToolFactory, ToolSpec};
+
+/// A registered tool.
+pub struct ToolEntry {
+    name: Arc<str>,
+    spec: ToolSpec,
+    schema: Schema,
+    factory: Arc<dyn ToolFactory>,
+    attempt_timeout: Duration,
+    class: ToolClass,
+    retired: AtomicBool,
+}
+
+impl ToolEntry {
+    pub(crate) fn new(factory: Arc<dyn ToolFactory>) -> Result<Self, RegisterError> {
+        let spec = factory.spec();
+        Self::with_spec(factory, spec)
+    }
+
+    /// An entry whose spec differs from what the factory says, as configuration may have it.
+    pub(crate) fn with_spec(factory: Arc<dyn ToolFactory>, spec: ToolSpec) -> Result<Self, RegisterError> {
+        let name = spec.name.as_str();
+        let is_odd = |c: char| c.is_whitespace() || c.is_control();
+        if name.is_empty() || name.chars().count() > 128 || name.contains(is_odd) {
+            return Err(RegisterError::Name {
+                name: name.to_owned(),
+            });
+        }
+        if spec.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(RegisterError::Zero {
+                name: name.to_owned(),
+                field: "timeout",
+            });
+        }
+        let schema = Schema::compile(&spec.schema()).map_err(|source| RegisterError::Schema {
+            name: name.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            name: name.into(),
+            schema,
+            factory,
+            attempt_timeout: spec.attempt_timeout(),
+            class: spec.class(),
+            spec,
+            retired: AtomicBool::new(false),
+        })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
+    }
+
+    /// The spec in force, configuration included.
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// The compiled schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(crate) fn attempt_timeout(&self) -> Duration {
+        self.attempt_timeout
+    }
+
+    /// The class of a call with these arguments (CL-1): what the tool says of them, or its declared class
+    /// when it says nothing or panics. A recursive tool is always concurrent (CL-2).
+    pub(crate) fn class_for(&self, args: &Value) -> ToolClass {
+        if self.spec.recursive {
+            return ToolClass::Concurrent;
+        }
+        let says = catch_unwind(AssertUnwindSafe(|| self.factory.class_for(args)));
+        says.unwrap_or_default().unwrap_or(self.class)
+    }
+
+    /// Why a call of it is of this class, in a few words.
+    pub fn why(&self, class: ToolClass) -> String {
+        let spec = &self.spec;
+        match class {
+            _ if spec.recursive => "it spawns sub-agents".to_owned(),
+            class if class != self.class => "by its arguments".to_owned(),
+            ToolClass::Read => format!("side effects: {}", spec.side_effects),
+            ToolClass::Concurrent => format!("side effects: {}, promoted", spec.side_effects),
+            ToolClass::Serial => format!("side effects: {}, not promoted", spec.side_effects),
+        }
+    }
+
+    /// A fresh tool for one call.
+    pub(crate) fn create(&self) -> Arc<dyn Tool> {
+        self.factory.create()
+    }
+
+    /// The tool is gone: calls that wait for it are not to start.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for ToolEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolEntry")
+            .field("name", &self.name)
+            .field("class", &self.class)
+            .finish_non_exhaustive()
+    }
+}

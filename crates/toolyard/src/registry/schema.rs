@@ -1,0 +1,361 @@
+//! The subset of JSON Schema that arguments are checked against, compiled once per tool.
+//!
+//! A tool's own schema says `type`, `enum`, `required`, `properties`, `items`, bounds of numbers, lengths and
+//! counts, and `additionalProperties` as a boolean. It reads alike under Draft 7 and 2020-12, and alike to
+//! every provider. A keyword of 2020-12 outside the subset is refused at registration: to pass it over would
+//! let calls through that the tool's author meant to stop. A word that 2020-12 does not define means nothing
+//! to any validator; it is kept and warned of.
+
+use serde_json::{Map, Value};
+use std::fmt;
+use toolyard_core::ValidationError;
+
+/// How deep a schema may nest.
+const DEPTH_MAX: usize = 64;
+
+/// Keywords that are checked here for their form; what they say is left to the validator.
+const CHECKED: &[&str] = &[
+    "type",
+    "enum",
+    "required",
+    "properties",
+    "items",
+    "additionalProperties",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "format",
+];
+
+/// Keywords that tell and do not check.
+const ANNOTATIONS: &[&str] = &[
+    "$schema",
+    "$comment",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+
+/// Every other keyword that 2020-12 defines.
+const REFUSED: &[&str] = &[
+    "$anchor",
+    "$defs",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$ref",
+    "$vocabulary",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "if",
+    "maxContains",
+    "minContains",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+
+/// Why a schema is refused. The pointer is a JSON pointer into the schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// A keyword outside the subset.
+    #[error("schema keyword at '{pointer}' is outside the subset that arguments are checked against")]
+    Unsupported {
+        /// Where it stands.
+        pointer: String,
+    },
+    /// A keyword whose value has no meaning.
+    #[error("schema at '{pointer}' is malformed: {why}")]
+    Malformed {
+        /// Where it stands.
+        pointer: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Nested too deep.
+    #[error("schema at '{pointer}' nests deeper than {DEPTH_MAX} levels")]
+    TooDeep {
+        /// Where the bound is met.
+        pointer: String,
+    },
+}
+
+/// A word in a schema that 2020-12 does not define.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaWarning {
+    /// JSON pointer to it.
+    pub pointer: String,
+}
+
+impl fmt::Display for SchemaWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "schema keyword at '{}' is not one of JSON Schema 2020-12 and checks nothing",
+            self.pointer
+        )
+    }
+}
+
+/// A compiled schema.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use toolyard::{Schema, SchemaError};
+/// let schema = Schema::compile(&json!({"type": "object", "required": ["city"]})).unwrap();
+/// assert!(schema.validate(&json!({"city": "Oslo"})).is_ok());
+/// assert_eq!(schema.validate(&json!({})).unwrap_err()[0].pointer, "");
+///
+/// let refused = Schema::compile(&json!({"properties": {"n": {"$ref": "#/x"}}})).unwrap_err();
+/// assert_eq!(refused, SchemaError::Unsupported { pointer: "/properties/n/$ref".into() });
+/// ```
+#[derive(Debug)]
+pub struct Schema {
+    check: Check,
+    warnings: Vec<SchemaWarning>,
+}
+
+#[derive(Debug)]
+enum Check {
+    /// Any object: the schema of a tool that declares none.
+    AnyObject,
+    Compiled(Box<jsonschema::Validator>),
+}
+
+impl Schema {
+    /// Checks that the schema keeps to the subset, and compiles it.
+    ///
+    /// # Errors
+    /// [`SchemaError`] with the place of the first offender.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let mut warnings = Vec::new();
+        check(schema, &mut Place::root(), &mut warnings)?;
+        if *schema == serde_json::json!({"type": "object"}) {
+            return Ok(Self {
+                check: Check::AnyObject,
+                warnings,
+            });
+        }
+        let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
+        let compiled = options
+            .should_validate_formats(false)
+            .build(schema)
+            .map_err(|error| SchemaError::Malformed {
+                pointer: error.instance_path().to_string(),
+                why: error.to_string(),
+            })?;
+        Ok(Self {
+            check: Check::Compiled(Box::new(compiled)),
+            warnings,
+        })
+    }
+
+    /// Words that check nothing, for `toolyard check`.
+    pub fn warnings(&self) -> &[SchemaWarning] {
+        &self.warnings
+    }
+
+    /// Whether the arguments fit.
+    ///
+    /// # Errors
+    /// Every place where they do not, with a JSON pointer into the arguments.
+    pub fn validate(&self, args: &Value) -> Result<(), Vec<ValidationError>> {
+        match &self.check {
+            Check::AnyObject if args.is_object() => Ok(()),
+            Check::AnyObject => Err(vec![ValidationError {
+                pointer: String::new(),
+                message: "must be an object".to_owned(),
+            }]),
+            Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
+            Check::Compiled(validator) => Err(validator
+                .iter_errors(args)
+                .map(|error| ValidationError {
+                    pointer: error.instance_path().to_string(),
+                    message: error.to_string(),
+                })
+                .collect()),
+        }
+    }
+}
+
+/// Where the check stands in the schema.
+struct Place {
+    segments: Vec<String>,
+}
+
+impl Place {
+    fn root() -> Self {
+        Self { segments: Vec::new() }
+    }
+
+    fn within<T>(
+        &mut self,
+        segment: &str,
+        check: impl FnOnce(&mut Self) -> Result<T, SchemaError>,
+    ) -> Result<T, SchemaError> {
+        self.segments.push(segment.replace('~', "~0").replace('/', "~1"));
+        let done = check(self);
+        self.segments.pop();
+        done
+    }
+
+    fn pointer(&self) -> String {
+        self.segments.iter().flat_map(|segment| ["/", segment]).collect()
+    }
+
+    fn malformed<T>(&self, why: &str) -> Result<T, SchemaError> {
+        Err(SchemaError::Malformed {
+            pointer: self.pointer(),
+            why: why.to_owned(),
+        })
+    }
+}
+
+fn check(schema: &Value, at: &mut Place, warnings: &mut Vec<SchemaWarning>) -> Result<(), SchemaError> {
+    if at.segments.len() > 2 * DEPTH_MAX {
+        return Err(SchemaError::TooDeep {
+            pointer: at.pointer(),
+        });
+    }
+    match schema {
+        Value::Bool(_) => Ok(()),
+        Value::Object(keywords) => keywords
+            .iter()
+            .try_for_each(|(word, value)| at.within(word, |at| check_keyword(word, value, at, warnings))),
+        _ => at.malformed("a schema is an object or a boolean"),
+    }
+}
+
+fn check_keyword(
+    word: &str,
+    value: &Value,
+    at: &mut Place,
+    warnings: &mut Vec<SchemaWarning>,
+) -> Result<(), SchemaError> {
+    match word {
+        "properties" => check_properties(value, at, warnings),
+        "items" => check(value, at, warnings),
+        "additionalProperties" if !value.is_boolean() => Err(SchemaError::Unsupported {
+            pointer: at.pointer(),
+        }),
+        word if CHECKED.contains(&word) || ANNOTATIONS.contains(&word) => Ok(()),
+        word if REFUSED.contains(&word) => Err(SchemaError::Unsupported {
+            pointer: at.pointer(),
+        }),
+        _ => {
+            warnings.push(SchemaWarning {
+                pointer: at.pointer(),
+            });
+            Ok(())
+        }
+    }
+}
+
+fn check_properties(
+    value: &Value,
+    at: &mut Place,
+    warnings: &mut Vec<SchemaWarning>,
+) -> Result<(), SchemaError> {
+    let Some(properties): Option<&Map<String, Value>> = value.as_object() else {
+        return at.malformed("properties is an object of schemas");
+    };
+    properties
+        .iter()
+        .try_for_each(|(name, schema)| at.within(name, |at| check(schema, at, warnings)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused(schema: Value) -> String {
+        Schema::compile(&schema).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_keyword_outside_the_subset_is_refused_by_its_pointer() {
+        let schema = json!({"type": "object", "properties": {"a/b": {"items": {"anyOf": []}}}});
+        assert_eq!(
+            refused(schema),
+            "schema keyword at '/properties/a~1b/items/anyOf' is outside the subset that arguments are checked against"
+        );
+        for word in REFUSED {
+            assert!(refused(json!({*word: {}})).contains(&format!("'/{word}'")));
+        }
+    }
+
+    #[test]
+    fn additional_properties_as_a_schema_is_refused() {
+        assert!(
+            refused(json!({"additionalProperties": {"type": "string"}})).contains("'/additionalProperties'")
+        );
+        assert!(Schema::compile(&json!({"additionalProperties": false})).is_ok());
+    }
+
+    #[test]
+    fn a_property_may_have_the_name_of_a_keyword() {
+        let schema = json!({"properties": {"$ref": {"type": "string"}, "not": {"type": "string"}}});
+        assert!(Schema::compile(&schema).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_word_is_kept_and_warned_of() {
+        let schema = Schema::compile(&json!({"optional": true, "properties": {"x": {"colour": 1}}})).unwrap();
+        let pointers: Vec<_> = schema
+            .warnings()
+            .iter()
+            .map(|warning| warning.pointer.as_str())
+            .collect();
+        assert_eq!(pointers, ["/optional", "/properties/x/colour"]);
+    }
+
+    #[test]
+    fn a_malformed_schema_is_refused() {
+        assert!(refused(json!({"type": "dict"})).contains("'/type' is malformed"));
+        assert!(refused(json!({"required": "x"})).contains("'/required' is malformed"));
+        assert!(refused(json!({"items": [{}]})).contains("'/items' is malformed"));
+        assert!(refused(json!(7)).contains("'' is malformed"));
+    }
+
+    #[test]
+    fn a_schema_that_nests_without_end_is_refused() {
+        let deep = (0..200).fold(json!({}), |inner, _| json!({"items": inner}));
+        assert!(refused(deep).contains("nests deeper"));
+    }
+
+    #[test]
+    fn a_format_tells_and_does_not_check() {
+        let schema = Schema::compile(&json!({"type": "string", "format": "ipv4"})).unwrap();
+        assert!(schema.validate(&json!("not an address")).is_ok());
+    }
+}

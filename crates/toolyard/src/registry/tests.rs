@@ -1,0 +1,100 @@
+use super::*;
+use toolyard_core::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn};
+
+struct Nothing;
+
+#[async_trait]
+impl Tool for Nothing {
+    async fn execute(&self, _: &serde_json::Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(().into())
+    }
+}
+
+fn tool(spec: ToolSpec) -> impl ToolFactory {
+    from_fn(spec, || Nothing)
+}
+
+/// CL-8: duplicate names are an error.
+#[test]
+fn a_name_is_taken_once() {
+    let registry = Registry::default();
+    registry.register(tool(ToolSpec::read("a"))).unwrap();
+    let error = registry.register(tool(ToolSpec::write("a"))).unwrap_err();
+    assert_eq!(error, RegisterError::Duplicate { name: "a".into() });
+    assert_eq!(
+        registry.get("a").unwrap().spec().side_effects,
+        toolyard_core::SideEffects::Read
+    );
+}
+
+#[test]
+fn replace_needs_something_to_replace() {
+    let registry = Registry::default();
+    let error = registry.replace(tool(ToolSpec::read("a"))).unwrap_err();
+    assert_eq!(error, RegisterError::Missing { name: "a".into() });
+    registry.register(tool(ToolSpec::read("a"))).unwrap();
+    let old = registry.get("a").unwrap();
+    registry.replace(tool(ToolSpec::write("a"))).unwrap();
+    assert!(!Arc::ptr_eq(&old, &registry.get("a").unwrap()));
+    assert!(!old.is_retired(), "calls in flight finish on the old one");
+}
+
+#[test]
+fn the_list_is_sorted() {
+    let registry = Registry::default();
+    for name in ["c", "a", "b"] {
+        registry.register(tool(ToolSpec::read(name))).unwrap();
+    }
+    let names: Vec<_> = registry
+        .list()
+        .iter()
+        .map(|entry| entry.name().to_owned())
+        .collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_spec_without_sense_is_refused() {
+    let registry = Registry::default();
+    for name in ["", "a b", "a\n", &"x".repeat(129)] {
+        assert!(matches!(
+            registry.register(tool(ToolSpec::read(name))),
+            Err(RegisterError::Name { .. })
+        ));
+    }
+    let never = ToolSpec::read("a").timeout(Duration::ZERO);
+    assert!(matches!(
+        registry.register(tool(never)),
+        Err(RegisterError::Zero { field: "timeout", .. })
+    ));
+}
+
+/// CL-1: a class that the tool gives by arguments counts; a panic falls back to the declared class.
+#[test]
+fn a_tool_may_classify_by_its_arguments() {
+    struct ByMode;
+    impl ToolFactory for ByMode {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::write("by_mode")
+        }
+        fn create(&self) -> Arc<dyn Tool> {
+            Arc::new(Nothing)
+        }
+        fn class_for(&self, args: &serde_json::Value) -> Option<ToolClass> {
+            match args["mode"].as_str() {
+                Some("look") => Some(ToolClass::Read),
+                Some("panic") => panic!("told to"),
+                _ => None,
+            }
+        }
+    }
+    let entry = ToolEntry::new(Arc::new(ByMode)).unwrap();
+    let class = |mode: &str| entry.class_for(&serde_json::json!({"mode": mode}));
+    assert_eq!(
+        [class("look"), class("x"), class("panic")],
+        [ToolClass::Read, ToolClass::Serial, ToolClass::Serial]
+    );
+}
+
+use std::time::Duration;
+use toolyard_core::ToolClass;

@@ -1,0 +1,126 @@
+//! What an agent holds: a session of the engine, and its turns.
+
+mod core;
+mod turn;
+
+pub(crate) use self::core::{SessionCore, Where};
+pub use turn::Turn;
+
+use crate::batch::{Order, Plan, Stop, dispatch, plan};
+use std::{fmt, num::NonZeroUsize, sync::Arc};
+use toolyard_core::{Batch, Call, Outcome, PathScope, Resources, SessionId};
+
+/// What one session has otherwise than its engine.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) resources: Resources,
+    pub(crate) scope: Option<Arc<dyn PathScope>>,
+}
+
+impl SessionOptions {
+    /// Bounds the calls of this session that run at once, over all classes (CL-6).
+    #[must_use]
+    pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(most);
+        self
+    }
+
+    /// Gives its tools a value; see [`Resources`].
+    #[must_use]
+    pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.resources = self.resources.with(value);
+        self
+    }
+
+    /// Gives it a workspace of its own: its tools reach it as a resource, its paths are checked against it.
+    #[must_use]
+    pub fn workspace<W: PathScope + 'static>(mut self, workspace: Arc<W>) -> Self {
+        self.resources = self.resources.with_shared(workspace.clone());
+        self.scope = Some(workspace);
+        self
+    }
+}
+
+/// One agent's way into the engine. Cheap to clone; clones are the same session.
+///
+/// Batches of one session that are dispatched side by side are independent: they meet in the pools and the
+/// serial lease, in order of arrival (CL-8). Two sessions opened under one name are two sessions.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use toolyard::{Batch, Call, Engine, ToolContext, ToolSpec, tool_fn};
+/// let echo = tool_fn(ToolSpec::pure("echo"), |args: serde_json::Value, _: ToolContext| async { Ok(args) });
+/// let engine = Engine::builder().tool(echo).build().await.unwrap();
+/// let session = engine.session("demo");
+/// let batch: Batch = ["a", "b"].map(|id| Call::new(id, "echo", "{}")).into_iter().collect();
+/// let outcomes = session.dispatch(batch).await;
+/// assert_eq!(outcomes.len(), 2);
+/// assert_eq!(outcomes[1].call_id.as_str(), "b");
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Session {
+    pub(crate) core: Arc<SessionCore>,
+}
+
+impl Session {
+    /// The name.
+    pub fn id(&self) -> &SessionId {
+        &self.core.id
+    }
+
+    /// Runs a batch and gives one result per call, in call order (CL-4). Never fails as a whole: what goes
+    /// wrong is in the results.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the batch: calls that wait end at once, calls that run have their grace in
+    /// the background, and their results go to the event stream alone (CC-6b).
+    pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
+        dispatch(&self.core, self.core.next_turn(), batch.into(), Order::Runs).await
+    }
+
+    /// Runs a batch with every call alone, in order: what a batch by runs is compared with.
+    ///
+    /// # Cancel safety
+    /// As [`dispatch`](Self::dispatch).
+    pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
+        dispatch(&self.core, self.core.next_turn(), batch.into(), Order::OneByOne).await
+    }
+
+    /// Runs one call.
+    ///
+    /// # Cancel safety
+    /// As [`dispatch`](Self::dispatch).
+    pub async fn call(&self, call: Call) -> Outcome {
+        let mut outcomes = self.dispatch(vec![call]).await;
+        outcomes.pop().expect("a batch of one call has one result")
+    }
+
+    /// A turn, to be cancelled or resent by itself.
+    pub fn turn(&self) -> Turn {
+        Turn::new(self.core.clone())
+    }
+
+    /// What [`dispatch`](Self::dispatch) would do with a batch, without doing it: no hook, no question, no
+    /// handler.
+    pub fn plan(&self, batch: &Batch) -> Plan {
+        plan(&self.core, batch)
+    }
+
+    /// Cancels every call of this session, now and from now on (SC-1). Calls that wait end at once; calls
+    /// that run are told to stop and have their grace (SC-4, SC-5).
+    pub fn cancel(&self) {
+        self.core.stop(Stop::Cancelled);
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", self.id())
+            .finish_non_exhaustive()
+    }
+}

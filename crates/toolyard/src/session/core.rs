@@ -1,0 +1,202 @@
+//! What the batches of a session share.
+
+use super::SessionOptions;
+use crate::{
+    admission::{Need, UnitId, UnitKind},
+    batch::{BatchState, Stop},
+    engine::EngineCore,
+    pool::PoolState,
+    registry::ToolEntry,
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use toolyard_core::{
+    AgentPath, CallId, Caller, Event, EventKind, PathScope, Resources, SessionId, ToolClass,
+};
+
+use crate::events::Sequence;
+
+/// Where in a session an event belongs.
+#[derive(Debug, Default)]
+pub(crate) struct Where {
+    pub(crate) turn: Option<u64>,
+    pub(crate) batch: Option<u64>,
+    pub(crate) run: Option<u32>,
+    pub(crate) call_id: Option<CallId>,
+    pub(crate) index: Option<u32>,
+    pub(crate) attempt: Option<u32>,
+}
+
+/// A session from inside.
+pub(crate) struct SessionCore {
+    pub(crate) id: SessionId,
+    pub(crate) agent: AgentPath,
+    pub(crate) engine: Arc<EngineCore>,
+    /// The session's number in the engine: names may repeat, numbers do not.
+    pub(crate) number: u64,
+    pub(crate) resources: Arc<Resources>,
+    pub(crate) scope: Option<Arc<dyn PathScope>>,
+    serial: UnitId,
+    concurrent: UnitId,
+    cap: Option<UnitId>,
+    tools: Mutex<HashMap<Arc<str>, UnitId>>,
+    sequence: Sequence,
+    turns: AtomicU64,
+    batches: AtomicU64,
+    open: Mutex<Open>,
+}
+
+/// The batches in the air.
+#[derive(Default)]
+struct Open {
+    batches: BTreeMap<u64, Weak<BatchState>>,
+    stopped: Option<Stop>,
+}
+
+impl SessionCore {
+    pub(crate) fn open(
+        engine: &Arc<EngineCore>,
+        number: u64,
+        id: SessionId,
+        options: SessionOptions,
+    ) -> Arc<Self> {
+        let unit = |kind, width, class: Option<ToolClass>| {
+            let paused = class.is_some_and(|class| engine.leases.get(class).state == PoolState::Paused);
+            engine.admission.open_unit(kind, width, paused)
+        };
+        let of_class = |class| {
+            unit(
+                UnitKind::Class(class),
+                engine.leases.get(class).width,
+                Some(class),
+            )
+        };
+        let most = options.max_in_flight.or(engine.max_in_flight);
+        let session = Arc::new(Self {
+            id,
+            agent: AgentPath::root(),
+            engine: engine.clone(),
+            number,
+            resources: match options.resources.is_empty() {
+                true => engine.resources.clone(),
+                false => Arc::new(engine.resources.overlaid(&options.resources)),
+            },
+            scope: options.scope.or_else(|| engine.scope.clone()),
+            serial: of_class(ToolClass::Serial),
+            concurrent: of_class(ToolClass::Concurrent),
+            cap: most.map(|most| unit(UnitKind::Session, most.get(), None)),
+            tools: Mutex::default(),
+            sequence: Sequence::default(),
+            turns: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            open: Mutex::default(),
+        });
+        session.emit_lazily(|| EventKind::SessionOpened, Where::default);
+        session
+    }
+
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller::new(&self.id, &self.agent)
+    }
+
+    pub(crate) fn next_turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn next_batch(&self) -> u64 {
+        self.batches.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What a call of this tool needs to run (CC-1).
+    pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> Need {
+        let class = match class {
+            ToolClass::Read => self.engine.read,
+            ToolClass::Serial => self.serial,
+            ToolClass::Concurrent => self.concurrent,
+        };
+        let tool = entry
+            .spec()
+            .max_concurrency
+            .map(|most| self.tool_unit(entry, most.get()));
+        Need::of(class, tool, self.cap)
+    }
+
+    /// The unit that bounds a tool in this agent, opened with its first call.
+    fn tool_unit(&self, entry: &ToolEntry, most: usize) -> UnitId {
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(unit) = tools.get(entry.name()) {
+            return *unit;
+        }
+        let unit = self.engine.admission.open_unit(UnitKind::Tool, most, false);
+        tools.insert(entry.shared_name(), unit);
+        unit
+    }
+
+    /// Emits an event of this session, built only if anybody would see it.
+    pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> Where) {
+        let bus = &self.engine.bus;
+        if !bus.is_listening() {
+            return;
+        }
+        let (place, now) = (place(), self.engine.clock.now());
+        let mut event = Event::new(self.id.clone(), self.agent.clone(), kind());
+        event.wall_ms = self.engine.clock.wall_ms(now);
+        event.mono_us = self.engine.clock.mono_us(now);
+        (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
+        (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
+        self.sequence.publish(bus, event);
+    }
+
+    fn open_batches(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a batch where a cancel of the session finds it; a session that was cancelled stops it at once.
+    pub(crate) fn register(&self, batch: &Arc<BatchState>) {
+        let stopped = {
+            let mut open = self.open_batches();
+            open.batches.insert(batch.number, Arc::downgrade(batch));
+            open.stopped
+        };
+        if let Some(why) = stopped {
+            batch.stop(why);
+        }
+    }
+
+    pub(crate) fn forget(&self, batch: u64) {
+        self.open_batches().batches.remove(&batch);
+    }
+
+    /// The batches in the air.
+    pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
+        self.open_batches()
+            .batches
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    /// Stops every batch, those in the air and those to come.
+    pub(crate) fn stop(&self, why: Stop) {
+        self.open_batches().stopped.get_or_insert(why);
+        self.batches().iter().for_each(|batch| batch.stop(why));
+    }
+}
+
+impl Drop for SessionCore {
+    fn drop(&mut self) {
+        self.emit_lazily(|| EventKind::SessionClosed, Where::default);
+        let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let units = tools
+            .into_values()
+            .chain([self.serial, self.concurrent])
+            .chain(self.cap);
+        self.engine.admission.close_units(units);
+        self.engine.forget(self.number);
+    }
+}
