@@ -1,9 +1,9 @@
 //! Names that a provider refuses become names it takes, and find their way back.
 //!
 //! ```text
-//!   fs.read   ─► fs_read             taken as they are: names the rule allows
-//!   fs:read   ─► fs_read_5b1c…       a name that is taken already gets a hash of the original
-//!   fs_read_x ─► fs_read_x
+//!   fs_read   ─► fs_read             a name that the rule allows stays
+//!   fs.list   ─► fs_list             others have what it does not allow replaced
+//!   fs.read   ─► fs_read_5b1c…       and a hash of the original where that is taken already
 //! ```
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -238,6 +238,9 @@ fn a_call_cut_off_by_the_token_limit_does_not_run_as_if_it_had_no_arguments() {
     let text = r#"{"choices":[{"finish_reason":"length","message":{"role":"assistant","tool_calls":[
         {"id":"a","function":{"name":"f","arguments":""}},{"id":"b","function":{"name":"f","arguments":""}}]}}]}"#;
     check(text, &[("a", "f", "{}"), ("b", "f", "")]);
+    let text = r#"{"choices":[{"finish_reason":"length","message":{"role":"assistant","tool_calls":[
+        {"id":"a","function":{"name":"f"}}]}}]}"#;
+    check(text, &[("a", "f", "")]);
     let text = r#"{"role":"assistant","stop_reason":"max_tokens","content":[
         {"type":"tool_use","id":"t","name":"write","input":{"text":"half"}}]}"#;
     check(text, &[("t", "write", r#"{"text":"half""#)]);
@@ -291,6 +294,19 @@ fn what_cannot_be_read_says_where_and_what_to_do() {
     fails(
         "data: {\"choices\":[]}\n\ndata: {\"choices\"}\n\n",
         "event 2 of the stream: not JSON: expected `:` at line 1 column 11",
+    );
+}
+
+#[test]
+fn an_event_that_is_broken_and_not_cut_off_is_an_error_whatever_came_before() {
+    let call = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]}}]}"#;
+    let cut = format!("data: {call}\n\ndata: {{\"cand");
+    let message = check(&cut, &[("call_1", "f", "{}")]);
+    assert!(message.is_cut());
+    fails(
+        &format!("{cut}\n\ndata: {call}\n\n"),
+        "event 2 of the stream: the JSON ends too early, at line 1 column 6: the response was cut off, fetch it \
+         again",
     );
 }
 

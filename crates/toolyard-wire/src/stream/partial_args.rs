@@ -169,6 +169,17 @@ mod tests {
     }
 
     #[test]
+    fn a_string_that_was_over_is_replaced_by_a_new_one() {
+        let pieces = json!([
+            {"jsonPath": "$.a", "stringValue": "one"},
+            {"jsonPath": "$.a", "stringValue": "two", "willContinue": true},
+            {"jsonPath": "$.b", "stringValue": "x"},
+            {"jsonPath": "$.a", "stringValue": "three"},
+        ]);
+        check(pieces, json!({"a": "three", "b": "x"}));
+    }
+
+    #[test]
     fn paths_make_objects_and_arrays() {
         let pieces = json!([
             {"jsonPath": "$.a.b[1].c", "numberValue": 3.0},
