@@ -109,6 +109,14 @@ impl Slot {
         outcome
     }
 
+    /// A copy of the result; `None` before there is one.
+    pub(super) fn peek(&self) -> Option<Outcome> {
+        match &*self.phase() {
+            Phase::Ended(ending) => Some(self.outcome(ending.clone())),
+            _ => None,
+        }
+    }
+
     /// Takes the result out; `None` before there is one.
     pub(super) fn take(&self) -> Option<Outcome> {
         let mut phase = self.phase();

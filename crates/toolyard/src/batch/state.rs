@@ -378,6 +378,11 @@ impl BatchState {
         calls.any(|at| self.slots[at].routing.class() == Some(ToolClass::Serial) && is_failed(at))
     }
 
+    /// The results there are by now, in the order of the calls.
+    pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
+        self.slots.iter().map(Slot::peek).collect()
+    }
+
     /// Every result, in the order of the calls.
     pub(super) fn collect(&self) -> Vec<Outcome> {
         self.slots

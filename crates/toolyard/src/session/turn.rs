@@ -133,6 +133,13 @@ impl Turn {
         Some(outcome)
     }
 
+    /// The results there are by now of the batch in the air, one place per call; nothing when none is. For a
+    /// caller that cannot wait for the rest.
+    pub fn finished(&self) -> Vec<Option<Outcome>> {
+        let batch = self.state().batch.upgrade();
+        batch.map_or_else(Vec::new, |batch| batch.finished())
+    }
+
     /// Cancels the turn's calls, now and from now on; other turns of the session go on (SC-1).
     pub fn cancel(&self) {
         let batch = {
