@@ -146,14 +146,7 @@ impl ApprovalRequest {
         arguments: Arc<Value>,
         side_effects: SideEffects,
     ) -> Self {
-        Self {
-            session,
-            agent,
-            call_id,
-            tool,
-            arguments,
-            side_effects,
-        }
+        Self { session, agent, call_id, tool, arguments, side_effects }
     }
 }
 

@@ -44,18 +44,31 @@ pub struct ContextParts {
 impl ContextParts {
     /// The parts of a call of `tool` that belongs to no engine: no deadline, nothing to cancel it.
     pub fn detached(tool: impl Into<Arc<str>>) -> Self {
+        let (session, call_id) = (SessionId::from("detached"), CallId::from("call_1"));
+        Self::new(session, AgentPath::root(), call_id, tool.into(), Arc::default(), CancellationToken::new())
+    }
+
+    /// The parts of the first attempt of this call, in the first batch of its session, without a deadline.
+    pub fn new(
+        session: SessionId,
+        agent: AgentPath,
+        call_id: CallId,
+        tool: Arc<str>,
+        resources: Arc<Resources>,
+        cancel: CancellationToken,
+    ) -> Self {
         Self {
-            session: SessionId::from("detached"),
-            agent: AgentPath::root(),
+            session,
+            agent,
             turn: 1,
             batch: 1,
-            call_id: CallId::from("call_1"),
-            tool: tool.into(),
+            call_id,
+            tool,
             attempt: 1,
             deadline: None,
-            cancel: CancellationToken::new(),
+            cancel,
             idempotency_key: None,
-            resources: Arc::default(),
+            resources,
             emit: None,
         }
     }
@@ -82,9 +95,7 @@ pub struct ToolContext {
 impl ToolContext {
     /// A context of these parts.
     pub fn new(parts: ContextParts) -> Self {
-        Self {
-            parts: Arc::new(parts),
-        }
+        Self { parts: Arc::new(parts) }
     }
 
     /// The session the call belongs to.
@@ -167,12 +178,7 @@ impl ToolContext {
 impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("ToolContext");
-        debug
-            .field("session", self.session())
-            .field("call_id", self.call_id());
-        debug
-            .field("tool", &self.tool())
-            .field("attempt", &self.attempt())
-            .finish_non_exhaustive()
+        debug.field("session", self.session()).field("call_id", self.call_id());
+        debug.field("tool", &self.tool()).field("attempt", &self.attempt()).finish_non_exhaustive()
     }
 }

@@ -13,9 +13,7 @@ pub struct Abort {
 impl Abort {
     /// Because of this.
     pub fn because(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-        }
+        Self { message: message.into() }
     }
 }
 

@@ -64,12 +64,17 @@ pub struct Outcome {
 impl Outcome {
     /// The outcome of `call`, with no time spent.
     pub fn new(call: &Call, routing: Routing, status: Result<ToolOutput, CallError>) -> Self {
+        Self::boxed(call, routing, status.map(Box::new).map_err(Box::new))
+    }
+
+    /// As [`new`](Self::new), of a status that is boxed already.
+    pub fn boxed(call: &Call, routing: Routing, status: Result<Box<ToolOutput>, Box<CallError>>) -> Self {
         Self {
             call_id: call.id.clone(),
             tool: call.name.clone(),
             arguments: call.arguments.clone(),
             attempts: status.as_ref().map_or_else(|error| error.attempts, |_| 1),
-            status: status.map(Box::new).map_err(Box::new),
+            status,
             routing,
             run: 0,
             queued: Duration::ZERO,

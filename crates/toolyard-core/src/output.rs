@@ -100,10 +100,7 @@ impl ToolOutput {
 
     /// The tool ran and says no: this text is what the model reads.
     pub fn failure(text: impl Into<String>) -> Self {
-        Self {
-            success: false,
-            ..Self::text(text)
-        }
+        Self { success: false, ..Self::text(text) }
     }
 
     /// Adds the output as data.
@@ -140,9 +137,7 @@ impl ToolOutput {
 
     /// The output as JSON: `structured` where there is one, otherwise the text.
     pub fn to_value(&self) -> Value {
-        self.structured
-            .clone()
-            .unwrap_or_else(|| Value::String(self.to_text()))
+        self.structured.clone().unwrap_or_else(|| Value::String(self.to_text()))
     }
 
     /// Bytes this output holds, as far as the output bound counts them.
@@ -169,10 +164,7 @@ fn value_size(value: &Value) -> usize {
         Value::String(text) => text.len() + 2,
         Value::Array(items) => 2 + items.iter().map(|item| value_size(item) + 1).sum::<usize>(),
         Value::Object(fields) => {
-            2 + fields
-                .iter()
-                .map(|(key, field)| key.len() + 4 + value_size(field))
-                .sum::<usize>()
+            2 + fields.iter().map(|(key, field)| key.len() + 4 + value_size(field)).sum::<usize>()
         }
     }
 }

@@ -184,10 +184,7 @@ impl ToolSpec {
     /// Declares that an argument is a path; the tool then also requires a workspace.
     #[must_use]
     pub fn requires_fs(mut self, mode: FsMode, argument: impl Into<String>) -> Self {
-        self.requires_fs.push(FsRequirement {
-            mode,
-            argument: argument.into(),
-        });
+        self.requires_fs.push(FsRequirement { mode, argument: argument.into() });
         self.requires_workspace = true;
         self
     }
@@ -201,11 +198,7 @@ impl ToolSpec {
 
     /// The class its calls have unless they are classified by their arguments (CL-1, CL-2).
     pub fn class(&self) -> ToolClass {
-        if self.recursive {
-            ToolClass::Concurrent
-        } else {
-            self.side_effects.class(self.promoted)
-        }
+        if self.recursive { ToolClass::Concurrent } else { self.side_effects.class(self.promoted) }
     }
 
     /// The attempt timeout in force (V3). A recursive tool that names none has none: `Duration::MAX`.
@@ -224,8 +217,6 @@ impl ToolSpec {
 
     /// The schema in force: the declared one, or that of any object.
     pub fn schema(&self) -> Value {
-        self.input_schema
-            .clone()
-            .unwrap_or_else(|| json!({"type": "object"}))
+        self.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}))
     }
 }

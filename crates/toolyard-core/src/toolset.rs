@@ -19,10 +19,7 @@ pub struct Toolset {
 impl Toolset {
     /// These tools, which need nothing.
     pub fn new(tools: Vec<Arc<dyn ToolFactory>>) -> Self {
-        Self {
-            tools,
-            ..Self::default()
-        }
+        Self { tools, ..Self::default() }
     }
 
     /// Adds a workspace: the tools reach it as a resource, and paths in their arguments are checked against it.

@@ -97,18 +97,10 @@ impl fmt::Display for WorkspaceError {
                 listing.as_ref().map_or(Ok(()), |nearby| write!(f, "; {nearby}"))
             }
             Self::NotUtf8 { path, position } => {
-                write!(
-                    f,
-                    "'{}' is not UTF-8 text: byte {position} is no part of a character",
-                    Shown(path)
-                )
+                write!(f, "'{}' is not UTF-8 text: byte {position} is no part of a character", Shown(path))
             }
             Self::TooLarge { path, size, size_max } => {
-                write!(
-                    f,
-                    "'{}' is too large: {size} bytes, at most {size_max}",
-                    Shown(path)
-                )
+                write!(f, "'{}' is too large: {size} bytes, at most {size_max}", Shown(path))
             }
             Self::NotAFile { path, is } => write!(f, "'{}' is {is}, not a file", Shown(path)),
             Self::NotADirectory { path } => {
@@ -121,10 +113,7 @@ impl fmt::Display for WorkspaceError {
             }
             Self::Occurs { path, times } => {
                 let path = Shown(path);
-                write!(
-                    f,
-                    "the text to replace occurs {times} times in '{path}', not once: give more of it"
-                )
+                write!(f, "the text to replace occurs {times} times in '{path}', not once: give more of it")
             }
             Self::BadPath { path, why } => write!(f, "bad path '{}': {why}", Shown(path)),
             Self::Io { path, error } => write!(f, "'{}': {error}", Shown(path)),
@@ -199,10 +188,7 @@ mod tests {
         let path = "a".to_owned();
         let error = ToolError::from(WorkspaceError::Occurs { path, times: 3 });
         assert_eq!(error.kind(), ToolErrorKind::Execution);
-        assert_eq!(
-            error.message(),
-            "the text to replace occurs 3 times in 'a', not once: give more of it"
-        );
+        assert_eq!(error.message(), "the text to replace occurs 3 times in 'a', not once: give more of it");
     }
 
     #[test]
@@ -216,9 +202,6 @@ mod tests {
     fn a_long_path_is_cut_in_messages() {
         let path = "ü".repeat(100_000);
         let text = WorkspaceError::ReadOnly { path }.to_string();
-        assert_eq!(
-            text.chars().count(),
-            SHOWN_CHARS_MAX + "''… is read-only".chars().count()
-        );
+        assert_eq!(text.chars().count(), SHOWN_CHARS_MAX + "''… is read-only".chars().count());
     }
 }

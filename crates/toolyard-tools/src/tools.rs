@@ -46,10 +46,5 @@ pub fn workspace_tools() -> Vec<Arc<dyn ToolFactory>> {
 }
 
 fn file_tools() -> [FileTool; 4] {
-    [
-        read_file::TOOL,
-        list_dir::TOOL,
-        write_file::TOOL,
-        patch_file::TOOL,
-    ]
+    [read_file::TOOL, list_dir::TOOL, write_file::TOOL, patch_file::TOOL]
 }

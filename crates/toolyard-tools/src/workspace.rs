@@ -98,8 +98,6 @@ impl PathScope for Workspace {
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workspace")
-            .field("root", &self.inner.root)
-            .finish_non_exhaustive()
+        f.debug_struct("Workspace").field("root", &self.inner.root).finish_non_exhaustive()
     }
 }

@@ -6,10 +6,7 @@
 //!     ws/                                the workspace, with links in, out, up and in a loop
 //! ```
 #![cfg(unix)]
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot set up its surroundings has failed"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
 #[path = "hostile_paths/arena.rs"]
 mod arena;
@@ -33,10 +30,8 @@ fn attack(arena: &Arena, path: &str, tally: &mut Tally) {
     }
     if workspace.check(path).is_err() {
         let refused = workspace.exists(path);
-        let reason_is_clear = matches!(
-            refused,
-            Err(WorkspaceError::Escape(_) | WorkspaceError::BadPath { .. })
-        );
+        let reason_is_clear =
+            matches!(refused, Err(WorkspaceError::Escape(_) | WorkspaceError::BadPath { .. }));
         assert!(reason_is_clear, "{path:?}: {refused:?}");
     }
 }
@@ -46,10 +41,7 @@ type Operation = fn(&Workspace, &str) -> Result<String, WorkspaceError>;
 const OPERATIONS: [Operation; 9] = [
     |ws, path| ws.exists(path).map(|found| found.to_string()),
     |ws, path| ws.read(path),
-    |ws, path| {
-        ws.read_bytes(path)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    },
+    |ws, path| ws.read_bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
     |ws, path| ws.list(path).map(|listing| format!("{listing:?}")),
     |ws, path| ws.patch(path, CANARY, "patched").map(|size| size.to_string()),
     |ws, path| ws.append(path, "appended").map(|()| String::new()),
@@ -82,11 +74,7 @@ fn published_attacks_reach_nothing_outside() {
         attack(&arena, path, &mut tally);
     }
     arena.assert_untouched();
-    println!(
-        "{} payloads, {} paths with their variants: {tally}",
-        payloads.len(),
-        variants.len()
-    );
+    println!("{} payloads, {} paths with their variants: {tally}", payloads.len(), variants.len());
     assert!(tally.refused > 0 && tally.done > 0, "the lists did not bite");
 }
 
@@ -101,35 +89,16 @@ async fn published_attacks_reach_nothing_outside_through_the_tools() {
         attack_by_tools(&arena, &tools, path).await;
     }
     arena.assert_untouched();
-    println!(
-        "through the tools: {} calls, 0 escapes",
-        variants.len() * tools.len()
-    );
+    println!("through the tools: {} calls, 0 escapes", variants.len() * tools.len());
 }
 
 #[test]
 fn links_out_of_the_workspace_lead_nowhere() {
     let arena = Arena::new();
     let mut tally = Tally::default();
-    for link in [
-        "canary",
-        "canary_absolute",
-        "etc",
-        "up",
-        "outside",
-        "chain",
-        "deep/up2",
-        "in/../up",
-    ] {
-        for below in [
-            "",
-            "/",
-            "/canary.txt",
-            "/passwd",
-            "/outside/canary.txt",
-            "/../canary.txt",
-            "/new/file",
-        ] {
+    for link in ["canary", "canary_absolute", "etc", "up", "outside", "chain", "deep/up2", "in/../up"] {
+        for below in ["", "/", "/canary.txt", "/passwd", "/outside/canary.txt", "/../canary.txt", "/new/file"]
+        {
             attack(&arena, &format!("{link}{below}"), &mut tally);
         }
     }
@@ -173,10 +142,6 @@ fn naughty_strings_are_mere_names_and_contents() {
         names += 1;
     }
     arena.assert_untouched();
-    println!(
-        "{} strings: {} as contents, {names} as names",
-        strings.len(),
-        strings.len()
-    );
+    println!("{} strings: {} as contents, {names} as names", strings.len(), strings.len());
     assert!(names * 10 > strings.len() * 9, "only {names} were taken as names");
 }

@@ -123,19 +123,12 @@ fn cut(mut decoder: StreamDecoder, error: DecodeError) -> Result<Message, Decode
     decoder.finish();
     let mut message = decoder.into_message();
     message.set_cut();
-    if message.is_empty() {
-        Err(error)
-    } else {
-        Ok(message)
-    }
+    if message.is_empty() { Err(error) } else { Ok(message) }
 }
 
 /// The error of a value that is not of the format it was said to be.
 fn wrong(format: Format, value: &Value) -> DecodeError {
-    DecodeError::WrongFormat {
-        format,
-        seen: json::seen(value),
-    }
+    DecodeError::WrongFormat { format, seen: json::seen(value) }
 }
 
 #[cfg(test)]

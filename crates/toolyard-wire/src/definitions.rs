@@ -64,10 +64,7 @@ impl FromStr for Dialect {
         match text {
             "mcp" => Ok(Self::Mcp),
             "openai" => Ok(Self::Provider(Format::OpenAiChat)),
-            _ => text
-                .parse()
-                .map(Self::Provider)
-                .map_err(|_| UnknownDialect(text.to_owned())),
+            _ => text.parse().map(Self::Provider).map_err(|_| UnknownDialect(text.to_owned())),
         }
     }
 }
@@ -95,10 +92,7 @@ impl FromStr for Dialect {
 pub fn definitions(specs: &[ToolSpec], dialect: impl Into<Dialect>) -> Value {
     let dialect = dialect.into();
     let names = NameMap::new(dialect.name_rule(), specs.iter().map(|spec| spec.name.as_str()));
-    let tools: Value = specs
-        .iter()
-        .map(|spec| tool(spec, names.wire(&spec.name), dialect))
-        .collect();
+    let tools: Value = specs.iter().map(|spec| tool(spec, names.wire(&spec.name), dialect)).collect();
     match dialect {
         Dialect::Provider(Format::Gemini) => json!({ "functionDeclarations": tools }),
         _ => tools,
@@ -207,10 +201,7 @@ mod tests {
         for declared in [json!({}), json!(true), json!({"type": "object"})] {
             let spec = ToolSpec::pure("f").input_schema(declared);
             let tools = definitions(&[spec], Format::OpenAiResponses);
-            assert_eq!(
-                tools[0]["parameters"],
-                json!({"type": "object", "properties": {}})
-            );
+            assert_eq!(tools[0]["parameters"], json!({"type": "object", "properties": {}}));
         }
     }
 }

@@ -47,9 +47,7 @@ pub(crate) fn of_stream(text: &str) -> Result<Format, DecodeError> {
         json::refuse_provider_error(&value)?;
         seen.get_or_insert_with(|| json::seen(&value));
     }
-    let seen = seen.map_or("SSE text without data".to_owned(), |seen| {
-        format!("SSE events of {seen}")
-    });
+    let seen = seen.map_or("SSE text without data".to_owned(), |seen| format!("SSE events of {seen}"));
     Err(DecodeError::UnknownFormat { seen })
 }
 
@@ -67,9 +65,7 @@ pub(crate) fn of_value(value: &Value) -> Result<Format, DecodeError> {
             .find_map(|item| of_event_fields(item).or_else(|| of_item(item))),
         _ => None,
     };
-    found.ok_or_else(|| DecodeError::UnknownFormat {
-        seen: json::seen(value),
-    })
+    found.ok_or_else(|| DecodeError::UnknownFormat { seen: json::seen(value) })
 }
 
 /// The format of one event of a stream.
@@ -181,10 +177,7 @@ mod tests {
     fn whole_responses_are_told_apart() {
         check(r#"{"choices":[{"message":{}}]}"#, Format::OpenAiChat);
         check(r#"{"object":"response","output":[]}"#, Format::OpenAiResponses);
-        check(
-            r#"{"type":"message","role":"assistant","content":[]}"#,
-            Format::Anthropic,
-        );
+        check(r#"{"type":"message","role":"assistant","content":[]}"#, Format::Anthropic);
         check(r#"{"candidates":[]}"#, Format::Gemini);
         check(r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#, Format::Gemini);
         check(r#"{"calls":[]}"#, Format::Neutral);
@@ -193,27 +186,12 @@ mod tests {
     #[test]
     fn parts_of_responses_are_told_apart() {
         check(r#"{"role":"assistant","content":"hi"}"#, Format::OpenAiChat);
-        check(
-            r#"{"role":"assistant","content":null,"tool_calls":[]}"#,
-            Format::OpenAiChat,
-        );
-        check(
-            r#"[{"id":"c","type":"function","function":{}}]"#,
-            Format::OpenAiChat,
-        );
-        check(
-            r#"[{"type":"reasoning"},{"type":"function_call"}]"#,
-            Format::OpenAiResponses,
-        );
+        check(r#"{"role":"assistant","content":null,"tool_calls":[]}"#, Format::OpenAiChat);
+        check(r#"[{"id":"c","type":"function","function":{}}]"#, Format::OpenAiChat);
+        check(r#"[{"type":"reasoning"},{"type":"function_call"}]"#, Format::OpenAiResponses);
         check(r#"{"type":"function_call"}"#, Format::OpenAiResponses);
-        check(
-            r#"[{"type":"text","text":"x"},{"type":"tool_use"}]"#,
-            Format::Anthropic,
-        );
-        check(
-            r#"{"role":"assistant","content":[{"type":"tool_use"}]}"#,
-            Format::Anthropic,
-        );
+        check(r#"[{"type":"text","text":"x"},{"type":"tool_use"}]"#, Format::Anthropic);
+        check(r#"{"role":"assistant","content":[{"type":"tool_use"}]}"#, Format::Anthropic);
         check(r#"{"role":"model","parts":[]}"#, Format::Gemini);
         check(r#"[{"text":"x"},{"functionCall":{"name":"f"}}]"#, Format::Gemini);
         check(r#"[{"call_id":"c","name":"f"}]"#, Format::Neutral);
@@ -222,10 +200,7 @@ mod tests {
     #[test]
     fn streams_are_told_apart() {
         check("data: {\"choices\":[]}\n\n", Format::OpenAiChat);
-        check(
-            "event: x\ndata: {\"type\":\"response.created\"}\n\n",
-            Format::OpenAiResponses,
-        );
+        check("event: x\ndata: {\"type\":\"response.created\"}\n\n", Format::OpenAiResponses);
         check(": hi\r\n\r\ndata: {\"type\":\"ping\"}\r\n\r\n", Format::Anthropic);
         check("data: {\"candidates\":[]}\n\n", Format::Gemini);
         check(r#"[{"candidates":[]},{"candidates":[]}]"#, Format::Gemini);

@@ -166,12 +166,7 @@ fn tools(value: Option<Value>) -> Result<Option<Vec<EpisodeTool>>, EpisodeError>
         tool.map_err(|reason| EpisodeError::Tool { index, reason })
     };
     let items = json::items(value, "tools")?;
-    items
-        .into_iter()
-        .enumerate()
-        .map(tool)
-        .collect::<Result<_, _>>()
-        .map(Some)
+    items.into_iter().enumerate().map(tool).collect::<Result<_, _>>().map(Some)
 }
 
 fn parse_turns(value: Value) -> Result<Vec<Vec<Call>>, DecodeError> {

@@ -107,10 +107,9 @@ impl DecodeError {
     /// Names the event where this tells a place in its text.
     pub(crate) fn in_event(self, number: usize) -> Self {
         match self {
-            Self::NotJson { .. } | Self::Truncated { .. } | Self::TooDeep { .. } => Self::Event {
-                number,
-                error: Box::new(self),
-            },
+            Self::NotJson { .. } | Self::Truncated { .. } | Self::TooDeep { .. } => {
+                Self::Event { number, error: Box::new(self) }
+            }
             other => other,
         }
     }

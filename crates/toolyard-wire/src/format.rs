@@ -33,13 +33,8 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [
-        Self::Neutral,
-        Self::OpenAiChat,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-        Self::Gemini,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Neutral, Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
 
     /// The name, as options and configuration spell it.
     pub const fn as_str(self) -> &'static str {

@@ -31,9 +31,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, DecodeError> {
 fn classify(error: &serde_json::Error) -> DecodeError {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
-    let reason = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(reason, _)| reason);
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
     if error.classify() == Category::Eof {
         return DecodeError::Truncated { line, column };
     }
@@ -105,11 +103,7 @@ pub(crate) fn items(value: Option<Value>, place: impl Display) -> Result<Vec<Val
 
 /// A [`DecodeError::Shape`].
 pub(crate) fn shape(place: impl Display, expected: &'static str, found: &Value) -> DecodeError {
-    DecodeError::Shape {
-        place: place.to_string(),
-        expected,
-        found: kind(found),
-    }
+    DecodeError::Shape { place: place.to_string(), expected, found: kind(found) }
 }
 
 /// Takes a field, keeping the order of the others.
@@ -158,12 +152,8 @@ pub(crate) fn refuse_provider_error(value: &Value) -> Result<(), DecodeError> {
         Some(error) => error,
     };
     let message = error.get("message").unwrap_or(error);
-    let message = message
-        .as_str()
-        .map_or_else(|| message.to_string(), str::to_owned);
-    Err(DecodeError::Provider {
-        message: message.replace(['\r', '\n'], " "),
-    })
+    let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
+    Err(DecodeError::Provider { message: message.replace(['\r', '\n'], " ") })
 }
 
 #[cfg(test)]
@@ -201,9 +191,6 @@ mod tests {
     fn a_provider_error_is_one_line() {
         let value = parse(r#"{"type":"error","error":{"type":"overloaded_error","message":"Over\nloaded"}}"#);
         let error = refuse_provider_error(&value.unwrap()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the response is an error of the provider: Over loaded"
-        );
+        assert_eq!(error.to_string(), "the response is an error of the provider: Over loaded");
     }
 }

@@ -42,11 +42,7 @@ impl Message {
     pub fn new(format: Format, calls: Vec<Call>) -> Self {
         let mut message = Self::empty(format);
         for call in calls {
-            let origin = Origin {
-                id: Some(call.id.as_str().into()),
-                name: call.name.clone(),
-                custom: false,
-            };
+            let origin = Origin { id: Some(call.id.as_str().into()), name: call.name.clone(), custom: false };
             message.ids.reserve(call.id.as_str());
             message.origins.push(origin);
             message.calls.push(call);
@@ -55,13 +51,7 @@ impl Message {
     }
 
     pub(crate) fn empty(format: Format) -> Self {
-        Self {
-            format,
-            calls: Vec::new(),
-            origins: Vec::new(),
-            ids: Ids::default(),
-            cut: false,
-        }
+        Self { format, calls: Vec::new(), origins: Vec::new(), ids: Ids::default(), cut: false }
     }
 
     pub(crate) fn of(format: Format, drafts: Vec<Draft>) -> Self {

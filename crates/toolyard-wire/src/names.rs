@@ -51,11 +51,8 @@ impl NameRule {
 
     /// A name like this one that the rule allows.
     fn like(self, name: &str) -> String {
-        let mut like: String = name
-            .chars()
-            .map(|c| if self.takes(c) { c } else { '_' })
-            .take(Self::CHARS_MAX)
-            .collect();
+        let mut like: String =
+            name.chars().map(|c| if self.takes(c) { c } else { '_' }).take(Self::CHARS_MAX).collect();
         if !begins_well(&like) && (self == Self::Dotted || like.is_empty()) {
             like.insert(0, '_');
             like.truncate(Self::CHARS_MAX);
@@ -138,9 +135,7 @@ fn free(like: String, name: &str, taken: &HashSet<String>) -> String {
 /// FNV-1a: the standard library's hashes may change with the compiler, and names must not.
 fn fnv1a(name: &str, salt: u64) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    name.bytes()
-        .chain(salt.to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325, step)
+    name.bytes().chain(salt.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

@@ -38,9 +38,7 @@ pub fn sse_events(text: &str) -> SseEvents<'_> {
 /// Whether a text looks like SSE: its first line that is not blank is a field or a comment.
 pub(crate) fn looks_like_sse(text: &str) -> bool {
     let text = text.trim_start();
-    ["data:", "event:", "id:", "retry:", ":"]
-        .iter()
-        .any(|field| text.starts_with(field))
+    ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| text.starts_with(field))
 }
 
 impl<'a> SseEvents<'a> {
@@ -67,11 +65,7 @@ impl<'a> Iterator for SseEvents<'a> {
         while let Some(line) = self.line() {
             match (line, data.take()) {
                 ("", Some(data)) => {
-                    return Some(SseEvent {
-                        event,
-                        data,
-                        ended: true,
-                    });
+                    return Some(SseEvent { event, data, ended: true });
                 }
                 ("", None) => event = "",
                 (line, kept) => {
@@ -107,9 +101,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &[(&str, &str, bool)]) {
-        let found: Vec<_> = sse_events(text)
-            .map(|e| (e.event.to_owned(), e.data.into_owned(), e.ended))
-            .collect();
+        let found: Vec<_> =
+            sse_events(text).map(|e| (e.event.to_owned(), e.data.into_owned(), e.ended)).collect();
         let expect: Vec<_> = expect
             .iter()
             .map(|(event, data, ended)| ((*event).to_owned(), (*data).to_owned(), *ended))
@@ -127,10 +120,7 @@ mod tests {
 
     #[test]
     fn comments_ids_and_events_without_data_are_passed_over() {
-        check(
-            ": hi\n\nid: 7\nretry: 9\n\nevent: a\n\ndata: x\n\n",
-            &[("", "x", true)],
-        );
+        check(": hi\n\nid: 7\nretry: 9\n\nevent: a\n\ndata: x\n\n", &[("", "x", true)]);
     }
 
     #[test]

@@ -71,11 +71,7 @@ impl StreamDecoder {
             Format::Anthropic => Fragments::Anthropic(anthropic::Blocks::default()),
             Format::Gemini => Fragments::Gemini(Box::default()),
         };
-        Self {
-            fragments,
-            message: Message::empty(format),
-            bytes: 0,
-        }
+        Self { fragments, message: Message::empty(format), bytes: 0 }
     }
 
     /// Takes the data of one event and returns the calls it completed, in call order. Blank data does nothing.

@@ -1,9 +1,6 @@
 //! The episodes of a public leaderboard read as what they say they are.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a recording that is not as it was is a failed test"
-)]
+#![expect(clippy::unwrap_used, reason = "a recording that is not as it was is a failed test")]
 
 mod data;
 
@@ -22,12 +19,7 @@ fn check(file: &str) -> Option<(usize, usize)> {
             calls += turn.len();
         }
         turns += episode.turns.len();
-        let names: Vec<String> = episode
-            .tools
-            .into_iter()
-            .flatten()
-            .map(|tool| tool.name)
-            .collect();
+        let names: Vec<String> = episode.tools.into_iter().flatten().map(|tool| tool.name).collect();
         check_names(&names);
     }
     println!("{file}: {calls} calls in {turns} turns");

@@ -4,10 +4,7 @@
 //! `TOOLYARD_DATA` names the directory of the recordings. Where it is absent the tests are skipped, except
 //! under `CI=true`, where they fail.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a recording that is not as it was is a failed test"
-)]
+#![expect(clippy::unwrap_used, reason = "a recording that is not as it was is a failed test")]
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,10 +30,7 @@ fn text(value: &Value) -> &str {
 
 /// Events as a server would write them.
 fn sse(chunks: &[Value]) -> String {
-    chunks
-        .iter()
-        .map(|chunk| format!("data: {}\n\n", text(chunk)))
-        .collect()
+    chunks.iter().map(|chunk| format!("data: {}\n\n", text(chunk))).collect()
 }
 
 /// An outcome for every call; `failed` says which of them are errors.
@@ -95,10 +89,7 @@ fn every_recorded_answer_decodes_to_its_calls() {
         *exchanges.entry(format.as_str()).or_default() += 1;
         found += message.calls().len();
     }
-    println!(
-        "decoded {found} calls of {} exchanges: {exchanges:?}",
-        lines.len()
-    );
+    println!("decoded {found} calls of {} exchanges: {exchanges:?}", lines.len());
     assert_eq!(lines.len(), 107);
 }
 
@@ -113,14 +104,9 @@ fn every_result_has_the_shape_that_the_provider_accepted() {
         let message = decode(text(&line["response"]), None).unwrap();
         let accepted = accepted::results(&message, &line["next_request"]);
         let ours = results(&message, |index| accepted[index].failed);
-        let ours: Vec<Value> = ours
-            .iter()
-            .map(|result| accepted::frame(result, format))
-            .collect();
-        let theirs: Vec<Value> = accepted
-            .iter()
-            .map(|theirs| accepted::frame(&theirs.result, format))
-            .collect();
+        let ours: Vec<Value> = ours.iter().map(|result| accepted::frame(result, format)).collect();
+        let theirs: Vec<Value> =
+            accepted.iter().map(|theirs| accepted::frame(&theirs.result, format)).collect();
         // Compared as values: the order of fields is no part of the shape.
         assert_eq!(ours, theirs, "{id}");
         exchanges += 1;
@@ -130,13 +116,7 @@ fn every_result_has_the_shape_that_the_provider_accepted() {
     println!(
         "compared {compared} results of {exchanges} exchanges with accepted ones, {errors} of them errors"
     );
-    assert_eq!(
-        exchanges,
-        lines
-            .iter()
-            .filter(|line| line.get("next_request").is_some())
-            .count()
-    );
+    assert_eq!(exchanges, lines.iter().filter(|line| line.get("next_request").is_some()).count());
 }
 
 /// What a stream without recorded expectations means. By the documentation of Vertex AI a call with
@@ -166,10 +146,7 @@ fn every_stream_decodes_event_by_event_and_as_a_whole() {
         assert_eq!(calls(&message), expected(line), "{id}");
 
         let mut stream = StreamDecoder::new(format(line));
-        let given: Vec<_> = chunks
-            .iter()
-            .flat_map(|chunk| stream.push(text(chunk)).unwrap())
-            .collect();
+        let given: Vec<_> = chunks.iter().flat_map(|chunk| stream.push(text(chunk)).unwrap()).collect();
         assert_eq!(given, message.calls(), "{id}");
         assert_eq!(stream.finish(), [], "{id}: nothing is left open");
         found += given.len();
@@ -181,9 +158,7 @@ fn every_stream_decodes_event_by_event_and_as_a_whole() {
 /// Where a body may be cut: every place in short ones, about two hundred in long ones.
 fn cuts(body: &str) -> impl Iterator<Item = usize> {
     let step = (body.len() / 200).max(1);
-    (0..body.len())
-        .step_by(step)
-        .filter(|at| body.is_char_boundary(*at))
+    (0..body.len()).step_by(step).filter(|at| body.is_char_boundary(*at))
 }
 
 #[test]

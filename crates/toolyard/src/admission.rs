@@ -56,20 +56,12 @@ pub(crate) enum Admitted {
 
 impl Admission {
     pub(crate) fn new(queue_engine_max: usize, queue_session_max: usize) -> Arc<Self> {
-        Arc::new(Self {
-            table: Mutex::new(Table::new(queue_engine_max, queue_session_max)),
-        })
+        Arc::new(Self { table: Mutex::new(Table::new(queue_engine_max, queue_session_max)) })
     }
 
     fn table(&self) -> MutexGuard<'_, Table<Place>> {
         // The table is consistent at every point where it could unwind: its own code runs under the lock.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A permit now, without waiting.
-    pub(crate) fn try_admit(self: &Arc<Self>, lane: u64, need: Need) -> Option<Permit> {
-        let granted = self.table().try_grant(lane, need);
-        granted.then(|| Permit::new(self.clone(), need))
     }
 
     /// A permit now, or a place in the line of `lane`.
@@ -80,22 +72,26 @@ impl Admission {
         self: &Arc<Self>,
         lane: u64,
         need: Need,
-        waiter: &Arc<dyn Waiter>,
-        index: u32,
+        waiter: impl FnOnce() -> (Arc<dyn Waiter>, u32),
     ) -> Result<Admitted, QueueFull> {
         let mut table = self.table();
         if table.try_grant(lane, need) {
             drop(table);
             return Ok(Admitted::Now(Permit::new(self.clone(), need)));
         }
-        let place = Place {
-            waiter: waiter.clone(),
-            index,
-        };
+        let (waiter, index) = waiter();
+        let place = Place { waiter, index };
         match table.enqueue(lane, need, place) {
             Ok(ticket) => Ok(Admitted::Waiting(ticket)),
             Err((queue_max, _)) => Err(QueueFull { queue_max }),
         }
+    }
+
+    /// A permit now, without waiting.
+    #[cfg(test)]
+    pub(crate) fn try_admit(self: &Arc<Self>, lane: u64, need: Need) -> Option<Permit> {
+        let granted = self.table().try_grant(lane, need);
+        granted.then(|| Permit::new(self.clone(), need))
     }
 
     /// Leaves the line (CC-9). `false` when the call has been granted its permit meanwhile.

@@ -36,12 +36,7 @@ use tracing::Instrument;
 
 /// Runs a call that has its permits, to its one result.
 pub(crate) async fn run(batch: Arc<BatchState>, index: u32, permit: Permit, timing: Timing) {
-    let open = Open {
-        batch,
-        index,
-        permit: Some(permit),
-        timing,
-    };
+    let open = Open { batch, index, permit: Some(permit), timing };
     open.announce();
     let span = open.span();
     let (verdict, still_running) = open.execute().instrument(span).await;
@@ -111,16 +106,8 @@ impl Open {
 
     fn bounds(&self) -> Bounds {
         let work = self.batch.work(self.index);
-        let timeout = self
-            .batch
-            .call(self.index)
-            .timeout
-            .unwrap_or_else(|| work.entry.attempt_timeout());
-        let timeout = work
-            .grant
-            .limits
-            .wall_time
-            .map_or(timeout, |wall| wall.min(timeout));
+        let timeout = self.batch.call(self.index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
+        let timeout = work.grant.limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         Bounds {
             timeout,
             deadline: self.timing.granted_at.checked_add(timeout),
@@ -131,30 +118,26 @@ impl Open {
     fn context(&self, bounds: &Bounds) -> ToolContext {
         let (batch, call) = (&self.batch, self.batch.call(self.index));
         let is_blocking = self.batch.work(self.index).entry.spec().placement == Placement::Blocking;
-        let mut parts = ContextParts::detached(call.name.clone());
-        parts.session = batch.session.id.clone();
-        parts.agent = batch.session.agent.clone();
-        parts.turn = batch.turn;
-        parts.batch = batch.number;
-        parts.call_id = call.id.clone();
-        parts.deadline = bounds.deadline;
         // One token serves a batch. A handler that cannot be dropped has its own, to be told of its timeout.
-        parts.cancel = if is_blocking {
-            batch.cancel.child_token()
-        } else {
-            batch.cancel.clone()
-        };
+        let cancel = if is_blocking { batch.cancel.child_token() } else { batch.cancel.clone() };
+        let session = &batch.session;
+        let mut parts = ContextParts::new(
+            session.id.clone(),
+            session.agent.clone(),
+            call.id.clone(),
+            call.name.clone(),
+            session.resources.clone(),
+            cancel,
+        );
+        (parts.turn, parts.batch) = (batch.turn, batch.number);
+        parts.deadline = bounds.deadline;
         parts.idempotency_key = call.idempotency_key.clone();
-        parts.resources = batch.session.resources.clone();
-        parts.emit = batch.session.engine.bus.is_listening().then(|| self.deltas());
+        parts.emit = session.engine.bus.is_listening().then(|| self.deltas());
         ToolContext::new(parts)
     }
 
     fn deltas(&self) -> Arc<dyn Emit> {
-        Arc::new(Deltas {
-            batch: self.batch.clone(),
-            index: self.index,
-        })
+        Arc::new(Deltas { batch: self.batch.clone(), index: self.index })
     }
 
     /// Gives the permits back, then writes the result.
@@ -177,10 +160,7 @@ impl Open {
             cancel_requested: facts.cancelled,
         };
         let class = work.class;
-        let mut permit = self
-            .permit
-            .take()
-            .expect("an attempt has its permit until it closes");
+        let mut permit = self.permit.take().expect("an attempt has its permit until it closes");
         let (batch, index) = (self.batch.clone(), self.index);
         match still_running {
             None => {
@@ -190,9 +170,7 @@ impl Open {
             }
             Some(stopped) => {
                 permit.keep_only(|unit| a_zombie_keeps(class, unit));
-                engine
-                    .runtime
-                    .spawn(watch_zombie(batch.clone(), index, permit, stopped));
+                engine.runtime.spawn(watch_zombie(batch.clone(), index, permit, stopped));
                 batch.finish(index, ending).await;
             }
         }
@@ -203,8 +181,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             drop(permit);
-            self.batch
-                .end_started(self.index, Ending::vanished(vanished(), self.timing));
+            self.batch.end_started(self.index, Ending::vanished(vanished(), self.timing));
             self.batch.quiescent(self.index);
         }
     }
@@ -222,10 +199,7 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
 
 /// Waits for a handler that could not be dropped; its run is quiescent when it stops.
 async fn watch_zombie(batch: Arc<BatchState>, index: u32, permit: Permit, stopped: oneshot::Receiver<bool>) {
-    tracing::warn!(
-        tool = &*batch.call(index).name,
-        "a handler was given up and still runs"
-    );
+    tracing::warn!(tool = &*batch.call(index).name, "a handler was given up and still runs");
     // A sender that is dropped has lost its thread: there is nothing left to wait for.
     let ok = stopped.await.unwrap_or(false);
     drop(permit);

@@ -9,6 +9,7 @@
 //! ```
 
 mod approval;
+mod census;
 mod driver;
 mod ledger;
 mod plan;

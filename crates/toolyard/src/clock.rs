@@ -30,10 +30,7 @@ impl Clock {
     /// A clock whose wall time is `wall` now, for runs that are to be the same each time.
     pub fn starting_at(wall: SystemTime) -> Self {
         let wall_at_start = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self {
-            started_at: Instant::now(),
-            wall_at_start,
-        }
+        Self { started_at: Instant::now(), wall_at_start }
     }
 
     /// Now.

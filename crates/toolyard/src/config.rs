@@ -101,10 +101,7 @@ impl Drain {
 
 impl Default for Drain {
     fn default() -> Self {
-        Self {
-            finish: Duration::from_secs(30),
-            grace: Duration::from_secs(30),
-        }
+        Self { finish: Duration::from_secs(30), grace: Duration::from_secs(30) }
     }
 }
 

@@ -190,8 +190,6 @@ impl Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine")
-            .field("registry", &self.core.registry)
-            .finish_non_exhaustive()
+        f.debug_struct("Engine").field("registry", &self.core.registry).finish_non_exhaustive()
     }
 }

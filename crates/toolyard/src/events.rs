@@ -9,7 +9,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 use tokio::sync::broadcast;
 use toolyard_core::Event;
@@ -45,6 +48,13 @@ pub enum Received {
 #[derive(Debug)]
 pub struct Subscription {
     events: broadcast::Receiver<Arc<Event>>,
+    readers: Arc<AtomicUsize>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Subscription {
@@ -76,30 +86,33 @@ const SUBSCRIBER_LAG_MAX: usize = 4096;
 pub(crate) struct EventBus {
     sinks: Vec<Arc<dyn EventSink>>,
     subscribers: broadcast::Sender<Arc<Event>>,
+    /// How many subscribers there are; the channel's own count is behind a lock, and this one is read several
+    /// times a call.
+    readers: Arc<AtomicUsize>,
 }
 
 impl EventBus {
     pub(crate) fn new(sinks: Vec<Arc<dyn EventSink>>) -> Self {
-        Self {
-            sinks,
-            subscribers: broadcast::Sender::new(SUBSCRIBER_LAG_MAX),
-        }
+        Self { sinks, subscribers: broadcast::Sender::new(SUBSCRIBER_LAG_MAX), readers: Arc::default() }
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
-        Subscription {
-            events: self.subscribers.subscribe(),
-        }
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        Subscription { events: self.subscribers.subscribe(), readers: self.readers.clone() }
     }
 
     /// Whether anybody would see an event.
     pub(crate) fn is_listening(&self) -> bool {
-        !self.sinks.is_empty() || self.subscribers.receiver_count() > 0
+        !self.sinks.is_empty() || self.has_readers()
+    }
+
+    fn has_readers(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
     }
 
     fn publish(&self, event: Event) {
         self.sinks.iter().for_each(|sink| sink.accept(&event));
-        if self.subscribers.receiver_count() > 0 {
+        if self.has_readers() {
             // The last reader may have gone meanwhile: then nobody misses it.
             let _ = self.subscribers.send(Arc::new(event));
         }
@@ -112,9 +125,7 @@ impl EventBus {
 
 impl fmt::Debug for EventBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventBus")
-            .field("sinks", &self.sinks.len())
-            .finish_non_exhaustive()
+        f.debug_struct("EventBus").field("sinks", &self.sinks.len()).finish_non_exhaustive()
     }
 }
 

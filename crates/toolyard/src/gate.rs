@@ -48,54 +48,43 @@ pub(crate) struct Cleared {
 }
 
 impl Gate {
-    /// Leads a call of this session through the whole gate.
+    /// Leads a call of this session through the whole gate: the hook, then every check.
     pub(crate) async fn pass(
         &self,
         call: &Call,
         table: &Table,
         session: &SessionCore,
     ) -> Result<Cleared, CallError> {
-        let caller = session.caller();
-        if self.hooks.is_some() {
-            self.before(call, &caller).await?;
-        }
-        self.check(call, table, &caller, session.scope.as_deref())
+        self.before(call, &session.caller()).await?;
+        self.check(call, table, session)
     }
 
-    /// Everything but the hook, for one call. Pure but for what the policy looks at.
+    /// Everything but the hook. Pure but for what the policy looks at.
     pub(crate) fn check(
         &self,
         call: &Call,
         table: &Table,
-        caller: &Caller<'_>,
-        scope: Option<&dyn PathScope>,
+        session: &SessionCore,
     ) -> Result<Cleared, CallError> {
         let Some(entry) = table.get(&call.name) else {
             return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table)));
         };
         let args = arguments::parse(call, &self.limits)?;
         arguments::validate(entry, &args)?;
-        let grant = self.ask_policy(entry, &args, caller)?;
-        check_scope(entry, &args, scope)?;
+        let grant = self.ask_policy(entry, &args, &session.caller())?;
+        check_scope(entry, &args, session.scope.as_deref())?;
         let ask = self.must_ask(entry)?;
         let class = entry.class_for(&args);
-        Ok(Cleared {
-            entry: entry.clone(),
-            args,
-            class,
-            grant,
-            ask,
-        })
+        Ok(Cleared { entry: entry.clone(), args, class, grant, ask })
     }
 
     fn ask_policy(&self, entry: &ToolEntry, args: &Value, caller: &Caller<'_>) -> Result<Grant, CallError> {
         let answer = catch_unwind(AssertUnwindSafe(|| self.policy.check(entry.spec(), args, caller)));
         match answer {
             Ok(Ok(grant)) => Ok(grant),
-            Ok(Err(Denied::Disabled)) => Err(CallError::new(
-                ErrorKind::PermissionDenied,
-                wording::disabled_by_policy(entry.name()),
-            )),
+            Ok(Err(Denied::Disabled)) => {
+                Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(entry.name())))
+            }
             Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
             Err(_) => {
                 tracing::error!(tool = entry.name(), "the policy panicked; the call is refused");
@@ -123,10 +112,7 @@ fn check_scope(entry: &ToolEntry, args: &Value, scope: Option<&dyn PathScope>) -
     let denied = |message: String| Err(CallError::new(ErrorKind::PermissionDenied, message));
     let Some(scope) = scope else {
         return if entry.spec().requires_workspace {
-            denied(format!(
-                "Tool '{}' needs a workspace and this session has none",
-                entry.name()
-            ))
+            denied(format!("Tool '{}' needs a workspace and this session has none", entry.name()))
         } else {
             Ok(())
         };

@@ -15,7 +15,8 @@ pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
 use arc_swap::ArcSwap;
-use std::{collections::HashMap, sync::Arc};
+use foldhash::HashMap;
+use std::sync::Arc;
 use toolyard_core::{ToolFactory, wording};
 
 /// Why a tool cannot be registered.
@@ -90,9 +91,7 @@ impl Registry {
 
     pub(crate) fn add(&self, entry: ToolEntry) -> Result<(), RegisterError> {
         let entry = Arc::new(entry);
-        let duplicate = || RegisterError::Duplicate {
-            name: entry.name().to_owned(),
-        };
+        let duplicate = || RegisterError::Duplicate { name: entry.name().to_owned() };
         self.change(|table| match table.get(entry.name()) {
             Some(_) => Err(duplicate()),
             None => {
@@ -108,9 +107,7 @@ impl Registry {
     /// [`RegisterError::Missing`] when there is none, and as [`register`](Self::register).
     pub fn replace(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
         let entry = Arc::new(ToolEntry::new(Arc::new(factory))?);
-        let missing = || RegisterError::Missing {
-            name: entry.name().to_owned(),
-        };
+        let missing = || RegisterError::Missing { name: entry.name().to_owned() };
         self.change(|table| match table.get_mut(entry.name()) {
             Some(old) => {
                 *old = entry.clone();

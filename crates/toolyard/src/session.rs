@@ -119,8 +119,6 @@ impl Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("id", self.id())
-            .finish_non_exhaustive()
+        f.debug_struct("Session").field("id", self.id()).finish_non_exhaustive()
     }
 }

@@ -42,13 +42,7 @@ where
 {
     let mut spec = spec;
     spec.input_schema.get_or_insert_with(schema_of::<A>);
-    FnFactory {
-        spec,
-        tool: Arc::new(FnTool {
-            call,
-            types: PhantomData,
-        }),
-    }
+    FnFactory { spec, tool: Arc::new(FnTool { call, types: PhantomData }) }
 }
 
 /// The schema of an argument type, with everything in place: the checked subset has no `$ref`.
@@ -56,11 +50,7 @@ fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<A>().to_value();
     // No arguments at all: `()` reads as null, and calls always send an object.
-    if schema["type"] == "null" {
-        json!({"type": "object"})
-    } else {
-        schema
-    }
+    if schema["type"] == "null" { json!({"type": "object"}) } else { schema }
 }
 
 struct FnFactory<T> {
@@ -95,9 +85,7 @@ where
 {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let args = read_args(args).map_err(|error| ToolError::invalid_input(error.to_string()))?;
-        (self.call)(args, cx.clone())
-            .await
-            .and_then(|output| output.try_into().map_err(Into::into))
+        (self.call)(args, cx.clone()).await.and_then(|output| output.try_into().map_err(Into::into))
     }
 }
 

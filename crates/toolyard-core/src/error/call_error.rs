@@ -62,12 +62,7 @@ pub struct CallError {
     /// Whether the caller may send the same call again.
     pub retryable: bool,
     /// When to do so, in milliseconds on the wire.
-    #[serde(
-        rename = "retry_after_ms",
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "millis"
-    )]
+    #[serde(rename = "retry_after_ms", default, skip_serializing_if = "Option::is_none", with = "millis")]
     pub retry_after: Option<Duration>,
     /// One line of advice for the model.
     pub advice: Cow<'static, str>,
@@ -216,21 +211,14 @@ impl fmt::Debug for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("CallError");
         debug.field("kind", &self.kind).field("message", &self.message);
-        debug
-            .field("attempts", &self.attempts)
-            .field("effect", &self.effect);
-        debug
-            .field("reason", &self.reason)
-            .field("source", &self.source)
-            .finish_non_exhaustive()
+        debug.field("attempts", &self.attempts).field("effect", &self.effect);
+        debug.field("reason", &self.reason).field("source", &self.source).finish_non_exhaustive()
     }
 }
 
 impl Error for CallError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn Error + 'static))
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
 }
 

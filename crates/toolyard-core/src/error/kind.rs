@@ -194,17 +194,12 @@ mod tests {
     #[test]
     fn terminal_events_follow_the_table() {
         let of = |event| -> Vec<_> {
-            let kinds = ErrorKind::ALL
-                .iter()
-                .filter(|kind| kind.terminal_event() == event);
+            let kinds = ErrorKind::ALL.iter().filter(|kind| kind.terminal_event() == event);
             kinds.map(|kind| kind.code()).collect()
         };
         assert_eq!(of(TerminalEvent::InputInvalid), ["invalid_input"]);
         let denied = "permission_denied fs_denied net_denied user_denied confirmation_timeout aborted \
                       budget_exceeded depth_exceeded serial_nesting";
-        assert_eq!(
-            of(TerminalEvent::Denied),
-            denied.split_whitespace().collect::<Vec<_>>()
-        );
+        assert_eq!(of(TerminalEvent::Denied), denied.split_whitespace().collect::<Vec<_>>());
     }
 }

@@ -86,10 +86,7 @@ impl ToolError {
 
     /// The remote says "too many requests", perhaps with a time to wait.
     pub fn rate_limited(message: impl Into<String>, retry_after: Option<Duration>) -> Self {
-        Self {
-            retry_after,
-            ..Self::new(ToolErrorKind::RateLimited, message)
-        }
+        Self { retry_after, ..Self::new(ToolErrorKind::RateLimited, message) }
     }
 
     /// The tool understood and says no.

@@ -198,18 +198,12 @@ mod tests {
             cancelled tool_failed cancelled internal
             interrupted tool_failed cancelled internal
             internal tool_failed execution_error internal";
-        let rows: Vec<Vec<&str>> = table
-            .lines()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
+        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows.len(), ErrorKind::ALL.len());
         for row in rows {
             let kind: ErrorKind = row[0].parse().unwrap();
-            let words = [
-                Slug::from(kind).as_str(),
-                OldClass::from(kind).as_str(),
-                OldKind::from(kind).as_str(),
-            ];
+            let words =
+                [Slug::from(kind).as_str(), OldClass::from(kind).as_str(), OldKind::from(kind).as_str()];
             assert_eq!(words, row[1..], "{kind}");
         }
     }

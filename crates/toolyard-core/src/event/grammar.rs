@@ -57,10 +57,7 @@ impl CallGrammar {
                 self.state = next;
                 Ok(())
             }
-            None => Err(GrammarError {
-                event: event.name(),
-                place: place(self.state),
-            }),
+            None => Err(GrammarError { event: event.name(), place: place(self.state) }),
         }
     }
 
@@ -76,13 +73,7 @@ fn step(state: State, event: &EventKind) -> Option<State> {
     Some(match (state, event) {
         (S::New, E::Received { .. }) => S::Received,
         (S::Received, E::InputInvalid(_) | E::Denied(_) | E::Failed(_)) => S::Ended,
-        (
-            S::Received,
-            E::Completed {
-                dedupe: Dedupe::Joined | Dedupe::Replayed,
-                ..
-            },
-        ) => S::Ended,
+        (S::Received, E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed, .. }) => S::Ended,
         (S::Received, E::ConfirmationRequested { .. }) => S::Asked,
         (S::Asked, E::ConfirmationResolved { approved, .. }) => S::Answered { approved: *approved },
         (S::Answered { .. }, E::Denied(_) | E::Failed(_)) => S::Ended,
@@ -130,14 +121,8 @@ mod tests {
                 side_effects: SideEffects::Write,
                 expires_ms: 1,
             },
-            "yes" => EventKind::ConfirmationResolved {
-                approved: true,
-                error: None,
-            },
-            "no" => EventKind::ConfirmationResolved {
-                approved: false,
-                error: None,
-            },
+            "yes" => EventKind::ConfirmationResolved { approved: true, error: None },
+            "no" => EventKind::ConfirmationResolved { approved: false, error: None },
             "called" => EventKind::Called {
                 tool_name,
                 side_effects: SideEffects::Read,
@@ -146,21 +131,14 @@ mod tests {
             },
             "attempt" => EventKind::Attempt,
             "delta" => EventKind::OutputDelta { text: String::new() },
-            "retry" => EventKind::Retry {
-                delay_ms: 0,
-                code: ErrorKind::Transient,
-            },
+            "retry" => EventKind::Retry { delay_ms: 0, code: ErrorKind::Transient },
             "late" => EventKind::LateResult { ok: true },
             "done" | "joined" => EventKind::Completed {
                 tool_name,
                 duration_ms: 0,
                 queue_ms: 0,
                 bytes: 0,
-                dedupe: if name == "done" {
-                    Dedupe::Fresh
-                } else {
-                    Dedupe::Joined
-                },
+                dedupe: if name == "done" { Dedupe::Fresh } else { Dedupe::Joined },
                 sandbox: Sandbox::Host,
                 cancel_requested: false,
             },
@@ -172,10 +150,7 @@ mod tests {
     fn read(events: &str) -> (usize, bool) {
         let mut grammar = CallGrammar::default();
         let events: Vec<_> = events.split_whitespace().map(kind).collect();
-        let read = events
-            .iter()
-            .take_while(|event| grammar.next(event).is_ok())
-            .count();
+        let read = events.iter().take_while(|event| grammar.next(event).is_ok()).count();
         (events.len() - read, grammar.is_ended())
     }
 

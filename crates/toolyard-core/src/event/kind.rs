@@ -69,10 +69,7 @@ pub enum DrainStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the fields of every kind are told in the table of the module docs"
-)]
+#[allow(missing_docs, reason = "the fields of every kind are told in the table of the module docs")]
 pub enum EventKind {
     /// A call came in.
     #[serde(rename = "tool.call.received")]
@@ -99,11 +96,7 @@ pub enum EventKind {
     },
     /// Somebody is asked.
     #[serde(rename = "tool.confirmation_requested")]
-    ConfirmationRequested {
-        tool_name: Arc<str>,
-        side_effects: SideEffects,
-        expires_ms: u64,
-    },
+    ConfirmationRequested { tool_name: Arc<str>, side_effects: SideEffects, expires_ms: u64 },
     /// Somebody answered, or nobody will.
     #[serde(rename = "tool.confirmation_resolved")]
     ConfirmationResolved {
@@ -113,12 +106,7 @@ pub enum EventKind {
     },
     /// Every check has passed and the permits are held: the first attempt comes next.
     #[serde(rename = "tool.called")]
-    Called {
-        tool_name: Arc<str>,
-        side_effects: SideEffects,
-        class: ToolClass,
-        queue_ms: u64,
-    },
+    Called { tool_name: Arc<str>, side_effects: SideEffects, class: ToolClass, queue_ms: u64 },
     /// An attempt starts.
     #[serde(rename = "dispatch.attempt")]
     Attempt,
@@ -133,18 +121,10 @@ pub enum EventKind {
     LateResult { ok: bool },
     /// A breaker moved.
     #[serde(rename = "breaker.transition")]
-    BreakerTransition {
-        tool_name: Arc<str>,
-        from: String,
-        to: String,
-    },
+    BreakerTransition { tool_name: Arc<str>, from: String, to: String },
     /// A pool has another width.
     #[serde(rename = "pool.resized")]
-    PoolResized {
-        class: ToolClass,
-        from: usize,
-        to: usize,
-    },
+    PoolResized { class: ToolClass, from: usize, to: usize },
     /// A session began.
     #[serde(rename = "session.opened")]
     SessionOpened,

@@ -11,14 +11,12 @@ pub(super) fn factory() -> impl ToolFactory {
 }
 
 fn spec() -> ToolSpec {
-    ToolSpec::pure("echo")
-        .describe("Gives back its text.")
-        .input_schema(json!({
-            "type": "object",
-            "properties": {"text": {"type": "string", "description": "The text to give back"}},
-            "required": ["text"],
-            "additionalProperties": false,
-        }))
+    ToolSpec::pure("echo").describe("Gives back its text.").input_schema(json!({
+        "type": "object",
+        "properties": {"text": {"type": "string", "description": "The text to give back"}},
+        "required": ["text"],
+        "additionalProperties": false,
+    }))
 }
 
 struct Echo;

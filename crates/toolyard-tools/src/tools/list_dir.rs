@@ -37,11 +37,8 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
 }
 
 fn text(listing: &Listing) -> String {
-    let mut lines: Vec<_> = listing
-        .entries
-        .iter()
-        .map(|entry| format!("{}{}", entry.name, entry.kind.sign()))
-        .collect();
+    let mut lines: Vec<_> =
+        listing.entries.iter().map(|entry| format!("{}{}", entry.name, entry.kind.sign())).collect();
     match listing.left_out {
         0 if lines.is_empty() => lines.push("[the directory is empty]".to_owned()),
         0 => {}

@@ -106,19 +106,12 @@ impl<'a> Part<'a> {
         let mut structured = structured;
         structured["truncated"] = json!({"first_line": first, "last_line": last, "lines": lines});
         let gap = if content.ends_with('\n') { "" } else { "\n" };
-        let text = format!(
-            "{content}{gap}[lines {first} to {last} of {lines}{}]",
-            self.advice()
-        );
+        let text = format!("{content}{gap}[lines {first} to {last} of {lines}{}]", self.advice());
         ToolOutput::text(text).with_structured(structured)
     }
 
     fn advice(&self) -> String {
-        let cut = if self.line_is_cut {
-            "; the line is longer and was cut"
-        } else {
-            ""
-        };
+        let cut = if self.line_is_cut { "; the line is longer and was cut" } else { "" };
         match self.last < self.lines {
             true => format!("{cut}; read on with offset {}", self.last + 1),
             false => cut.to_owned(),
@@ -166,9 +159,6 @@ mod tests {
         let line = format!("{}\n", "x".repeat(99_999));
         let text = line.repeat(5);
         let part = Part::of(&text, 1, 10);
-        assert_eq!(
-            (part.content.len(), part.first, part.last, part.lines),
-            (200_000, 1, 2, 5)
-        );
+        assert_eq!((part.content.len(), part.first, part.last, part.lines), (200_000, 1, 2, 5));
     }
 }

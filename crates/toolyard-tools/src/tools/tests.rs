@@ -47,12 +47,7 @@ fn run(tool: &dyn ToolFactory, args: Value, parts: ContextParts) -> Result<ToolO
 #[test]
 fn the_tools_work_on_one_workspace() {
     let fixture = Fixture::new();
-    let wrote = fixture
-        .call(
-            "write_file",
-            json!({"path": "./a/b.txt", "content": "one\ntwo\n"}),
-        )
-        .unwrap();
+    let wrote = fixture.call("write_file", json!({"path": "./a/b.txt", "content": "one\ntwo\n"})).unwrap();
     assert_eq!(wrote.structured, Some(json!({"size": 8})));
     assert_eq!(wrote.files_modified, ["a/b.txt"]);
     let patch = json!({"path": "a/b.txt", "old": "two", "new": "three"});
@@ -63,44 +58,25 @@ fn the_tools_work_on_one_workspace() {
     );
     let read = fixture.call("read_file", json!({"path": "a/b.txt"})).unwrap();
     assert_eq!(read.to_text(), "one\nthree\n");
-    assert_eq!(
-        read.structured,
-        Some(json!({"content": "one\nthree\n", "size": 10}))
-    );
+    assert_eq!(read.structured, Some(json!({"content": "one\nthree\n", "size": 10})));
     let listed = fixture.call("list_dir", json!({})).unwrap();
     assert_eq!(listed.to_text(), "a/");
     let entries = json!({"entries": [{"name": "a", "kind": "directory"}], "left_out": 0});
     assert_eq!(listed.structured, Some(entries));
-    assert_eq!(
-        fixture.call("echo", json!({"text": "hi"})).unwrap().to_text(),
-        "hi"
-    );
+    assert_eq!(fixture.call("echo", json!({"text": "hi"})).unwrap().to_text(), "hi");
 }
 
 #[test]
 fn a_part_of_a_file_says_that_it_is_one() {
     let fixture = Fixture::new();
     let content: String = (1..=3_000).map(|line| format!("{line}\n")).collect();
-    fixture
-        .call("write_file", json!({"path": "f", "content": content}))
-        .unwrap();
+    fixture.call("write_file", json!({"path": "f", "content": content})).unwrap();
     let read = fixture.call("read_file", json!({"path": "f"})).unwrap();
-    assert!(
-        read.to_text()
-            .ends_with("\n2000\n[lines 1 to 2000 of 3000; read on with offset 2001]")
-    );
+    assert!(read.to_text().ends_with("\n2000\n[lines 1 to 2000 of 3000; read on with offset 2001]"));
     let truncated = &read.structured.unwrap()["truncated"];
-    assert_eq!(
-        *truncated,
-        json!({"first_line": 1, "last_line": 2000, "lines": 3000})
-    );
-    let error = fixture
-        .call("read_file", json!({"path": "f", "offset": 3_001}))
-        .unwrap_err();
-    assert_eq!(
-        error.message(),
-        "offset 3001 is past the end: the file has 3000 lines"
-    );
+    assert_eq!(*truncated, json!({"first_line": 1, "last_line": 2000, "lines": 3000}));
+    let error = fixture.call("read_file", json!({"path": "f", "offset": 3_001})).unwrap_err();
+    assert_eq!(error.message(), "offset 3001 is past the end: the file has 3000 lines");
 }
 
 #[test]
@@ -119,15 +95,8 @@ fn an_escape_is_permission_denied_and_the_rest_says_why() {
 #[test]
 fn a_call_without_a_workspace_says_so() {
     let args = json!({"path": "f", "content": "x"});
-    let error = run(
-        &*builtin("write_file").unwrap(),
-        args.clone(),
-        ContextParts::detached("write_file"),
-    );
-    assert_eq!(
-        error.unwrap_err().message(),
-        "tool 'write_file' needs a workspace and this session has none"
-    );
+    let error = run(&*builtin("write_file").unwrap(), args.clone(), ContextParts::detached("write_file"));
+    assert_eq!(error.unwrap_err().message(), "tool 'write_file' needs a workspace and this session has none");
 }
 
 #[test]
@@ -136,11 +105,7 @@ fn a_toolset_brings_its_workspace() {
     let set = workspace(dir.path()).unwrap();
     let mut parts = ContextParts::detached("write_file");
     parts.resources = Arc::new(set.resources);
-    let write = set
-        .tools
-        .iter()
-        .find(|tool| tool.spec().name == "write_file")
-        .unwrap();
+    let write = set.tools.iter().find(|tool| tool.spec().name == "write_file").unwrap();
     run(&**write, json!({"path": "f", "content": "x"}), parts).unwrap();
     assert_eq!(std::fs::read_to_string(dir.path().join("f")).unwrap(), "x");
 }
@@ -149,21 +114,14 @@ fn a_toolset_brings_its_workspace() {
 fn a_cancelled_call_does_not_start() {
     let fixture = Fixture::new();
     fixture.parts.cancel.cancel();
-    let error = fixture
-        .call("write_file", json!({"path": "f", "content": "x"}))
-        .unwrap_err();
+    let error = fixture.call("write_file", json!({"path": "f", "content": "x"})).unwrap_err();
     assert_eq!(error.kind(), ToolErrorKind::Cancelled);
     assert!(error.has_no_side_effect());
 }
 
 #[test]
 fn every_file_tool_declares_its_path_and_blocks() {
-    let effects = [
-        SideEffects::Read,
-        SideEffects::Read,
-        SideEffects::Write,
-        SideEffects::Write,
-    ];
+    let effects = [SideEffects::Read, SideEffects::Read, SideEffects::Write, SideEffects::Write];
     for (tool, effect) in workspace_tools().iter().zip(effects) {
         let spec = tool.spec();
         assert_eq!(spec.side_effects, effect, "{}", spec.name);
@@ -180,10 +138,7 @@ fn schemas_keep_to_the_checked_subset() {
         assert_eq!(schema["additionalProperties"], json!(false), "{name}");
         let mut objects = vec![&schema];
         objects.extend(schema["properties"].as_object().unwrap().values());
-        for key in objects
-            .iter()
-            .flat_map(|object| object.as_object().unwrap().keys())
-        {
+        for key in objects.iter().flat_map(|object| object.as_object().unwrap().keys()) {
             assert!(KEYWORDS.contains(&key.as_str()), "{name}: {key}");
         }
     }

@@ -15,10 +15,7 @@ impl Workspace {
                 WorkspaceError::NotFound { path, listing }
             }
             ErrorKind::NotADirectory => WorkspaceError::NotADirectory { path },
-            ErrorKind::IsADirectory => WorkspaceError::NotAFile {
-                path,
-                is: "a directory",
-            },
+            ErrorKind::IsADirectory => WorkspaceError::NotAFile { path, is: "a directory" },
             ErrorKind::DirectoryNotEmpty => WorkspaceError::NotEmpty { path },
             ErrorKind::InvalidFilename => name.bad("a part of it is longer than a file name may be"),
             _ => WorkspaceError::Io { path, error },

@@ -60,9 +60,5 @@ impl Workspace {
 
 /// The directory itself for an empty path, which no system call takes.
 pub(super) fn or_root(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    }
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }

@@ -9,11 +9,7 @@ use cap_std::fs::{File, FileType, Metadata, OpenOptions};
 #[cfg(unix)]
 const NONBLOCK: i32 = {
     let linux = cfg!(any(target_os = "linux", target_os = "android"));
-    let odd = cfg!(any(
-        target_arch = "mips",
-        target_arch = "mips64",
-        target_arch = "sparc64"
-    ));
+    let odd = cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"));
     let bsd = cfg!(any(
         target_vendor = "apple",
         target_os = "freebsd",
@@ -81,9 +77,5 @@ fn kind_of(file_type: FileType) -> &'static str {
 
 #[cfg(not(unix))]
 fn kind_of(file_type: FileType) -> &'static str {
-    if file_type.is_dir() {
-        "a directory"
-    } else {
-        "a device"
-    }
+    if file_type.is_dir() { "a directory" } else { "a device" }
 }

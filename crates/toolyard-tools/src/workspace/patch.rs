@@ -34,10 +34,7 @@ impl Workspace {
         let name = self.name(path.as_ref())?;
         let text = self.read_text(&name)?;
         let replaced = replace_once(&text, old.as_ref(), new.as_ref());
-        let patched = replaced.map_err(|times| WorkspaceError::Occurs {
-            path: name.asked(),
-            times,
-        })?;
+        let patched = replaced.map_err(|times| WorkspaceError::Occurs { path: name.asked(), times })?;
         self.write_named(&name, patched.as_bytes())?;
         Ok(patched.len())
     }

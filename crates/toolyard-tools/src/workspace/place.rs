@@ -30,19 +30,11 @@ impl Workspace {
             let (parent_path, leaf) = split(&path).ok_or_else(|| self.no_leaf(name, &path))?;
             let parent = self.open_or_create(name, parent_path)?;
             let Some(metadata) = metadata_of(&parent, &leaf).map_err(|error| self.fault(name, error))? else {
-                return Ok(Place {
-                    parent,
-                    leaf,
-                    existing: None,
-                });
+                return Ok(Place { parent, leaf, existing: None });
             };
             if !metadata.is_symlink() {
                 demand_file(name, &metadata)?;
-                return Ok(Place {
-                    parent,
-                    leaf,
-                    existing: Some(metadata),
-                });
+                return Ok(Place { parent, leaf, existing: Some(metadata) });
             }
             let target = parent.read_link(&leaf).map_err(|error| self.fault(name, error))?;
             path = parent_path.join(target);
@@ -54,10 +46,7 @@ impl Workspace {
     fn no_leaf(&self, name: &Name, path: &Path) -> WorkspaceError {
         match self.dir().metadata(path) {
             Err(error) => self.fault(name, error),
-            Ok(_) => WorkspaceError::NotAFile {
-                path: name.asked(),
-                is: "a directory",
-            },
+            Ok(_) => WorkspaceError::NotAFile { path: name.asked(), is: "a directory" },
         }
     }
 

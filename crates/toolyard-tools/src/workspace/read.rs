@@ -54,11 +54,7 @@ impl Workspace {
     fn read_named(&self, name: &Name) -> Result<Vec<u8>, WorkspaceError> {
         let (file, metadata) = self.open_file(name)?;
         let bytes = read_bounded(file, metadata.len()).map_err(|error| self.fault(name, error))?;
-        bytes.map_err(|size| WorkspaceError::TooLarge {
-            path: name.asked(),
-            size,
-            size_max: READ_BYTES_MAX,
-        })
+        bytes.map_err(|size| WorkspaceError::TooLarge { path: name.asked(), size, size_max: READ_BYTES_MAX })
     }
 }
 
@@ -71,17 +67,10 @@ fn read_bounded(file: File, size: u64) -> io::Result<Result<Vec<u8>, u64>> {
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(READ_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     let read = bytes.len() as u64;
-    Ok(if read > READ_BYTES_MAX {
-        Err(read)
-    } else {
-        Ok(bytes)
-    })
+    Ok(if read > READ_BYTES_MAX { Err(read) } else { Ok(bytes) })
 }
 
 /// Whether the error says that there is nothing of that name. A name that goes through a file names nothing.
 fn is_absence(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

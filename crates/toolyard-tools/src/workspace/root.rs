@@ -23,9 +23,7 @@ impl Workspace {
             WorkspaceError::Root(RootError::Open { root, source })
         };
         let inner = open(&expanded).map_err(failed)?;
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        Ok(Self { inner: Arc::new(inner) })
     }
 }
 
@@ -52,26 +50,11 @@ mod tests {
     #[test]
     fn a_tilde_is_the_home_directory() {
         let home = || Some(PathBuf::from("/home/ada"));
-        assert_eq!(
-            expand_home(Path::new("~/repo"), home()).unwrap(),
-            Path::new("/home/ada/repo")
-        );
-        assert_eq!(
-            expand_home(Path::new("~"), home()).unwrap(),
-            Path::new("/home/ada/")
-        );
-        assert_eq!(
-            expand_home(Path::new("~bob/x"), home()).unwrap(),
-            Path::new("~bob/x")
-        );
-        assert_eq!(
-            expand_home(Path::new("a/~/x"), home()).unwrap(),
-            Path::new("a/~/x")
-        );
-        assert!(matches!(
-            expand_home(Path::new("~/x"), None),
-            Err(RootError::NoHome(_))
-        ));
+        assert_eq!(expand_home(Path::new("~/repo"), home()).unwrap(), Path::new("/home/ada/repo"));
+        assert_eq!(expand_home(Path::new("~"), home()).unwrap(), Path::new("/home/ada/"));
+        assert_eq!(expand_home(Path::new("~bob/x"), home()).unwrap(), Path::new("~bob/x"));
+        assert_eq!(expand_home(Path::new("a/~/x"), home()).unwrap(), Path::new("a/~/x"));
+        assert!(matches!(expand_home(Path::new("~/x"), None), Err(RootError::NoHome(_))));
     }
 
     #[test]

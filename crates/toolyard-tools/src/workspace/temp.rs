@@ -35,12 +35,7 @@ impl<'d> TempFile<'d> {
             let name = fresh_name();
             match parent.open_with(&name, &options) {
                 Ok(file) => {
-                    return Ok(Self {
-                        parent,
-                        name,
-                        file,
-                        in_place: false,
-                    });
+                    return Ok(Self { parent, name, file, in_place: false });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
                 Err(error) => return Err(error),

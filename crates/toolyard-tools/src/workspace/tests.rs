@@ -34,10 +34,7 @@ fn an_absolute_path_passes_inside_the_root_only() {
     assert_eq!(workspace.read("x").unwrap(), "in");
     let outside = dir.path().with_file_name("other");
     assert!(matches!(workspace.read(outside), Err(WorkspaceError::Escape(_))));
-    assert!(matches!(
-        workspace.read(dir.path().join("../x")),
-        Err(WorkspaceError::Escape(_))
-    ));
+    assert!(matches!(workspace.read(dir.path().join("../x")), Err(WorkspaceError::Escape(_))));
     // Not a prefix by text: `/tmp/ab` is not inside `/tmp/a`.
     let mut beside = dir.path().as_os_str().to_owned();
     beside.push("b");
@@ -51,18 +48,9 @@ fn a_missing_file_names_what_the_directory_holds() {
     assert_eq!(error("x"), "no such file 'x'; the directory is empty");
     workspace.write("src/lib.rs", "").unwrap();
     workspace.write("src/bin/main.rs", "").unwrap();
-    assert_eq!(
-        error("src/x"),
-        "no such file 'src/x'; the directory holds: bin/, lib.rs"
-    );
-    assert_eq!(
-        error("sr/x"),
-        "no such file 'sr/x'; the nearest directory, '.', holds: src/"
-    );
-    assert_eq!(
-        error("src/lib.rs/x"),
-        "'src/lib.rs/x' is not a directory, or goes through a file"
-    );
+    assert_eq!(error("src/x"), "no such file 'src/x'; the directory holds: bin/, lib.rs");
+    assert_eq!(error("sr/x"), "no such file 'sr/x'; the nearest directory, '.', holds: src/");
+    assert_eq!(error("src/lib.rs/x"), "'src/lib.rs/x' is not a directory, or goes through a file");
 }
 
 #[test]
@@ -74,10 +62,7 @@ fn listings_are_bounded_and_count_the_rest() {
     let listing = workspace.list(".").unwrap();
     assert_eq!((listing.entries.len(), listing.left_out), (LIST_ENTRIES_MAX, 3));
     let first = &listing.entries[0];
-    assert_eq!(
-        (first.name.as_str(), first.kind, first.size),
-        ("00000", EntryKind::File, Some(2))
-    );
+    assert_eq!((first.name.as_str(), first.kind, first.size), ("00000", EntryKind::File, Some(2)));
     let error = workspace.read("x").unwrap_err().to_string();
     assert!(error.ends_with("00018, 00019, … and 983 more"), "{error}");
 }
@@ -92,10 +77,7 @@ fn sizes_are_bounded_both_ways() {
     let error = workspace.read("big").unwrap_err().to_string();
     assert_eq!(error, "'big' is too large: 8388609 bytes, at most 8388608");
     let too_much = vec![b'x'; fits.len() + 1];
-    assert!(matches!(
-        workspace.write_bytes("new", too_much),
-        Err(WorkspaceError::TooLarge { .. })
-    ));
+    assert!(matches!(workspace.write_bytes("new", too_much), Err(WorkspaceError::TooLarge { .. })));
     assert!(!dir.path().join("new").exists());
 }
 
@@ -112,10 +94,7 @@ fn bytes_that_are_no_text_say_where() {
 fn names_that_no_file_can_have_are_refused_with_a_reason() {
     let (_dir, workspace) = workspace();
     let error = |path: &str| workspace.write(path, "").unwrap_err().to_string();
-    assert_eq!(
-        error(""),
-        "bad path '': it is empty; the root of the workspace is '.'"
-    );
+    assert_eq!(error(""), "bad path '': it is empty; the root of the workspace is '.'");
     assert_eq!(error("a\0b"), "bad path 'a\0b': it holds a NUL byte");
     assert_eq!(error("x/"), "bad path 'x/': it ends like the name of a directory");
     assert!(error(&"x".repeat(300)).ends_with("longer than a file name may be"));
@@ -131,14 +110,8 @@ fn deleting_takes_files_and_empty_directories_but_never_the_root() {
     let error = |path| workspace.delete(path).unwrap_err().to_string();
     assert_eq!(error("d"), "the directory 'd' is not empty");
     assert_eq!(error("d/f/"), "'d/f/' is not a directory, or goes through a file");
-    assert_eq!(
-        error("."),
-        "bad path '.': the root of the workspace cannot be deleted"
-    );
-    assert_eq!(
-        error("d/.."),
-        "bad path 'd/..': what is to be deleted cannot be named by '..'"
-    );
+    assert_eq!(error("."), "bad path '.': the root of the workspace cannot be deleted");
+    assert_eq!(error("d/.."), "bad path 'd/..': what is to be deleted cannot be named by '..'");
     assert!(error("d/g").starts_with("no such file 'd/g'; the directory holds: f"));
     workspace.delete("d/f").unwrap();
     workspace.delete("d/").unwrap();
@@ -225,14 +198,8 @@ mod unix {
         let path = dir.path().join("f");
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-        assert_eq!(
-            workspace.write("f", "new").unwrap_err().to_string(),
-            "'f' is read-only"
-        );
-        assert!(matches!(
-            workspace.append("f", "x"),
-            Err(WorkspaceError::ReadOnly { .. })
-        ));
+        assert_eq!(workspace.write("f", "new").unwrap_err().to_string(), "'f' is read-only");
+        assert!(matches!(workspace.append("f", "x"), Err(WorkspaceError::ReadOnly { .. })));
         assert_eq!(workspace.read("f").unwrap(), "old");
     }
 
@@ -269,10 +236,7 @@ mod unix {
         symlink(dir.path().join("loop"), dir.path().join("absolute")).unwrap();
         for path in ["etc/passwd", "etc", "up/x", "up", "absolute"] {
             let refused = |result: Result<(), WorkspaceError>| {
-                assert!(
-                    matches!(result, Err(WorkspaceError::Escape(_))),
-                    "{path}: {result:?}"
-                );
+                assert!(matches!(result, Err(WorkspaceError::Escape(_))), "{path}: {result:?}");
             };
             refused(workspace.read(path).map(drop));
             refused(workspace.write(path, "x"));
@@ -294,10 +258,9 @@ mod unix {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
         let _listener = UnixListener::bind(dir.path().join("socket")).unwrap();
-        for (path, text) in [
-            ("pipe", "'pipe' is a pipe, not a file"),
-            ("socket", "'socket' is a socket, not a file"),
-        ] {
+        for (path, text) in
+            [("pipe", "'pipe' is a pipe, not a file"), ("socket", "'socket' is a socket, not a file")]
+        {
             for result in [
                 workspace.read(path).map(drop),
                 workspace.write(path, "x"),

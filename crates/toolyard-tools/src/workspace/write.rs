@@ -55,11 +55,7 @@ pub(super) fn demand_size(name: &Name, bytes: &[u8]) -> Result<(), WorkspaceErro
     if size <= WRITE_BYTES_MAX {
         return Ok(());
     }
-    Err(WorkspaceError::TooLarge {
-        path: name.asked(),
-        size,
-        size_max: WRITE_BYTES_MAX,
-    })
+    Err(WorkspaceError::TooLarge { path: name.asked(), size, size_max: WRITE_BYTES_MAX })
 }
 
 /// A rename does not ask whether the file it replaces may be written, so this does.

@@ -94,10 +94,7 @@ fn snapshot(dir: &Path) -> BTreeMap<PathBuf, String> {
             let metadata = entry.metadata().unwrap();
             let content = metadata.is_file().then(|| fs::read_to_string(&path).unwrap());
             let changed = (entry.file_name() != "ws").then(|| metadata.modified().unwrap());
-            found.insert(
-                path.clone(),
-                format!("{:?} {changed:?} {content:?}", metadata.file_type()),
-            );
+            found.insert(path.clone(), format!("{:?} {changed:?} {content:?}", metadata.file_type()));
             if metadata.is_dir() && entry.file_name() != "ws" {
                 open.push(path);
             }
@@ -120,10 +117,7 @@ impl Tally {
         match result {
             Ok(_) => self.done += 1,
             Err(WorkspaceError::Escape(escape)) => {
-                assert_eq!(
-                    escape.to_string(),
-                    format!("Path '{path}' escapes workspace boundary")
-                );
+                assert_eq!(escape.to_string(), format!("Path '{path}' escapes workspace boundary"));
                 self.refused += 1;
             }
             Err(WorkspaceError::Io { .. }) => self.by_system += 1,
@@ -134,16 +128,8 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            refused,
-            done,
-            failed,
-            by_system,
-        } = self;
-        write!(
-            f,
-            "{refused} refused as escapes, {done} done inside, {failed} failed otherwise, "
-        )?;
+        let Self { refused, done, failed, by_system } = self;
+        write!(f, "{refused} refused as escapes, {done} done inside, {failed} failed otherwise, ")?;
         write!(f, "{by_system} by the operating system, 0 escapes")
     }
 }

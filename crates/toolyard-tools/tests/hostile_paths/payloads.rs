@@ -10,15 +10,9 @@ use std::{
 /// The payloads of kind `path`; `None`, said on stderr, where the data is absent.
 pub(crate) fn paths() -> Option<Vec<String>> {
     let text = read("hostile-paths/payloads.jsonl")?;
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let paths = lines.filter(|line| line["kind"] == "path");
-    Some(
-        paths
-            .map(|line| line["payload"].as_str().unwrap().to_owned())
-            .collect(),
-    )
+    Some(paths.map(|line| line["payload"].as_str().unwrap().to_owned()).collect())
 }
 
 pub(crate) fn naughty() -> Option<Vec<String>> {
@@ -27,19 +21,14 @@ pub(crate) fn naughty() -> Option<Vec<String>> {
 
 fn read(file: &str) -> Option<String> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let path = env::var_os("TOOLYARD_DATA")
-        .map_or(default, PathBuf::from)
-        .join(file);
+    let path = env::var_os("TOOLYARD_DATA").map_or(default, PathBuf::from).join(file);
     match fs::read_to_string(&path) {
         Ok(text) => Some(text),
         Err(error) if env::var_os("CI").is_some_and(|ci| ci == "true") => {
             panic!("{}: {error}; the data must be there in CI", path.display())
         }
         Err(error) => {
-            eprintln!(
-                "skipped: {}: {error}; set TOOLYARD_DATA to the data's directory",
-                path.display()
-            );
+            eprintln!("skipped: {}: {error}; set TOOLYARD_DATA to the data's directory", path.display());
             None
         }
     }
@@ -58,15 +47,7 @@ pub(crate) fn variants(payloads: &[String], root: PathBuf) -> Vec<String> {
             .fold(forward.clone(), |text, (from, to)| text.replace(from, to));
         let behind_root = format!("{}/{aimed}", root.display());
         let behind_dir = format!("dir/{aimed}");
-        variants.extend([
-            payload.clone(),
-            once,
-            twice,
-            forward,
-            aimed,
-            behind_root,
-            behind_dir,
-        ]);
+        variants.extend([payload.clone(), once, twice, forward, aimed, behind_root, behind_dir]);
     }
     variants.into_iter().collect()
 }

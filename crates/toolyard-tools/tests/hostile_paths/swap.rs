@@ -83,16 +83,10 @@ fn a_directory_link_swapped_in_and_out_never_leads_out() {
     let root = arena.root();
     fs::write(root.join("dir/canary.txt"), "inside").unwrap();
     relink(&root, "dir", "way");
-    race(
-        "directory link",
-        &arena.workspace,
-        "way/canary.txt",
-        "way/written.txt",
-        || {
-            relink(&root, "../outside", "way");
-            relink(&root, "dir", "way");
-        },
-    );
+    race("directory link", &arena.workspace, "way/canary.txt", "way/written.txt", || {
+        relink(&root, "../outside", "way");
+        relink(&root, "dir", "way");
+    });
     arena.assert_untouched();
 }
 
@@ -115,20 +109,14 @@ fn a_real_directory_swapped_for_a_link_out_never_leads_out() {
     let (real, aside) = (root.join("real"), root.join("aside"));
     fs::create_dir(&real).unwrap();
     fs::write(real.join("canary.txt"), "inside").unwrap();
-    race(
-        "directory",
-        &arena.workspace,
-        "real/canary.txt",
-        "real/canary.txt",
-        || {
-            fs::rename(&real, &aside).unwrap();
-            // A write may have made the directory anew by now; then there is no link to plant this time.
-            let _ = symlink("../outside", &real);
-            while fs::rename(&aside, &real).is_err() {
-                let _ = fs::remove_file(&real).or_else(|_| fs::remove_dir_all(&real));
-            }
-        },
-    );
+    race("directory", &arena.workspace, "real/canary.txt", "real/canary.txt", || {
+        fs::rename(&real, &aside).unwrap();
+        // A write may have made the directory anew by now; then there is no link to plant this time.
+        let _ = symlink("../outside", &real);
+        while fs::rename(&aside, &real).is_err() {
+            let _ = fs::remove_file(&real).or_else(|_| fs::remove_dir_all(&real));
+        }
+    });
     arena.assert_untouched();
 }
 

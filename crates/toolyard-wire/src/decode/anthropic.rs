@@ -49,11 +49,7 @@ pub(crate) fn tool_use(mut block: Fields, cut: bool) -> Option<Draft> {
     Some(Draft {
         id: json::take_text(&mut block, "id"),
         name: json::take_text(&mut block, "name").unwrap_or_default(),
-        arguments: if cut {
-            cut_arguments(input)
-        } else {
-            arguments(input)
-        },
+        arguments: if cut { cut_arguments(input) } else { arguments(input) },
         rest: block,
         ..Draft::default()
     })

@@ -68,10 +68,6 @@ fn key(fields: &mut Fields, place: impl Display) -> Result<Option<String>, Decod
     match json::take(fields, "idempotency_key") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(key)) => Ok(Some(key)),
-        Some(other) => Err(json::shape(
-            format_args!("{place}.idempotency_key"),
-            "a string",
-            &other,
-        )),
+        Some(other) => Err(json::shape(format_args!("{place}.idempotency_key"), "a string", &other)),
     }
 }

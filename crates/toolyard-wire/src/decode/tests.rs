@@ -9,18 +9,9 @@ fn check(text: &str, expect: &[(&str, &str, &str)]) -> Message {
     let found: Vec<_> = message
         .calls()
         .iter()
-        .map(|call| {
-            (
-                call.id.to_string(),
-                call.name.to_string(),
-                call.arguments.to_string(),
-            )
-        })
+        .map(|call| (call.id.to_string(), call.name.to_string(), call.arguments.to_string()))
         .collect();
-    let found: Vec<_> = found
-        .iter()
-        .map(|(id, name, args)| (&**id, &**name, &**args))
-        .collect();
+    let found: Vec<_> = found.iter().map(|(id, name, args)| (&**id, &**name, &**args)).collect();
     assert_eq!(found, expect, "{text}");
     message
 }
@@ -89,11 +80,7 @@ fn gemini_takes_a_response_a_content_a_list_and_one_part_in_either_spelling() {
 fn neutral_takes_a_batch_a_list_and_one_call() {
     let call = r#"{"call_id":"c1","provider_id":"p","name":"f","arguments":{"x":1},
         "idempotency_key":"k","timeout_ms":1500,"colour":"red"}"#;
-    for text in [
-        format!(r#"{{"calls":[{call}]}}"#),
-        format!("[{call}]"),
-        call.to_owned(),
-    ] {
+    for text in [format!(r#"{{"calls":[{call}]}}"#), format!("[{call}]"), call.to_owned()] {
         let message = check(&text, &[("c1", "f", r#"{"x":1}"#)]);
         let call = &message.calls()[0];
         assert_eq!(call.provider_id.as_deref(), Some("p"));
@@ -106,19 +93,10 @@ fn neutral_takes_a_batch_a_list_and_one_call() {
 #[test]
 fn arguments_that_are_missing_null_or_empty_text_are_an_empty_object() {
     for arguments in ["", r#","arguments":null"#, r#","arguments":"""#] {
-        check(
-            &format!(r#"{{"calls":[{{"call_id":"c","name":"f"{arguments}}}]}}"#),
-            &[("c", "f", "{}")],
-        );
+        check(&format!(r#"{{"calls":[{{"call_id":"c","name":"f"{arguments}}}]}}"#), &[("c", "f", "{}")]);
     }
-    check(
-        r#"[{"type":"tool_use","id":"c","name":"f"}]"#,
-        &[("c", "f", "{}")],
-    );
-    check(
-        r#"[{"functionCall":{"name":"f","args":null,"id":"c"}}]"#,
-        &[("c", "f", "{}")],
-    );
+    check(r#"[{"type":"tool_use","id":"c","name":"f"}]"#, &[("c", "f", "{}")]);
+    check(r#"[{"functionCall":{"name":"f","args":null,"id":"c"}}]"#, &[("c", "f", "{}")]);
 }
 
 #[test]
@@ -128,15 +106,7 @@ fn broken_arguments_stay_text_and_are_no_error() {
         {"id":"b","function":{"name":"f","arguments":" "}},
         {"id":"c","function":{"name":"f","arguments":"hello"}},
         {"id":"d","function":{"name":"f","arguments":{"x":1}}}]}"#;
-    check(
-        text,
-        &[
-            ("a", "f", "{\"x\":"),
-            ("b", "f", " "),
-            ("c", "f", "hello"),
-            ("d", "f", "{\"x\":1}"),
-        ],
-    );
+    check(text, &[("a", "f", "{\"x\":"), ("b", "f", " "), ("c", "f", "hello"), ("d", "f", "{\"x\":1}")]);
 }
 
 #[test]
@@ -150,14 +120,7 @@ fn arguments_that_nest_deeper_than_the_parser_goes_stay_text() {
 fn a_missing_id_is_made_and_never_one_that_came() {
     let text = r#"[{"functionCall":{"name":"f"}},{"functionCall":{"name":"g","id":"call_1"}},
         {"functionCall":{"name":"h","id":""}}]"#;
-    check(
-        text,
-        &[
-            ("call_2", "f", "{}"),
-            ("call_1", "g", "{}"),
-            ("call_3", "h", "{}"),
-        ],
-    );
+    check(text, &[("call_2", "f", "{}"), ("call_1", "g", "{}"), ("call_3", "h", "{}")]);
 }
 
 #[test]
@@ -176,18 +139,9 @@ fn the_input_of_a_custom_tool_becomes_its_argument_input() {
 
 #[test]
 fn tools_that_the_provider_runs_are_passed_over() {
-    check(
-        r#"[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]"#,
-        &[],
-    );
-    check(
-        r#"[{"type":"mcp_tool_use","id":"s","name":"x","input":{}},{"type":"text","text":"."}]"#,
-        &[],
-    );
-    check(
-        r#"{"output":[{"type":"web_search_call","id":"w"},{"type":"mcp_call","name":"x"}]}"#,
-        &[],
-    );
+    check(r#"[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}]"#, &[]);
+    check(r#"[{"type":"mcp_tool_use","id":"s","name":"x","input":{}},{"type":"text","text":"."}]"#, &[]);
+    check(r#"{"output":[{"type":"web_search_call","id":"w"},{"type":"mcp_call","name":"x"}]}"#, &[]);
 }
 
 #[test]
@@ -198,23 +152,13 @@ fn fields_that_are_not_ours_stay_with_the_call() {
     let rest = message.calls()[0].passthrough.as_deref().unwrap();
     assert_eq!(rest.keys().collect::<Vec<_>>(), ["status", "namespace", "caller"]);
 
-    let message = check(
-        r#"[{"type":"tool_use","id":"t","name":"f","toolset_name":"browser"}]"#,
-        &[("t", "f", "{}")],
-    );
-    assert_eq!(
-        message.calls()[0].passthrough.as_ref().unwrap()["toolset_name"],
-        "browser"
-    );
+    let message =
+        check(r#"[{"type":"tool_use","id":"t","name":"f","toolset_name":"browser"}]"#, &[("t", "f", "{}")]);
+    assert_eq!(message.calls()[0].passthrough.as_ref().unwrap()["toolset_name"], "browser");
 
-    let message = check(
-        r#"[{"functionCall":{"name":"f"},"thoughtSignature":"sig"}]"#,
-        &[("call_1", "f", "{}")],
-    );
-    assert_eq!(
-        message.calls()[0].passthrough.as_ref().unwrap()["thoughtSignature"],
-        "sig"
-    );
+    let message =
+        check(r#"[{"functionCall":{"name":"f"},"thoughtSignature":"sig"}]"#, &[("call_1", "f", "{}")]);
+    assert_eq!(message.calls()[0].passthrough.as_ref().unwrap()["thoughtSignature"], "sig");
 }
 
 #[test]
@@ -265,20 +209,14 @@ fn sse_with_crlf_comments_and_data_in_lines_is_read() {
 
 #[test]
 fn what_cannot_be_read_says_where_and_what_to_do() {
-    fails(
-        " \n",
-        "the input is empty: expected a provider's response as JSON or as SSE text",
-    );
+    fails(" \n", "the input is empty: expected a provider's response as JSON or as SSE text");
     fails("{\"a\" 1}", "not JSON: expected `:` at line 1 column 6");
     fails(
         "{\"calls\":[",
         "the JSON ends too early, at line 1 column 10: the response was cut off, fetch it again",
     );
     fails("{\"calls\":{}}", "calls: expected an array, found an object");
-    fails(
-        "{\"calls\":[{\"name\":\"f\"},7]}",
-        "calls[1]: expected an object, found a number",
-    );
+    fails("{\"calls\":[{\"name\":\"f\"},7]}", "calls[1]: expected an object, found a number");
     fails(
         "{\"calls\":[{\"name\":\"f\",\"timeout_ms\":\"2s\"}]}",
         "calls[0].timeout_ms: expected a whole number of milliseconds, found a string",
@@ -328,8 +266,5 @@ fn a_body_beyond_the_bound_is_refused() {
 
 #[test]
 fn a_byte_order_mark_is_passed_over() {
-    check(
-        "\u{feff}{\"calls\":[{\"call_id\":\"c\",\"name\":\"f\"}]}",
-        &[("c", "f", "{}")],
-    );
+    check("\u{feff}{\"calls\":[{\"call_id\":\"c\",\"name\":\"f\"}]}", &[("c", "f", "{}")]);
 }

@@ -42,11 +42,7 @@ impl<'a> Answer<'a> {
 
     /// The id to answer under in a format where an id may be missing: none if none came.
     pub(super) fn given_id(&self) -> Option<&'a str> {
-        if self.home {
-            self.origin.id.as_deref()
-        } else {
-            Some(self.id())
-        }
+        if self.home { self.origin.id.as_deref() } else { Some(self.id()) }
     }
 
     /// A field that came with the call and goes back with the result, if it goes to where it came from.
@@ -69,8 +65,7 @@ impl<'a> Answer<'a> {
 
     /// The result as text.
     pub(super) fn text(&self) -> String {
-        self.outcome
-            .map_or_else(|| NO_RESULT.to_owned(), Outcome::to_text)
+        self.outcome.map_or_else(|| NO_RESULT.to_owned(), Outcome::to_text)
     }
 
     /// The parts of an output that has an image for which `carries` holds; other results are text alone.

@@ -58,8 +58,5 @@ fn is_blank(part: &Content) -> bool {
 }
 
 fn carries(media_type: &str) -> bool {
-    matches!(
-        media_type,
-        "image/jpeg" | "image/png" | "image/gif" | "image/webp"
-    )
+    matches!(media_type, "image/jpeg" | "image/png" | "image/gif" | "image/webp")
 }

@@ -9,11 +9,7 @@ pub(super) fn items(answers: &[Answer<'_>]) -> Value {
 }
 
 fn item(answer: &Answer<'_>) -> Value {
-    let kind = if answer.origin.custom {
-        "custom_tool_call_output"
-    } else {
-        "function_call_output"
-    };
+    let kind = if answer.origin.custom { "custom_tool_call_output" } else { "function_call_output" };
     let mut item = json!({
         "type": kind,
         "call_id": answer.id(),

@@ -23,20 +23,14 @@ const NEUTRAL: &str =
 fn image() -> ToolOutput {
     ToolOutput::parts(vec![
         Content::text("a cat"),
-        Content::Image {
-            media_type: "image/png".to_owned(),
-            data: "AAAA".to_owned(),
-        },
+        Content::Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() },
     ])
 }
 
 #[test]
 fn text_takes_the_form_of_every_format() {
     let check = |to, expect: Value| assert_eq!(result(NEUTRAL, to, |call| ok(call, "done")), expect, "{to}");
-    check(
-        Format::OpenAiChat,
-        json!([{"role": "tool", "tool_call_id": "c1", "content": "done"}]),
-    );
+    check(Format::OpenAiChat, json!([{"role": "tool", "tool_call_id": "c1", "content": "done"}]));
     check(
         Format::OpenAiResponses,
         json!([{"type": "function_call_output", "call_id": "c1", "output": "done"}]),
@@ -70,19 +64,13 @@ fn an_error_takes_the_form_of_every_format() {
     let neutral = &encoded(Format::Neutral)["results"][0];
     assert_eq!(neutral["status"], "error");
     assert_eq!(neutral["error"]["code"], "execution_error");
-    assert_eq!(
-        neutral["content"],
-        json!([{"type": "text", "text": "no such file"}])
-    );
+    assert_eq!(neutral["content"], json!([{"type": "text", "text": "no such file"}]));
 }
 
 #[test]
 fn an_image_goes_along_where_the_format_carries_it() {
     let encoded = |to| result(NEUTRAL, to, |call| ok(call, image()));
-    assert_eq!(
-        encoded(Format::OpenAiChat)[0]["content"],
-        "a cat\n[image image/png]"
-    );
+    assert_eq!(encoded(Format::OpenAiChat)[0]["content"], "a cat\n[image image/png]");
     assert_eq!(
         encoded(Format::OpenAiResponses)[0]["output"],
         json!([{"type": "input_text", "text": "a cat"},
@@ -97,10 +85,7 @@ fn an_image_goes_along_where_the_format_carries_it() {
         encoded(Format::Gemini)["parts"][0]["functionResponse"]["parts"],
         json!([{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}])
     );
-    assert_eq!(
-        encoded(Format::Neutral)["results"][0]["content"][1]["media_type"],
-        "image/png"
-    );
+    assert_eq!(encoded(Format::Neutral)["results"][0]["content"][1]["media_type"], "image/png");
 }
 
 #[test]
@@ -127,10 +112,7 @@ fn a_call_without_an_id_gets_none_back_in_gemini_and_the_made_one_elsewhere() {
 fn a_custom_tool_is_answered_as_one() {
     let text = r#"[{"type":"custom_tool_call","call_id":"c","name":"sql","input":"x"}]"#;
     let item = result(text, Format::OpenAiResponses, |call| ok(call, "1"));
-    assert_eq!(
-        item,
-        json!([{"type": "custom_tool_call_output", "call_id": "c", "output": "1"}])
-    );
+    assert_eq!(item, json!([{"type": "custom_tool_call_output", "call_id": "c", "output": "1"}]));
 }
 
 #[test]
@@ -167,9 +149,7 @@ fn every_call_is_answered_in_call_order_whatever_the_outcomes_are() {
     let text =
         r#"{"calls":[{"call_id":"a","name":"f"},{"call_id":"b","name":"f"},{"call_id":"c","name":"f"}]}"#;
     let message = decode(text, None).unwrap();
-    let [a, b, _] = message.calls() else {
-        panic!("three calls")
-    };
+    let [a, b, _] = message.calls() else { panic!("three calls") };
     let outcomes = [ok(b, "second"), ok(a, "first")];
     let blocks = encode(&message, &outcomes, Format::Anthropic)["content"].take();
     assert_eq!(blocks[0]["content"], "first");
@@ -182,11 +162,8 @@ fn every_call_is_answered_in_call_order_whatever_the_outcomes_are() {
 
 #[test]
 fn calls_that_share_an_id_each_get_their_own_outcome() {
-    let message = decode(
-        r#"{"calls":[{"call_id":"a","name":"f"},{"call_id":"a","name":"f"}]}"#,
-        None,
-    )
-    .unwrap();
+    let message =
+        decode(r#"{"calls":[{"call_id":"a","name":"f"},{"call_id":"a","name":"f"}]}"#, None).unwrap();
     let twice = CallError::new(ErrorKind::InvalidInput, "duplicate id");
     let outcomes = [ok(&message.calls()[0], "ran"), failed(&message.calls()[1], twice)];
     let blocks = encode(&message, &outcomes, Format::Anthropic)["content"].take();
@@ -210,14 +187,8 @@ fn anthropic_gets_no_blank_text_and_no_image_it_does_not_know() {
     let parts = || {
         ToolOutput::parts(vec![
             Content::text(" "),
-            Content::Image {
-                media_type: "image/png".to_owned(),
-                data: "AA".to_owned(),
-            },
-            Content::Image {
-                media_type: "image/tiff".to_owned(),
-                data: "BB".to_owned(),
-            },
+            Content::Image { media_type: "image/png".to_owned(), data: "AA".to_owned() },
+            Content::Image { media_type: "image/tiff".to_owned(), data: "BB".to_owned() },
         ])
     };
     let message = result(NEUTRAL, Format::Anthropic, |call| ok(call, parts()));

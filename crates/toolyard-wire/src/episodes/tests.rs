@@ -33,35 +33,18 @@ fn a_line_that_is_no_episode_says_where_and_why() {
     );
     fails(r#"{"id":"e"}"#, "the episode has no `turns`");
     fails(r#"{"turns":[]}"#, "the episode has no `id`");
-    fails(
-        r#"{"id":"e","turns":{}}"#,
-        "turns: expected an array, found an object",
-    );
-    fails(
-        r#"{"id":"e","turns":[[],{}]}"#,
-        "turns[1]: expected an array of calls, found an object",
-    );
-    fails(
-        r#"{"id":"e","turns":[[1]]}"#,
-        "turns[0][0]: expected an object, found a number",
-    );
-    fails(
-        r#"{"id":"e","turns":[],"tools":[{}]}"#,
-        "tools[0]: missing field `name`",
-    );
+    fails(r#"{"id":"e","turns":{}}"#, "turns: expected an array, found an object");
+    fails(r#"{"id":"e","turns":[[],{}]}"#, "turns[1]: expected an array of calls, found an object");
+    fails(r#"{"id":"e","turns":[[1]]}"#, "turns[0][0]: expected an object, found a number");
+    fails(r#"{"id":"e","turns":[],"tools":[{}]}"#, "tools[0]: missing field `name`");
     fails("[]", "the line: expected an object, found an array");
-    fails(
-        "{",
-        "the JSON ends too early, at line 1 column 1: the response was cut off, fetch it again",
-    );
+    fails("{", "the JSON ends too early, at line 1 column 1: the response was cut off, fetch it again");
 }
 
 #[test]
 fn lines_are_numbered_and_blank_ones_passed_over() {
     let text = "{\"id\":\"a\",\"turns\":[]}\n\n  \r\n{}\n";
-    let found: Vec<(usize, bool)> = Episode::parse_lines(text)
-        .map(|(n, line)| (n, line.is_ok()))
-        .collect();
+    let found: Vec<(usize, bool)> = Episode::parse_lines(text).map(|(n, line)| (n, line.is_ok())).collect();
     assert_eq!(found, [(1, true), (4, false)]);
 }
 
@@ -69,9 +52,7 @@ fn lines_are_numbered_and_blank_ones_passed_over() {
 fn a_turn_is_answered_in_one_line() {
     let line = r#"{"id":"e","turns":[[{"call_id":"a","name":"f"},{"call_id":"b","name":"g"}]]}"#;
     let episode = Episode::parse_line(line).unwrap();
-    let [a, b] = &episode.turns[0][..] else {
-        panic!("two calls")
-    };
+    let [a, b] = &episode.turns[0][..] else { panic!("two calls") };
     let error = CallError::new(ErrorKind::NotFound, "Tool 'g' not found. Available: [f]");
     let outcomes = [
         Outcome::new(a, Routing::Read, Ok(ToolOutput::json(json!({"n": 1})))),
@@ -79,9 +60,6 @@ fn a_turn_is_answered_in_one_line() {
     ];
     let line = episode.results(0, &outcomes);
     assert_eq!((&line["id"], &line["turn"]), (&json!("e"), &json!(0)));
-    assert_eq!(
-        line["results"][0],
-        json!({"call_id": "a", "name": "f", "ok": true, "output": {"n": 1}})
-    );
+    assert_eq!(line["results"][0], json!({"call_id": "a", "name": "f", "ok": true, "output": {"n": 1}}));
     assert_eq!(line["results"][1]["error"]["code"], "not_found");
 }

@@ -26,10 +26,7 @@ pub(super) struct Parts {
 
 impl Default for Parts {
     fn default() -> Self {
-        Self {
-            open: None,
-            holes: PARTIAL_HOLES_MAX,
-        }
+        Self { open: None, holes: PARTIAL_HOLES_MAX }
     }
 }
 

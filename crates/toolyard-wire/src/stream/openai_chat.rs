@@ -111,10 +111,7 @@ impl Deltas {
             Some(id) => open.id.as_deref() != Some(id),
             None => named && !open.text.is_empty(),
         };
-        let place = self
-            .open
-            .back()
-            .map_or(0, |open| open.index + u64::from(is_next(open)));
+        let place = self.open.back().map_or(0, |open| open.index + u64::from(is_next(open)));
         index(Some(place.into()), PLACE)
     }
 
@@ -153,10 +150,7 @@ impl Deltas {
             self.give(open, out);
         }
         self.latest.insert(index, self.given + self.open.len());
-        self.open.push_back(Open {
-            index,
-            ..Open::default()
-        });
+        self.open.push_back(Open { index, ..Open::default() });
         self.open.len() - 1
     }
 
@@ -195,11 +189,7 @@ impl Open {
         Draft {
             id: self.id,
             name: self.name,
-            arguments: if self.custom {
-                custom_input(text)
-            } else {
-                arguments(text)
-            },
+            arguments: if self.custom { custom_input(text) } else { arguments(text) },
             custom: self.custom,
             rest: self.rest,
             ..Draft::default()
@@ -208,14 +198,8 @@ impl Open {
 
     fn cut(mut self) -> Draft {
         let text = std::mem::take(&mut self.text);
-        let arguments = if self.custom {
-            cut_custom_input(&text)
-        } else {
-            cut_arguments(Some(Value::String(text)))
-        };
-        Draft {
-            arguments,
-            ..self.complete()
-        }
+        let arguments =
+            if self.custom { cut_custom_input(&text) } else { cut_arguments(Some(Value::String(text))) };
+        Draft { arguments, ..self.complete() }
     }
 }

@@ -103,26 +103,18 @@ impl Items {
 }
 
 fn failed(event: &Fields) -> DecodeError {
-    let error = event
-        .get("response")
-        .and_then(|response| response.get("error"))
-        .unwrap_or(&Value::Null);
+    let error = event.get("response").and_then(|response| response.get("error")).unwrap_or(&Value::Null);
     let message = error.get("message").or_else(|| event.get("message"));
     let message = message.and_then(Value::as_str).unwrap_or("it says no more");
-    DecodeError::Provider {
-        message: message.replace(['\r', '\n'], " "),
-    }
+    DecodeError::Provider { message: message.replace(['\r', '\n'], " ") }
 }
 
 impl Open {
     fn cut(self) -> Option<Draft> {
         let Self { item, text } = self;
         let draft = output_item(item)?;
-        let arguments = if draft.custom {
-            cut_custom_input(&text)
-        } else {
-            cut_arguments(Some(Value::String(text)))
-        };
+        let arguments =
+            if draft.custom { cut_custom_input(&text) } else { cut_arguments(Some(Value::String(text))) };
         Some(Draft { arguments, ..draft })
     }
 }

@@ -22,10 +22,7 @@ enum Step<'a> {
 
 impl PartialArgs {
     pub(super) fn new(root: Value) -> Self {
-        Self {
-            root,
-            unfinished: None,
-        }
+        Self { root, unfinished: None }
     }
 
     pub(super) fn into_value(self) -> Value {
@@ -187,25 +184,12 @@ mod tests {
             {"jsonPath": "$.n", "nullValue": "NULL_VALUE"},
             {"jsonPath": "$.f", "numberValue": 0.5},
         ]);
-        check(
-            pieces,
-            json!({"a": {"b": [null, {"c": 3}]}, "x.y": [true], "n": null, "f": 0.5}),
-        );
+        check(pieces, json!({"a": {"b": [null, {"c": 3}]}, "x.y": [true], "n": null, "f": 0.5}));
     }
 
     #[test]
     fn a_path_that_leads_nowhere_or_too_far_is_an_error() {
-        for path in [
-            "",
-            "a",
-            "$.",
-            "$[",
-            "$[x]",
-            "$['a",
-            "$.a[11]",
-            "$.a[99999999999999999999]",
-            "$[0]",
-        ] {
+        for path in ["", "a", "$.", "$[", "$[x]", "$['a", "$.a[11]", "$.a[99999999999999999999]", "$[0]"] {
             let mut args = PartialArgs::new(json!({}));
             let error = args.extend(vec![json!({"jsonPath": path, "stringValue": "x"})], &mut 10);
             assert!(matches!(error, Err(DecodeError::Shape { .. })), "{path}");

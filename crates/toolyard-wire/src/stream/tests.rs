@@ -7,9 +7,7 @@ fn check(format: Format, events: &[&str], expect: &str) {
     let mut stream = StreamDecoder::new(format);
     let mut found: Vec<String> = Vec::new();
     for event in events {
-        let calls = stream
-            .push(event)
-            .unwrap_or_else(|error| panic!("{error}\n{event}"));
+        let calls = stream.push(event).unwrap_or_else(|error| panic!("{error}\n{event}"));
         found.push(show(&calls));
     }
     let rest = stream.finish();
@@ -24,11 +22,7 @@ fn check(format: Format, events: &[&str], expect: &str) {
 fn show(calls: &[Call]) -> String {
     let show = |call: &Call| format!("{} {} {}", call.id, call.name, call.arguments);
     let shown: Vec<String> = calls.iter().map(show).collect();
-    if shown.is_empty() {
-        ".".to_owned()
-    } else {
-        shown.join(", ")
-    }
+    if shown.is_empty() { ".".to_owned() } else { shown.join(", ") }
 }
 
 /// An event of a Chat stream with these fragments.
@@ -115,11 +109,7 @@ fn a_call_that_begins_anew_before_it_ended_is_there_twice() {
         )
     };
     let stop = r#"{"type":"content_block_stop","index":0}"#;
-    check(
-        Format::Anthropic,
-        &[&start("a"), &start("b"), stop],
-        ". a f  b f {}",
-    );
+    check(Format::Anthropic, &[&start("a"), &start("b"), stop], ". a f  b f {}");
 }
 
 #[test]
@@ -136,26 +126,16 @@ fn chat_without_ids_and_indexes_still_tells_whole_calls_apart() {
 
 #[test]
 fn chat_that_breaks_off_gives_the_half_call_with_its_half_arguments() {
-    chat(
-        &[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}"#],
-        "",
-        r#". | a f {"x":"#,
-    );
+    chat(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}"#], "", r#". | a f {"x":"#);
     // What was never sent is not `{}`.
-    chat(
-        &[r#"{"index":0,"id":"a","function":{"name":"f"}}"#],
-        "",
-        ". | a f ",
-    );
+    chat(&[r#"{"index":0,"id":"a","function":{"name":"f"}}"#], "", ". | a f ");
 }
 
 #[test]
 fn chat_that_runs_out_of_tokens_cuts_its_last_call() {
     let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#;
     let mut stream = StreamDecoder::new(Format::OpenAiChat);
-    stream
-        .push(&delta(r#"{"index":0,"id":"a","function":{"name":"f"}}"#))
-        .unwrap();
+    stream.push(&delta(r#"{"index":0,"id":"a","function":{"name":"f"}}"#)).unwrap();
     assert_eq!(show(&stream.push(end).unwrap()), "a f ");
 }
 
@@ -194,11 +174,7 @@ fn responses_gives_each_item_when_it_is_done() {
         r#"{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"y\":"}"#,
         r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"i","call_id":"a","name":"f","arguments":"{\"x\":1}"}}"#,
     ];
-    check(
-        Format::OpenAiResponses,
-        &events,
-        r#". . . . . a f {"x":1} | b g {"y":"#,
-    );
+    check(Format::OpenAiResponses, &events, r#". . . . . a f {"x":1} | b g {"y":"#);
 }
 
 #[test]
@@ -219,17 +195,9 @@ fn gemini_that_breaks_off_gives_the_half_call_with_arguments_that_do_not_parse()
     );
     check(Format::Gemini, &[&begin, &more], r#". . | call_1 f {"x":"he""#);
     check(Format::Gemini, &[&begin], ". | call_1 f {");
-    check(
-        Format::Gemini,
-        &[&begin, &more, &piece("{}")],
-        r#". . call_1 f {"x":"he"}"#,
-    );
+    check(Format::Gemini, &[&begin, &more, &piece("{}")], r#". . call_1 f {"x":"he"}"#);
     // Nothing is open, so nothing ends; a call without a name is one all the same.
-    check(
-        Format::Gemini,
-        &[&piece("{}"), &piece(r#"{"args":{}}"#)],
-        ". call_1  {}",
-    );
+    check(Format::Gemini, &[&piece("{}"), &piece(r#"{"args":{}}"#)], ". call_1  {}");
 }
 
 #[test]
@@ -256,13 +224,8 @@ fn an_error_of_the_provider_leaves_the_calls_before_it() {
 #[test]
 fn an_index_beyond_its_bound_is_refused() {
     let mut stream = StreamDecoder::new(Format::OpenAiChat);
-    let error = stream
-        .push(&delta(r#"{"index":4294967296,"id":"a"}"#))
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "choices[0].delta.tool_calls[].index: index 4294967296 is above 65535"
-    );
+    let error = stream.push(&delta(r#"{"index":4294967296,"id":"a"}"#)).unwrap_err();
+    assert_eq!(error.to_string(), "choices[0].delta.tool_calls[].index: index 4294967296 is above 65535");
 }
 
 #[test]

@@ -21,9 +21,7 @@ pub(super) fn results(message: &Message, next: &Value) -> Vec<Accepted> {
     let (count, first_id) = (message.calls().len(), message.calls()[0].id.as_str());
     match message.format() {
         Format::OpenAiChat => after_the_calls(&next["messages"], count, |message| {
-            message["tool_calls"]
-                .as_array()
-                .is_some_and(|calls| calls.len() == count)
+            message["tool_calls"].as_array().is_some_and(|calls| calls.len() == count)
         }),
         Format::OpenAiResponses => response_items(&next["input"], message),
         Format::Anthropic => anthropic_blocks(&next["messages"], first_id),
@@ -37,23 +35,13 @@ fn after_the_calls(messages: &Value, count: usize, is_calls: impl Fn(&Value) -> 
     let messages = messages.as_array().unwrap();
     let at = messages.iter().rposition(is_calls).unwrap();
     let results = messages[at + 1..].iter().take(count).cloned();
-    results
-        .map(|result| Accepted {
-            result,
-            failed: false,
-        })
-        .collect()
+    results.map(|result| Accepted { result, failed: false }).collect()
 }
 
 /// The last outputs in the input that answer these calls.
 fn response_items(input: &Value, message: &Message) -> Vec<Accepted> {
     let mut found = Vec::new();
-    for item in input
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|item| item["type"] == "function_call_output")
-    {
+    for item in input.as_array().unwrap().iter().filter(|item| item["type"] == "function_call_output") {
         let mut result = item.clone();
         // Amazon Bedrock numbers the calls of every response anew from `call_0`. The client that was recorded
         // made these ids unique by putting the response's id before them, in the call it replayed as well as
@@ -62,15 +50,8 @@ fn response_items(input: &Value, message: &Message) -> Vec<Accepted> {
             assert!(response.starts_with("resp_"));
             result["call_id"] = call.into();
         }
-        if message
-            .calls()
-            .iter()
-            .any(|call| call.id.as_str() == result["call_id"])
-        {
-            found.push(Accepted {
-                result,
-                failed: false,
-            });
+        if message.calls().iter().any(|call| call.id.as_str() == result["call_id"]) {
+            found.push(Accepted { result, failed: false });
         }
     }
     // Those before are results of earlier responses whose ids were the same.
@@ -84,9 +65,7 @@ fn anthropic_blocks(messages: &Value, first_id: &str) -> Vec<Accepted> {
     let is_result = |block: &Value| block["type"] == "tool_result";
     let answers = |block: &Value| block["tool_use_id"] == first_id;
     let mut messages = messages.as_array().unwrap().iter();
-    let message = messages
-        .find(|message| blocks(message).iter().any(answers))
-        .unwrap();
+    let message = messages.find(|message| blocks(message).iter().any(answers)).unwrap();
     assert_eq!(message["role"], "user");
     let results = blocks(message).into_iter().take_while(is_result);
     results
@@ -105,32 +84,20 @@ fn anthropic_blocks(messages: &Value, first_id: &str) -> Vec<Accepted> {
 fn gemini_parts(contents: &Value) -> Vec<Accepted> {
     let parts = |content: &Value| content["parts"].as_array().cloned().unwrap_or_default();
     // The client wrote some of them in snake case, which protobuf's JSON takes as well.
-    let response = |part: &Value| {
-        part.get("functionResponse")
-            .or(part.get("function_response"))
-            .cloned()
-    };
+    let response = |part: &Value| part.get("functionResponse").or(part.get("function_response")).cloned();
     let contents = contents.as_array().unwrap();
-    let last = contents
-        .iter()
-        .rfind(|content| parts(content).iter().any(|part| response(part).is_some()))
-        .unwrap();
+    let last =
+        contents.iter().rfind(|content| parts(content).iter().any(|part| response(part).is_some())).unwrap();
     assert_eq!(last["role"], "user");
     let responses = parts(last).into_iter().filter_map(|part| response(&part));
     responses
         .map(|mut response| {
             // The client makes ids up where the model sent none; ours leaves them out, which is documented.
-            if response["id"]
-                .as_str()
-                .is_some_and(|id| id.starts_with("pyd_ai_"))
-            {
+            if response["id"].as_str().is_some_and(|id| id.starts_with("pyd_ai_")) {
                 response.as_object_mut().unwrap().remove("id");
             }
             let failed = response["response"].get("error").is_some();
-            Accepted {
-                result: json!({"functionResponse": response}),
-                failed,
-            }
+            Accepted { result: json!({"functionResponse": response}), failed }
         })
         .collect()
 }

@@ -12,18 +12,11 @@ pub(crate) fn lines(file: &str) -> Option<Vec<Value>> {
     let root = env::var_os("TOOLYARD_DATA").map_or_else(|| PathBuf::from(default), PathBuf::from);
     let path = root.join(file);
     match fs::read_to_string(&path) {
-        Ok(text) => Some(
-            text.lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect(),
-        ),
+        Ok(text) => Some(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()),
         Err(error) => {
             let ci = env::var("CI").is_ok_and(|ci| ci == "true");
             assert!(!ci, "no data at {}: {error}; set TOOLYARD_DATA", path.display());
-            eprintln!(
-                "skipped: no data at {} ({error}); set TOOLYARD_DATA",
-                path.display()
-            );
+            eprintln!("skipped: no data at {} ({error}); set TOOLYARD_DATA", path.display());
             None
         }
     }

@@ -13,7 +13,8 @@
 //! whose lane is empty and whose units are free passes nobody who could have gone instead.
 
 use crate::pool::PoolLoad;
-use std::collections::{HashMap, VecDeque};
+use foldhash::{HashMap, HashMapExt};
+use std::collections::VecDeque;
 use toolyard_core::ToolClass;
 
 /// A counting semaphore of the table.
@@ -43,9 +44,7 @@ impl Need {
 
     /// The units given; what is `None` is not bounded.
     pub(crate) fn of(class: UnitId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
-        Self {
-            units: [Some(class), tool, session],
-        }
+        Self { units: [Some(class), tool, session] }
     }
 
     fn iter(self) -> impl Iterator<Item = UnitId> {
@@ -56,11 +55,7 @@ impl Need {
     pub(super) fn split(self, keep: impl Fn(UnitId) -> bool) -> (Self, Self) {
         let (mut kept, mut rest) = (Self::default(), Self::default());
         for (at, unit) in self.units.into_iter().enumerate() {
-            let side = if unit.is_some_and(&keep) {
-                &mut kept
-            } else {
-                &mut rest
-            };
+            let side = if unit.is_some_and(&keep) { &mut kept } else { &mut rest };
             side.units[at] = unit;
         }
         (kept, rest)
@@ -153,13 +148,7 @@ impl<W> Table<W> {
     }
 
     pub(super) fn open_unit(&mut self, kind: UnitKind, width: usize, paused: bool) -> UnitId {
-        let unit = Some(Unit {
-            kind,
-            width,
-            in_use: 0,
-            paused,
-            lanes: Vec::new(),
-        });
+        let unit = Some(Unit { kind, width, in_use: 0, paused, lanes: Vec::new() });
         match self.free_units.pop() {
             Some(at) => {
                 self.units[at as usize] = unit;
@@ -174,10 +163,7 @@ impl<W> Table<W> {
 
     pub(super) fn close_unit(&mut self, UnitId(at): UnitId) {
         let unit = self.units[at as usize].take();
-        debug_assert!(
-            unit.is_some_and(|unit| unit.in_use == 0 && unit.lanes.is_empty()),
-            "unit in use"
-        );
+        debug_assert!(unit.is_some_and(|unit| unit.in_use == 0 && unit.lanes.is_empty()), "unit in use");
         self.free_units.push(at);
     }
 
@@ -186,14 +172,11 @@ impl<W> Table<W> {
     }
 
     fn unit(&mut self, UnitId(at): UnitId) -> &mut Unit {
-        self.units[at as usize]
-            .as_mut()
-            .expect("a need names open units only")
+        self.units[at as usize].as_mut().expect("a need names open units only")
     }
 
     fn is_free(&self, need: Need) -> bool {
-        need.iter()
-            .all(|UnitId(at)| self.units[at as usize].as_ref().is_some_and(Unit::is_free))
+        need.iter().all(|UnitId(at)| self.units[at as usize].as_ref().is_some_and(Unit::is_free))
     }
 
     fn take(&mut self, need: Need) {
@@ -224,10 +207,7 @@ impl<W> Table<W> {
         self.waiting += 1;
         self.tickets += 1;
         let (lane, number) = (self.lane(LaneKey { session, need }), self.tickets);
-        let waiters = &mut self.lanes[lane as usize]
-            .as_mut()
-            .expect("the lane was just found")
-            .waiters;
+        let waiters = &mut self.lanes[lane as usize].as_mut().expect("the lane was just found").waiters;
         waiters.push_back((number, Some(waiter)));
         Ok(Ticket { lane, number })
     }
@@ -237,11 +217,7 @@ impl<W> Table<W> {
         if let Some(lane) = self.lane_of.get(&key) {
             return *lane;
         }
-        let lane = Some(Lane {
-            key,
-            waiters: VecDeque::new(),
-            served_at: 0,
-        });
+        let lane = Some(Lane { key, waiters: VecDeque::new(), served_at: 0 });
         let at = match self.free_lanes.pop() {
             Some(at) => {
                 self.lanes[at as usize] = lane;
@@ -260,10 +236,7 @@ impl<W> Table<W> {
     /// Takes a waiter out of its lane; `None` when it is no longer there.
     pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<W> {
         let lane = self.lanes.get_mut(ticket.lane as usize)?.as_mut()?;
-        let at = lane
-            .waiters
-            .binary_search_by_key(&ticket.number, |(number, _)| *number)
-            .ok()?;
+        let at = lane.waiters.binary_search_by_key(&ticket.number, |(number, _)| *number).ok()?;
         let waiter = lane.waiters[at].1.take()?;
         lane.trim();
         self.left(ticket.lane);
@@ -272,15 +245,10 @@ impl<W> Table<W> {
 
     /// Counts one waiter less in a lane, and closes the lane when it was the last.
     fn left(&mut self, at: u32) {
-        let lane = self.lanes[at as usize]
-            .as_ref()
-            .expect("a waiter leaves an open lane");
+        let lane = self.lanes[at as usize].as_ref().expect("a waiter leaves an open lane");
         let (key, is_empty) = (lane.key, lane.waiters.is_empty());
         self.waiting -= 1;
-        let in_session = self
-            .waiting_by_session
-            .get_mut(&key.session)
-            .expect("its session has a waiter");
+        let in_session = self.waiting_by_session.get_mut(&key.session).expect("its session has a waiter");
         *in_session -= 1;
         if *in_session == 0 {
             self.waiting_by_session.remove(&key.session);
@@ -289,9 +257,7 @@ impl<W> Table<W> {
             self.lanes[at as usize] = None;
             self.free_lanes.push(at);
             self.lane_of.remove(&key);
-            key.need
-                .iter()
-                .for_each(|unit| self.unit(unit).lanes.retain(|lane| *lane != at));
+            key.need.iter().for_each(|unit| self.unit(unit).lanes.retain(|lane| *lane != at));
         }
     }
 
@@ -311,9 +277,7 @@ impl<W> Table<W> {
     fn serve(&mut self, unit: UnitId) {
         while self.unit(unit).is_free() {
             let Some(lane) = self.next_lane(unit) else { return };
-            let open = self.lanes[lane as usize]
-                .as_mut()
-                .expect("a unit lists open lanes only");
+            let open = self.lanes[lane as usize].as_mut().expect("a unit lists open lanes only");
             let (_, waiter) = open.waiters.pop_front().expect("an open lane has a head");
             open.trim();
             open.served_at = self.grants + 1;
@@ -330,8 +294,7 @@ impl<W> Table<W> {
         let lanes = &self.units[at as usize].as_ref()?.lanes;
         let grantable = lanes.iter().copied().filter_map(|at| {
             let lane = self.lanes[at as usize].as_ref()?;
-            self.is_free(lane.key.need)
-                .then_some((lane.served_at, lane.waiters.front()?.0, at))
+            self.is_free(lane.key.need).then_some((lane.served_at, lane.waiters.front()?.0, at))
         });
         grantable.min().map(|(_, _, at)| at)
     }
@@ -361,21 +324,12 @@ impl<W> Table<W> {
     }
 
     pub(super) fn load(&self, class: ToolClass) -> PoolLoad {
-        let units = self
-            .units
-            .iter()
-            .flatten()
-            .filter(|unit| unit.kind == UnitKind::Class(class));
+        let units = self.units.iter().flatten().filter(|unit| unit.kind == UnitKind::Class(class));
         let (mut running, mut queued) = (0, 0);
         for unit in units {
             running += unit.in_use;
-            let lanes = unit
-                .lanes
-                .iter()
-                .filter_map(|at| self.lanes[*at as usize].as_ref());
-            queued += lanes
-                .map(|lane| lane.waiters.iter().flat_map(|(_, w)| w).count())
-                .sum::<usize>();
+            let lanes = unit.lanes.iter().filter_map(|at| self.lanes[*at as usize].as_ref());
+            queued += lanes.map(|lane| lane.waiters.iter().flat_map(|(_, w)| w).count()).sum::<usize>();
         }
         PoolLoad { running, queued }
     }

@@ -105,11 +105,7 @@ impl Backend for HostBackend {
 
 impl HostBackend {
     fn execute_blocking(&self, execution: &Execution) -> Running<'static> {
-        let (tool, args, cx) = (
-            execution.tool.clone(),
-            execution.args.clone(),
-            execution.cx.clone(),
-        );
+        let (tool, args, cx) = (execution.tool.clone(), execution.args.clone(), execution.cx.clone());
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         self.blocking.spawn(Box::pin(async move {
@@ -123,15 +119,10 @@ impl HostBackend {
             match result.await {
                 Ok(Ok(done)) => done,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                Err(_) => Err(ToolError::execution(
-                    "the thread of this call was lost before it ended",
-                )),
+                Err(_) => Err(ToolError::execution("the thread of this call was lost before it ended")),
             }
         };
-        Running {
-            result: Box::pin(result),
-            stopped: Stopped::Later(stopped),
-        }
+        Running { result: Box::pin(result), stopped: Stopped::Later(stopped) }
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Facts<'a> {
 pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<Box<ToolOutput>, Box<CallError>> {
     let error = match verdict {
         Verdict::Done(Ok(output)) if output.success => match check_size(&output, facts) {
-            Ok(()) => return Ok(Box::new(output)),
+            Ok(()) => return Ok(output),
             Err(error) => error,
         },
         Verdict::Done(Ok(output)) => said_no(output, facts),
@@ -30,10 +30,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<Box<ToolOu
             unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts)
         }
         Verdict::Abandoned(grace) => {
-            tracing::warn!(
-                tool = facts.entry.name(),
-                "a cancelled handler did not stop and was given up"
-            );
+            tracing::warn!(tool = facts.entry.name(), "a cancelled handler did not stop and was given up");
             let grace = wording::Span(grace);
             unknown_effect(
                 ErrorKind::Cancelled,
@@ -42,9 +39,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<Box<ToolOu
             )
         }
         Verdict::Sandbox(error) => {
-            return Err(Box::new(
-                CallError::new(ErrorKind::SandboxError, error.to_string()).not_started(),
-            ));
+            return Err(Box::new(CallError::new(ErrorKind::SandboxError, error.to_string()).not_started()));
         }
     };
     let error = error.after_attempts(1);
@@ -53,11 +48,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<Box<ToolOu
 }
 
 fn check_size(output: &ToolOutput, facts: &Facts<'_>) -> Result<(), CallError> {
-    let most = facts
-        .limits
-        .output_bytes
-        .unwrap_or(usize::MAX)
-        .min(facts.output_bytes_max);
+    let most = facts.limits.output_bytes.unwrap_or(usize::MAX).min(facts.output_bytes_max);
     match output.size() {
         bytes if bytes > most => Err(CallError::new(
             ErrorKind::OutputTooLarge,
@@ -68,7 +59,7 @@ fn check_size(output: &ToolOutput, facts: &Facts<'_>) -> Result<(), CallError> {
 }
 
 /// The tool ran and says no: its content is kept whole (V5).
-fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
+fn said_no(output: Box<ToolOutput>, facts: &Facts<'_>) -> CallError {
     if facts.cancelled {
         return cancelled_with(output.content);
     }
@@ -108,9 +99,7 @@ fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
 
 fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
     let said = panic.downcast_ref::<&str>().copied();
-    let said = said
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("not a text");
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a text");
     tracing::error!(tool = facts.entry.name(), panic = said, "a handler panicked");
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
@@ -119,11 +108,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
 fn unknown_effect(kind: ErrorKind, message: String, facts: &Facts<'_>) -> CallError {
     let mut error = CallError::new(kind, message);
     let only_looks = facts.entry.spec().side_effects.is_read_only();
-    error.effect = if only_looks {
-        Effect::Failed
-    } else {
-        Effect::Unknown
-    };
+    error.effect = if only_looks { Effect::Failed } else { Effect::Unknown };
     error.retryable = kind == ErrorKind::Timeout && facts.entry.spec().is_repeatable();
     error
 }

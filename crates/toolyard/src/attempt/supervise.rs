@@ -1,8 +1,15 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
 use super::SandboxError;
-use futures::FutureExt;
-use std::{any::Any, future::Future, panic::AssertUnwindSafe, pin::pin, time::Duration};
+use futures::{FutureExt, future::FusedFuture};
+use std::{
+    any::Any,
+    future::{Future, poll_fn},
+    panic::AssertUnwindSafe,
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{Tool, ToolError, ToolOutput};
@@ -20,8 +27,8 @@ pub(super) struct Bounds {
 
 /// What came of an attempt.
 pub(super) enum Verdict {
-    /// The handler's own word.
-    Done(Result<ToolOutput, ToolError>),
+    /// The handler's own word. Boxed: a verdict is moved through several hands of the task.
+    Done(Result<Box<ToolOutput>, Box<ToolError>>),
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
     /// It took longer than this.
@@ -38,25 +45,44 @@ impl Verdict {
         matches!(self, Self::TimedOut(_) | Self::Abandoned(_))
     }
 
-    fn from_result(result: Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>) -> Self {
-        result.map_or_else(Self::Panicked, Self::Done)
+    fn from_result(result: Caught) -> Self {
+        result.map_or_else(Self::Panicked, |done| Self::Done(done.map(Box::new).map_err(Box::new)))
     }
 }
+
+/// What a handler ends with, its panic caught.
+type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 
 /// Drives a handler to its verdict.
 ///
 /// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant.
 pub(super) async fn supervise(
-    result: impl Future<Output = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>>,
+    result: impl Future<Output = Caught> + Send,
     tool: &dyn Tool,
     cancel: &CancellationToken,
     bounds: &Bounds,
 ) -> Verdict {
     let mut result = pin!(result);
-    // Most handlers of a busy engine are done at their first poll: those pay for no timer.
-    if let Some(done) = (&mut result).now_or_never() {
-        return Verdict::from_result(done);
+    match futures::poll!(&mut result) {
+        Poll::Ready(done) => Verdict::from_result(done),
+        // Most handlers of a busy engine are done at their first poll: those pay for no timer and no room for
+        // one in their task.
+        Poll::Pending => Box::pin(watch(result, tool, cancel, bounds)).await,
     }
+}
+
+/// Goes on with a handler that has been polled once.
+async fn watch(
+    mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
+    tool: &dyn Tool,
+    cancel: &CancellationToken,
+    bounds: &Bounds,
+) -> Verdict {
+    let mut just_polled = true;
+    let mut result = poll_fn(|cx| match std::mem::take(&mut just_polled) {
+        true => Poll::Pending,
+        false => result.as_mut().poll(cx),
+    });
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
@@ -70,7 +96,7 @@ pub(super) async fn supervise(
         tokio::select! {
             biased;
             done = &mut result => return Verdict::from_result(done),
-            _ = &mut stop, if !futures::future::FusedFuture::is_terminated(&*stop) => {}
+            _ = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => return Verdict::Abandoned(bounds.grace),
         }
     }

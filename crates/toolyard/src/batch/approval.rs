@@ -1,7 +1,7 @@
 //! Asking before a call runs: every question of a batch at once, none of them holding a permit (CC-5).
 
 use super::ledger::Phase;
-use super::state::BatchState;
+use super::state::{BatchState, index};
 use futures::FutureExt;
 use std::{panic::AssertUnwindSafe, sync::Arc};
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, wording};
@@ -14,7 +14,7 @@ impl BatchState {
         };
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.work.as_ref().is_some_and(|work| work.ask) {
-                let index = u32::try_from(at).expect("a batch is bounded far below 2^32");
+                let index = index(at);
                 self.ask_about(index, approver.clone());
             }
         }
@@ -76,10 +76,7 @@ impl BatchState {
             return;
         };
         *phase = Phase::Waiting;
-        self.emit(index, None, || EventKind::ConfirmationResolved {
-            approved: true,
-            error: None,
-        });
+        self.emit(index, None, || EventKind::ConfirmationResolved { approved: true, error: None });
         drop(phase);
         if run_begun {
             self.go(index);

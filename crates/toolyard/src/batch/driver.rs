@@ -4,13 +4,14 @@
 //! permit back starts the next call. So a waiting call costs a place in line and no task, and no message and
 //! no wake-up of the driver stands between two calls.
 
+use super::census::Census;
 use super::ledger::{Phase, Slot};
 use super::router;
-use super::state::BatchState;
+use super::state::{BatchState, index};
 use super::stop::Stop;
-use crate::{attempt, config::OnSerialFailure, gate::Cleared, session::SessionCore};
-use std::{collections::HashSet, sync::Arc, time::Duration};
-use toolyard_core::{Batch, Call, CallError, ErrorKind, EventKind, Outcome, Placement, Routing};
+use crate::{attempt, config::OnSerialFailure, session::SessionCore};
+use std::{sync::Arc, time::Duration};
+use toolyard_core::{Batch, CallError, EventKind, Outcome, Placement};
 
 /// How long the next run waits for handlers that were given up (CL-3).
 const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
@@ -46,10 +47,7 @@ pub(crate) async fn dispatch_watched(
     watch: impl FnOnce(&Arc<BatchState>),
 ) -> Vec<Outcome> {
     let (batch, refusals) = open(session, turn, batch, order).await;
-    let mut guard = StopOnDrop {
-        batch: &batch,
-        armed: true,
-    };
+    let mut guard = StopOnDrop { batch: &batch, armed: true };
     watch(&batch);
     batch.session.register(&batch);
     announce(&batch, refusals);
@@ -87,77 +85,40 @@ async fn open(
     order: Order,
 ) -> (Arc<BatchState>, Refusals) {
     let table = session.engine.registry.table();
-    let mut seen = Seen::default();
+    let gate = &session.engine.gate;
+    let census = Census::of(&batch, gate.limits.batch_calls_max);
     let mut refusals = Refusals::new();
-    let mut checked: Vec<(Call, Option<Cleared>, bool)> = Vec::with_capacity(batch.len());
+    let mut slots = Vec::with_capacity(batch.len());
     for (at, call) in batch.into_iter().enumerate() {
-        let cleared = match seen.check(&call, at, session.engine.gate.limits.batch_calls_max) {
-            Ok(()) => session.engine.gate.pass(&call, &table, session).await,
+        let passed = match census.check(&call, at) {
+            Ok(()) if gate.hooks.is_some() => gate.pass(&call, &table, session).await,
+            Ok(()) => gate.check(&call, &table, session),
             Err(error) => Err(error),
         };
-        let known = cleared.is_ok() || table.contains_key(&call.name);
-        let cleared = cleared
-            .map_err(|error| refusals.push((u32::try_from(at).unwrap_or(u32::MAX), error)))
-            .ok();
-        checked.push((call, cleared, known));
+        slots.push(match passed {
+            Ok(work) => Slot::cleared(call, work),
+            Err(error) => {
+                refusals.push((index(at), error));
+                let known = table.contains_key(&call.name);
+                Slot::refused(call, known)
+            }
+        });
     }
-    let routing =
-        |cleared: &Option<Cleared>| cleared.as_ref().map_or(Routing::ShortCircuit, |c| c.class.into());
     let runs = match order {
-        Order::Runs => router::runs(
-            &checked
-                .iter()
-                .map(|(_, cleared, _)| routing(cleared))
-                .collect::<Vec<_>>(),
-        ),
-        Order::OneByOne => router::one_by_one(checked.len()),
+        Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)),
+        Order::OneByOne => router::one_by_one(slots.len()),
     };
-    let mut slots = Vec::with_capacity(checked.len());
-    let mut checked = checked.into_iter();
     for (number, run) in runs.iter().enumerate() {
-        let number = u32::try_from(number).expect("a batch is bounded far below 2^32");
-        slots.extend(
-            checked
-                .by_ref()
-                .take(run.len())
-                .map(|(call, work, known)| Slot::new(call, number, work, known)),
-        );
+        slots[run.clone()].iter_mut().for_each(|slot| slot.run = index(number));
     }
     (BatchState::new(session.clone(), turn, slots, runs), refusals)
 }
 
-/// The ids of a batch so far (CL-8), and its bound (CC-4).
-#[derive(Default)]
-pub(super) struct Seen {
-    ids: HashSet<toolyard_core::CallId>,
-}
-
-impl Seen {
-    /// Whether this call, the one at `at`, may be looked at.
-    pub(super) fn check(&mut self, call: &Call, at: usize, calls_max: usize) -> Result<(), CallError> {
-        if at >= calls_max {
-            let message =
-                format!("the batch has more than {calls_max} calls: send the rest in another batch");
-            return Err(CallError::new(ErrorKind::Overloaded, message));
-        }
-        if self.ids.insert(call.id.clone()) {
-            return Ok(());
-        }
-        let message = format!(
-            "call id '{}' is used twice in this batch; only the first is run",
-            call.id
-        );
-        Err(CallError::new(ErrorKind::InvalidInput, message))
-    }
-}
-
 /// Tells that the calls came in, and ends those that the gate refused.
 fn announce(batch: &Arc<BatchState>, refusals: Refusals) {
-    batch.emit_turn(|| EventKind::TurnStarted {
-        calls: batch.slots.len(),
-    });
+    batch.emit_turn(|| EventKind::TurnStarted { calls: batch.slots.len() });
     let mut refusals = refusals.into_iter().peekable();
-    for index in 0..u32::try_from(batch.slots.len()).expect("a batch is bounded far below 2^32") {
+    for index in 0..index(batch.slots.len()) {
         batch.emit(index, None, || EventKind::Received {
             tool_name: batch.shown_name(index),
             bytes: match &batch.call(index).arguments {
@@ -174,7 +135,7 @@ fn announce(batch: &Arc<BatchState>, refusals: Refusals) {
 /// Lets every call of a run go.
 async fn begin(batch: &Arc<BatchState>, run: usize) {
     for at in batch.calls_of(run) {
-        let index = u32::try_from(at).expect("a batch is bounded far below 2^32");
+        let index = index(at);
         {
             let mut phase = batch.slots[at].phase();
             match &mut *phase {
@@ -218,12 +179,7 @@ impl BatchState {
         let batch = self.clone();
         engine.tasks.spawn_on(
             async move {
-                batch
-                    .session
-                    .engine
-                    .gate
-                    .starting(batch.call(index), &batch.caller())
-                    .await;
+                batch.session.engine.gate.starting(batch.call(index), &batch.caller()).await;
                 batch.start_or_wait(index);
             },
             &engine.runtime,
@@ -244,10 +200,7 @@ async fn finish(batch: &Arc<BatchState>, run: usize) {
     if run + 1 == batch.runs() {
         return;
     }
-    if tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run))
-        .await
-        .is_err()
-    {
+    if tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run)).await.is_err() {
         batch.stop(Stop::Zombie);
     }
     let skip = batch.session.engine.on_serial_failure == OnSerialFailure::SkipRest;

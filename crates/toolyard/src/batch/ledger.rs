@@ -52,11 +52,7 @@ impl Ending {
     /// The end of a call whose task was dropped under it.
     pub(crate) fn vanished(error: CallError, timing: Timing) -> Self {
         let queued = timing.granted_at - timing.ready_at;
-        Self {
-            queued,
-            attempts: 1,
-            ..Self::unstarted(error)
-        }
+        Self { queued, attempts: 1, ..Self::unstarted(error) }
     }
 }
 
@@ -73,18 +69,18 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(call: Call, run: u32, work: Option<Cleared>, known: bool) -> Self {
-        let routing = work
-            .as_ref()
-            .map_or(Routing::ShortCircuit, |work| work.class.into());
-        Self {
-            call,
-            routing,
-            run,
-            work,
-            known,
-            phase: Mutex::new(Phase::Waiting),
-        }
+    /// A call that the gate let through.
+    pub(super) fn cleared(call: Call, work: Cleared) -> Self {
+        Self::new(call, work.class.into(), Some(work), true)
+    }
+
+    /// A call that the gate refused; `known` when the engine has a tool of its name.
+    pub(super) fn refused(call: Call, known: bool) -> Self {
+        Self::new(call, Routing::ShortCircuit, None, known)
+    }
+
+    fn new(call: Call, routing: Routing, work: Option<Cleared>, known: bool) -> Self {
+        Self { call, routing, run: 0, work, known, phase: Mutex::new(Phase::Waiting) }
     }
 
     pub(super) fn phase(&self) -> MutexGuard<'_, Phase> {
@@ -98,8 +94,7 @@ impl Slot {
 
     /// The call and its end as the caller sees them.
     pub(super) fn outcome(&self, ending: Ending) -> Outcome {
-        let mut outcome = Outcome::new(&self.call, self.routing, Ok(ToolOutput::from(())));
-        outcome.status = ending.status;
+        let mut outcome = Outcome::boxed(&self.call, self.routing, ending.status);
         outcome.run = self.run;
         outcome.attempts = ending.attempts;
         outcome.queued = ending.queued;

@@ -1,6 +1,6 @@
 //! What a batch would do, without doing it.
 
-use super::driver::Seen;
+use super::census::Census;
 use super::router;
 use crate::session::SessionCore;
 use std::ops::Range;
@@ -46,33 +46,18 @@ pub struct PlannedRun {
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let table = session.engine.registry.table();
     let gate = &session.engine.gate;
-    let mut seen = Seen::default();
+    let census = Census::of(batch, gate.limits.batch_calls_max);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
-        let checked = seen
-            .check(call, at, gate.limits.batch_calls_max)
-            .and_then(|()| gate.check(call, &table, &session.caller(), session.scope.as_deref()));
+        let checked = census.check(call, at).and_then(|()| gate.check(call, &table, session));
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
-            Err(error) => (
-                Routing::ShortCircuit,
-                format!("refused: {}", error.kind),
-                Some(error),
-            ),
+            Err(error) => (Routing::ShortCircuit, format!("refused: {}", error.kind), Some(error)),
         };
-        PlannedCall {
-            call_id: call.id.clone(),
-            tool: call.name.clone(),
-            routing,
-            why,
-            refusal,
-        }
+        PlannedCall { call_id: call.id.clone(), tool: call.name.clone(), routing, why, refusal }
     });
     let calls: Vec<_> = calls.collect();
     let routing: Vec<_> = calls.iter().map(|call| call.routing).collect();
-    let planned = |calls: Range<usize>| PlannedRun {
-        routing: routing[calls.start],
-        calls,
-    };
-    let runs = router::runs(&routing).into_iter().map(planned).collect();
+    let planned = |calls: Range<usize>| PlannedRun { routing: routing[calls.start], calls };
+    let runs = router::runs(routing.iter().copied()).into_iter().map(planned).collect();
     Plan { calls, runs }
 }

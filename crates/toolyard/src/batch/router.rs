@@ -14,13 +14,15 @@ use toolyard_core::Routing;
 /// The runs of a batch, as ranges of its calls, in order.
 ///
 /// Every call is in exactly one run and no run is empty.
-pub(crate) fn runs(routing: &[Routing]) -> Vec<Range<usize>> {
+pub(crate) fn runs(routing: impl IntoIterator<Item = Routing>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    for (at, here) in routing.iter().enumerate() {
+    let mut last = None;
+    for (at, here) in routing.into_iter().enumerate() {
         match runs.last_mut() {
-            Some(run) if *here != Routing::Serial && routing[run.start] == *here => run.end = at + 1,
+            Some(run) if last == Some(here) && here != Routing::Serial => run.end = at + 1,
             _ => runs.push(at..at + 1),
         }
+        last = Some(here);
     }
     runs
 }
@@ -38,11 +40,7 @@ mod tests {
     /// `r`ead, `s`erial, `c`oncurrent, `x` short circuit; runs are set apart by `|`.
     fn check(batch: &str, expected: &str) {
         let routing: Vec<_> = batch.chars().map(routing_of).collect();
-        let runs = runs(&routing)
-            .into_iter()
-            .map(|run| &batch[run])
-            .collect::<Vec<_>>()
-            .join("|");
+        let runs = runs(routing.iter().copied()).into_iter().map(|run| &batch[run]).collect::<Vec<_>>().join("|");
         assert_eq!(runs, expected);
     }
 
@@ -76,7 +74,7 @@ mod tests {
         #[test]
         fn runs_are_maximal_and_cover_the_batch(letters in "[rscx]{0,60}") {
             let routing: Vec<_> = letters.chars().map(routing_of).collect();
-            let runs = runs(&routing);
+            let runs = runs(routing.iter().copied());
             let covered: Vec<usize> = runs.iter().cloned().flatten().collect();
             prop_assert_eq!(covered, (0..routing.len()).collect::<Vec<_>>());
             for run in &runs {

@@ -31,6 +31,11 @@ use toolyard_core::{
 /// The name of a tool that no registry has, in events (OB-4).
 const UNKNOWN_TOOL: &str = "_unknown";
 
+/// A place in a batch, as small as its bound allows.
+pub(super) fn index(at: usize) -> u32 {
+    u32::try_from(at).expect("a batch is far smaller than 2^32")
+}
+
 /// A run of the batch.
 struct Run {
     calls: Range<usize>,
@@ -112,8 +117,7 @@ impl BatchState {
 
     pub(crate) fn work(&self, index: u32) -> &Cleared {
         let work = &self.slots[index as usize].work;
-        work.as_ref()
-            .expect("only calls that the gate let through are admitted")
+        work.as_ref().expect("only calls that the gate let through are admitted")
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
@@ -135,22 +139,14 @@ impl BatchState {
 
     /// Emits an event of this batch's turn.
     pub(super) fn emit_turn(&self, kind: impl FnOnce() -> EventKind) {
-        let place = || Where {
-            turn: Some(self.turn),
-            batch: Some(self.number),
-            ..Where::default()
-        };
+        let place = || Where { turn: Some(self.turn), batch: Some(self.number), ..Where::default() };
         self.session.emit_lazily(kind, place);
     }
 
     /// The tool's name as events show it.
     pub(super) fn shown_name(&self, index: u32) -> Arc<str> {
         let slot = &self.slots[index as usize];
-        if slot.known {
-            slot.call.name.clone()
-        } else {
-            UNKNOWN_TOOL.into()
-        }
+        if slot.known { slot.call.name.clone() } else { UNKNOWN_TOOL.into() }
     }
 
     /// Ends a call that has not started, from wherever it waits; `false` when it has started or ended.
@@ -169,10 +165,7 @@ impl BatchState {
         let error = error().not_started();
         if asked {
             let kind = error.kind;
-            self.emit(index, None, || EventKind::ConfirmationResolved {
-                approved: false,
-                error: Some(kind),
-            });
+            self.emit(index, None, || EventKind::ConfirmationResolved { approved: false, error: Some(kind) });
         }
         self.emit(index, None, || self.unstarted_event(index, &error));
         *phase = Phase::Ended(Ending::unstarted(error));
@@ -203,8 +196,9 @@ impl BatchState {
     pub(crate) async fn finish(&self, index: u32, ending: Ending) {
         let gate = &self.session.engine.gate;
         if gate.hooks.is_some() {
-            let outcome = self.slots[index as usize].outcome(ending.clone());
-            gate.ended(&outcome, &self.caller()).await;
+            let outcome = Box::new(self.slots[index as usize].outcome(ending.clone()));
+            // Boxed: a call without hooks has no room for them in its task.
+            Box::pin(gate.ended(&outcome, &self.caller())).await;
         }
         self.end_started(index, ending);
     }
@@ -213,9 +207,7 @@ impl BatchState {
     pub(crate) fn emit_delta(&self, index: u32, attempt: u32, text: &str) {
         let phase = self.slots[index as usize].phase();
         if matches!(*phase, Phase::Started) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta {
-                text: text.to_owned(),
-            });
+            self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
         }
     }
 
@@ -244,10 +236,7 @@ impl BatchState {
         }
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             let failed = self.failed.load(Ordering::Relaxed);
-            self.emit_turn(|| EventKind::TurnEnded {
-                ok: self.slots.len() - failed,
-                failed,
-            });
+            self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
         }
         let run = &self.runs[self.slots[index as usize].run as usize];
         if run.open.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -281,11 +270,7 @@ impl BatchState {
             }
             self.driver.register(cx.waker());
             // It may have come to zero before the waker was in place.
-            if count.load(Ordering::Acquire) == 0 {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
+            if count.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
@@ -319,28 +304,11 @@ impl BatchState {
         if !matches!(*phase, Phase::Waiting) {
             return Ok(None); // stopped meanwhile
         }
-        if let Some(permit) = engine.admission.try_admit(self.session.number, need) {
-            *phase = Phase::Started;
-            return Ok(Some((
-                permit,
-                Timing {
-                    ready_at,
-                    granted_at: ready_at,
-                },
-            )));
-        }
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
-        let waiter: Arc<dyn Waiter> = self.clone();
-        match engine.admission.admit(self.session.number, need, &waiter, index) {
+        match engine.admission.admit(self.session.number, need, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(permit)) => {
                 *phase = Phase::Started;
-                Ok(Some((
-                    permit,
-                    Timing {
-                        ready_at,
-                        granted_at: ready_at,
-                    },
-                )))
+                Ok(Some((permit, Timing { ready_at, granted_at: ready_at })))
             }
             Ok(Admitted::Waiting(ticket)) => {
                 *phase = Phase::Queued { ticket, ready_at };
@@ -356,9 +324,7 @@ impl BatchState {
     /// Starts a call on a task of its own.
     pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
         let engine = &self.session.engine;
-        engine
-            .tasks
-            .spawn_on(attempt::run(self.clone(), index, permit, timing), &engine.runtime);
+        engine.tasks.spawn_on(attempt::run(self.clone(), index, permit, timing), &engine.runtime);
     }
 
     pub(super) fn withdraw_questions(&self) {
@@ -368,12 +334,8 @@ impl BatchState {
 
     /// Whether a serial call of this run ended without an output.
     pub(super) fn serial_failed(&self, run: usize) -> bool {
-        let is_failed = |at: usize| {
-            matches!(
-                &*self.slots[at].phase(),
-                Phase::Ended(Ending { status: Err(_), .. })
-            )
-        };
+        let is_failed =
+            |at: usize| matches!(&*self.slots[at].phase(), Phase::Ended(Ending { status: Err(_), .. }));
         let mut calls = self.calls_of(run);
         calls.any(|at| self.slots[at].routing.class() == Some(ToolClass::Serial) && is_failed(at))
     }
@@ -387,10 +349,7 @@ impl BatchState {
     pub(super) fn collect(&self) -> Vec<Outcome> {
         self.slots
             .iter()
-            .map(|slot| {
-                slot.take()
-                    .expect("every call of a batch that ended has a result")
-            })
+            .map(|slot| slot.take().expect("every call of a batch that ended has a result"))
             .collect()
     }
 }
@@ -417,8 +376,7 @@ impl Waiter for BatchState {
         };
         *phase = Phase::Started;
         drop(phase);
-        self.clone()
-            .start_queued(index, permit, Timing { ready_at, granted_at });
+        self.clone().start_queued(index, permit, Timing { ready_at, granted_at });
     }
 }
 
@@ -453,9 +411,6 @@ pub(crate) fn vanished() -> CallError {
 
 /// The error of calls behind a run whose handlers do not stop (CL-3).
 pub(super) fn behind_a_zombie() -> CallError {
-    CallError::new(
-        ErrorKind::QueueTimeout,
-        "an earlier call of this batch was given up and still runs",
-    )
-    .with_reason(Reason::Zombie)
+    CallError::new(ErrorKind::QueueTimeout, "an earlier call of this batch was given up and still runs")
+        .with_reason(Reason::Zombie)
 }

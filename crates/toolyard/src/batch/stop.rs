@@ -1,6 +1,6 @@
 //! Ending a batch before its time.
 
-use super::state::{BatchState, behind_a_zombie};
+use super::state::{BatchState, behind_a_zombie, index};
 use toolyard_core::{CallError, ErrorKind, EventKind, Reason};
 
 /// Why a batch ends before its time.
@@ -26,10 +26,9 @@ impl Stop {
                 CallError::new(ErrorKind::Cancelled, "the call was cancelled before it started")
             }
             Self::ShuttingDown => CallError::new(ErrorKind::ShuttingDown, "the engine is shutting down"),
-            Self::Failed => CallError::new(
-                ErrorKind::Internal,
-                "the engine has failed and runs no more calls",
-            ),
+            Self::Failed => {
+                CallError::new(ErrorKind::Internal, "the engine has failed and runs no more calls")
+            }
             Self::Zombie => behind_a_zombie(),
             Self::Predecessor => CallError::new(
                 ErrorKind::Cancelled,
@@ -54,8 +53,7 @@ impl BatchState {
             self.emit_turn(|| EventKind::TurnCancelled);
         }
         self.withdraw_questions();
-        for index in 0..self.slots.len() {
-            let index = u32::try_from(index).expect("a batch is bounded far below 2^32");
+        for index in 0..index(self.slots.len()) {
             self.end_unstarted(index, || why.error());
         }
         if why.reaches_running() {

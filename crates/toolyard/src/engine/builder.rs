@@ -92,12 +92,7 @@ impl EngineBuilder {
 
     /// Adds a set of tools with what they need.
     pub fn tools(mut self, tools: impl Into<Toolset>) -> Self {
-        let Toolset {
-            tools,
-            resources,
-            scope,
-            ..
-        } = tools.into();
+        let Toolset { tools, resources, scope, .. } = tools.into();
         self.tools.extend(tools);
         self.resources = self.resources.overlaid(&resources);
         self.scope = scope.or(self.scope);
@@ -211,10 +206,7 @@ impl EngineBuilder {
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         check(&self.limits)?;
-        let registry = register(
-            std::mem::take(&mut self.tools),
-            std::mem::take(&mut self.tool_configs),
-        )?;
+        let registry = register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs))?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
             Admission::new(self.limits.queue_engine_max, self.limits.queue_session_max),
@@ -229,10 +221,7 @@ impl EngineBuilder {
         };
         let pools = Pools::start(admission, leases, on_failure).await;
         let pools = pools.map_err(|error| BuildError::Pools(Box::new(error)))?;
-        Ok(Engine {
-            core,
-            pools: Arc::new(pools),
-        })
+        Ok(Engine { core, pools: Arc::new(pools) })
     }
 
     fn into_core(
@@ -260,9 +249,7 @@ impl EngineBuilder {
             bus: EventBus::new(self.sinks),
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
-            backend: self
-                .backend
-                .unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
+            backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
             runtime,
             tasks: TaskTracker::new(),
             grace: self.grace.unwrap_or(Self::GRACE),
@@ -305,11 +292,7 @@ fn register(
     }
     match configs.into_keys().next() {
         Some(name) => {
-            let known = registry
-                .list()
-                .iter()
-                .map(|entry| entry.name().to_owned())
-                .collect();
+            let known = registry.list().iter().map(|entry| entry.name().to_owned()).collect();
             Err(BuildError::UnknownTool { name, known })
         }
         None => Ok(registry),

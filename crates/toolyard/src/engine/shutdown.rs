@@ -46,11 +46,8 @@ fn cancel_running(engine: &EngineCore) {
 fn announce(engine: &EngineCore, step: DrainStep) {
     if engine.bus.is_listening() {
         let now = engine.clock.now();
-        let mut event = Event::new(
-            SessionId::from("@engine"),
-            AgentPath::root(),
-            EventKind::EngineDrain { step },
-        );
+        let mut event =
+            Event::new(SessionId::from("@engine"), AgentPath::root(), EventKind::EngineDrain { step });
         event.wall_ms = engine.clock.wall_ms(now);
         event.mono_us = engine.clock.mono_us(now);
         engine.sequence.publish(&engine.bus, event);

@@ -20,19 +20,14 @@ pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Arc<Value>, CallErro
     if let Some(key) = &call.idempotency_key
         && (key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()))
     {
-        return Err(invalid(
-            "the idempotency key must be 1 to 255 visible ASCII characters",
-        ));
+        return Err(invalid("the idempotency key must be 1 to 255 visible ASCII characters"));
     }
     let value = match &call.arguments {
         Arguments::Text(text) => Arc::new(parse_text(text, limits)?),
         Arguments::Json(value) => value.clone(),
     };
     match measure(&value, limits.arguments_depth_max) {
-        None => Err(invalid(format!(
-            "arguments nest deeper than {} levels",
-            limits.arguments_depth_max
-        ))),
+        None => Err(invalid(format!("arguments nest deeper than {} levels", limits.arguments_depth_max))),
         Some(bytes) if bytes > limits.arguments_bytes_max => Err(too_large(bytes, limits)),
         Some(_) => Ok(value),
     }
@@ -40,9 +35,7 @@ pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Arc<Value>, CallErro
 
 fn too_large(bytes: usize, limits: &Limits) -> CallError {
     let most = limits.arguments_bytes_max;
-    invalid(format!(
-        "arguments of {bytes} bytes are larger than {most}: send less at a time"
-    ))
+    invalid(format!("arguments of {bytes} bytes are larger than {most}: send less at a time"))
 }
 
 fn parse_text(text: &str, limits: &Limits) -> Result<Value, CallError> {
@@ -58,11 +51,7 @@ fn parse_text(text: &str, limits: &Limits) -> Result<Value, CallError> {
 
 /// The byte at which parsing stopped, from 0.
 fn position(text: &str, error: &serde_json::Error) -> usize {
-    let before = text
-        .split_inclusive('\n')
-        .take(error.line().saturating_sub(1))
-        .map(str::len)
-        .sum::<usize>();
+    let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
     (before + error.column().saturating_sub(1)).min(text.len())
 }
 
@@ -75,12 +64,10 @@ fn measure(value: &Value, depth: usize) -> Option<usize> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Some(4),
         Value::String(text) => Some(text.len() + 2),
-        Value::Array(items) => items
-            .iter()
-            .try_fold(2, |sum, item| Some(sum + 1 + measure(item, depth)?)),
-        Value::Object(fields) => fields.iter().try_fold(2, |sum, (key, item)| {
-            Some(sum + key.len() + 4 + measure(item, depth)?)
-        }),
+        Value::Array(items) => items.iter().try_fold(2, |sum, item| Some(sum + 1 + measure(item, depth)?)),
+        Value::Object(fields) => {
+            fields.iter().try_fold(2, |sum, (key, item)| Some(sum + key.len() + 4 + measure(item, depth)?))
+        }
     }
 }
 
@@ -94,13 +81,10 @@ pub(super) fn validate(entry: &ToolEntry, args: &Value) -> Result<(), CallError>
 }
 
 fn describe(tool: &str, misfits: &[ValidationError]) -> String {
-    let told = misfits
-        .iter()
-        .take(MISFITS_IN_MESSAGE)
-        .map(|misfit| match misfit.pointer.as_str() {
-            "" => misfit.message.clone(),
-            pointer => format!("{pointer}: {}", misfit.message),
-        });
+    let told = misfits.iter().take(MISFITS_IN_MESSAGE).map(|misfit| match misfit.pointer.as_str() {
+        "" => misfit.message.clone(),
+        pointer => format!("{pointer}: {}", misfit.message),
+    });
     let told = told.collect::<Vec<_>>().join("; ");
     match misfits.len().saturating_sub(MISFITS_IN_MESSAGE) {
         0 => format!("Arguments of '{tool}' do not fit its schema: {told}"),
@@ -113,23 +97,15 @@ mod tests {
     use super::*;
 
     fn message(text: &str) -> String {
-        parse(&Call::new("c", "t", text), &Limits::default())
-            .unwrap_err()
-            .message
+        parse(&Call::new("c", "t", text), &Limits::default()).unwrap_err().message
     }
 
     /// V5: the wording of broken JSON, with the position in bytes from 0.
     #[test]
     fn broken_json_is_told_with_its_position() {
         assert_eq!(message("{\"a\": }"), "Invalid JSON: expected value at position 6");
-        assert_eq!(
-            message("{\n \"a\": 1,\n}"),
-            "Invalid JSON: trailing comma at position 11"
-        );
-        assert_eq!(
-            message(""),
-            "Invalid JSON: EOF while parsing a value at position 0"
-        );
+        assert_eq!(message("{\n \"a\": 1,\n}"), "Invalid JSON: trailing comma at position 11");
+        assert_eq!(message(""), "Invalid JSON: EOF while parsing a value at position 0");
         assert_eq!(message("{}x"), "Invalid JSON: trailing characters at position 2");
         assert!(message(&"[".repeat(100_000)).starts_with("Invalid JSON: recursion limit exceeded"));
     }
@@ -151,22 +127,11 @@ mod tests {
     #[test]
     fn the_calls_own_fields_are_checked() {
         let mut call = Call::new("c", "t", "{}").timeout(Duration::ZERO);
-        assert!(
-            parse(&call, &Limits::default())
-                .unwrap_err()
-                .message
-                .contains("timeout")
-        );
+        assert!(parse(&call, &Limits::default()).unwrap_err().message.contains("timeout"));
         call.timeout = None;
         for key in ["", "a b", "ä", "a\n", &"k".repeat(256)] {
             call.idempotency_key = Some(key.into());
-            assert!(
-                parse(&call, &Limits::default())
-                    .unwrap_err()
-                    .message
-                    .contains("key"),
-                "{key:?}"
-            );
+            assert!(parse(&call, &Limits::default()).unwrap_err().message.contains("key"), "{key:?}");
         }
         call.idempotency_key = Some("k".repeat(255).into());
         assert!(parse(&call, &Limits::default()).is_ok());

@@ -31,10 +31,9 @@ impl Gate {
             Hooked::Done(Ok(())) => return Ok(()),
             Hooked::Done(Err(abort)) => abort.message,
             Hooked::Panicked => "the hook before this call panicked".to_owned(),
-            Hooked::TooSlow => format!(
-                "the hook before this call took longer than {}s",
-                HOOK_WITHIN.as_secs()
-            ),
+            Hooked::TooSlow => {
+                format!("the hook before this call took longer than {}s", HOOK_WITHIN.as_secs())
+            }
         };
         Err(CallError::new(ErrorKind::Aborted, message))
     }
@@ -42,11 +41,7 @@ impl Gate {
     /// The hook right before the permits; it cannot refuse.
     pub(crate) async fn starting(&self, call: &Call, caller: &Caller<'_>) {
         if let Some(hooks) = &self.hooks {
-            warn_unless_done(
-                "on_tool_start",
-                &call.name,
-                &bounded(hooks.on_tool_start(call, caller)).await,
-            );
+            warn_unless_done("on_tool_start", &call.name, &bounded(hooks.on_tool_start(call, caller)).await);
         }
     }
 

@@ -85,11 +85,7 @@ impl Actor for PoolActor {
             }
             PoolMessage::Pause(paused, reply) => {
                 if matches!(pool.lease.state, PoolState::Running | PoolState::Paused) {
-                    let state = if paused {
-                        PoolState::Paused
-                    } else {
-                        PoolState::Running
-                    };
+                    let state = if paused { PoolState::Paused } else { PoolState::Running };
                     pool.publish(|lease| lease.state = state);
                     pool.seed.admission.pause_class(class, paused);
                 }

@@ -23,14 +23,8 @@ pub(crate) struct Leases {
 impl Leases {
     /// Leases of running pools of these widths, in the order of [`ToolClass::index`].
     pub(crate) fn new(widths: [usize; 3]) -> Arc<Self> {
-        let lease = |width| Lease {
-            state: PoolState::Running,
-            width,
-            restarts: 0,
-        };
-        Arc::new(Self {
-            by_class: widths.map(|width| ArcSwap::from_pointee(lease(width))),
-        })
+        let lease = |width| Lease { state: PoolState::Running, width, restarts: 0 };
+        Arc::new(Self { by_class: widths.map(|width| ArcSwap::from_pointee(lease(width))) })
     }
 
     /// The last lease of a class.

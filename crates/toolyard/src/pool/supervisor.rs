@@ -52,11 +52,7 @@ impl Charge {
     /// Whether one more death is one too many.
     fn is_beyond_repair(&mut self, now: Instant) -> bool {
         self.died_at.push_back(now);
-        while self
-            .died_at
-            .front()
-            .is_some_and(|at| now.duration_since(*at) > RESTART_WINDOW)
-        {
+        while self.died_at.front().is_some_and(|at| now.duration_since(*at) > RESTART_WINDOW) {
             self.died_at.pop_front();
         }
         self.died_at.len() > RESTARTS_MAX
@@ -134,23 +130,11 @@ impl Actor for Supervisor {
         let mut charges = Vec::with_capacity(ToolClass::ALL.len());
         for class in ToolClass::ALL {
             let (admission, leases) = (charter.admission.clone(), charter.leases.clone());
-            let seed = PoolSeed {
-                class,
-                admission,
-                leases,
-            };
+            let seed = PoolSeed { class, admission, leases };
             let actor = spawn_pool(seed.clone(), &me).await?;
-            charges.push(Charge {
-                seed,
-                actor,
-                died_at: VecDeque::new(),
-            });
+            charges.push(Charge { seed, actor, died_at: VecDeque::new() });
         }
-        Ok(Supervised {
-            charges,
-            leases: charter.leases,
-            on_failure: Some(charter.on_failure),
-        })
+        Ok(Supervised { charges, leases: charter.leases, on_failure: Some(charter.on_failure) })
     }
 
     async fn handle(
@@ -197,17 +181,9 @@ impl Pools {
         leases: Arc<Leases>,
         on_failure: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ractor::SpawnErr> {
-        let charter = Charter {
-            admission,
-            leases: leases.clone(),
-            on_failure: Box::new(on_failure),
-        };
+        let charter = Charter { admission, leases: leases.clone(), on_failure: Box::new(on_failure) };
         let (supervisor, stopped) = Actor::spawn(None, Supervisor, charter).await?;
-        Ok(Self {
-            supervisor,
-            stopped: std::sync::Mutex::new(Some(stopped)),
-            leases,
-        })
+        Ok(Self { supervisor, stopped: std::sync::Mutex::new(Some(stopped)), leases })
     }
 
     /// Asks the pool of a class; a restart in between is waited for.
@@ -262,15 +238,9 @@ impl Pools {
 
     /// Stops the actors, children first, and waits until they have.
     pub(crate) async fn stop(&self) {
-        let stopped = self
-            .stopped
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let stopped = self.stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(stopped) = stopped {
-            self.supervisor
-                .stop_children_and_wait(None, Some(CALL_WITHIN))
-                .await;
+            self.supervisor.stop_children_and_wait(None, Some(CALL_WITHIN)).await;
             self.supervisor.stop(None);
             let _ = stopped.await;
         }

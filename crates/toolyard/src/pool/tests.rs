@@ -17,25 +17,17 @@ async fn yard() -> Yard {
     let (admission, leases) = (Admission::new(100, 100), Leases::new([20, 1, 10]));
     let failed = Arc::new(AtomicBool::new(false));
     let on_failure = failed.clone();
-    let pools = Pools::start(admission.clone(), leases.clone(), move || {
-        on_failure.store(true, Ordering::SeqCst)
-    });
+    let pools =
+        Pools::start(admission.clone(), leases.clone(), move || on_failure.store(true, Ordering::SeqCst));
     let pools = pools.await.unwrap();
-    Yard {
-        admission,
-        leases,
-        pools,
-        failed,
-    }
+    Yard { admission, leases, pools, failed }
 }
 
 /// RA-3, RA-5: a pool that dies is restarted, and what it had settled is as it was.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_dies_is_restarted_with_its_lease() {
     let yard = yard().await;
-    let unit = yard
-        .admission
-        .open_unit(UnitKind::Class(ToolClass::Read), 20, false);
+    let unit = yard.admission.open_unit(UnitKind::Class(ToolClass::Read), 20, false);
     let permit = yard.admission.try_admit(1, Need::of(unit, None, None)).unwrap();
     assert_eq!(yard.pools.resize(ToolClass::Read, 5).await, Ok(20));
     yard.pools.kill(ToolClass::Read).await;
@@ -58,12 +50,7 @@ async fn a_pool_that_keeps_dying_is_given_up() {
         assert!(!yard.failed.load(Ordering::SeqCst));
     }
     yard.pools.kill(ToolClass::Serial).await;
-    assert_eq!(
-        yard.pools.status().await,
-        Err(PoolError::Away {
-            class: ToolClass::Serial
-        })
-    );
+    assert_eq!(yard.pools.status().await, Err(PoolError::Away { class: ToolClass::Serial }));
     assert!(yard.failed.load(Ordering::SeqCst));
     assert_eq!(yard.leases.get(ToolClass::Serial).state, PoolState::Failed);
 }
@@ -85,9 +72,6 @@ async fn old_deaths_are_forgotten() {
 async fn a_width_that_makes_no_sense_is_refused() {
     let yard = yard().await;
     for (class, width) in [(ToolClass::Read, 0), (ToolClass::Serial, 2)] {
-        assert_eq!(
-            yard.pools.resize(class, width).await,
-            Err(PoolError::Width { class, width })
-        );
+        assert_eq!(yard.pools.resize(class, width).await, Err(PoolError::Width { class, width }));
     }
 }

@@ -35,20 +35,13 @@ impl ToolEntry {
         let name = spec.name.as_str();
         let is_odd = |c: char| c.is_whitespace() || c.is_control();
         if name.is_empty() || name.chars().count() > 128 || name.contains(is_odd) {
-            return Err(RegisterError::Name {
-                name: name.to_owned(),
-            });
+            return Err(RegisterError::Name { name: name.to_owned() });
         }
         if spec.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(RegisterError::Zero {
-                name: name.to_owned(),
-                field: "timeout",
-            });
+            return Err(RegisterError::Zero { name: name.to_owned(), field: "timeout" });
         }
-        let schema = Schema::compile(&spec.schema()).map_err(|source| RegisterError::Schema {
-            name: name.to_owned(),
-            source,
-        })?;
+        let schema = Schema::compile(&spec.schema())
+            .map_err(|source| RegisterError::Schema { name: name.to_owned(), source })?;
         Ok(Self {
             name: name.into(),
             schema,

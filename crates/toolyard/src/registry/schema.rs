@@ -117,11 +117,7 @@ pub struct SchemaWarning {
 
 impl fmt::Display for SchemaWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "schema keyword at '{}' is not one of JSON Schema 2020-12 and checks nothing",
-            self.pointer
-        )
+        write!(f, "schema keyword at '{}' is not one of JSON Schema 2020-12 and checks nothing", self.pointer)
     }
 }
 
@@ -160,23 +156,13 @@ impl Schema {
         let mut warnings = Vec::new();
         check(schema, &mut Place::root(), &mut warnings)?;
         if *schema == serde_json::json!({"type": "object"}) {
-            return Ok(Self {
-                check: Check::AnyObject,
-                warnings,
-            });
+            return Ok(Self { check: Check::AnyObject, warnings });
         }
         let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
-        let compiled = options
-            .should_validate_formats(false)
-            .build(schema)
-            .map_err(|error| SchemaError::Malformed {
-                pointer: error.instance_path().to_string(),
-                why: error.to_string(),
-            })?;
-        Ok(Self {
-            check: Check::Compiled(Box::new(compiled)),
-            warnings,
-        })
+        let compiled = options.should_validate_formats(false).build(schema).map_err(|error| {
+            SchemaError::Malformed { pointer: error.instance_path().to_string(), why: error.to_string() }
+        })?;
+        Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings })
     }
 
     /// Words that check nothing, for `toolyard check`.
@@ -191,10 +177,9 @@ impl Schema {
     pub fn validate(&self, args: &Value) -> Result<(), Vec<ValidationError>> {
         match &self.check {
             Check::AnyObject if args.is_object() => Ok(()),
-            Check::AnyObject => Err(vec![ValidationError {
-                pointer: String::new(),
-                message: "must be an object".to_owned(),
-            }]),
+            Check::AnyObject => {
+                Err(vec![ValidationError { pointer: String::new(), message: "must be an object".to_owned() }])
+            }
             Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
             Check::Compiled(validator) => Err(validator
                 .iter_errors(args)
@@ -233,18 +218,13 @@ impl Place {
     }
 
     fn malformed<T>(&self, why: &str) -> Result<T, SchemaError> {
-        Err(SchemaError::Malformed {
-            pointer: self.pointer(),
-            why: why.to_owned(),
-        })
+        Err(SchemaError::Malformed { pointer: self.pointer(), why: why.to_owned() })
     }
 }
 
 fn check(schema: &Value, at: &mut Place, warnings: &mut Vec<SchemaWarning>) -> Result<(), SchemaError> {
     if at.segments.len() > 2 * DEPTH_MAX {
-        return Err(SchemaError::TooDeep {
-            pointer: at.pointer(),
-        });
+        return Err(SchemaError::TooDeep { pointer: at.pointer() });
     }
     match schema {
         Value::Bool(_) => Ok(()),
@@ -264,17 +244,13 @@ fn check_keyword(
     match word {
         "properties" => check_properties(value, at, warnings),
         "items" => check(value, at, warnings),
-        "additionalProperties" if !value.is_boolean() => Err(SchemaError::Unsupported {
-            pointer: at.pointer(),
-        }),
+        "additionalProperties" if !value.is_boolean() => {
+            Err(SchemaError::Unsupported { pointer: at.pointer() })
+        }
         word if CHECKED.contains(&word) || ANNOTATIONS.contains(&word) => Ok(()),
-        word if REFUSED.contains(&word) => Err(SchemaError::Unsupported {
-            pointer: at.pointer(),
-        }),
+        word if REFUSED.contains(&word) => Err(SchemaError::Unsupported { pointer: at.pointer() }),
         _ => {
-            warnings.push(SchemaWarning {
-                pointer: at.pointer(),
-            });
+            warnings.push(SchemaWarning { pointer: at.pointer() });
             Ok(())
         }
     }
@@ -288,9 +264,7 @@ fn check_properties(
     let Some(properties): Option<&Map<String, Value>> = value.as_object() else {
         return at.malformed("properties is an object of schemas");
     };
-    properties
-        .iter()
-        .try_for_each(|(name, schema)| at.within(name, |at| check(schema, at, warnings)))
+    properties.iter().try_for_each(|(name, schema)| at.within(name, |at| check(schema, at, warnings)))
 }
 
 #[cfg(test)]
@@ -331,11 +305,7 @@ mod tests {
     #[test]
     fn an_unknown_word_is_kept_and_warned_of() {
         let schema = Schema::compile(&json!({"optional": true, "properties": {"x": {"colour": 1}}})).unwrap();
-        let pointers: Vec<_> = schema
-            .warnings()
-            .iter()
-            .map(|warning| warning.pointer.as_str())
-            .collect();
+        let pointers: Vec<_> = schema.warnings().iter().map(|warning| warning.pointer.as_str()).collect();
         assert_eq!(pointers, ["/optional", "/properties/x/colour"]);
     }
 

@@ -21,10 +21,7 @@ fn a_name_is_taken_once() {
     registry.register(tool(ToolSpec::read("a"))).unwrap();
     let error = registry.register(tool(ToolSpec::write("a"))).unwrap_err();
     assert_eq!(error, RegisterError::Duplicate { name: "a".into() });
-    assert_eq!(
-        registry.get("a").unwrap().spec().side_effects,
-        toolyard_core::SideEffects::Read
-    );
+    assert_eq!(registry.get("a").unwrap().spec().side_effects, toolyard_core::SideEffects::Read);
 }
 
 #[test]
@@ -45,11 +42,7 @@ fn the_list_is_sorted() {
     for name in ["c", "a", "b"] {
         registry.register(tool(ToolSpec::read(name))).unwrap();
     }
-    let names: Vec<_> = registry
-        .list()
-        .iter()
-        .map(|entry| entry.name().to_owned())
-        .collect();
+    let names: Vec<_> = registry.list().iter().map(|entry| entry.name().to_owned()).collect();
     assert_eq!(names, ["a", "b", "c"]);
 }
 
@@ -57,16 +50,10 @@ fn the_list_is_sorted() {
 fn a_spec_without_sense_is_refused() {
     let registry = Registry::default();
     for name in ["", "a b", "a\n", &"x".repeat(129)] {
-        assert!(matches!(
-            registry.register(tool(ToolSpec::read(name))),
-            Err(RegisterError::Name { .. })
-        ));
+        assert!(matches!(registry.register(tool(ToolSpec::read(name))), Err(RegisterError::Name { .. })));
     }
     let never = ToolSpec::read("a").timeout(Duration::ZERO);
-    assert!(matches!(
-        registry.register(tool(never)),
-        Err(RegisterError::Zero { field: "timeout", .. })
-    ));
+    assert!(matches!(registry.register(tool(never)), Err(RegisterError::Zero { field: "timeout", .. })));
 }
 
 /// CL-1: a class that the tool gives by arguments counts; a panic falls back to the declared class.

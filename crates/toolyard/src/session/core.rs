@@ -8,12 +8,10 @@ use crate::{
     pool::PoolState,
     registry::ToolEntry,
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+use foldhash::HashMap;
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    atomic::{AtomicU64, Ordering},
 };
 use toolyard_core::{
     AgentPath, CallId, Caller, Event, EventKind, PathScope, Resources, SessionId, ToolClass,
@@ -54,7 +52,7 @@ pub(crate) struct SessionCore {
 /// The batches in the air.
 #[derive(Default)]
 struct Open {
-    batches: BTreeMap<u64, Weak<BatchState>>,
+    batches: HashMap<u64, Weak<BatchState>>,
     stopped: Option<Stop>,
 }
 
@@ -69,13 +67,7 @@ impl SessionCore {
             let paused = class.is_some_and(|class| engine.leases.get(class).state == PoolState::Paused);
             engine.admission.open_unit(kind, width, paused)
         };
-        let of_class = |class| {
-            unit(
-                UnitKind::Class(class),
-                engine.leases.get(class).width,
-                Some(class),
-            )
-        };
+        let of_class = |class| unit(UnitKind::Class(class), engine.leases.get(class).width, Some(class));
         let most = options.max_in_flight.or(engine.max_in_flight);
         let session = Arc::new(Self {
             id,
@@ -119,10 +111,7 @@ impl SessionCore {
             ToolClass::Serial => self.serial,
             ToolClass::Concurrent => self.concurrent,
         };
-        let tool = entry
-            .spec()
-            .max_concurrency
-            .map(|most| self.tool_unit(entry, most.get()));
+        let tool = entry.spec().max_concurrency.map(|most| self.tool_unit(entry, most.get()));
         Need::of(class, tool, self.cap)
     }
 
@@ -174,11 +163,7 @@ impl SessionCore {
 
     /// The batches in the air.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
-        self.open_batches()
-            .batches
-            .values()
-            .filter_map(Weak::upgrade)
-            .collect()
+        self.open_batches().batches.values().filter_map(Weak::upgrade).collect()
     }
 
     /// Stops every batch, those in the air and those to come.
@@ -192,10 +177,7 @@ impl Drop for SessionCore {
     fn drop(&mut self) {
         self.emit_lazily(|| EventKind::SessionClosed, Where::default);
         let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let units = tools
-            .into_values()
-            .chain([self.serial, self.concurrent])
-            .chain(self.cap);
+        let units = tools.into_values().chain([self.serial, self.concurrent]).chain(self.cap);
         self.engine.admission.close_units(units);
         self.engine.forget(self.number);
     }

@@ -49,11 +49,7 @@ struct State {
 impl Turn {
     pub(super) fn new(session: Arc<SessionCore>) -> Self {
         let number = session.next_turn();
-        Self {
-            session,
-            number,
-            state: Mutex::default(),
-        }
+        Self { session, number, state: Mutex::default() }
     }
 
     /// The turn's number in its session, from 1.
@@ -93,10 +89,7 @@ impl Turn {
         let outcomes = dispatch_watched(&self.session, self.number, batch, order, watch).await;
         let mut state = self.state();
         for outcome in &outcomes {
-            state
-                .answered
-                .entry(outcome.call_id.clone())
-                .or_insert_with(|| outcome.clone());
+            state.answered.entry(outcome.call_id.clone()).or_insert_with(|| outcome.clone());
         }
         outcomes
     }
@@ -109,21 +102,10 @@ impl Turn {
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         let calls: Vec<Call> = batch.into().into_iter().collect();
         let known: Vec<Option<Outcome>> = calls.iter().map(|call| self.answered(call)).collect();
-        let fresh = calls
-            .into_iter()
-            .zip(&known)
-            .filter(|(_, known)| known.is_none())
-            .map(|(call, _)| call);
+        let fresh = calls.into_iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(call, _)| call);
         let mut fresh = self.dispatch(fresh.collect::<Batch>()).await.into_iter();
-        let mut next = || {
-            fresh
-                .next()
-                .expect("every call without a known result was dispatched")
-        };
-        known
-            .into_iter()
-            .map(|known| known.unwrap_or_else(&mut next))
-            .collect()
+        let mut next = || fresh.next().expect("every call without a known result was dispatched");
+        known.into_iter().map(|known| known.unwrap_or_else(&mut next)).collect()
     }
 
     fn answered(&self, call: &Call) -> Option<Outcome> {

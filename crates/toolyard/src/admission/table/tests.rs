@@ -5,19 +5,12 @@ const READ: UnitKind = UnitKind::Class(ToolClass::Read);
 
 fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
     let mut table = Table::new(1000, 1000);
-    let units = widths
-        .iter()
-        .map(|width| table.open_unit(READ, *width, false))
-        .collect();
+    let units = widths.iter().map(|width| table.open_unit(READ, *width, false)).collect();
     (table, units)
 }
 
 fn granted(table: &mut Table<u32>) -> Vec<u32> {
-    table
-        .take_granted()
-        .into_iter()
-        .map(|(waiter, _)| waiter)
-        .collect()
+    table.take_granted().into_iter().map(|(waiter, _)| waiter).collect()
 }
 
 /// CC-1: all of a need or nothing: a unit that is free stays free while another is not.
@@ -38,10 +31,7 @@ fn a_need_is_granted_whole_or_not_at_all() {
 #[test]
 fn a_blocked_head_blocks_its_own_lane_only() {
     let (mut table, units) = table(&[1, 1]);
-    let (wide, limited) = (
-        Need::of(units[0], None, None),
-        Need::of(units[0], Some(units[1]), None),
-    );
+    let (wide, limited) = (Need::of(units[0], None, None), Need::of(units[0], Some(units[1]), None));
     assert!(table.try_grant(1, limited));
     for waiter in [10, 11] {
         table.enqueue(1, limited, waiter).unwrap();
@@ -52,11 +42,7 @@ fn a_blocked_head_blocks_its_own_lane_only() {
     assert_eq!(first.len(), 1);
     table.release(if first == [10] { limited } else { wide });
     let second = granted(&mut table);
-    assert_eq!(
-        [first, second].concat().iter().sum::<u32>(),
-        30,
-        "10 and 20 went, 11 waits behind 10"
-    );
+    assert_eq!([first, second].concat().iter().sum::<u32>(), 30, "10 and 20 went, 11 waits behind 10");
 }
 
 /// T12: a session with a thousand waiting calls does not starve one with a single call.
@@ -102,22 +88,14 @@ fn a_cancelled_waiter_is_never_granted() {
     let (mut table, units) = table(&[1]);
     let need = Need::of(units[0], None, None);
     assert!(table.try_grant(1, need));
-    let tickets: Vec<_> = (0..3)
-        .map(|waiter| table.enqueue(1, need, waiter).unwrap())
-        .collect();
+    let tickets: Vec<_> = (0..3).map(|waiter| table.enqueue(1, need, waiter).unwrap()).collect();
     assert_eq!(table.cancel(tickets[1]), Some(1));
     assert_eq!(table.cancel(tickets[1]), None);
     assert_eq!(table.cancel(tickets[0]), Some(0));
     table.release(need);
     assert_eq!(granted(&mut table), [2]);
     table.release(need);
-    assert_eq!(
-        table.load(ToolClass::Read),
-        PoolLoad {
-            running: 0,
-            queued: 0
-        }
-    );
+    assert_eq!(table.load(ToolClass::Read), PoolLoad { running: 0, queued: 0 });
 }
 
 #[test]
