@@ -1,2 +1,32 @@
-//! stub
-fn main() {}
+//! The program `toolyard`: it runs the tool calls of a provider's response from a shell.
+//!
+//! ```text
+//!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
+//!                     ├─ plan   input ─► wire ─► engine, asked what it would do
+//!                     ├─ tools  what the configuration offers
+//!                     └─ check  what the configuration says, and why each tool is what it is
+//! ```
+//!
+//! Owns files, terminals, signals and exit codes; what a call does and when is the engine's.
+
+mod check;
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod fault;
+mod input;
+mod logging;
+mod plan;
+mod report;
+mod run;
+mod setup;
+mod shown;
+mod table;
+mod tools;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::main().into()
+}

@@ -1,0 +1,235 @@
+//! The arguments.
+
+use crate::exit;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::{num::NonZeroUsize, path::PathBuf};
+use toolyard_wire::{Dialect, Format};
+
+const EXAMPLES: &str = "\
+Examples:
+  toolyard run response.json --workspace . --approve auto
+  curl … | toolyard run > results.json
+  toolyard plan response.json
+  toolyard tools --as anthropic
+  toolyard check --config toolyard.toml";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  toolyard run response.json                     the format is found out; reads need no approval
+  toolyard run response.json --approve auto      writes, execution and network run too
+  toolyard run - --to anthropic < batch.json     another format out than in
+  toolyard run episodes.jsonl --events log.jsonl
+  toolyard run response.json --report json 2> report.json";
+
+/// Runs the tool calls of LLM agents: concurrently, in the order the model meant, bounded, one result per call.
+#[derive(Debug, Parser)]
+#[command(name = "toolyard", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}\n\nTOOLYARD_LOG sets what is logged, such as toolyard=debug.", exit::HELP))]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the tool calls of a response, a batch or episodes; results on stdout, report on stderr
+    Run(RunArgs),
+    /// Show the runs and, per call, routing and why, without running anything; list calls that do not fit
+    Plan(PlanArgs),
+    /// List the tools that the configuration offers
+    Tools(ToolsArgs),
+    /// Validate the configuration, and say what each tool was classified as and why
+    Check(CheckArgs),
+}
+
+/// Where calls come from.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// The response, batch or episodes; `-` or nothing reads standard input
+    pub(crate) file: Option<PathBuf>,
+    /// The format of the input
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) from: From,
+}
+
+/// What the engine is set up with.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// The configuration [default: toolyard.toml in the current directory, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The directory that file tools are confined to [default: `[workspace] root`, else the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{}", exit::HELP))]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// The format of the results [default: that of the input]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<To>,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Answer what the configuration asks about: without it, write, execute and network calls are refused
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) approve: Option<Approve>,
+    /// Write every event to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// The report on stderr: a timeline, one JSON document, or none
+    #[arg(long, value_name = "KIND", default_value = "text")]
+    pub(crate) report: ReportKind,
+    /// The most calls at once, over all pools
+    #[arg(long, value_name = "N")]
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// Run every call alone, in order: what concurrent runs are compared with
+    #[arg(long)]
+    pub(crate) sequential: bool,
+    /// No live view on a terminal
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+    /// Nothing on stderr but what keeps the program from its work
+    #[arg(long, short, conflicts_with = "report")]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Plan as `run` would go with this answer
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) approve: Option<Approve>,
+    /// One JSON object per batch and line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `tools`.
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// A table for people, or the declarations that a provider's request carries
+    #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
+    pub(crate) shape: Shape,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+}
+
+/// The formats of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    Auto,
+    Neutral,
+    Episodes,
+    OpenaiChat,
+    OpenaiResponses,
+    Anthropic,
+    Gemini,
+}
+
+impl From {
+    /// The format, where one is named.
+    pub(crate) fn format(self) -> Option<Format> {
+        match self {
+            Self::Auto | Self::Episodes => None,
+            Self::Neutral => Some(Format::Neutral),
+            Self::OpenaiChat => Some(Format::OpenAiChat),
+            Self::OpenaiResponses => Some(Format::OpenAiResponses),
+            Self::Anthropic => Some(Format::Anthropic),
+            Self::Gemini => Some(Format::Gemini),
+        }
+    }
+}
+
+/// The formats of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    Neutral,
+    OpenaiChat,
+    OpenaiResponses,
+    Anthropic,
+    Gemini,
+}
+
+impl To {
+    /// The format.
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Self::Neutral => Format::Neutral,
+            Self::OpenaiChat => Format::OpenAiChat,
+            Self::OpenaiResponses => Format::OpenAiResponses,
+            Self::Anthropic => Format::Anthropic,
+            Self::Gemini => Format::Gemini,
+        }
+    }
+}
+
+/// The one answer to every question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    /// They may run
+    Auto,
+    /// They may not
+    Deny,
+}
+
+impl Approve {
+    /// The answer as the engine has it.
+    pub(crate) fn answer(self) -> toolyard::Answer {
+        match self {
+            Self::Auto => toolyard::Answer::Allow,
+            Self::Deny => toolyard::Answer::Deny,
+        }
+    }
+}
+
+/// The report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportKind {
+    Text,
+    Json,
+    None,
+}
+
+/// How tools are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shape {
+    Table,
+    #[value(alias = "openai-chat")]
+    Openai,
+    OpenaiResponses,
+    Anthropic,
+    Gemini,
+    Mcp,
+}
+
+impl Shape {
+    /// The dialect; `None` for the table.
+    pub(crate) fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Table => None,
+            Self::Openai => Some(Format::OpenAiChat.into()),
+            Self::OpenaiResponses => Some(Format::OpenAiResponses.into()),
+            Self::Anthropic => Some(Format::Anthropic.into()),
+            Self::Gemini => Some(Format::Gemini.into()),
+            Self::Mcp => Some(Dialect::Mcp),
+        }
+    }
+}

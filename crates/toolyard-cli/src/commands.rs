@@ -1,0 +1,69 @@
+//! From arguments to a command, and from its end to an exit code.
+
+use crate::{
+    check,
+    cli::{Cli, Command},
+    exit::Exit,
+    fault::Fault,
+    logging, plan, run, tools,
+};
+use clap::{Parser, error::ErrorKind};
+use tokio::runtime::Runtime;
+
+/// Does what the arguments ask for.
+pub(crate) fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    logging::start();
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            anstream::eprintln!("toolyard: cannot start the runtime: {error}");
+            return Exit::Usage;
+        }
+    };
+    let exit = runtime.block_on(perform(cli.command)).unwrap_or_else(|fault| {
+        fault.print();
+        fault.exit()
+    });
+    // Threads that are stuck in a call, or in reading a terminal, are not waited for.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn perform(command: Command) -> Result<Exit, Fault> {
+    match command {
+        Command::Run(args) => run::run(args).await,
+        Command::Plan(args) => plan::plan(args).await,
+        Command::Tools(args) => tools::tools(args).await,
+        Command::Check(args) => check::check(args).await,
+    }
+}
+
+/// Prints help where it was asked for; tells a mistake in one line.
+fn refuse(error: &clap::Error) -> Exit {
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_help {
+        // Who closes the pipe of a help text has read enough of it.
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+    }
+    anstream::eprintln!("toolyard: {}; see toolyard --help", one_line(&error.to_string()));
+    Exit::Usage
+}
+
+/// What clap says of a mistake, without its usage text.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let joined = lines.join(" ");
+    joined.strip_prefix("error: ").unwrap_or(&joined).to_owned()
+}

@@ -1,0 +1,170 @@
+//! `toolyard.toml`: text becomes valid values once, with an error that names the line and what to do.
+
+mod confirmation;
+mod duration;
+mod nearest;
+mod section;
+mod tool;
+
+pub(crate) use nearest::nearest;
+
+use section::{Placed, Section, Source};
+use std::{
+    collections::BTreeMap,
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
+use toolyard::{Confirmations, OnSerialFailure, PoolWidths, ToolConfig, ToolSpec};
+use toolyard_tools::BUILTIN;
+
+/// The configuration that is read where none is named.
+pub(crate) const DEFAULT_FILE: &str = "toolyard.toml";
+
+/// Why a configuration makes no sense, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file} line {line}: {what}")]
+pub(crate) struct ConfigError {
+    /// The file.
+    pub(crate) file: String,
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// What is wrong and what to do.
+    pub(crate) what: String,
+}
+
+/// A configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// Where it came from; `None` for the defaults.
+    pub(crate) file: Option<PathBuf>,
+    /// The workspace's root, relative to the current directory.
+    pub(crate) root: Option<PathBuf>,
+    /// The widths of the pools.
+    pub(crate) pools: PoolWidths,
+    /// The most calls of a session at once.
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// What happens to the rest of a batch when a serial call fails.
+    pub(crate) on_serial_failure: OnSerialFailure,
+    /// The built-in tools there are.
+    pub(crate) enabled: Vec<&'static str>,
+    /// Settings by tool.
+    pub(crate) tools: BTreeMap<String, ToolConfig>,
+    /// Which calls are asked about.
+    pub(crate) confirmations: Confirmations,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            file: None,
+            root: None,
+            pools: PoolWidths::default(),
+            max_in_flight: None,
+            on_serial_failure: OnSerialFailure::default(),
+            enabled: BUILTIN.to_vec(),
+            tools: BTreeMap::new(),
+            confirmations: Confirmations::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the named file, else [`DEFAULT_FILE`] if it exists, else the defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError`], line 1 for a file that cannot be read.
+    pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigError> {
+        let file = named.unwrap_or(Path::new(DEFAULT_FILE));
+        if named.is_none() && !file.exists() {
+            return Ok(Self::default());
+        }
+        let text = fs::read_to_string(file).map_err(|error| ConfigError {
+            file: file.display().to_string(),
+            line: 1,
+            what: format!("cannot be read: {error}"),
+        })?;
+        Self::read(Source { file, text: &text })
+    }
+
+    fn read(source: Source<'_>) -> Result<Self, ConfigError> {
+        let mut file = Section::file(source)?;
+        let mut config = Self { file: Some(source.file.to_owned()), ..Self::default() };
+        config.workspace(file.section("workspace")?, source.file)?;
+        config.pools(file.section("pools")?)?;
+        config.session(file.section("session")?)?;
+        config.builtin(file.section("builtin")?)?;
+        config.tools(file.section("tools")?)?;
+        let known = |name: &str| config.spec(name).map(drop);
+        config.confirmations = confirmation::read(file.section("confirmation")?, known)?;
+        file.finish()?;
+        Ok(config)
+    }
+
+    fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
+        // A root belongs to the file that names it, wherever the program is started.
+        let here = file.parent().unwrap_or(Path::new(""));
+        self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
+            true => root.into(),
+            false => here.join(root),
+        });
+        section.finish()
+    }
+
+    fn pools(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+        let read = section.count("read")?.unwrap_or(self.pools.read);
+        let concurrent = section.count("concurrent")?.unwrap_or(self.pools.concurrent);
+        self.pools = PoolWidths::new(read, concurrent);
+        section.finish()
+    }
+
+    fn session(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+        const ON_SERIAL_FAILURE: &[(&str, OnSerialFailure)] =
+            &[("continue", OnSerialFailure::Continue), ("skip_rest", OnSerialFailure::SkipRest)];
+        self.max_in_flight = section.count("max_in_flight")?;
+        if let Some((then, _)) = section.choice("on_serial_failure", ON_SERIAL_FAILURE)? {
+            self.on_serial_failure = then;
+        }
+        section.finish()
+    }
+
+    fn builtin(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+        if let Some(names) = section.texts("enable")? {
+            let builtin = |(name, at): Placed<String>| {
+                let known = BUILTIN.iter().find(|known| **known == name);
+                known.copied().ok_or_else(|| {
+                    let nearest = nearest(&name, BUILTIN.iter().copied());
+                    section.error(&at, format!("no built-in tool is called '{name}'; {nearest}"))
+                })
+            };
+            self.enabled = names.into_iter().map(builtin).collect::<Result<_, _>>()?;
+            self.enabled.sort_unstable();
+            self.enabled.dedup();
+        }
+        section.finish()
+    }
+
+    fn tools(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+        for (name, at, inner) in section.sections()? {
+            let spec = self.spec(&name).map_err(|what| section.error(&at, what))?;
+            self.tools.insert(name, tool::read(inner, &spec)?);
+        }
+        section.finish()
+    }
+
+    /// The tool of this name as its author made it, or what to say where there is none.
+    fn spec(&self, name: &str) -> Result<ToolSpec, String> {
+        let factory = toolyard_tools::builtin(name);
+        match factory {
+            Some(factory) if self.enabled.contains(&name) => Ok(factory.spec()),
+            Some(_) => Err(format!("the tool '{name}' is not enabled: add it to [builtin] enable")),
+            None => {
+                let nearest = nearest(name, self.enabled.iter().copied());
+                Err(format!("no tool is called '{name}'; {nearest}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

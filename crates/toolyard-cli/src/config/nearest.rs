@@ -1,0 +1,33 @@
+//! What somebody who mistyped a name most likely meant.
+
+/// Names that are less like than this are no suggestion.
+const LIKENESS_MIN: f64 = 0.5;
+
+/// `did you mean 'read'?`, or all there is where nothing is like it.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let likeness = |candidate: &str| {
+        strsim::jaro_winkler(name, candidate).max(strsim::normalized_damerau_levenshtein(name, candidate))
+    };
+    let best = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match best {
+        Some(best) if likeness(best) >= LIKENESS_MIN => format!("did you mean '{best}'?"),
+        _ => format!("there are: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, expect: &str) {
+        assert_eq!(nearest(name, ["read", "concurrent"].into_iter()), expect);
+    }
+
+    #[test]
+    fn the_nearest_name_is_told_and_else_all() {
+        check("raed", "did you mean 'read'?");
+        check("concurent", "did you mean 'concurrent'?");
+        check("zzz", "there are: read, concurrent");
+    }
+}

@@ -1,0 +1,145 @@
+use super::*;
+use std::time::Duration;
+use toolyard::{ConfirmationMode, SideEffects};
+
+fn read(text: &str) -> Result<Config, ConfigError> {
+    let file = Path::new("conf/toolyard.toml");
+    Config::read(Source { file, text })
+}
+
+fn refused(text: &str, line: usize, what: &str) {
+    let error = read(text).unwrap_err();
+    assert_eq!((error.line, error.what.as_str()), (line, what), "{text}");
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = read(
+        r#"
+        [workspace]
+        root = "data"
+        [pools]
+        read = 4
+        concurrent = 2
+        [session]
+        max_in_flight = 8
+        on_serial_failure = "skip_rest"
+        [builtin]
+        enable = ["read_file", "write_file"]
+        [tools."write_file"]
+        class = "concurrent"
+        max_concurrency = 3
+        idempotent = false
+        timeout = "5s"
+        side_effects = "execute"
+        [confirmation]
+        default = { write = "deny", execute = "auto" }
+        per_tool = { write_file = "prompt" }
+        timeout = "1m"
+        "#,
+    )
+    .unwrap();
+    assert_eq!(config.root, Some("conf/data".into()));
+    assert_eq!((config.pools.read.get(), config.pools.concurrent.get()), (4, 2));
+    assert_eq!(config.max_in_flight, NonZeroUsize::new(8));
+    assert_eq!(config.on_serial_failure, OnSerialFailure::SkipRest);
+    assert_eq!(config.enabled, ["read_file", "write_file"]);
+    let expect = ToolConfig::default()
+        .concurrent(true)
+        .max_concurrency(NonZeroUsize::new(3).unwrap())
+        .idempotent(false)
+        .timeout(Duration::from_secs(5))
+        .side_effects(SideEffects::Execute);
+    assert_eq!(config.tools["write_file"], expect);
+    let mode = |tool, effects| config.confirmations.mode(tool, effects);
+    assert_eq!(mode("x", SideEffects::Write), ConfirmationMode::Deny);
+    assert_eq!(mode("x", SideEffects::Execute), ConfirmationMode::Auto);
+    assert_eq!(mode("write_file", SideEffects::Execute), ConfirmationMode::Prompt);
+    assert_eq!(config.confirmations.answer_within(), Duration::from_secs(60));
+}
+
+#[test]
+fn the_sample_configuration_is_valid_and_says_the_defaults() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/toolyard.toml");
+    let (sample, defaults) = (Config::load(Some(&file)).unwrap(), Config::default());
+    assert_eq!(sample.pools, defaults.pools);
+    assert_eq!(sample.on_serial_failure, defaults.on_serial_failure);
+    assert_eq!(sample.confirmations.answer_within(), defaults.confirmations.answer_within());
+    for name in BUILTIN {
+        let effects = sample.spec(name).unwrap().side_effects;
+        assert_eq!(sample.confirmations.mode(name, effects), defaults.confirmations.mode(name, effects));
+    }
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest_one_and_its_line() {
+    refused("[pools]\nraed = 3", 2, "unknown key 'raed' in [pools]; did you mean 'read'?");
+    refused("[pool]\nread = 3", 1, "unknown key 'pool'; did you mean 'pools'?");
+    refused(
+        "[tools.echo]\ntime_out = \"3s\"",
+        2,
+        "unknown key 'time_out' in [tools.\"echo\"]; did you mean 'timeout'?",
+    );
+    refused(
+        "[confirmation]\ndefault = { wirte = \"auto\" }",
+        2,
+        "unknown key 'wirte' in [confirmation] default; did you mean 'write'?",
+    );
+}
+
+#[test]
+fn an_unknown_tool_names_the_nearest_one() {
+    refused(
+        "[tools.raed_file]\ntimeout = \"3s\"",
+        1,
+        "no tool is called 'raed_file'; did you mean 'read_file'?",
+    );
+    refused("[builtin]\nenable = [\"ecko\"]", 2, "no built-in tool is called 'ecko'; did you mean 'echo'?");
+    refused(
+        "[builtin]\nenable = []\n[tools.echo]",
+        3,
+        "the tool 'echo' is not enabled: add it to [builtin] enable",
+    );
+    refused(
+        "[confirmation.per_tool]\nwrite_fil = \"auto\"",
+        2,
+        "no tool is called 'write_fil'; did you mean 'write_file'?",
+    );
+}
+
+#[test]
+fn zero_and_wrong_kinds_are_refused() {
+    refused("[pools]\nread = 0", 2, "[pools] read must be a whole number from 1, not 0");
+    refused("[pools]\nread = -1", 2, "[pools] read must be a whole number from 1, not -1");
+    refused("[pools]\nread = \"3\"", 2, "[pools] read must be a whole number from 1, not a text");
+    refused("[tools.echo]\ntimeout = \"0s\"", 2, "[tools.\"echo\"] timeout: '0s' must be longer than zero");
+    refused("pools = 3", 1, "[pools] must be a table, not a number");
+    refused(
+        "[session]\non_serial_failure = \"stop\"",
+        2,
+        "[session] on_serial_failure must be one of 'continue', 'skip_rest', not 'stop'",
+    );
+}
+
+#[test]
+fn a_class_that_does_not_go_with_the_side_effects_is_refused() {
+    refused(
+        "[tools.read_file]\nclass = \"serial\"",
+        2,
+        "class = \"serial\" does not go with side effects read: set side_effects to \"write\", \"execute\" or \
+         \"network\" if that is what it has",
+    );
+    refused(
+        "[tools.write_file]\nclass = \"serial\"\nconcurrency = \"on\"",
+        3,
+        "concurrency contradicts class = \"serial\": give one of the two",
+    );
+    assert!(read("[tools.read_file]\nclass = \"serial\"\nside_effects = \"write\"").is_ok());
+}
+
+#[test]
+fn broken_toml_is_one_line() {
+    let error = read("[pools]\nread = = 3").unwrap_err();
+    assert_eq!(error.line, 2);
+    assert!(error.what.starts_with("not TOML: ") && !error.what.contains('\n'), "{error}");
+}

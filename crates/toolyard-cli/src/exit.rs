@@ -1,0 +1,46 @@
+//! How the program ends, as a number for scripts. The numbers never change their meaning.
+
+use std::process::ExitCode;
+
+/// The text of `--help` on exit codes.
+pub(crate) const HELP: &str = "\
+Exit codes:
+    0  every call ended with an output; with plan, every call would be let through
+    1  some call ended in an error result, all results are printed; with plan, some call would be refused
+    2  usage or configuration, or a file that could not be written
+    3  the input could not be read as a batch
+  130  interrupted: finished results are printed, the rest are `cancelled`";
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// All calls ended with an output.
+    Ok = 0,
+    /// Some call ended in an error result.
+    CallFailed = 1,
+    /// Usage, configuration, or a file that could not be written.
+    Usage = 2,
+    /// The input could not be read as a batch.
+    Input = 3,
+    /// Interrupted by a signal.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The graver of two ends: an interrupt over all, then what kept the program from its work, then calls.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self.code() >= other.code() { self } else { other }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}

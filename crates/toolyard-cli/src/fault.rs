@@ -1,0 +1,83 @@
+//! Why the program could not do what it was asked to.
+
+use crate::{config::ConfigError, exit::Exit};
+use std::{error::Error, io};
+use toolyard::BuildError;
+
+/// Why the program could not do what it was asked to. One line each.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// Options that make no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The workspace cannot be opened.
+    #[error("{0}; name a directory with --workspace or [workspace] root")]
+    Workspace(String),
+    /// The engine cannot be built.
+    #[error("the engine cannot be built: {}", chain(.0))]
+    Engine(#[from] BuildError),
+    /// The input cannot be read as a batch.
+    #[error("{place}: {why}")]
+    Input {
+        /// The file, and the line where there are several.
+        place: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// Something could not be written.
+    #[error("cannot write {what}: {error}")]
+    Write {
+        /// What.
+        what: String,
+        /// What the operating system said.
+        error: io::Error,
+    },
+    /// Whoever read the results is gone: nobody is left to be told.
+    #[error("the reader of the results is gone")]
+    NobodyReads,
+}
+
+impl Fault {
+    /// The exit code that goes with it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Input { .. } => Exit::Input,
+            Self::NobodyReads => Exit::Ok,
+            Self::Usage(_) | Self::Config(_) | Self::Workspace(_) | Self::Engine(_) | Self::Write { .. } => {
+                Exit::Usage
+            }
+        }
+    }
+
+    /// A failed write of the results.
+    pub(crate) fn results(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::NobodyReads;
+        }
+        Self::Write { what: "the results".to_owned(), error }
+    }
+
+    /// Tells the person, in one line.
+    pub(crate) fn print(&self) {
+        if !matches!(self, Self::NobodyReads) {
+            anstream::eprintln!("toolyard: {self}");
+        }
+    }
+}
+
+/// An error and its causes, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text.replace(['\r', '\n'], " ")
+}

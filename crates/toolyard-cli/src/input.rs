@@ -1,0 +1,99 @@
+//! What is to be run: one response as a whole, or episodes line by line.
+
+mod lines;
+
+pub(crate) use lines::{Line, Lines};
+
+use crate::{
+    cli::{From, InputArgs},
+    fault::Fault,
+};
+use std::{
+    fmt,
+    fs::File,
+    io::{self, BufReader, IsTerminal, Read},
+    path::PathBuf,
+};
+use toolyard_wire::{DecodeError, bounds::BODY_BYTES_MAX, detect};
+
+/// The input, opened.
+pub(crate) enum Input {
+    /// One response or batch.
+    Response(String),
+    /// One episode a line.
+    Episodes(Lines),
+}
+
+/// Where the input comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Origin {
+    /// The origin that the arguments name.
+    pub(crate) fn of(args: &InputArgs) -> Result<Self, Fault> {
+        match &args.file {
+            Some(file) if file.as_os_str() == "-" => Ok(Self::Stdin),
+            Some(file) => Ok(Self::File(file.clone())),
+            None if io::stdin().is_terminal() => Err(Fault::Usage(
+                "nothing to read: name a file, pipe a response in, or give - to type one".to_owned(),
+            )),
+            None => Ok(Self::Stdin),
+        }
+    }
+
+    /// Opens the input and finds out whether it is episodes. Blocks until the first line has come.
+    pub(crate) fn open(&self, from: From) -> Result<Input, Fault> {
+        let reader: Box<dyn Read + Send> = match self {
+            Self::Stdin => Box::new(io::stdin()),
+            Self::File(path) => Box::new(File::open(path).map_err(|error| self.unreadable(&error))?),
+        };
+        let mut lines = Lines::new(BufReader::new(reader));
+        match from {
+            From::Episodes => return Ok(Input::Episodes(lines)),
+            From::Auto => {
+                let first = lines.peek().map_err(|error| self.unreadable(&error))?;
+                if detect(first) == Err(DecodeError::Episode) {
+                    return Ok(Input::Episodes(lines));
+                }
+            }
+            _ => {}
+        }
+        let rest = lines.rest(BODY_BYTES_MAX).map_err(|error| self.unreadable(&error))?;
+        let text =
+            String::from_utf8(rest).map_err(|error| self.not_text(error.utf8_error().valid_up_to()))?;
+        Ok(Input::Response(text))
+    }
+
+    /// A fault of the input.
+    pub(crate) fn fault(&self, why: impl fmt::Display) -> Fault {
+        Fault::Input { place: self.to_string(), why: why.to_string() }
+    }
+
+    /// A fault of one line of the input.
+    pub(crate) fn line_fault(&self, line: usize, why: impl fmt::Display) -> Fault {
+        Fault::Input { place: format!("{self} line {line}"), why: why.to_string() }
+    }
+
+    /// A fault of reading.
+    pub(crate) fn unreadable(&self, error: &io::Error) -> Fault {
+        self.fault(format_args!("cannot be read: {error}"))
+    }
+
+    fn not_text(&self, position: usize) -> Fault {
+        self.fault(format_args!("byte {position} is no UTF-8 text: save it as UTF-8"))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("standard input"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Lines of any number, one in memory at a time, each bounded.
+
+use std::io::{self, BufRead, BufReader, Read};
+use toolyard_wire::bounds::BODY_BYTES_MAX;
+
+/// One line that is not blank.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    /// Its text, or why it has none.
+    pub(crate) text: Result<String, LineError>,
+}
+
+/// Why a line has no text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LineError {
+    /// More bytes than a response may have.
+    #[error("the line is longer than {BODY_BYTES_MAX} bytes: split the episode")]
+    TooLong,
+    /// Not UTF-8.
+    #[error("byte {0} is no UTF-8 text: save it as UTF-8")]
+    NotText(usize),
+    /// It could not be read, and nothing after it can.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A reader of lines.
+pub(crate) struct Lines {
+    reader: BufReader<Box<dyn Read + Send>>,
+    /// What was read ahead to find out what it is: blank lines and the first that is not.
+    ahead: Vec<u8>,
+    number: usize,
+    broken: bool,
+}
+
+impl Lines {
+    /// The lines of this reader.
+    pub(crate) fn new(reader: BufReader<Box<dyn Read + Send>>) -> Self {
+        Self { reader, ahead: Vec::new(), number: 0, broken: false }
+    }
+
+    /// The first line that is not blank, which stays; nothing where it is no text or too long.
+    pub(crate) fn peek(&mut self) -> io::Result<&str> {
+        let mut at = self.ahead.len();
+        loop {
+            let read = read_line(&mut self.reader, &mut self.ahead)?;
+            if read == 0 || !self.ahead[at..].trim_ascii().is_empty() {
+                break;
+            }
+            at = self.ahead.len();
+        }
+        Ok(std::str::from_utf8(&self.ahead[at..]).unwrap_or_default())
+    }
+
+    /// Everything, as far as one byte over `bytes_max`.
+    pub(crate) fn rest(self, bytes_max: usize) -> io::Result<Vec<u8>> {
+        let mut text = self.ahead;
+        let left = (bytes_max + 1).saturating_sub(text.len());
+        self.reader.take(left as u64).read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    /// The next line's bytes, those that were read ahead first.
+    fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let end = self.ahead.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+        if let Some(end) = end {
+            let rest = self.ahead.split_off(end);
+            return Ok(std::mem::replace(&mut self.ahead, rest));
+        }
+        // A line read ahead without its end was cut at the bound, or ends the file.
+        let mut line = std::mem::take(&mut self.ahead);
+        if line.is_empty() {
+            read_line(&mut self.reader, &mut line)?;
+        }
+        if line.len() > BODY_BYTES_MAX && !line.ends_with(b"\n") {
+            self.reader.skip_until(b'\n')?;
+        }
+        Ok(line)
+    }
+}
+
+/// Reads to the end of the line, or one byte over the bound.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    reader.take(BODY_BYTES_MAX as u64 + 1).read_until(b'\n', line)
+}
+
+impl Iterator for Lines {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        while !self.broken {
+            self.number += 1;
+            let number = self.number;
+            let bytes = match self.bytes() {
+                Ok(bytes) if bytes.is_empty() => return None,
+                Ok(bytes) if bytes.trim_ascii().is_empty() => continue,
+                Ok(bytes) if bytes.len() > BODY_BYTES_MAX => {
+                    return Some(Line { number, text: Err(LineError::TooLong) });
+                }
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    self.broken = true;
+                    return Some(Line { number, text: Err(error.into()) });
+                }
+            };
+            let text = String::from_utf8(bytes.trim_ascii_end().to_vec());
+            let text = text.map_err(|error| LineError::NotText(error.utf8_error().valid_up_to()));
+            return Some(Line { number, text });
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &'static [u8]) -> Lines {
+        Lines::new(BufReader::new(Box::new(bytes)))
+    }
+
+    fn numbers_and_texts(lines: Lines) -> Vec<(usize, Option<String>)> {
+        lines.map(|line| (line.number, line.text.ok())).collect()
+    }
+
+    #[test]
+    fn blank_lines_count_and_are_passed_over() {
+        let found = numbers_and_texts(lines(b"\n  \na\r\n\nb"));
+        assert_eq!(found, [(3, Some("a".to_owned())), (5, Some("b".to_owned()))]);
+    }
+
+    #[test]
+    fn a_look_ahead_takes_nothing_away() {
+        let mut looked = lines(b"\n\na\nb\n");
+        assert_eq!(looked.peek().unwrap(), "a\n");
+        assert_eq!(numbers_and_texts(looked), [(3, Some("a".to_owned())), (4, Some("b".to_owned()))]);
+        let mut looked = lines(b"\n{\n}");
+        looked.peek().unwrap();
+        assert_eq!(looked.rest(100).unwrap(), b"\n{\n}");
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_costs_no_other() {
+        let found = numbers_and_texts(lines(b"a\n\xff\nb\n"));
+        assert_eq!(found, [(1, Some("a".to_owned())), (2, None), (3, Some("b".to_owned()))]);
+    }
+}

@@ -1,0 +1,161 @@
+//! `toolyard plan`: what `run` would do, without doing it.
+
+mod declared;
+mod json;
+mod text;
+
+use crate::{
+    cli::{Approve, PlanArgs},
+    exit::Exit,
+    fault::Fault,
+    input::{Input, Line, Lines, Origin},
+    run::results,
+    setup::{Setup, mapped},
+};
+use std::{fmt::Display, time::Duration};
+use toolyard::{Answer, Batch, BuildError, ConfirmationMode, Drain, Engine, ErrorKind, Plan, PlannedCall};
+use toolyard_wire::{Episode, decode};
+
+/// Plans what the arguments name.
+pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Fault> {
+    let origin = Origin::of(&args.input)?;
+    let setup = Setup::load(&args.setup)?;
+    let mut planner = Planner { args, setup, origin, tally: Tally::default() };
+    match planner.origin.open(planner.args.input.from)? {
+        Input::Response(text) => planner.response(&text).await?,
+        Input::Episodes(lines) => planner.episodes(lines).await?,
+    }
+    if !planner.args.json {
+        results::print_text(&text::tally(&planner.tally))?;
+    }
+    Ok(planner.tally.exit())
+}
+
+struct Planner {
+    args: PlanArgs,
+    setup: Setup,
+    origin: Origin,
+    tally: Tally,
+}
+
+/// One planned batch.
+struct Planned<'a> {
+    /// The episode's id and the turn, where it has one.
+    turn: Option<(&'a str, usize)>,
+    plan: &'a Plan,
+    /// What is to be said of approval, by call.
+    approval: Vec<Option<&'static str>>,
+}
+
+/// What all batches came to.
+#[derive(Debug, Default)]
+struct Tally {
+    batches: usize,
+    calls: usize,
+    invalid: usize,
+    refused: usize,
+    unread: usize,
+    /// The first of the invalid calls, as lines.
+    misfits: Vec<String>,
+}
+
+/// The most invalid calls that are listed at the end; where they stand, all are.
+const MISFITS_MAX: usize = 100;
+
+impl Tally {
+    fn exit(&self) -> Exit {
+        match self {
+            Self { unread: 1.., .. } => Exit::Input,
+            Self { refused: 1.., .. } => Exit::CallFailed,
+            _ => Exit::Ok,
+        }
+    }
+}
+
+/// Whether a call does not fit its schema, or cannot be read at all.
+fn is_invalid(call: &PlannedCall) -> bool {
+    call.refusal.as_ref().is_some_and(|error| error.kind == ErrorKind::InvalidInput)
+}
+
+impl Planner {
+    async fn response(&mut self, text: &str) -> Result<(), Fault> {
+        let message =
+            decode(text, self.args.input.from.format()).map_err(|error| self.origin.fault(error))?;
+        let engine = self.setup.engine().approver(Answer::Allow).build().await?;
+        let message = mapped(message, engine.registry());
+        if message.is_empty() {
+            let format = message.format();
+            anstream::eprintln!("toolyard: {}: no tool calls in this {format} response", self.origin);
+        }
+        self.batch(&engine, None, &message.batch())
+    }
+
+    async fn episodes(&mut self, lines: Lines) -> Result<(), Fault> {
+        for line in lines {
+            if let Err(why) = self.episode(&line).await? {
+                self.origin.line_fault(line.number, why).print();
+                self.tally.unread += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans an episode; the inner error is why its line cannot be planned.
+    async fn episode(&mut self, line: &Line) -> Result<Result<(), String>, Fault> {
+        let line = line.text.as_ref().map_err(ToString::to_string);
+        let episode = line.and_then(|text| Episode::parse_line(text).map_err(text_of));
+        let episode = match episode {
+            Ok(episode) => episode,
+            Err(why) => return Ok(Err(why)),
+        };
+        let declared = declared::tools(&episode);
+        let engine = self.setup.engine_with(declared).approver(Answer::Allow).build().await;
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(BuildError::Tool(error)) => return Ok(Err(format!("tools: {error}"))),
+            Err(error) => return Err(error.into()),
+        };
+        for (number, calls) in episode.turns.iter().enumerate() {
+            self.batch(&engine, Some((&episode.id, number)), &Batch::new(calls.clone()))?;
+        }
+        engine.shutdown(Drain::default().finish(Duration::ZERO)).await;
+        Ok(Ok(()))
+    }
+
+    fn batch(&mut self, engine: &Engine, turn: Option<(&str, usize)>, batch: &Batch) -> Result<(), Fault> {
+        let plan = engine.session("plan").plan(batch);
+        let refused = || plan.calls.iter().filter(|call| call.refusal.is_some());
+        self.tally.batches += 1;
+        self.tally.calls += plan.calls.len();
+        self.tally.refused += refused().count();
+        for call in refused().filter(|call| is_invalid(call)) {
+            self.tally.invalid += 1;
+            if self.tally.misfits.len() < MISFITS_MAX {
+                self.tally.misfits.push(text::misfit(turn, call));
+            }
+        }
+        let approval = plan.calls.iter().map(|call| self.approval(engine, call)).collect();
+        let planned = Planned { turn, plan: &plan, approval };
+        if self.args.json {
+            results::print_line(&json::batch(&planned))
+        } else {
+            results::print_text(&text::batch(&planned))
+        }
+    }
+
+    /// What approval does to a call that passes everything else.
+    fn approval(&self, engine: &Engine, call: &PlannedCall) -> Option<&'static str> {
+        let entry = engine.registry().get(&call.tool)?;
+        let asks = self.setup.confirmation(entry.spec()) == ConfirmationMode::Prompt;
+        match self.args.approve {
+            _ if !asks || call.refusal.is_some() => None,
+            None => Some("needs approval"),
+            Some(Approve::Auto) => Some("approved"),
+            Some(Approve::Deny) => Some("approval denied"),
+        }
+    }
+}
+
+fn text_of(error: impl Display) -> String {
+    error.to_string()
+}

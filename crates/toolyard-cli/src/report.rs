@@ -1,0 +1,144 @@
+//! What a run came to: a timeline for people, one JSON document for programs.
+//!
+//! ```text
+//!   events ─► Recorder ─┐
+//!   outcomes ───────────┴─► Timeline ─► waits ─► text, json      of one batch, or of the slowest turn of many
+//!   outcomes without output ─► Notes                             in a line each
+//! ```
+
+mod json;
+mod notes;
+mod text;
+mod timeline;
+mod times;
+mod waits;
+
+pub(crate) use notes::Notes;
+pub(crate) use timeline::Timeline;
+pub(crate) use times::Recorder;
+pub(crate) use waits::Widths;
+
+use crate::{
+    cli::ReportKind,
+    exit::Exit,
+    shown::{Brief, clip, count},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// What is gathered while a program runs.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Calls without output.
+    pub(crate) notes: Notes,
+    widths: Widths,
+    totals: Totals,
+    /// The batch, or the turn that took longest and where it is.
+    shown: Option<(Option<Turn>, Timeline)>,
+}
+
+/// A turn of an episode.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    /// The episode's id.
+    pub(crate) episode: String,
+    /// The turn, from 0.
+    pub(crate) turn: usize,
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    turns: u64,
+    runs: u64,
+    calls: u64,
+    failed: u64,
+    wall: Duration,
+    one_by_one: Duration,
+}
+
+impl Report {
+    /// Nothing yet.
+    pub(crate) fn new(widths: Widths) -> Self {
+        Self { notes: Notes::default(), widths, totals: Totals::default(), shown: None }
+    }
+
+    /// Adds a batch: of an episode, or the only one.
+    pub(crate) fn add(&mut self, turn: Option<Turn>, timeline: Timeline) {
+        let totals = &mut self.totals;
+        totals.turns += 1;
+        totals.runs += u64::from(timeline.runs());
+        totals.calls += timeline.spans.len() as u64;
+        totals.failed += timeline.failed() as u64;
+        totals.wall += timeline.wall();
+        totals.one_by_one += timeline.one_by_one();
+        let slowest = self.shown.as_ref().map(|(_, timeline)| timeline.wall());
+        if slowest.is_none_or(|slowest| timeline.wall() > slowest) {
+            self.shown = Some((turn, timeline));
+        }
+    }
+
+    /// How the calls ended.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.totals.failed > 0 { Exit::CallFailed } else { Exit::Ok }
+    }
+
+    /// Prints it on standard error, if anything was played.
+    pub(crate) fn print(&self, kind: ReportKind, exit: Exit) {
+        if self.shown.is_none() {
+            return;
+        }
+        match kind {
+            ReportKind::Json => eprintln!("{:#}", self.json(exit)),
+            ReportKind::Text => {
+                anstream::eprint!("{}", self.text());
+                self.print_notes();
+            }
+            ReportKind::None => self.print_notes(),
+        }
+    }
+
+    fn print_notes(&self) {
+        for line in self.notes.lines() {
+            anstream::eprintln!("toolyard: {line}");
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some((turn, timeline)) = self.shown.as_ref().filter(|(_, timeline)| !timeline.spans.is_empty())
+        {
+            if let Some(Turn { episode, turn }) = turn {
+                let (episode, wall) = (clip(episode, 60), Brief(timeline.wall()));
+                text += &format!("the longest turn, {wall}: episode {episode} turn {turn}\n");
+            }
+            text += &text::draw(timeline, &self.widths);
+        }
+        let Totals { turns, runs, calls, failed, wall, one_by_one } = self.totals;
+        if self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some()) {
+            text += &format!("{}: ", count(usize::try_from(turns).unwrap_or(usize::MAX), "turn"));
+        }
+        text + &text::totals(runs, calls, failed, wall, one_by_one) + "\n"
+    }
+
+    fn json(&self, exit: Exit) -> Value {
+        let Totals { turns, runs, calls, failed, wall, one_by_one } = self.totals;
+        let mut report = json!({
+            "runs": runs, "calls": calls, "ok": calls - failed, "failed": failed,
+            "wall_ms": json::ms(wall), "one_by_one_ms": json::ms(one_by_one),
+            "exit_code": exit.code(),
+        });
+        match &self.shown {
+            Some((None, timeline)) => report["timeline"] = json::calls(timeline, &self.widths),
+            Some((Some(turn), timeline)) => {
+                report["turns"] = turns.into();
+                report["longest_turn"] = json!({
+                    "id": turn.episode, "turn": turn.turn, "wall_ms": json::ms(timeline.wall()),
+                    "timeline": json::calls(timeline, &self.widths),
+                });
+            }
+            None => {}
+        }
+        report["notes"] = self.notes.json();
+        report
+    }
+}

@@ -1,0 +1,50 @@
+//! The report for programs.
+
+use super::{
+    timeline::{Span, Timeline},
+    waits::{Cause, Wait, Widths, waits},
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Milliseconds with their fraction.
+pub(super) fn ms(time: Duration) -> Value {
+    // Microseconds are what events carry; more digits would be noise.
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    json!(micros as f64 / 1e3)
+}
+
+/// Every call of the timeline.
+pub(super) fn calls(timeline: &Timeline, widths: &Widths) -> Value {
+    let waits = waits(timeline, widths);
+    timeline.spans.iter().zip(&waits).map(|(span, waits)| call(span, waits)).collect()
+}
+
+fn call(span: &Span, waits: &[Wait]) -> Value {
+    json!({
+        "call_id": span.call_id.as_str(),
+        "name": span.tool.as_ref(),
+        "run": span.run,
+        "routing": span.routing,
+        "ok": span.error.is_none(),
+        "error": span.error,
+        "ready_ms": ms(span.ready),
+        "started_ms": span.started.map(ms),
+        "ended_ms": ms(span.ended),
+        "queued_ms": ms(span.queued()),
+        "ran_ms": ms(span.ran()),
+        "waited_for": waits.iter().map(wait).collect::<Value>(),
+    })
+}
+
+fn wait(wait: &Wait) -> Value {
+    let mut value = match &wait.cause {
+        Cause::Run { run, routing } => json!({"what": "run", "run": run, "routing": routing}),
+        Cause::Pool { class, width } => json!({"what": "pool", "class": class, "width": width}),
+        Cause::Tool { tool, width } => json!({"what": "tool", "tool": tool, "width": width}),
+        Cause::Session { width } => json!({"what": "max_in_flight", "width": width}),
+        Cause::Permit => json!({"what": "permit"}),
+    };
+    value["ms"] = ms(wait.time);
+    value
+}

@@ -1,0 +1,116 @@
+//! Calls without an output, in a line or two for a person.
+
+use crate::{
+    setup::allowing,
+    shown::{clip, count},
+};
+use serde_json::{Value, json};
+use toolyard::{CallError, ErrorKind, Outcome, SideEffects};
+
+/// The most different errors that are told; of the rest there is a count.
+const GROUPS_MAX: usize = 10;
+
+const MESSAGE_CHARS: usize = 300;
+
+/// What to tell of the calls that have no output.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    groups: Vec<Group>,
+    /// Calls with further errors.
+    others: usize,
+    /// Calls that nobody was there to allow, and their side effects.
+    asked: usize,
+    side_effects: Vec<SideEffects>,
+}
+
+/// Calls with the same error.
+#[derive(Debug)]
+struct Group {
+    kind: ErrorKind,
+    message: String,
+    advice: String,
+    /// The first of them.
+    place: String,
+    calls: usize,
+}
+
+impl Notes {
+    /// Takes note of an outcome. `unasked` are the side effects of a call that nobody was there to allow.
+    pub(crate) fn add(&mut self, place: &str, outcome: &Outcome, unasked: Option<SideEffects>) {
+        let Some(error) = outcome.error() else { return };
+        match unasked {
+            Some(side_effects) if error.kind == ErrorKind::UserDenied => {
+                self.asked += 1;
+                if !self.side_effects.contains(&side_effects) {
+                    self.side_effects.push(side_effects);
+                }
+            }
+            _ => self.add_error(place, outcome, error),
+        }
+    }
+
+    fn add_error(&mut self, place: &str, outcome: &Outcome, error: &CallError) {
+        let same = |group: &&mut Group| group.kind == error.kind && group.message == error.message;
+        if let Some(group) = self.groups.iter_mut().find(same) {
+            group.calls += 1;
+            return;
+        }
+        if self.groups.len() == GROUPS_MAX {
+            self.others += 1;
+            return;
+        }
+        let call = format!("{place}{} '{}'", clip(outcome.call_id.as_str(), 60), clip(&outcome.tool, 60));
+        self.groups.push(Group {
+            kind: error.kind,
+            message: error.message.clone(),
+            advice: error.advice.to_string(),
+            place: call,
+            calls: 1,
+        });
+    }
+
+    /// The notes as lines.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.groups.iter().map(Group::line).collect();
+        if self.others > 0 {
+            lines.push(format!("… and {} with other errors: the results tell", count(self.others, "call")));
+        }
+        lines.extend(self.advice());
+        lines
+    }
+
+    fn advice(&self) -> Option<String> {
+        (self.asked > 0).then(|| {
+            let calls = count(self.asked, "call");
+            let kinds: Vec<&str> = self.side_effects.iter().map(|effects| effects.as_str()).collect();
+            let kinds = kinds.join(", ");
+            format!(
+                "{calls} refused, since nothing allows {kinds}: to let them run, use {}",
+                allowing(&self.side_effects)
+            )
+        })
+    }
+
+    /// The notes as data.
+    pub(crate) fn json(&self) -> Value {
+        let group = |group: &Group| {
+            json!({
+                "code": group.kind, "message": group.message, "advice": group.advice,
+                "first": group.place, "calls": group.calls,
+            })
+        };
+        let groups: Vec<Value> = self.groups.iter().map(group).collect();
+        json!({ "errors": groups, "calls_with_other_errors": self.others, "to_allow": self.advice() })
+    }
+}
+
+impl Group {
+    fn line(&self) -> String {
+        let more = match self.calls - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = clip(&self.message, MESSAGE_CHARS);
+        format!("{}: {}{more}: {message}", self.kind, self.place)
+    }
+}

@@ -1,0 +1,126 @@
+//! The report for people: a bar per call over the time of its batch.
+
+use super::{
+    timeline::{Span, Timeline},
+    waits::{Wait, Widths, waits},
+};
+use crate::shown::{Brief, clip, count};
+use anstyle::{AnsiColor, Style};
+use std::{fmt::Write, time::Duration};
+use toolyard::Routing;
+
+/// The most calls that get a line.
+const ROWS_MAX: usize = 100;
+
+const BAR: usize = 32;
+const ID_MAX: usize = 22;
+const TOOL_MAX: usize = 20;
+
+/// Draws the timeline.
+pub(super) fn draw(timeline: &Timeline, widths: &Widths) -> String {
+    let waits = waits(timeline, widths);
+    let shown = || timeline.spans.iter().take(ROWS_MAX);
+    let width = |text: fn(&Span) -> &str, most: usize, least: usize| {
+        let longest = shown().map(|span| text(span).chars().count()).max();
+        longest.unwrap_or_default().clamp(least, most)
+    };
+    let id = width(|span| span.call_id.as_str(), ID_MAX, 4);
+    let tool = width(|span| &span.tool, TOOL_MAX, 4);
+    let columns = Columns { id, tool, wall: timeline.wall() };
+    let mut text = columns.head();
+    for (span, waits) in shown().zip(&waits) {
+        columns.row(&mut text, span, waits);
+    }
+    let more = timeline.spans.len().saturating_sub(ROWS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "… and {}; --report json tells of all", count(more, "more call"));
+    }
+    text
+}
+
+struct Columns {
+    id: usize,
+    tool: usize,
+    wall: Duration,
+}
+
+impl Columns {
+    fn head(&self) -> String {
+        let (id, tool) = (self.id, self.tool);
+        let end = Brief(self.wall).to_string();
+        let gap = BAR.saturating_sub(1 + end.chars().count());
+        format!(
+            "run  {:id$}  {:tool$}  {:13}  0{:gap$}{end}  {:>8}  {:>8}\n",
+            "call", "tool", "class", "", "waited", "ran"
+        )
+    }
+
+    fn row(&self, text: &mut String, span: &Span, waits: &[Wait]) {
+        let (id, tool) = (clip(span.call_id.as_str(), self.id), clip(&span.tool, self.tool));
+        let style = style(span);
+        let waited = Brief(span.ready + span.queued()).to_string();
+        let ran = span.started.map_or_else(|| "-".to_owned(), |_| Brief(span.ran()).to_string());
+        let end = span.error.map(|error| error.code().to_owned());
+        let told = end.into_iter().chain(waits.iter().map(|wait| format!("waited {wait}")));
+        let told: Vec<String> = told.collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:>3}  {id:iw$}  {tool:tw$}  {style}{:13}  {}{style:#}  {waited:>8}  {ran:>8}  {}",
+            span.run,
+            span.routing.as_str(),
+            self.bar(span),
+            told.join("; "),
+            iw = self.id,
+            tw = self.tool,
+        );
+        let trimmed = text.trim_end().len();
+        text.truncate(trimmed);
+        text.push('\n');
+    }
+
+    /// Spaces before the run, dots in line for a permit, blocks while it ran.
+    fn bar(&self, span: &Span) -> String {
+        let cell = |at: Duration| {
+            let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
+            // A part of 0 to 1 of a small number of cells.
+            ((part * BAR as f64) as usize).min(BAR - 1)
+        };
+        let (ready, ended) = (cell(span.ready), cell(span.ended));
+        let of_cell = |at: usize| match span.started.map(cell) {
+            Some(started) if (started..=ended.max(started)).contains(&at) => '█',
+            Some(started) if (ready..started).contains(&at) => '·',
+            None if at == ended => '×',
+            _ => ' ',
+        };
+        (0..BAR).map(of_cell).collect()
+    }
+}
+
+fn style(span: &Span) -> Style {
+    let color = match span.routing {
+        _ if span.error.is_some() => AnsiColor::Red,
+        Routing::Read => AnsiColor::Cyan,
+        Routing::Serial => AnsiColor::Yellow,
+        Routing::Concurrent => AnsiColor::Magenta,
+        Routing::ShortCircuit => AnsiColor::Red,
+    };
+    color.on_default()
+}
+
+/// What a batch, or many, came to.
+pub(super) fn totals(runs: u64, calls: u64, failed: u64, wall: Duration, one_by_one: Duration) -> String {
+    let ok = calls - failed;
+    let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
+    let runs = count(usize::try_from(runs).unwrap_or(usize::MAX), "run");
+    let mut text = format!(
+        "{calls} in {runs}: {ok} ok, {failed} without output; {}, one by one {}",
+        Brief(wall),
+        Brief(one_by_one)
+    );
+    let ratio = one_by_one.as_secs_f64() / wall.as_secs_f64().max(f64::MIN_POSITIVE);
+    if !wall.is_zero() && ratio >= 1.05 {
+        let _ = write!(text, " ({ratio:.1} times as long)");
+    }
+    text
+}

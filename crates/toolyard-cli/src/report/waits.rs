@@ -1,0 +1,231 @@
+//! Why did it wait: for the run before its own, and then for a permit of something that was full.
+
+use super::timeline::{Span, Timeline};
+use crate::shown::Brief;
+use std::{collections::HashMap, fmt, num::NonZeroUsize, time::Duration};
+use toolyard::{PoolWidths, Registry, Routing, ToolClass};
+
+/// Waits shorter than this are the work of the engine itself and are not told.
+const WAIT_MIN: Duration = Duration::from_micros(100);
+
+/// How wide everything is that a call may wait for.
+#[derive(Debug, Clone)]
+pub(crate) struct Widths {
+    /// The pools.
+    pub(crate) pools: PoolWidths,
+    /// All calls of a session together.
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// Single tools.
+    pub(crate) tools: HashMap<String, NonZeroUsize>,
+}
+
+impl Widths {
+    /// The widths of an engine.
+    pub(crate) fn new(pools: PoolWidths, max_in_flight: Option<NonZeroUsize>, registry: &Registry) -> Self {
+        let tools = registry.list().into_iter().filter_map(|entry| {
+            let most = entry.spec().max_concurrency?;
+            Some((entry.name().to_owned(), most))
+        });
+        Self { pools, max_in_flight, tools: tools.collect() }
+    }
+
+    fn pool(&self, class: ToolClass) -> usize {
+        match class {
+            ToolClass::Read => self.pools.read.get(),
+            ToolClass::Serial => 1,
+            ToolClass::Concurrent => self.pools.concurrent.get(),
+        }
+    }
+}
+
+/// One reason, and how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// What for.
+    pub(crate) cause: Cause,
+    /// How long.
+    pub(crate) time: Duration,
+}
+
+/// What a call waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The run before its own.
+    Run { run: u32, routing: Routing },
+    /// A permit of its pool.
+    Pool { class: ToolClass, width: usize },
+    /// A permit of its tool.
+    Tool { tool: String, width: usize },
+    /// A permit of its session.
+    Session { width: usize },
+    /// A permit; of what, the times do not tell.
+    Permit,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run { run, routing } => write!(f, "the end of run {run} [{routing}]"),
+            Self::Pool { class, width } => write!(f, "a permit of pool {class} ({width} wide)"),
+            Self::Tool { tool, width } => write!(f, "a permit of tool {tool} ({width} at once)"),
+            Self::Session { width } => write!(f, "max_in_flight ({width} at once)"),
+            Self::Permit => f.write_str("a permit"),
+        }
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {}", Brief(self.time), self.cause)
+    }
+}
+
+/// What every call of the timeline waited for, in its order.
+pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
+    let loads = Loads::of(timeline);
+    let mut before = None;
+    let mut current: Option<(u32, Routing)> = None;
+    let of_span = |span: &Span| {
+        // Refused calls are answered at once: nobody waits for a run of them.
+        if span.routing != Routing::ShortCircuit && current.is_none_or(|(run, _)| run != span.run) {
+            before = current.replace((span.run, span.routing));
+        }
+        let before = before.filter(|_| span.started.is_some());
+        let for_run =
+            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.ready });
+        let for_permit = span.started.map(|_| Wait { cause: loads.full(span, widths), time: span.queued() });
+        let waits = for_run.into_iter().chain(for_permit);
+        waits.filter(|wait| wait.time >= WAIT_MIN).collect()
+    };
+    timeline.spans.iter().map(of_span).collect()
+}
+
+/// How many calls ran at any instant.
+#[derive(Debug, Default)]
+struct Load {
+    starts: Vec<Duration>,
+    ends: Vec<Duration>,
+}
+
+impl Load {
+    fn of<'a>(spans: impl Iterator<Item = &'a Span>) -> Self {
+        let ran = spans.filter_map(|span| Some((span.started?, span.ended)));
+        let (mut starts, mut ends): (Vec<_>, Vec<_>) = ran.unzip();
+        starts.sort_unstable();
+        ends.sort_unstable();
+        Self { starts, ends }
+    }
+
+    fn at(&self, instant: Duration) -> usize {
+        let until = |times: &[Duration]| times.partition_point(|time| *time <= instant);
+        until(&self.starts).saturating_sub(until(&self.ends))
+    }
+}
+
+/// The loads that a call may have waited for.
+struct Loads<'a> {
+    all: Load,
+    by_routing: HashMap<Routing, Load>,
+    by_tool: HashMap<&'a str, Load>,
+}
+
+impl<'a> Loads<'a> {
+    fn of(timeline: &'a Timeline) -> Self {
+        let mut by_routing = HashMap::<Routing, Vec<&Span>>::new();
+        let mut by_tool = HashMap::<&str, Vec<&Span>>::new();
+        for span in &timeline.spans {
+            by_routing.entry(span.routing).or_default().push(span);
+            by_tool.entry(&span.tool).or_default().push(span);
+        }
+        let load = |spans: Vec<&Span>| Load::of(spans.into_iter());
+        Self {
+            all: Load::of(timeline.spans.iter()),
+            by_routing: by_routing.into_iter().map(|(routing, spans)| (routing, load(spans))).collect(),
+            by_tool: by_tool.into_iter().map(|(tool, spans)| (tool, load(spans))).collect(),
+        }
+    }
+
+    /// What was full while the call stood in line: what had no place left half-way through.
+    fn full(&self, span: &Span, widths: &Widths) -> Cause {
+        let at = span.ready + span.queued() / 2;
+        let tool = span.tool.as_ref();
+        if let Some(most) = widths.tools.get(tool)
+            && self.by_tool.get(tool).is_some_and(|load| load.at(at) >= most.get())
+        {
+            return Cause::Tool { tool: tool.to_owned(), width: most.get() };
+        }
+        if let Some(most) = widths.max_in_flight
+            && self.all.at(at) >= most.get()
+        {
+            return Cause::Session { width: most.get() };
+        }
+        let is_full =
+            |class| self.by_routing.get(&span.routing).is_some_and(|load| load.at(at) >= widths.pool(class));
+        match span.routing.class() {
+            Some(class) if is_full(class) => Cause::Pool { class, width: widths.pool(class) },
+            _ => Cause::Permit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard::CallId;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn span(tool: &str, routing: Routing, run: u32, [ready, started, ended]: [u64; 3]) -> Span {
+        Span {
+            call_id: CallId::from("c"),
+            tool: tool.into(),
+            routing,
+            run,
+            ready: ms(ready),
+            started: Some(ms(started)),
+            ended: ms(ended),
+            error: None,
+        }
+    }
+
+    fn check(read: usize, most: Option<usize>, spans: Vec<Span>, expect: &[&[&str]]) {
+        let width = |width| NonZeroUsize::new(width).unwrap();
+        let widths = Widths {
+            pools: PoolWidths::new(width(read), width(10)),
+            max_in_flight: most.map(width),
+            tools: HashMap::from([("slow".to_owned(), width(1))]),
+        };
+        let told: Vec<Vec<String>> = waits(&Timeline { spans }, &widths)
+            .iter()
+            .map(|waits| waits.iter().map(ToString::to_string).collect())
+            .collect();
+        assert_eq!(told, expect);
+    }
+
+    #[test]
+    fn a_call_waits_for_the_run_before_its_own() {
+        let spans = vec![
+            span("a", Routing::Read, 0, [0, 0, 12]),
+            span("w", Routing::Serial, 1, [12, 12, 20]),
+            span("a", Routing::Read, 2, [20, 20, 21]),
+        ];
+        check(
+            20,
+            None,
+            spans,
+            &[&[], &["12.0 ms for the end of run 0 [read]"], &["20.0 ms for the end of run 1 [serial]"]],
+        );
+    }
+
+    #[test]
+    fn a_call_waits_for_what_is_full() {
+        let two =
+            |tool| vec![span(tool, Routing::Read, 0, [0, 0, 10]), span(tool, Routing::Read, 0, [0, 10, 20])];
+        check(1, None, two("a"), &[&[], &["10.0 ms for a permit of pool read (1 wide)"]]);
+        check(9, Some(1), two("a"), &[&[], &["10.0 ms for max_in_flight (1 at once)"]]);
+        check(9, None, two("slow"), &[&[], &["10.0 ms for a permit of tool slow (1 at once)"]]);
+        check(9, None, two("a"), &[&[], &["10.0 ms for a permit"]]);
+    }
+}

@@ -1,0 +1,72 @@
+//! `toolyard run`: the calls run, results go to standard output, everything else to standard error.
+//!
+//! ```text
+//!   input ─┬─ response ─► toolset blocks? ─┐
+//!          └─ episodes, line by line ──────┴─► yard ─► engine      interrupts ─► cancel, then give up
+//! ```
+
+mod episodes;
+mod event_file;
+mod interrupt;
+mod live;
+mod response;
+pub(crate) mod results;
+mod toolset;
+mod yard;
+
+use crate::{
+    cli::{ReportKind, RunArgs},
+    exit::Exit,
+    fault::Fault,
+    input::{Input, Origin},
+    setup::Setup,
+};
+use event_file::EventFile;
+use interrupt::Interrupts;
+use yard::Yard;
+
+/// Runs what the arguments name.
+pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
+    let origin = Origin::of(&args.input)?;
+    let mut setup = Setup::load(&args.setup)?;
+    setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
+    let mut interrupts = Interrupts::listen();
+    let events = args.events.as_deref().map(EventFile::create).transpose()?;
+    let opening = {
+        let (origin, from) = (origin.clone(), args.input.from);
+        tokio::task::spawn_blocking(move || origin.open(from))
+    };
+    let input = tokio::select! {
+        opened = opening => opened.map_err(|error| origin.fault(error))??,
+        _ = interrupts.next() => return Ok(interrupted_early(&args)),
+    };
+    if matches!(input, Input::Episodes(_)) && args.to.is_some() {
+        let why = "--to does not go with episodes: every turn is answered by a line of its own";
+        return Err(Fault::Usage(why.to_owned()));
+    }
+    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts).await?;
+    let played = match input {
+        Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
+        Input::Episodes(lines) => episodes::run(&mut yard, &origin, lines).await,
+    };
+    let exit = match &played {
+        Ok(exit) => *exit,
+        Err(fault) => fault.exit(),
+    };
+    let exit = yard.close(exit, if args.quiet { None } else { Some(args.report) }).await;
+    if let Err(fault) = &played {
+        fault.print();
+    }
+    if let Some(Err(fault)) = events.map(|events| events.finish()) {
+        fault.print();
+        return Ok(exit.or(fault.exit()));
+    }
+    Ok(exit)
+}
+
+fn interrupted_early(args: &RunArgs) -> Exit {
+    if !args.quiet && args.report != ReportKind::Json {
+        anstream::eprintln!("toolyard: interrupted before the input was read: nothing was run");
+    }
+    Exit::Interrupted
+}

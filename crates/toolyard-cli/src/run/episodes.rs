@@ -1,0 +1,82 @@
+//! Episodes: a session each, their turns in order, a line out per turn.
+
+use super::{results, yard::Yard};
+use crate::{
+    exit::Exit,
+    fault::Fault,
+    input::{Line, Lines, Origin},
+    report::Turn,
+};
+use tokio::sync::mpsc;
+use toolyard_wire::Episode;
+
+/// The most lines that cannot be read and are told one by one.
+const FAULTS_MAX: usize = 10;
+
+/// Runs every episode. A line that cannot be read costs no other.
+pub(super) async fn run(yard: &mut Yard, origin: &Origin, lines: Lines) -> Result<Exit, Fault> {
+    let mut lines = read_ahead(lines);
+    let mut faults = 0;
+    while let Some(line) = next(yard, &mut lines).await {
+        let fault = match episode(&line) {
+            Ok(episode) => {
+                play(yard, &episode).await?;
+                continue;
+            }
+            Err(why) => origin.line_fault(line.number, why),
+        };
+        faults += 1;
+        if faults <= FAULTS_MAX {
+            yard.print(|| fault.print());
+        }
+    }
+    if faults > FAULTS_MAX {
+        let more = faults - FAULTS_MAX;
+        yard.say(&format!("{origin}: … and {more} more lines could not be read as episodes"));
+    }
+    Ok(if faults > 0 { Exit::Input } else { Exit::Ok })
+}
+
+/// Reads on a thread of its own: reading blocks, and an interrupt must not wait for it.
+fn read_ahead(lines: Lines) -> mpsc::Receiver<Line> {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::task::spawn_blocking(move || {
+        for line in lines {
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// The next line; none at the end, and none after an interrupt.
+async fn next(yard: &mut Yard, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
+    if yard.is_interrupted() {
+        return None;
+    }
+    tokio::select! {
+        biased;
+        () = yard.interrupted() => None,
+        line = lines.recv() => line,
+    }
+}
+
+fn episode(line: &Line) -> Result<Episode, String> {
+    let text = line.text.as_ref().map_err(ToString::to_string)?;
+    Episode::parse_line(text).map_err(|error| error.to_string())
+}
+
+/// Runs the turns of an episode. After an interrupt its session is cancelled, and the turns that are left are
+/// answered as that.
+async fn play(yard: &mut Yard, episode: &Episode) -> Result<(), Fault> {
+    let session = yard.engine.session(episode.id.as_str());
+    for (number, calls) in episode.turns.iter().enumerate() {
+        let played = yard.play(&session, calls).await;
+        let printed = yard.print(|| results::print_line(&episode.results(number, &played.outcomes)));
+        let turn = Turn { episode: episode.id.clone(), turn: number };
+        yard.record(Some(turn), played);
+        printed?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Every event in a file, as JSON lines.
+
+use crate::fault::Fault;
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use toolyard::{Event, EventSink};
+
+/// A file of events. A file that cannot be written any more costs events and no results: the error is kept
+/// for the end.
+#[derive(Debug, Clone)]
+pub(super) struct EventFile {
+    path: PathBuf,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: BufWriter<File>,
+    error: Option<io::Error>,
+}
+
+impl State {
+    fn write(&mut self, event: &Event) {
+        if self.error.is_some() {
+            return;
+        }
+        let line = serde_json::to_vec(event).map_err(io::Error::from);
+        let written = line.and_then(|mut line| {
+            line.push(b'\n');
+            self.file.write_all(&line)
+        });
+        self.error = written.err();
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() {
+            self.error = self.file.flush().err();
+        }
+    }
+}
+
+impl EventFile {
+    /// Makes the file, in place of an old one.
+    pub(super) fn create(path: &Path) -> Result<Self, Fault> {
+        let file = File::create(path).map_err(|error| failed(path, error))?;
+        let state = State { file: BufWriter::new(file), error: None };
+        Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(state)) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is left, and tells what went wrong on the way.
+    pub(super) fn finish(&self) -> Result<(), Fault> {
+        let mut state = self.state();
+        state.flush();
+        state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
+    }
+}
+
+fn failed(path: &Path, error: io::Error) -> Fault {
+    Fault::Write { what: format!("events to {}", path.display()), error }
+}
+
+impl EventSink for EventFile {
+    fn accept(&self, event: &Event) {
+        self.state().write(event);
+    }
+
+    fn flush(&self) {
+        self.state().flush();
+    }
+}

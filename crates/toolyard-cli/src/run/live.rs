@@ -1,0 +1,113 @@
+//! The live view: what runs and what waits, on a terminal, while it does.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{
+    collections::HashMap,
+    io::IsTerminal,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::task::AbortHandle;
+use toolyard::{Event, EventKind, PoolWidths, ToolClass};
+
+/// How often it is drawn. What ends before the first time is not shown at all.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// A view that draws itself until it is dropped.
+#[derive(Debug)]
+pub(super) struct Live {
+    seen: Arc<Mutex<Seen>>,
+    bar: ProgressBar,
+    task: AbortHandle,
+}
+
+impl Live {
+    /// A view, where standard error is a terminal.
+    pub(super) fn on_terminal(widths: PoolWidths) -> Option<Self> {
+        std::io::stderr().is_terminal().then(|| Self::start(widths))
+    }
+
+    fn start(widths: PoolWidths) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} calls  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let task = tokio::spawn(draw(seen.clone(), bar.clone(), widths)).abort_handle();
+        Self { seen, bar, task }
+    }
+
+    /// What looks at events for it.
+    pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
+        let seen = self.seen.clone();
+        move |event| lock(&seen).see(event)
+    }
+
+    /// Takes the view off the screen while something else is printed.
+    pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.bar.finish_and_clear();
+    }
+}
+
+async fn draw(seen: Arc<Mutex<Seen>>, bar: ProgressBar, widths: PoolWidths) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        let seen = lock(&seen);
+        bar.set_length(seen.calls);
+        bar.set_position(seen.ended);
+        bar.set_message(seen.message(widths));
+        bar.tick();
+    }
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What events have told so far.
+#[derive(Debug, Default)]
+struct Seen {
+    calls: u64,
+    ended: u64,
+    run: u32,
+    /// Calls that run, by their place.
+    running: HashMap<(Option<u64>, Option<u32>), ToolClass>,
+}
+
+impl Seen {
+    fn see(&mut self, event: &Event) {
+        let place = (event.turn, event.index);
+        match &event.kind {
+            EventKind::TurnStarted { calls } => self.calls += *calls as u64,
+            EventKind::Called { class, .. } => {
+                self.run = event.run.unwrap_or_default();
+                self.running.insert(place, *class);
+            }
+            kind if kind.is_terminal() => {
+                self.ended += 1;
+                self.running.remove(&place);
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&self, widths: PoolWidths) -> String {
+        let of = |class| self.running.values().filter(|running| **running == class).count();
+        let waiting = self.calls.saturating_sub(self.ended + self.running.len() as u64);
+        format!(
+            "run {}  read {}/{}  serial {}/1  concurrent {}/{}  waiting {waiting}",
+            self.run,
+            of(ToolClass::Read),
+            widths.read,
+            of(ToolClass::Serial),
+            of(ToolClass::Concurrent),
+            widths.concurrent,
+        )
+    }
+}

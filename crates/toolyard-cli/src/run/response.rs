@@ -1,0 +1,37 @@
+//! One response: its calls run, its results go out as the next request needs them.
+
+use super::{results, toolset, yard::Yard};
+use crate::{cli::RunArgs, exit::Exit, fault::Fault, input::Origin, setup::mapped};
+use toolyard_wire::{Message, decode, encode};
+
+/// Runs the calls of a response.
+pub(super) async fn run(yard: &mut Yard, args: &RunArgs, origin: &Origin, text: &str) -> Result<Exit, Fault> {
+    let message = decode(text, args.input.from.format()).map_err(|error| origin.fault(error))?;
+    let message = mapped(message, yard.engine.registry());
+    remark(yard, origin, &message);
+    let session = yard.engine.session("run");
+    let played = if toolset::is_in(&message) {
+        toolset::play(yard, &session, message.calls()).await
+    } else {
+        yard.play(&session, message.calls()).await
+    };
+    let to = args.to.map_or(message.format(), |to| to.format());
+    let printed = yard.print(|| results::print_pretty(&encode(&message, &played.outcomes, to)));
+    yard.record(None, played);
+    printed.map(|()| Exit::Ok)
+}
+
+/// What is worth a line before anything runs.
+fn remark(yard: &Yard, origin: &Origin, message: &Message) {
+    let format = message.format();
+    if message.is_cut() {
+        yard.say(&format!(
+            "{origin}: the {format} stream broke off inside a call, which is answered as invalid; fetch it again"
+        ));
+    }
+    if message.is_empty() {
+        yard.say(&format!(
+            "{origin}: no tool calls in this {format} response: the model is done, nothing was run"
+        ));
+    }
+}

@@ -1,0 +1,81 @@
+//! Calls of a provider's toolset (Anthropic's `toolset_name`): in order, up to the first that fails.
+//!
+//! ```text
+//!   calls    read read | click | click | read      toolset calls go alone, the others by runs between them
+//!   result   ok   ok     error   skipped  ok       what follows a failure is not run
+//! ```
+
+use super::yard::{Played, Yard};
+use crate::report::Timeline;
+use std::collections::HashSet;
+use toolyard::{Batch, Call, CallError, ErrorKind, Outcome, Reason, Routing, Session};
+use toolyard_wire::{Format, Message};
+
+/// Whether some calls of a message are a toolset's.
+pub(super) fn is_in(message: &Message) -> bool {
+    message.format() == Format::Anthropic && message.calls().iter().any(is_of_toolset)
+}
+
+fn is_of_toolset(call: &Call) -> bool {
+    let fields = call.passthrough.as_ref();
+    fields.and_then(|fields| fields.get("toolset_name")).is_some_and(|name| !name.is_null())
+}
+
+/// Runs the calls, those of the toolset one by one.
+pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call]) -> Played {
+    let mut played = Played { outcomes: Vec::with_capacity(calls.len()), timeline: Timeline::default() };
+    let twice = twice(session, calls);
+    let mut failed = false;
+    for piece in pieces(calls, &twice) {
+        let first = &calls[played.outcomes.len()];
+        let refusal = match &twice[played.outcomes.len()] {
+            None if failed && is_of_toolset(first) => Some(skipped()),
+            refusal => refusal.clone(),
+        };
+        let more = match refusal {
+            Some(error) => unplayed(first, error),
+            None => yard.play(session, piece).await,
+        };
+        failed |= is_of_toolset(first) && more.outcomes.iter().any(|outcome| !outcome.success());
+        played.outcomes.extend(more.outcomes);
+        played.timeline.append(more.timeline);
+    }
+    played
+}
+
+/// Stretches of calls that go as one batch each: toolset calls and refused ones stand alone.
+fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>]) -> Vec<&'a [Call]> {
+    let stands_alone = |at: usize| is_of_toolset(&calls[at]) || twice[at].is_some();
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for at in 1..=calls.len() {
+        if at == calls.len() || stands_alone(at) || stands_alone(at - 1) {
+            pieces.push(&calls[start..at]);
+            start = at;
+        }
+    }
+    pieces
+}
+
+/// The refusal of every call whose id an earlier one has: the engine would see the pieces one at a time.
+fn twice(session: &Session, calls: &[Call]) -> Vec<Option<CallError>> {
+    let plan = session.plan(&Batch::new(calls.to_vec()));
+    let mut ids = HashSet::new();
+    let refusals = plan.calls.into_iter().map(|call| call.refusal);
+    let of_call = |(call, refusal): (&'_ Call, Option<CallError>)| {
+        let is_new = ids.insert(call.id.clone());
+        refusal.filter(|_| !is_new)
+    };
+    calls.iter().zip(refusals).map(of_call).collect()
+}
+
+fn skipped() -> CallError {
+    let message = "an earlier call of this toolset failed, so this one was skipped";
+    CallError::new(ErrorKind::Cancelled, message).with_reason(Reason::Predecessor).not_started()
+}
+
+fn unplayed(call: &Call, error: CallError) -> Played {
+    let outcomes = vec![Outcome::new(call, Routing::ShortCircuit, Err(error))];
+    let timeline = Timeline::new(&outcomes, &Default::default());
+    Played { outcomes, timeline }
+}

@@ -1,0 +1,100 @@
+//! From configuration and options to an engine.
+
+use crate::{
+    cli::SetupArgs,
+    config::Config,
+    fault::{Fault, chain},
+};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use toolyard::{
+    ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
+};
+use toolyard_wire::{Dialect, Message, NameMap};
+
+/// How long calls that run may go on after an interrupt (SC-8).
+pub(crate) const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
+
+/// What engines are built from.
+pub(crate) struct Setup {
+    /// The configuration.
+    pub(crate) config: Config,
+    /// The workspace's root.
+    pub(crate) root: PathBuf,
+    /// The most calls of a session at once.
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    tools: Toolset,
+}
+
+impl Setup {
+    /// Reads the configuration and opens the workspace.
+    pub(crate) fn load(args: &SetupArgs) -> Result<Self, Fault> {
+        let config = Config::load(args.config.as_deref())?;
+        let root = args.workspace.clone().or_else(|| config.root.clone());
+        let root = root.unwrap_or_else(|| PathBuf::from("."));
+        Ok(Self {
+            tools: toolset(&root, &config.enabled)?,
+            max_in_flight: config.max_in_flight,
+            config,
+            root,
+        })
+    }
+
+    /// An engine with the built-in tools.
+    pub(crate) fn engine(&self) -> EngineBuilder {
+        self.engine_with(Vec::new())
+    }
+
+    /// An engine with the built-in tools and these, which come first where names are equal.
+    pub(crate) fn engine_with(&self, declared: Vec<Arc<dyn ToolFactory>>) -> EngineBuilder {
+        let taken: Vec<String> = declared.iter().map(|tool| tool.spec().name).collect();
+        let mut tools = self.tools.clone();
+        tools.tools.retain(|tool| !taken.contains(&tool.spec().name));
+        let mut builder = Engine::builder()
+            .tools(tools)
+            .tools(declared)
+            .pools(self.config.pools)
+            .on_serial_failure(self.config.on_serial_failure)
+            .confirmations(self.config.confirmations.clone())
+            .grace(INTERRUPT_GRACE);
+        if let Some(most) = self.max_in_flight {
+            builder = builder.max_in_flight(most);
+        }
+        let configured = self.config.tools.iter().filter(|(name, _)| !taken.contains(name));
+        for (name, config) in configured {
+            builder = builder.tool_config(name, *config);
+        }
+        builder
+    }
+
+    /// What happens with a tool's calls before they may run.
+    pub(crate) fn confirmation(&self, spec: &ToolSpec) -> ConfirmationMode {
+        self.config.confirmations.mode(&spec.name, spec.side_effects)
+    }
+}
+
+/// The enabled tools over a workspace.
+fn toolset(root: &Path, enabled: &[&str]) -> Result<Toolset, Fault> {
+    let mut set = toolyard_tools::workspace(root).map_err(|error| Fault::Workspace(chain(&error)))?;
+    set.tools.extend(toolyard_tools::builtin("echo"));
+    set.tools.retain(|tool| enabled.contains(&tool.spec().name.as_str()));
+    Ok(set)
+}
+
+/// The settings that let calls with these side effects run, as advice to a person.
+pub(crate) fn allowing(side_effects: &[SideEffects]) -> String {
+    let words: Vec<String> = side_effects.iter().map(|effects| format!("{effects} = \"auto\"")).collect();
+    format!("--approve auto, or [confirmation] default = {{ {} }} in toolyard.toml", words.join(", "))
+}
+
+/// Gives calls that came back under the names that `tools --as` declares the names that the tools have.
+pub(crate) fn mapped(message: Message, registry: &Registry) -> Message {
+    let rule = Dialect::from(message.format()).name_rule();
+    let entries = registry.list();
+    let names = NameMap::new(rule, entries.iter().map(|entry| entry.name()));
+    message.with_original_names(&names)
+}
