@@ -1,0 +1,19 @@
+//! The program as a shell sees it: standard output, standard error, exit codes, signals.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+#[path = "program/bad_input.rs"]
+mod bad_input;
+mod child;
+#[path = "program/episodes.rs"]
+mod episodes;
+#[path = "program/interrupt.rs"]
+mod interrupt;
+#[path = "program/place.rs"]
+mod place;
+#[path = "program/report.rs"]
+mod report;
+#[path = "program/samples.rs"]
+mod samples;
+#[path = "program/settings.rs"]
+mod settings;

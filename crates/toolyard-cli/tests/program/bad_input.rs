@@ -1,0 +1,171 @@
+//! Bad input: one clear line, the right exit code, no lost result for the other calls.
+
+use crate::{
+    child::{Done, toolyard},
+    place::dir,
+};
+use serde_json::{Value, json};
+use std::fs;
+
+fn run(input: &str) -> Done {
+    toolyard(&["run", "--report", "none"], input)
+}
+
+/// Nothing is printed but this line.
+fn refused(input: &str, code: i32, line: &str) {
+    let done = run(input);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(code), format!("toolyard: {line}\n").as_str()));
+    assert_eq!(done.stdout, "");
+}
+
+/// Every call has a result, of which these places are errors, and this line tells of them.
+fn answered(input: &Value, errors: &[usize], line: &str) {
+    let done = run(&input.to_string());
+    assert_eq!((done.code, done.stderr.as_str()), (Some(1), format!("toolyard: {line}\n").as_str()));
+    let results = done.json()["results"].as_array().unwrap().clone();
+    assert_eq!(results.len(), input["calls"].as_array().unwrap().len());
+    let failed = results.iter().enumerate().filter(|(_, result)| result["status"] == "error");
+    assert_eq!(failed.map(|(place, _)| place).collect::<Vec<_>>(), errors);
+}
+
+fn echo(id: impl ToString) -> Value {
+    json!({"call_id": id.to_string(), "name": "echo", "arguments": {"text": "x"}})
+}
+
+#[test]
+fn not_json() {
+    refused("hello", 3, "standard input: not JSON: expected value at line 1 column 1");
+}
+
+#[test]
+fn truncated_json() {
+    let line = "standard input: the JSON ends too early, at line 2 column 8: the response was cut off, fetch it again";
+    refused("{\n\"calls\":", 3, line);
+}
+
+#[test]
+fn an_unknown_format() {
+    let line = "standard input: unknown format: found an object with the keys hello; the formats are neutral, \
+                openai-chat, openai-responses, anthropic and gemini, name one with --from";
+    refused(r#"{"hello":1}"#, 3, line);
+}
+
+#[test]
+fn nesting_without_end() {
+    let line = "standard input: the JSON nests deeper than 127 levels at line 1 column 128: flatten it";
+    refused(&"[".repeat(100_000), 3, line);
+    let arguments = format!(r#"{{"text":{}"#, "[".repeat(100_000));
+    let calls = json!({"calls": [{"call_id": "deep", "name": "echo", "arguments": arguments}, echo("b")]});
+    let line = "invalid_input: deep 'echo': Invalid JSON: recursion limit exceeded at position 134";
+    answered(&calls, &[0], line);
+}
+
+#[test]
+fn a_response_without_tool_calls() {
+    let done = run(r#"{"choices":[{"message":{"role":"assistant","content":"All done."}}]}"#);
+    let line = "toolyard: standard input: no tool calls in this openai-chat response: the model is done, nothing \
+                was run\n";
+    assert_eq!((done.code, done.stderr.as_str(), done.json()), (Some(0), line, json!([])));
+}
+
+#[test]
+fn a_batch_over_the_bound() {
+    let calls: Vec<Value> = (0..10_002).map(echo).collect();
+    let line = "overloaded: 10000 'echo' and 1 more: the batch has more than 10000 calls: send the rest in another \
+                batch";
+    answered(&json!({ "calls": calls }), &[10_000, 10_001], line);
+}
+
+#[test]
+fn duplicate_ids() {
+    let line = "invalid_input: a 'echo': call id 'a' is used twice in this batch; only the first is run";
+    answered(&json!({"calls": [echo("a"), echo("a"), echo("b")]}), &[1], line);
+}
+
+#[test]
+fn missing_and_null_arguments() {
+    let line = "invalid_input: a 'echo' and 1 more: Arguments of 'echo' do not fit its schema: \"text\" is a required \
+                property";
+    let missing = json!({"call_id": "a", "name": "echo"});
+    let nothing = json!({"call_id": "b", "name": "echo", "arguments": null});
+    answered(&json!({"calls": [missing, nothing, echo("c")]}), &[0, 1], line);
+}
+
+#[test]
+fn broken_arguments() {
+    let line = "invalid_input: a 'echo': Invalid JSON: expected value at position 8";
+    let broken = json!({"call_id": "a", "name": "echo", "arguments": "{\"text\":}"});
+    answered(&json!({"calls": [broken, echo("b")]}), &[0], line);
+}
+
+#[test]
+fn a_name_that_is_not_registered() {
+    let line = "not_found: a 'rm': Tool 'rm' not found. Available: [echo, list_dir, patch_file, read_file, write_file]";
+    answered(&json!({"calls": [{"call_id": "a", "name": "rm"}, echo("b")]}), &[0], line);
+}
+
+#[test]
+fn a_configuration_with_a_wrong_key() {
+    let dir = dir("wrong-key");
+    let file = dir.join("toolyard.toml");
+    fs::write(&file, "[pools]\nraed = 3\n").unwrap();
+    let file = file.to_str().unwrap();
+    for command in ["run", "plan", "tools", "check"] {
+        let done = toolyard(&[command, "--config", file], r#"{"calls":[]}"#);
+        let line = format!("toolyard: {file} line 2: unknown key 'raed' in [pools]; did you mean 'read'?\n");
+        assert_eq!((done.code, done.stderr), (Some(2), line), "{command}");
+    }
+}
+
+#[test]
+fn wrong_usage() {
+    let check = |args: &[&str], code: i32, line: &str| {
+        let done = toolyard(args, "{}");
+        assert_eq!((done.code, done.stderr), (Some(code), format!("toolyard: {line}\n")), "{args:?}");
+    };
+    check(
+        &["run", "--from", "xml"],
+        2,
+        "invalid value 'xml' for '--from <FORMAT>' [possible values: auto, neutral, episodes, openai-chat, \
+         openai-responses, anthropic, gemini]; see toolyard --help",
+    );
+    check(
+        &["run", "--max-in-flight", "0"],
+        2,
+        "invalid value '0' for '--max-in-flight <N>': number would be zero for non-zero type; see toolyard --help",
+    );
+    check(
+        &["run", "no-such-file.json"],
+        3,
+        "no-such-file.json: cannot be read: No such file or directory (os error 2)",
+    );
+    check(
+        &["run", "--workspace", "no-such-dir"],
+        2,
+        "cannot open the workspace root 'no-such-dir': No such file or directory (os error 2); name a directory with \
+         --workspace or [workspace] root",
+    );
+}
+
+#[test]
+fn a_stream_that_breaks_off_runs_what_had_come() {
+    let event = |value: Value| format!("data: {value}\n\n");
+    let stream = event(
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "a", "name": "echo", "input": {}}}),
+    ) + &event(
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"text\":\"x\"}"}}),
+    ) + &event(json!({"type": "content_block_stop", "index": 0}))
+        + &event(
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "b", "name": "echo", "input": {}}}),
+        )
+        + "data: {\"type\":\"content_block_delta\",\"ind";
+    let done = run(&stream);
+    let content = done.json()["content"].clone();
+    assert_eq!(
+        (done.code, &content[0]["content"], &content[1]["is_error"]),
+        (Some(1), &json!("x"), &json!(true))
+    );
+    assert!(
+        done.stderr.starts_with("toolyard: standard input: the anthropic stream broke off inside a call")
+    );
+}

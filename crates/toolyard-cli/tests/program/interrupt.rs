@@ -1,0 +1,91 @@
+//! Signals: what is finished is printed, the rest is `cancelled`, the exit code is 130.
+#![cfg(unix)]
+
+use crate::{child::program, place::dir};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, Command},
+    thread,
+};
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// SC-8: the program waits for a line that never comes.
+#[test]
+fn an_interrupt_while_waiting_for_input_keeps_what_was_printed() {
+    for name in ["-INT", "-TERM"] {
+        let mut child = program(&["run", "--from", "episodes", "-q"]).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let turn = json!([{"call_id": "a", "name": "echo", "arguments": {"text": "x"}}]);
+        writeln!(stdin, "{}", json!({"id": "e", "turns": [turn, turn]})).unwrap();
+        let mut lines = String::new();
+        stdout.read_line(&mut lines).unwrap();
+        stdout.read_line(&mut lines).unwrap();
+        signal(&child, name);
+        stdout.read_to_string(&mut lines).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
+        let ok = |line: &str| serde_json::from_str::<Value>(line).unwrap()["results"][0]["ok"] == true;
+        assert_eq!(lines.lines().filter(|line| ok(line)).count(), 2);
+        drop(stdin);
+    }
+}
+
+/// Interrupts a batch of writes after the first of them has ended; the results, by status.
+fn interrupted(name: &str, signals: usize) -> Vec<(String, String)> {
+    const WRITES: usize = 3_000;
+    let workspace = dir(name);
+    let workspace = workspace.to_str().unwrap();
+    // Events go to standard error, which is a pipe: their first lines tell that calls run.
+    let args = ["run", "-q", "--approve", "auto", "--events", "/dev/stderr", "--workspace", workspace];
+    let mut child = program(&args).spawn().unwrap();
+    let call = |index: usize| {
+        let arguments = json!({"path": format!("{}.txt", index % 10), "content": "x"});
+        json!({"call_id": format!("c{index}"), "name": "write_file", "arguments": arguments})
+    };
+    let batch = json!({"calls": (0..WRITES).map(call).collect::<Vec<_>>()}).to_string();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = thread::spawn(move || stdin.write_all(batch.as_bytes()).unwrap());
+    let mut events = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"tool.completed\"") {
+        line.clear();
+        assert!(events.read_line(&mut line).unwrap() > 0, "the batch ended before the first write did");
+    }
+    (0..signals).for_each(|_| signal(&child, "-INT"));
+    let drain = thread::spawn(move || events.read_to_end(&mut Vec::new()).unwrap());
+    let output = child.wait_with_output().unwrap();
+    drain.join().unwrap();
+    writer.join().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = results["results"].as_array().unwrap();
+    assert_eq!(results.len(), WRITES);
+    let text = |value: &Value| value.as_str().unwrap_or("ok").to_owned();
+    results.iter().map(|result| (text(&result["call_id"]), text(&result["error"]["code"]))).collect()
+}
+
+/// SC-4, SC-8: in call order, finished writes first and nothing but `cancelled` after them.
+fn finished_then_cancelled(results: &[(String, String)]) {
+    let ids = results.iter().enumerate().all(|(index, (id, _))| *id == format!("c{index}"));
+    assert!(ids);
+    let finished = results.iter().take_while(|(_, code)| code == "ok").count();
+    assert!(finished >= 1);
+    assert!(results[finished..].iter().all(|(_, code)| code == "cancelled"));
+    println!("{finished} writes finished, {} cancelled", results.len() - finished);
+    assert!(finished < results.len(), "the interrupt came too late to tell");
+}
+
+#[test]
+fn an_interrupt_in_a_batch_cancels_the_rest() {
+    finished_then_cancelled(&interrupted("interrupt-once", 1));
+}
+
+#[test]
+fn a_second_interrupt_still_prints_every_result() {
+    finished_then_cancelled(&interrupted("interrupt-twice", 2));
+}

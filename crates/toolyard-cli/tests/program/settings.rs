@@ -1,0 +1,113 @@
+//! Configuration, approval, tools.
+
+use crate::{
+    child::{Done, toolyard},
+    place::dir,
+};
+use serde_json::{Value, json};
+use std::fs;
+
+fn write() -> String {
+    json!({"calls": [{"call_id": "w", "name": "write_file", "arguments": {"path": "a.txt", "content": "x"}}]})
+        .to_string()
+}
+
+/// Runs a write over a fresh workspace with this configuration; tells also whether the file is there.
+fn run(name: &str, config: &str, more: &[&str]) -> (Done, bool) {
+    let dir = dir(name);
+    let file = dir.join("toolyard.toml");
+    fs::write(&file, config).unwrap();
+    let mut args = vec!["run", "--report", "none", "--config", file.to_str().unwrap()];
+    args.extend(more);
+    (toolyard(&args, &write()), dir.join("a.txt").exists())
+}
+
+const HERE: &str = "[workspace]\nroot = \".\"\n";
+
+/// PO-1: nothing but reads runs unless somebody says so.
+#[test]
+fn a_write_is_refused_unless_it_is_allowed() {
+    let (done, written) = run("unasked", HERE, &[]);
+    assert_eq!((done.code, written), (Some(1), false));
+    let error = &done.json()["results"][0]["error"];
+    assert_eq!(error["code"], "user_denied");
+    assert!(error["advice"].as_str().unwrap().contains("nobody is there to give it"));
+    let line = "toolyard: 1 call refused, since nothing allows write: to let them run, use --approve auto, or \
+                [confirmation] default = { write = \"auto\" } in toolyard.toml\n";
+    assert_eq!(done.stderr, line);
+
+    let (done, written) = run("approved", HERE, &["--approve", "auto"]);
+    assert_eq!((done.code, written), (Some(0), true));
+    let (done, written) =
+        run("configured", &format!("{HERE}[confirmation]\ndefault = {{ write = \"auto\" }}"), &[]);
+    assert_eq!((done.code, written), (Some(0), true));
+    let (done, written) =
+        run("for-one", &format!("{HERE}[confirmation.per_tool]\nwrite_file = \"auto\""), &[]);
+    assert_eq!((done.code, written), (Some(0), true));
+}
+
+#[test]
+fn a_denial_is_a_denial() {
+    let (done, written) = run("denied", HERE, &["--approve", "deny"]);
+    assert_eq!((done.code, written), (Some(1), false));
+    assert_eq!(done.stderr, "toolyard: user_denied: w 'write_file': User denied this operation.\n");
+    let config = format!("{HERE}[confirmation]\ndefault = {{ write = \"deny\" }}");
+    let (done, written) = run("denied-by-configuration", &config, &["--approve", "auto"]);
+    assert_eq!((done.code, written), (Some(1), false));
+}
+
+#[test]
+fn what_is_not_enabled_is_not_there() {
+    let (done, written) =
+        run("disabled", &format!("{HERE}[builtin]\nenable = [\"echo\"]"), &["--approve", "auto"]);
+    assert_eq!((done.code, written), (Some(1), false));
+    assert_eq!(
+        done.stderr,
+        "toolyard: not_found: w 'write_file': Tool 'write_file' not found. Available: [echo]\n"
+    );
+}
+
+#[test]
+fn check_tells_how_each_tool_was_classified_and_why() {
+    let file = dir("check").join("toolyard.toml");
+    let config = "[tools.write_file]\nclass = \"concurrent\"\ntimeout = \"5s\"\nmax_concurrency = 2\n\
+                  [tools.patch_file]\nside_effects = \"read\"\n[session]\nmax_in_flight = 3\n";
+    fs::write(&file, config).unwrap();
+    let done = toolyard(&["check", "--config", file.to_str().unwrap()], "");
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let has = |line: &str| assert!(done.stdout.lines().any(|found| found == line), "{line}\n{}", done.stdout);
+    has("write_file  concurrent  side effects: write, promoted  prompt    5s       2      yes");
+    has("read_file   read        side effects: read             auto      60s      -      yes");
+    has("warning: tool 'patch_file': its author says side effects write, the configuration says read");
+    has("note: max_in_flight 3 is narrower than the widest pool, 20");
+}
+
+#[test]
+fn tools_are_declared_as_each_provider_wants_them() {
+    let tools = |shape: &str| toolyard(&["tools", "--as", shape], "").json();
+    let names = |tools: &Value, pointer: &str| -> Vec<String> {
+        let name = |tool: &Value| tool.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        tools.as_array().unwrap().iter().map(name).collect()
+    };
+    let expect = ["echo", "list_dir", "patch_file", "read_file", "write_file"];
+    assert_eq!(names(&tools("openai"), "/function/name"), expect);
+    assert_eq!(names(&tools("openai-responses"), "/name"), expect);
+    assert_eq!(names(&tools("anthropic"), "/name"), expect);
+    assert_eq!(names(&tools("gemini")["functionDeclarations"], "/name"), expect);
+    assert_eq!(names(&tools("mcp"), "/name"), expect);
+    let table = toolyard(&["tools"], "").stdout;
+    assert!(
+        table.contains("\nread_file   read    read          auto      60s      -      Reads a text file"),
+        "{table}"
+    );
+}
+
+#[test]
+fn help_and_version_end_well() {
+    let version = toolyard(&["--version"], "");
+    assert_eq!((version.code, version.stdout.starts_with("toolyard 0.")), (Some(0), true));
+    for command in ["run", "plan", "check"] {
+        let help = toolyard(&[command, "--help"], "");
+        assert_eq!((help.code, help.stdout.contains("130  interrupted")), (Some(0), true), "{command}");
+    }
+}
