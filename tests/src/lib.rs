@@ -1,1 +1,16 @@
-//! stub
+//! What whole-engine tests are made of: tools that follow a script, and a recorder that checks events.
+//!
+//! ```text
+//!   call { "ms": 20, "end": "fail" } ──► Scripted tool ──► Log: who started and ended, when, how many at once
+//!   engine ── events ──► Recorder ──► grammar of every call, seq without a gap, one end each
+//! ```
+
+mod data;
+mod log;
+mod recorder;
+mod scripted;
+
+pub use data::data_file;
+pub use log::Log;
+pub use recorder::Recorder;
+pub use scripted::{Yard, call, kinds, scripted, shape, yard};

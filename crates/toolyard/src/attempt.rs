@@ -29,7 +29,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
-use supervise::{Bounds, Verdict, supervise};
+use supervise::{Bounds, Told, Verdict, supervise};
 use tokio::sync::oneshot;
 use toolyard_core::{ContextParts, Emit, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
@@ -94,7 +94,8 @@ impl Open {
         match engine.backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
                 let result = AssertUnwindSafe(result).catch_unwind();
-                let verdict = supervise(result, execution.tool.as_ref(), &self.batch.cancel, &bounds).await;
+                let told = Told { tool: execution.tool.as_ref(), cancel: &self.batch.cancel, engine };
+                let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_token().cancel(); // a blocking handler may look at it
                 }
@@ -108,11 +109,7 @@ impl Open {
         let work = self.batch.work(self.index);
         let timeout = self.batch.call(self.index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = work.grant.limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
-        Bounds {
-            timeout,
-            deadline: self.timing.granted_at.checked_add(timeout),
-            grace: self.batch.session.engine.grace,
-        }
+        Bounds { timeout, deadline: self.timing.granted_at.checked_add(timeout) }
     }
 
     fn context(&self, bounds: &Bounds) -> ToolContext {

@@ -18,13 +18,13 @@ use crate::{
     registry::Registry,
     session::{Session, SessionCore, SessionOptions},
 };
+use foldhash::HashMap;
 use std::{
-    collections::BTreeMap,
     fmt,
     num::NonZeroUsize,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -47,7 +47,9 @@ pub(crate) struct EngineCore {
     pub(crate) runtime: Handle,
     /// Attempts and questions in the air; handlers that were given up are not among them.
     pub(crate) tasks: TaskTracker,
-    pub(crate) grace: Duration,
+    grace_ms: AtomicU64,
+    /// How many handlers were told to stop and were given up.
+    pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) on_serial_failure: OnSerialFailure,
     pub(crate) resources: Arc<Resources>,
@@ -56,9 +58,10 @@ pub(crate) struct EngineCore {
     opened: AtomicU64,
 }
 
+/// The open sessions, by name.
 #[derive(Default)]
 struct Sessions {
-    open: BTreeMap<u64, Weak<SessionCore>>,
+    open: HashMap<SessionId, Weak<SessionCore>>,
     stopped: Option<Stop>,
 }
 
@@ -67,26 +70,48 @@ impl EngineCore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The open session of this name, or a new one.
     fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
-        let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let core = SessionCore::open(self, number, id, options);
-        let stopped = {
+        let (core, stopped) = {
             let mut sessions = self.sessions();
-            sessions.open.insert(number, Arc::downgrade(&core));
-            sessions.stopped
+            if let Some(core) = sessions.open.get(&id).and_then(Weak::upgrade) {
+                return Session { core };
+            }
+            let number = self.opened.fetch_add(1, Ordering::Relaxed);
+            let core = SessionCore::open(self, number, id.clone(), options);
+            sessions.open.insert(id, Arc::downgrade(&core));
+            (core, sessions.stopped)
         };
+        core.announce();
         if let Some(why) = stopped {
             core.stop(why);
         }
         Session { core }
     }
 
-    pub(crate) fn forget(&self, session: u64) {
-        self.sessions().open.remove(&session);
+    /// Forgets a session that is gone, unless another has its name by now.
+    pub(crate) fn forget(&self, session: &SessionId) {
+        let mut sessions = self.sessions();
+        if sessions.open.get(session).is_some_and(|core| core.strong_count() == 0) {
+            sessions.open.remove(session);
+        }
     }
 
     fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
-        self.sessions().open.values().filter_map(Weak::upgrade).collect()
+        let mut sessions: Vec<_> = self.sessions().open.values().filter_map(Weak::upgrade).collect();
+        sessions.sort_unstable_by_key(|session| session.number);
+        sessions
+    }
+
+    /// How long a handler has to stop after a cancel.
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms.load(Ordering::Relaxed))
+    }
+
+    /// Leaves handlers no more than this to stop.
+    fn shorten_grace(&self, grace: Duration) {
+        let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        self.grace_ms.fetch_min(grace, Ordering::Relaxed);
     }
 
     /// Stops every batch, those in the air and those to come.
@@ -123,12 +148,13 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    /// Opens a session with the engine's settings. It closes when its last clone and its last call are gone.
+    /// The session of this name, opened with the engine's settings if it is not open. It closes when its last
+    /// clone and its last call are gone.
     pub fn session(&self, id: impl Into<SessionId>) -> Session {
         self.session_with(id, SessionOptions::default())
     }
 
-    /// Opens a session with settings of its own.
+    /// The session of this name. The settings count when this call opens it; an open session keeps its own.
     pub fn session_with(&self, id: impl Into<SessionId>, options: SessionOptions) -> Session {
         self.core.open(id.into(), options)
     }

@@ -46,7 +46,7 @@ impl SessionOptions {
 /// One agent's way into the engine. Cheap to clone; clones are the same session.
 ///
 /// Batches of one session that are dispatched side by side are independent: they meet in the pools and the
-/// serial lease, in order of arrival (CL-8). Two sessions opened under one name are two sessions.
+/// serial lease, in order of arrival (CL-8). While a session is open, its name leads to it.
 ///
 /// # Examples
 /// ```

@@ -1,12 +1,14 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
 use super::SandboxError;
+use crate::engine::EngineCore;
 use futures::{FutureExt, future::FusedFuture};
 use std::{
     any::Any,
     future::{Future, poll_fn},
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
+    sync::atomic::Ordering,
     task::Poll,
     time::Duration,
 };
@@ -21,8 +23,14 @@ pub(super) struct Bounds {
     pub(super) timeout: Duration,
     /// When it is over; `None` for a handler without one.
     pub(super) deadline: Option<Instant>,
-    /// How long a handler has to stop after a cancel (SC-5).
-    pub(super) grace: Duration,
+}
+
+/// How a handler is told to stop.
+pub(super) struct Told<'a> {
+    pub(super) tool: &'a dyn Tool,
+    pub(super) cancel: &'a CancellationToken,
+    /// Knows the grace, which a drain may have shortened by the time it counts (SC-5, SC-8).
+    pub(super) engine: &'a EngineCore,
 }
 
 /// What came of an attempt.
@@ -58,8 +66,7 @@ type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 /// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant.
 pub(super) async fn supervise(
     result: impl Future<Output = Caught> + Send,
-    tool: &dyn Tool,
-    cancel: &CancellationToken,
+    told: &Told<'_>,
     bounds: &Bounds,
 ) -> Verdict {
     let mut result = pin!(result);
@@ -67,15 +74,14 @@ pub(super) async fn supervise(
         Poll::Ready(done) => Verdict::from_result(done),
         // Most handlers of a busy engine are done at their first poll: those pay for no timer and no room for
         // one in their task.
-        Poll::Pending => Box::pin(watch(result, tool, cancel, bounds)).await,
+        Poll::Pending => Box::pin(watch(result, told, bounds)).await,
     }
 }
 
 /// Goes on with a handler that has been polled once.
 async fn watch(
     mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
-    tool: &dyn Tool,
-    cancel: &CancellationToken,
+    told: &Told<'_>,
     bounds: &Bounds,
 ) -> Verdict {
     let mut just_polled = true;
@@ -86,20 +92,23 @@ async fn watch(
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
-        () = cancel.cancelled() => {}
+        () = told.cancel.cancelled() => {}
         () = at(bounds.deadline) => return Verdict::TimedOut(bounds.timeout),
     }
     // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.
-    let mut stop = pin!(AssertUnwindSafe(tool.cancel()).catch_unwind().fuse());
-    let mut grace = pin!(tokio::time::sleep(bounds.grace));
+    let mut stop = pin!(AssertUnwindSafe(told.tool.cancel()).catch_unwind().fuse());
+    let within = told.engine.grace();
+    let mut grace = pin!(tokio::time::sleep(within));
     loop {
         tokio::select! {
             biased;
             done = &mut result => return Verdict::from_result(done),
             _ = &mut stop, if !stop.is_terminated() => {}
-            () = &mut grace => return Verdict::Abandoned(bounds.grace),
+            () = &mut grace => break,
         }
     }
+    told.engine.abandoned.fetch_add(1, Ordering::Relaxed);
+    Verdict::Abandoned(within)
 }
 
 async fn at(deadline: Option<Instant>) {

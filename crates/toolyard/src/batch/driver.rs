@@ -48,9 +48,10 @@ pub(crate) async fn dispatch_watched(
 ) -> Vec<Outcome> {
     let (batch, refusals) = open(session, turn, batch, order).await;
     let mut guard = StopOnDrop { batch: &batch, armed: true };
+    announce(&batch, refusals);
+    // From here on others can stop it: not before every call has been told of.
     watch(&batch);
     batch.session.register(&batch);
-    announce(&batch, refusals);
     batch.ask();
     for run in 0..batch.runs() {
         begin(&batch, run).await;

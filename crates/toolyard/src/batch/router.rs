@@ -40,7 +40,8 @@ mod tests {
     /// `r`ead, `s`erial, `c`oncurrent, `x` short circuit; runs are set apart by `|`.
     fn check(batch: &str, expected: &str) {
         let routing: Vec<_> = batch.chars().map(routing_of).collect();
-        let runs = runs(routing.iter().copied()).into_iter().map(|run| &batch[run]).collect::<Vec<_>>().join("|");
+        let runs =
+            runs(routing.iter().copied()).into_iter().map(|run| &batch[run]).collect::<Vec<_>>().join("|");
         assert_eq!(runs, expected);
     }
 

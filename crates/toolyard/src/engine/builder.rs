@@ -15,7 +15,10 @@ use crate::{
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, Weak, atomic::AtomicU64},
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicU64, AtomicUsize},
+    },
     time::Duration,
 };
 use tokio::runtime::Handle;
@@ -252,7 +255,10 @@ impl EngineBuilder {
             backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
             runtime,
             tasks: TaskTracker::new(),
-            grace: self.grace.unwrap_or(Self::GRACE),
+            grace_ms: AtomicU64::new(
+                u64::try_from(self.grace.unwrap_or(Self::GRACE).as_millis()).unwrap_or(u64::MAX),
+            ),
+            abandoned: AtomicUsize::new(0),
             max_in_flight: self.max_in_flight,
             on_serial_failure: self.on_serial_failure,
             resources: Arc::new(self.resources),

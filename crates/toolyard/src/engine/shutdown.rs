@@ -2,6 +2,7 @@
 
 use super::EngineCore;
 use crate::{batch::Stop, config::Drain, pool::Pools};
+use std::{sync::atomic::Ordering, time::Duration};
 use tokio::time::timeout;
 use toolyard_core::{AgentPath, Event, EventKind, SessionId, event::DrainStep};
 
@@ -9,31 +10,39 @@ use toolyard_core::{AgentPath, Event, EventKind, SessionId, event::DrainStep};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainReport {
-    /// Whether every handler stopped by itself or when told to. If not, some were given up.
-    pub clean: bool,
+    /// How many handlers were told to stop and were given up.
+    pub abandoned: usize,
 }
+
+/// What a call still needs after its handler was given up: the hook at its end, and to tell of it.
+const LAST_WORDS: Duration = Duration::from_secs(6);
 
 pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -> DrainReport {
     let step = |step| announce(engine, step);
+    let abandoned_before = engine.abandoned.load(Ordering::Relaxed);
     step(DrainStep::Refuse);
     pools.drain().await;
     step(DrainStep::ClearQueue);
     engine.stop(Stop::ShuttingDown);
     step(DrainStep::Finish);
     engine.tasks.close();
-    let mut clean = timeout(drain.finish, engine.tasks.wait()).await.is_ok();
-    if !clean {
+    if timeout(drain.finish, engine.tasks.wait()).await.is_err() {
         step(DrainStep::Cancel);
+        engine.shorten_grace(drain.grace);
         cancel_running(engine);
-        clean = timeout(drain.grace, engine.tasks.wait()).await.is_ok();
-    }
-    if !clean {
+        // Every attempt gives its handler up by itself when the grace is over.
+        if timeout(drain.grace + LAST_WORDS, engine.tasks.wait()).await.is_err() {
+            tracing::error!(
+                tasks = engine.tasks.len(),
+                "calls did not end when their handlers were given up"
+            );
+        }
         step(DrainStep::Abandon);
     }
-    engine.bus.flush();
     pools.stop().await;
     step(DrainStep::Stopped);
-    DrainReport { clean }
+    engine.bus.flush();
+    DrainReport { abandoned: engine.abandoned.load(Ordering::Relaxed) - abandoned_before }
 }
 
 fn cancel_running(engine: &EngineCore) {

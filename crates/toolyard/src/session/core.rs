@@ -69,7 +69,7 @@ impl SessionCore {
         };
         let of_class = |class| unit(UnitKind::Class(class), engine.leases.get(class).width, Some(class));
         let most = options.max_in_flight.or(engine.max_in_flight);
-        let session = Arc::new(Self {
+        Arc::new(Self {
             id,
             agent: AgentPath::root(),
             engine: engine.clone(),
@@ -87,9 +87,12 @@ impl SessionCore {
             turns: AtomicU64::new(0),
             batches: AtomicU64::new(0),
             open: Mutex::default(),
-        });
-        session.emit_lazily(|| EventKind::SessionOpened, Where::default);
-        session
+        })
+    }
+
+    /// Tells that the session has been opened.
+    pub(crate) fn announce(&self) {
+        self.emit_lazily(|| EventKind::SessionOpened, Where::default);
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
@@ -179,6 +182,6 @@ impl Drop for SessionCore {
         let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
         let units = tools.into_values().chain([self.serial, self.concurrent]).chain(self.cap);
         self.engine.admission.close_units(units);
-        self.engine.forget(self.number);
+        self.engine.forget(&self.id);
     }
 }

@@ -1,0 +1,95 @@
+//! What handlers did, in virtual time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
+
+/// What handlers did.
+#[derive(Debug, Clone)]
+pub struct Log {
+    started_at: Instant,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    spans: Vec<Span>,
+    running: usize,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Span {
+    call: String,
+    from: u128,
+    to: Option<u128>,
+}
+
+impl Log {
+    /// An empty log; time counts from now.
+    pub fn new() -> Self {
+        Self { started_at: Instant::now(), state: Arc::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u128 {
+        self.started_at.elapsed().as_millis()
+    }
+
+    /// A handler has started; it ends when the guard is dropped.
+    pub fn start(&self, call: &str) -> Running {
+        let mut state = self.state();
+        state.spans.push(Span { call: call.to_owned(), from: self.now(), to: None });
+        state.running += 1;
+        state.most = state.most.max(state.running);
+        Running { log: self.clone(), at: state.spans.len() - 1 }
+    }
+
+    /// The calls in the order in which their handlers started.
+    pub fn started(&self) -> Vec<String> {
+        self.state().spans.iter().map(|span| span.call.clone()).collect()
+    }
+
+    /// A line a handler, in order of start: `call from..to`, in milliseconds.
+    pub fn spans(&self) -> Vec<String> {
+        let line = |span: &Span| match span.to {
+            Some(to) => format!("{} {}..{to}", span.call, span.from),
+            None => format!("{} {}..", span.call, span.from),
+        };
+        self.state().spans.iter().map(line).collect()
+    }
+
+    /// The most handlers that ran at once.
+    pub fn most_at_once(&self) -> usize {
+        self.state().most
+    }
+
+    /// How many handlers run now.
+    pub fn running(&self) -> usize {
+        self.state().running
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A handler that runs.
+#[derive(Debug)]
+pub struct Running {
+    log: Log,
+    at: usize,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let now = self.log.now();
+        let mut state = self.log.state();
+        state.spans[self.at].to = Some(now);
+        state.running -= 1;
+    }
+}

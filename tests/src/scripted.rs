@@ -1,0 +1,102 @@
+//! Tools that do what their arguments say.
+
+use crate::{Log, Recorder};
+use serde_json::{Value, json};
+use std::{future::pending, sync::Arc, time::Duration};
+use toolyard::{
+    Answer, Call, Engine, EngineBuilder, ErrorKind, Outcome, Tool, ToolContext, ToolError, ToolFactory,
+    ToolOutput, ToolSpec, async_trait, from_fn,
+};
+
+/// A tool that follows its arguments: `ms` is how long it takes, `end` how it ends: `ok` (the default), `fail`,
+/// `no` (`success: false`), `transient`, `panic`, `hang`, `polite` (hangs until told to stop), `deaf` (never
+/// stops by itself), `delta` (streams its id), `big` (a large output).
+struct Scripted {
+    log: Log,
+}
+
+#[async_trait]
+impl Tool for Scripted {
+    async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let _running = self.log.start(cx.call_id().as_str());
+        if let Some(ms) = args["ms"].as_u64() {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+        match args["end"].as_str().unwrap_or("ok") {
+            "fail" => Err(ToolError::execution("HTTP 404: no such thing")),
+            "no" => Ok(ToolOutput::failure("the tool says no")),
+            "transient" => Err(ToolError::transient("HTTP 500: connection refused")),
+            "unclassified" => Err(std::io::Error::other("secret path /home/me").into()),
+            "panic" => panic!("told to"),
+            "hang" | "deaf" => pending().await,
+            "polite" => {
+                cx.cancelled().await;
+                Err(ToolError::cancelled("stopped"))
+            }
+            "finishes" => {
+                cx.cancelled().await;
+                Ok("finished all the same".into())
+            }
+            "delta" => {
+                cx.emit("half");
+                Ok("whole".into())
+            }
+            "big" => Ok(ToolOutput::text("x".repeat(17 * 1024 * 1024))),
+            _ => Ok(ToolOutput::text(cx.call_id().to_string())),
+        }
+    }
+}
+
+/// A scripted tool of this spec.
+pub fn scripted(spec: ToolSpec, log: &Log) -> impl ToolFactory + use<> {
+    let log = log.clone();
+    from_fn(spec, move || Scripted { log: log.clone() })
+}
+
+/// An engine with scripted tools, and what they did.
+#[derive(Debug)]
+pub struct Yard {
+    /// The engine.
+    pub engine: Engine,
+    /// What the handlers did.
+    pub log: Log,
+    /// Every event.
+    pub events: Recorder,
+}
+
+/// An engine with the scripted tools `read`, `serial` and `concurrent`, every question answered with yes, and
+/// what `change` makes of it.
+///
+/// # Panics
+/// When the engine cannot be built.
+pub async fn yard(change: impl FnOnce(EngineBuilder, &Log) -> EngineBuilder) -> Yard {
+    let (log, events) = (Log::new(), Recorder::default());
+    let builder = Engine::builder()
+        .tool(scripted(ToolSpec::read("read"), &log))
+        .tool(scripted(ToolSpec::write("serial"), &log))
+        .tool(scripted(ToolSpec::write("concurrent").concurrent(), &log))
+        .confirmations(toolyard::Confirmations::auto())
+        .approver(Answer::Allow)
+        .events(events.clone());
+    let engine = change(builder, &log).build().await.expect("the engine is well configured");
+    Yard { engine, log, events }
+}
+
+/// A call of a scripted tool.
+pub fn call(id: &str, tool: &str, ms: u64, end: &str) -> Call {
+    Call::new(id, tool, json!({"ms": ms, "end": end}))
+}
+
+/// The error kinds of outcomes; `None` for a success.
+pub fn kinds(outcomes: &[Outcome]) -> Vec<Option<ErrorKind>> {
+    outcomes.iter().map(|outcome| outcome.error().map(|error| error.kind)).collect()
+}
+
+/// Ids and codes in one line: `a ok, b not_found`.
+pub fn shape(outcomes: &[Outcome]) -> String {
+    let one = |outcome: &Outcome| {
+        let code: Arc<str> = outcome.error().map_or("ok", |error| error.kind.code()).into();
+        format!("{} {code}", outcome.call_id)
+    };
+    outcomes.iter().map(one).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,391 @@
+//! What happens around a call: time, panics, blocking handlers, cancels, drain, and tools that come and go.
+
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard::{
+    BuildError, Drain, Effect, Engine, ErrorKind, Outcome, Reason, RegisterError, Tool, ToolClass,
+    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+};
+use toolyard_tests::{call, kinds, scripted, shape, yard};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// T4, first half: a call times out at 30 s ⇒ its result at 30 s exactly, permit back, future dropped.
+#[tokio::test(start_paused = true)]
+async fn t4_a_call_times_out_on_the_instant() {
+    let yard =
+        yard(|builder, _| builder.tool_config("serial", ToolConfig::default().timeout(30 * SECOND))).await;
+    let from = Instant::now();
+    let outcome = yard.engine.session("t4").call(call("x", "serial", 0, "deaf")).await;
+    assert_eq!(from.elapsed(), 30 * SECOND);
+    let error = outcome.error().unwrap();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Timeout, "Tool exceeded 30s wall time limit")
+    );
+    assert_eq!((error.effect, error.retryable), (Effect::Unknown, false));
+    assert_eq!(yard.log.spans(), ["x 0..30000"], "the handler's future was dropped");
+    let status = yard.engine.status().await.unwrap();
+    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    yard.events.check();
+}
+
+/// V3: 60 s for none, read and write, 600 s for execute and network, none for a recursive tool; a call may say
+/// otherwise.
+#[tokio::test(start_paused = true)]
+async fn timeouts_have_their_defaults() {
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::execute("execute"), log))
+            .tool(scripted(ToolSpec::network("network"), log))
+            .tool(scripted(ToolSpec::read("recursive").recursive(), log))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    for (tool, seconds) in [("read", 60), ("serial", 60), ("execute", 600), ("network", 600)] {
+        let from = Instant::now();
+        assert_eq!(kinds(&[session.call(call("x", tool, 0, "hang")).await]), [Some(ErrorKind::Timeout)]);
+        assert_eq!(from.elapsed(), Duration::from_secs(seconds), "{tool}");
+    }
+    let own = call("x", "read", 0, "hang").timeout(7 * SECOND);
+    let from = Instant::now();
+    session.call(own).await;
+    assert_eq!(from.elapsed(), 7 * SECOND);
+    assert!(session.call(call("x", "recursive", 3_600_000, "ok")).await.success());
+}
+
+/// SC-2, SC-3: in one batch with 37 good calls one panics, one hangs and one is unknown: 40 results in order.
+#[tokio::test(start_paused = true)]
+async fn a_bad_call_costs_its_own_result_alone() {
+    let yard = yard(|builder, _| builder).await;
+    let mut batch: Vec<_> = (0..37).map(|n| call(&format!("g{n}"), "read", 5, "ok")).collect();
+    batch.insert(5, call("panics", "read", 0, "panic"));
+    batch.insert(15, call("hangs", "read", 0, "hang"));
+    batch.insert(25, call("unknown", "nothing", 0, "ok"));
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(outcomes.len(), 40);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.success()).count(), 37);
+    assert_eq!(
+        [5, 15, 25].map(|at: usize| outcomes[at].error().unwrap().kind),
+        [ErrorKind::Panic, ErrorKind::Timeout, ErrorKind::NotFound]
+    );
+    yard.events.check();
+}
+
+/// A handler that blocks its thread until the test lets it go.
+struct Blocks(Arc<Mutex<std::sync::mpsc::Receiver<()>>>);
+
+#[async_trait]
+impl Tool for Blocks {
+    async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let _ = self.0.lock().unwrap().recv();
+        Ok("late".into())
+    }
+}
+
+/// T4, SC-6, CL-3: a blocking handler cannot dodge its timeout; it keeps its class until it ends, so the next
+/// run waits; after 30 s the batch ends with the rest not started.
+#[tokio::test]
+async fn a_blocking_handler_does_not_dodge_its_timeout() {
+    let (release, wait) = std::sync::mpsc::channel();
+    let wait = Arc::new(Mutex::new(wait));
+    let spec = ToolSpec::write("blocks").blocking().timeout(Duration::from_millis(20));
+    let yard = yard(|builder, _| builder.tool(from_fn(spec, move || Blocks(wait.clone())))).await;
+    let session = yard.engine.session("s");
+    let outcome = session.call(call("b", "blocks", 0, "ok")).await;
+    assert_eq!(outcome.error().unwrap().kind, ErrorKind::Timeout);
+    let serial = || async { yard.engine.status().await.unwrap()[ToolClass::Serial.index()].running };
+    assert_eq!(serial().await, 1, "the zombie keeps the serial lease");
+    assert!(session.call(call("r", "read", 0, "ok")).await.success(), "reads of the session go on");
+    release.send(()).unwrap();
+    let mut events = yard.engine.subscribe();
+    assert!(session.call(call("s", "serial", 0, "ok")).await.success(), "the lease came back");
+    drop(release);
+    while yard.events.of_call("b").last() != Some(&"dispatch.late_result") {
+        events.next().await;
+    }
+    yard.events.check();
+}
+
+/// A `Blocking` executor for paused time: a task that ignores drop and cancel.
+struct Tasks;
+
+impl toolyard::Blocking for Tasks {
+    fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
+        tokio::spawn(job);
+    }
+}
+
+/// CL-3: a run whose handlers do not stop for 30 s ends the batch: the rest is `queue_timeout`, not started.
+#[tokio::test(start_paused = true)]
+async fn a_zombie_ends_the_batch_after_thirty_seconds() {
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
+        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let from = Instant::now();
+    let batch =
+        vec![call("z", "blocks", 3_600_000, "ok"), call("w", "serial", 0, "ok"), call("r", "read", 0, "ok")];
+    let outcomes = session.dispatch(batch).await;
+    assert_eq!(from.elapsed(), 31 * SECOND);
+    assert_eq!(shape(&outcomes), "z timeout, w queue_timeout, r queue_timeout");
+    assert_eq!(outcomes[1].error().unwrap().reason, Some(Reason::Zombie));
+    let short = vec![call("z", "blocks", 11_000, "ok"), call("r", "read", 0, "ok")];
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    let from = Instant::now();
+    assert_eq!(shape(&session.dispatch(short).await), "z timeout, r ok");
+    assert_eq!(from.elapsed(), 11 * SECOND, "the next run begins when the handler has stopped");
+    yard.events.check();
+}
+
+/// SC-4, SC-5, T14: a cancelled turn: those that wait end at once, a polite one in its own time, one that
+/// finishes all the same completes, a deaf one is given up after the grace; a sibling turn is untouched.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_its_turn_and_nothing_else() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("t14");
+    let (turn, sibling) = (session.turn(), session.turn());
+    let batch = vec![
+        call("polite", "concurrent", 0, "polite"),
+        call("finishes", "concurrent", 0, "finishes"),
+        call("deaf", "concurrent", 0, "deaf"),
+        call("later", "serial", 0, "ok"),
+    ];
+    let from = Instant::now();
+    let cancel = async {
+        tokio::time::sleep(5 * SECOND).await;
+        turn.cancel();
+        turn.cancel(); // says the same twice
+    };
+    let (outcomes, other, ()) =
+        tokio::join!(turn.dispatch(batch), sibling.dispatch(vec![call("o", "read", 20_000, "ok")]), cancel);
+    assert_eq!(shape(&outcomes), "polite cancelled, finishes ok, deaf cancelled, later cancelled");
+    assert!(other[0].success());
+    assert_eq!(from.elapsed(), 35 * SECOND);
+    assert_eq!(yard.log.spans()[..3], ["polite 0..5000", "finishes 0..5000", "deaf 0..35000"]);
+    let effects = [0, 2, 3].map(|at: usize| outcomes[at].error().unwrap().effect);
+    assert_eq!(effects, [Effect::Unknown, Effect::Unknown, Effect::NotStarted]);
+    assert!(outcomes[1].cancel_requested);
+    let again = turn.dispatch(vec![call("again", "read", 0, "ok")]).await;
+    assert_eq!(shape(&again), "again cancelled", "a turn stays cancelled");
+    yard.events.check();
+}
+
+/// SC-5: `Tool::cancel` is called, beside the token.
+#[tokio::test(start_paused = true)]
+async fn a_running_tool_is_told_to_stop() {
+    #[derive(Default)]
+    struct Stoppable(tokio::sync::Notify);
+    #[async_trait]
+    impl Tool for Stoppable {
+        async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            self.0.notified().await;
+            Err(ToolError::cancelled("stopped").with_content(vec![toolyard::Content::text("half of it")]))
+        }
+        async fn cancel(&self) -> bool {
+            self.0.notify_one();
+            true
+        }
+    }
+    let yard =
+        yard(|builder, _| builder.tool(from_fn(ToolSpec::read("stoppable"), Stoppable::default))).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        tokio::time::sleep(SECOND).await;
+        session.cancel();
+    };
+    let from = Instant::now();
+    let (outcome, ()) = tokio::join!(session.call(call("c", "stoppable", 0, "ok")), cancel);
+    assert_eq!(from.elapsed(), SECOND);
+    let error = outcome.error().unwrap();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(error.content, [toolyard::Content::text("half of it")], "partial output is kept");
+}
+
+/// CC-6b: dropping a dispatch cancels its calls; each still ends once, its permits come back.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_dispatch_leaves_nothing_behind() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let batch: Vec<_> = (0..30).map(|n| call(&format!("c{n}"), "read", 0, "polite")).collect();
+    let dispatch = tokio::time::timeout(SECOND, session.dispatch(batch)).await;
+    assert!(dispatch.is_err());
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(yard.log.running(), 0);
+    let status = yard.engine.status().await.unwrap();
+    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    yard.events.check();
+}
+
+/// SC-8: drain: new calls and those that wait are `shutting_down`, those that run may finish, then are told to
+/// stop, then are given up; every call has its result.
+#[tokio::test(start_paused = true)]
+async fn a_drain_goes_step_by_step() {
+    let yard = yard(|builder, _| builder).await;
+    let (session, other) = (yard.engine.session("a"), yard.engine.session("b"));
+    let batch = vec![
+        call("finishes in time", "concurrent", 20_000, "ok"),
+        call("polite", "concurrent", 0, "polite"),
+        call("deaf", "concurrent", 0, "deaf"),
+        call("later", "read", 0, "ok"),
+    ];
+    let queued = (0..21).map(|n| call(&format!("q{n}"), "read", 25_000, "ok")).collect::<Vec<_>>();
+    let from = Instant::now();
+    let shutdown = async {
+        tokio::time::sleep(SECOND).await;
+        let report = yard.engine.shutdown(Drain::default()).await;
+        (report, from.elapsed())
+    };
+    let (outcomes, reads, (report, took)) =
+        tokio::join!(session.dispatch(batch), other.dispatch(queued), shutdown);
+    assert_eq!(
+        shape(&outcomes),
+        "finishes in time ok, polite cancelled, deaf cancelled, later shutting_down"
+    );
+    assert!(reads[..20].iter().all(Outcome::success));
+    assert_eq!(shape(&reads[20..]), "q20 shutting_down");
+    assert_eq!(yard.log.spans()[1..3], ["polite 0..31000", "deaf 0..61000"]);
+    assert_eq!(took, 61 * SECOND);
+    assert_eq!(report.abandoned, 1);
+    let late = yard.engine.session("late").call(call("x", "read", 0, "ok")).await;
+    assert_eq!(kinds(&[late]), [Some(ErrorKind::ShuttingDown)]);
+    yard.events.check();
+    let again = yard.engine.shutdown(Drain::default()).await;
+    assert_eq!(again.abandoned, 0);
+}
+
+/// A factory makes a fresh tool for every call.
+#[tokio::test(start_paused = true)]
+async fn every_call_has_a_fresh_tool() {
+    struct Once(AtomicUsize, usize);
+    #[async_trait]
+    impl Tool for Once {
+        async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let uses = self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(ToolOutput::json(json!({"made": self.1, "uses": uses})))
+        }
+    }
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = made.clone();
+    let make = move || Once(AtomicUsize::new(0), count.fetch_add(1, Ordering::Relaxed));
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("once"), make))).await;
+    let batch: Vec<_> = (0..10).map(|n| call(&format!("c{n}"), "once", 0, "ok")).collect();
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    let mut numbers: Vec<_> =
+        outcomes.iter().map(|outcome| outcome.output()["made"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+    assert!(outcomes.iter().all(|outcome| outcome.output()["uses"] == 0));
+    assert_eq!(made.load(Ordering::Relaxed), 10);
+}
+
+/// CL-8: `replace` while calls fly: those in flight finish on the old tool, later ones run on the new.
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_replaced_while_calls_fly() {
+    let says = |word: &'static str| {
+        tool_fn(ToolSpec::read("say"), move |(): (), _: ToolContext| async move {
+            tokio::time::sleep(SECOND).await;
+            Ok(word)
+        })
+    };
+    let yard = yard(|builder, _| builder.tool(says("old"))).await;
+    let session = yard.engine.session("s");
+    let replace = async {
+        tokio::task::yield_now().await;
+        yard.engine.registry().replace(says("new")).unwrap();
+    };
+    let (old, ()) = tokio::join!(session.call(call("a", "say", 0, "ok")), replace);
+    assert_eq!(old.to_text(), "old");
+    assert_eq!(session.call(call("b", "say", 0, "ok")).await.to_text(), "new");
+}
+
+/// A tool that goes: its calls in flight finish, those that wait are `not_found`.
+#[tokio::test(start_paused = true)]
+async fn a_tool_goes_while_calls_wait() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let batch: Vec<_> = (0..22).map(|n| call(&format!("c{n}"), "read", 1000, "ok")).collect();
+    let go = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(yard.engine.registry().unregister("read"));
+    };
+    let (outcomes, ()) = tokio::join!(session.dispatch(batch), go);
+    assert!(outcomes[..20].iter().all(Outcome::success));
+    assert_eq!(shape(&outcomes[20..]), "c20 not_found, c21 not_found");
+    assert_eq!(outcomes[20].attempts, 0);
+    yard.events.check();
+}
+
+/// Settings from outside: promotion, cap and timeout; an unknown name is an error at build.
+#[tokio::test(start_paused = true)]
+async fn settings_from_outside_count() {
+    let promoted =
+        yard(|builder, _| builder.tool_config("serial", ToolConfig::default().concurrent(true))).await;
+    let batch: Vec<_> = (0..3).map(|n| call(&format!("c{n}"), "serial", 10, "ok")).collect();
+    promoted.engine.session("s").dispatch(batch).await;
+    assert_eq!(promoted.log.most_at_once(), 3);
+
+    let error = Engine::builder().tool_config("nope", ToolConfig::default()).build().await.unwrap_err();
+    assert!(matches!(error, BuildError::UnknownTool { name, .. } if name == "nope"));
+    let twice = || tool_fn(ToolSpec::read("a"), |(): (), _: ToolContext| async { Ok(()) });
+    let error = Engine::builder().tool(twice()).tool(twice()).build().await.unwrap_err();
+    assert!(matches!(error, BuildError::Tool(RegisterError::Duplicate { name }) if name == "a"));
+    let bad = ToolSpec::read("bad").input_schema(json!({"oneOf": []}));
+    let error = Engine::builder().tool(scripted(bad, &promoted.log)).build().await.unwrap_err();
+    assert!(error.to_string().contains("'/oneOf'"), "{error}");
+}
+
+/// CC-2: a pool is resized and paused while calls fly.
+#[tokio::test(start_paused = true)]
+async fn a_pool_is_resized_and_paused_while_calls_fly() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let operator = async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(yard.engine.resize(ToolClass::Read, 2).await, Ok(20));
+        yard.engine.pause(ToolClass::Read).await.unwrap();
+        let status = yard.engine.status().await.unwrap()[0];
+        assert_eq!((status.running, status.queued, status.width), (20, 10, 2));
+        tokio::time::sleep(Duration::from_millis(95)).await;
+        yard.engine.resume(ToolClass::Read).await.unwrap();
+    };
+    let batch: Vec<_> = (0..30).map(|n| call(&format!("c{n}"), "read", 10, "ok")).collect();
+    let (outcomes, ()) = tokio::join!(session.dispatch(batch), operator);
+    assert!(outcomes.iter().all(Outcome::success));
+    let spans = yard.log.spans();
+    assert_eq!((spans[20].as_str(), spans[29].as_str()), ("c20 100..110", "c29 140..150"));
+    yard.events.check();
+}
+
+/// The engine works from any runtime flavour and any thread (I1, I3 in real time).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_sessions_on_many_threads() {
+    let yard = yard(|builder, _| builder).await;
+    let tasks: Vec<_> = (0..20)
+        .map(|n| {
+            let session = yard.engine.session(format!("s{n}"));
+            tokio::spawn(async move {
+                let tools = ["read", "serial", "concurrent", "read", "nothing"];
+                let batch: Vec<_> =
+                    (0..100).map(|m| call(&format!("c{m}"), tools[(m + n) % 5], 0, "ok")).collect();
+                session.dispatch(batch).await
+            })
+        })
+        .collect();
+    for task in tasks {
+        let outcomes = task.await.unwrap();
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.success()).count(), 80);
+    }
+    let status = yard.engine.status().await.unwrap();
+    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    yard.events.check();
+}

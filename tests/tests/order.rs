@@ -1,0 +1,227 @@
+//! In which order calls run and results come: CL-*, CC-*, and the scenarios T3, T12, T19.
+
+use std::num::NonZeroUsize;
+use toolyard::{Batch, Call, EventKind, OnSerialFailure, Outcome, PoolWidths, Reason, Routing, ToolSpec};
+use toolyard_tests::{call, scripted, shape, yard};
+
+fn most(n: usize) -> NonZeroUsize {
+    NonZeroUsize::new(n).unwrap()
+}
+
+/// T3: [R1,R2,S1,S2,C1,C2,R3], S1 fails ⇒ R1∥R2, S1, S2, C1∥C2, R3; 7 results in order.
+#[tokio::test(start_paused = true)]
+async fn t3_runs_go_one_after_another_and_results_in_order() {
+    let yard = yard(|builder, _| builder).await;
+    let outcomes = yard
+        .engine
+        .session("t3")
+        .dispatch(vec![
+            call("R1", "read", 30, "ok"),
+            call("R2", "read", 10, "ok"),
+            call("S1", "serial", 10, "fail"),
+            call("S2", "serial", 10, "ok"),
+            call("C1", "concurrent", 20, "ok"),
+            call("C2", "concurrent", 10, "ok"),
+            call("R3", "read", 10, "ok"),
+        ])
+        .await;
+    assert_eq!(shape(&outcomes), "R1 ok, R2 ok, S1 execution_error, S2 ok, C1 ok, C2 ok, R3 ok");
+    let spans = ["R1 0..30", "R2 0..10", "S1 30..40", "S2 40..50", "C1 50..70", "C2 50..60", "R3 70..80"];
+    assert_eq!(yard.log.spans(), spans);
+    assert_eq!(outcomes.iter().map(|outcome| outcome.run).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 3, 4]);
+    yard.events.check();
+}
+
+/// CL-3: [Read A, Write A, Read A] sees the write before the trailing read; a refused call splits a row.
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_is_a_run_of_its_own() {
+    let yard = yard(|builder, _| builder).await;
+    let batch = vec![call("a", "read", 10, "ok"), call("b", "nothing", 0, "ok"), call("c", "read", 10, "ok")];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "a ok, b not_found, c ok");
+    assert_eq!(yard.log.spans(), ["a 0..10", "c 10..20"]);
+    assert_eq!(outcomes[1].routing, Routing::ShortCircuit);
+    yard.events.check();
+}
+
+/// CL-4: each call's end is told when it ends, results come in input order, an empty batch has none.
+#[tokio::test(start_paused = true)]
+async fn ends_are_told_as_they_come_and_results_in_order() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    assert_eq!(session.dispatch(Batch::default()).await.len(), 0);
+    let slowest_first = (0..5).map(|n| call(&format!("c{n}"), "read", 50 - 10 * n, "ok")).collect::<Vec<_>>();
+    let outcomes = session.dispatch(slowest_first).await;
+    assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 ok, c3 ok, c4 ok");
+    assert_eq!(yard.events.ended(), ["c4", "c3", "c2", "c1", "c0"]);
+    yard.events.check();
+}
+
+/// CL-4: with `skip_rest` a failed serial call ends the batch.
+#[tokio::test(start_paused = true)]
+async fn a_failed_serial_call_may_skip_the_rest() {
+    let yard = yard(|builder, _| builder.on_serial_failure(OnSerialFailure::SkipRest)).await;
+    let batch = vec![
+        call("a", "read", 0, "fail"),
+        call("b", "serial", 0, "ok"),
+        call("c", "serial", 0, "fail"),
+        call("d", "serial", 0, "ok"),
+        call("e", "read", 0, "ok"),
+    ];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "a execution_error, b ok, c execution_error, d cancelled, e cancelled");
+    assert_eq!(outcomes[3].error().unwrap().reason, Some(Reason::Predecessor));
+    assert_eq!(outcomes[3].attempts, 0);
+    yard.events.check();
+}
+
+/// CL-6: the shipped widths: 20 reads in the engine, 10 concurrent calls in an agent, serial calls alone.
+#[tokio::test(start_paused = true)]
+async fn pools_have_their_widths() {
+    for (tool, width) in [("read", 20), ("concurrent", 10), ("serial", 1)] {
+        let yard = yard(|builder, _| builder).await;
+        let batch =
+            |name: &str| (0..50).map(|n| call(&format!("{name}{n}"), tool, 5, "ok")).collect::<Vec<_>>();
+        let (one, two) = (yard.engine.session("one"), yard.engine.session("two"));
+        let (a, b) = tokio::join!(one.dispatch(batch("a")), two.dispatch(batch("b")));
+        assert!(a.iter().chain(&b).all(Outcome::success));
+        let sessions = if tool == "read" { 1 } else { 2 };
+        assert_eq!(yard.log.most_at_once(), width * sessions, "{tool}");
+        yard.events.check();
+    }
+}
+
+/// T19: forty calls, `max_in_flight` 8 ⇒ never more than 8 handlers at once, results in order.
+#[tokio::test(start_paused = true)]
+async fn t19_a_session_cap_holds_over_all_classes() {
+    let yard = yard(|builder, _| builder.max_in_flight(most(8))).await;
+    let session = yard.engine.session("t19");
+    let half = |tool: &str| (0..20).map(|n| call(&format!("{tool}{n}"), tool, 7, "ok")).collect::<Vec<_>>();
+    let (reads, others) = tokio::join!(session.dispatch(half("read")), session.dispatch(half("concurrent")));
+    assert_eq!(yard.log.most_at_once(), 8);
+    for (tool, outcomes) in [("read", reads), ("concurrent", others)] {
+        let ids: Vec<_> = outcomes.iter().map(|outcome| outcome.call_id.to_string()).collect();
+        assert_eq!(ids, (0..20).map(|n| format!("{tool}{n}")).collect::<Vec<_>>());
+    }
+    yard.events.check();
+}
+
+/// CL-6, CC-3: a tool's own bound holds, and calls of other tools pass those that wait for it.
+#[tokio::test(start_paused = true)]
+async fn a_tools_bound_holds_back_its_own_calls_only() {
+    let yard =
+        yard(|builder, log| builder.tool(scripted(ToolSpec::read("narrow").max_concurrency(most(2)), log)))
+            .await;
+    let mut batch: Vec<Call> = (0..6).map(|n| call(&format!("n{n}"), "narrow", 10, "ok")).collect();
+    batch.extend((0..3).map(|n| call(&format!("r{n}"), "read", 10, "ok")));
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert!(outcomes.iter().all(Outcome::success));
+    assert_eq!(yard.log.most_at_once(), 5, "two narrow and three others");
+    let spans = yard.log.spans();
+    assert!(spans.contains(&"r2 0..10".to_owned()) && spans.contains(&"n5 20..30".to_owned()), "{spans:?}");
+}
+
+/// T12: session A queues 1 000 reads, B one, pool 4 ⇒ B starts after at most 4 more of A.
+#[tokio::test(start_paused = true)]
+async fn t12_a_busy_session_does_not_starve_another() {
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(4), most(1)))).await;
+    let (a, b) = (yard.engine.session("a"), yard.engine.session("b"));
+    let many = (0..1000).map(|n| call(&format!("a{n}"), "read", 10, "ok")).collect::<Vec<_>>();
+    let late = async {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        b.call(call("b", "read", 10, "ok")).await
+    };
+    let (_, late) = tokio::join!(a.dispatch(many), late);
+    assert!(late.success());
+    let started = yard.log.started();
+    let place = started.iter().position(|id| id == "b").unwrap();
+    assert!(place <= 4 + 4, "B started at place {place}");
+}
+
+/// CL-8: a repeated id in a batch is refused, its first call runs once.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_id_is_refused() {
+    let yard = yard(|builder, _| builder).await;
+    let batch = vec![call("x", "read", 0, "ok"), call("x", "read", 0, "ok"), call("y", "read", 0, "ok")];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "x ok, x invalid_input, y ok");
+    assert_eq!(yard.log.started(), ["x", "y"]);
+    yard.events.check();
+}
+
+/// CL-8: ids may repeat from batch to batch, and a turn resends what it has answered.
+#[tokio::test(start_paused = true)]
+async fn a_turn_resends_what_it_answered() {
+    let yard = yard(|builder, _| builder).await;
+    let turn = yard.engine.session("s").turn();
+    let first = turn.dispatch(vec![call("x", "serial", 0, "ok")]).await;
+    let again = turn.resend(vec![call("x", "serial", 0, "ok"), call("y", "serial", 0, "ok")]).await;
+    assert_eq!(again[0].status, first[0].status);
+    assert_eq!(again[0].dedupe, toolyard::Dedupe::Replayed);
+    assert_eq!(yard.log.started(), ["x", "y"]);
+    let other_arguments = turn.resend(vec![call("x", "serial", 1, "ok")]).await;
+    assert_eq!(other_arguments[0].dedupe, toolyard::Dedupe::Fresh);
+    let other_turn = yard.engine.session("s").turn().dispatch(vec![call("x", "serial", 0, "ok")]).await;
+    assert!(other_turn[0].success());
+    assert_eq!(yard.log.started(), ["x", "y", "x", "x"]);
+}
+
+/// CC-4: ten thousand calls in a batch run, the one after them is refused, nothing is lost.
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_calls_run_and_one_more_is_refused() {
+    let yard = yard(|builder, _| builder).await;
+    let batch: Batch = (0..10_001).map(|n| call(&format!("c{n}"), "read", 1, "ok")).collect();
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(outcomes.len(), 10_001);
+    assert!(outcomes[..10_000].iter().all(Outcome::success));
+    assert_eq!(shape(&outcomes[10_000..]), "c10000 overloaded");
+    assert_eq!(yard.log.most_at_once(), 20);
+    yard.events.check();
+}
+
+/// CC-4: a full queue answers at once; those in it run.
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_answers_at_once() {
+    let mut limits = toolyard::Limits::default();
+    limits.queue_session_max = 5;
+    let yard = yard(|builder, _| builder.limits(limits)).await;
+    let batch: Vec<_> = (0..30).map(|n| call(&format!("c{n}"), "read", 1, "ok")).collect();
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    let refused = outcomes.iter().filter(|outcome| !outcome.success()).count();
+    assert_eq!(refused, 30 - 20 - 5);
+    assert!(outcomes[25..].iter().all(|outcome| outcome.error().unwrap().retryable));
+    yard.events.check();
+}
+
+/// One-by-one execution runs every call alone, in order.
+#[tokio::test(start_paused = true)]
+async fn one_by_one_runs_every_call_alone() {
+    let yard = yard(|builder, _| builder).await;
+    let batch: Vec<_> = (0..4).map(|n| call(&format!("c{n}"), "read", 10, "ok")).collect();
+    let outcomes = yard.engine.session("s").dispatch_sequential(batch).await;
+    assert!(outcomes.iter().all(Outcome::success));
+    assert_eq!(yard.log.spans(), ["c0 0..10", "c1 10..20", "c2 20..30", "c3 30..40"]);
+}
+
+/// OB-1, OB-2: the events of a turn, in order.
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_told_from_begin_to_end() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    session.dispatch(vec![call("a", "read", 5, "delta"), call("b", "nothing", 0, "ok")]).await;
+    assert_eq!(
+        yard.events.of_call("a"),
+        ["tool.call.received", "tool.called", "dispatch.attempt", "tool.output_delta", "tool.completed"]
+    );
+    assert_eq!(yard.events.of_call("b"), ["tool.call.received", "tool.failed"]);
+    let kinds: Vec<_> = yard.events.events().iter().map(|event| event.kind.name()).collect();
+    assert_eq!(
+        (kinds[0], kinds[1], *kinds.last().unwrap()),
+        ("session.opened", "turn.started", "turn.ended")
+    );
+    let ended = yard.events.events().into_iter().next_back().unwrap();
+    assert_eq!(ended.kind, EventKind::TurnEnded { ok: 1, failed: 1 });
+    let unknown = yard.events.events().into_iter().find(|event| event.kind.is_failure()).unwrap();
+    assert_eq!(&*unknown.kind.failure().unwrap().tool_name, "_unknown");
+    yard.events.check();
+}
