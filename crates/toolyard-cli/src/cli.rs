@@ -21,6 +21,18 @@ Examples:
   toolyard run episodes.jsonl --events log.jsonl
   toolyard run response.json --report json 2> report.json";
 
+const REPORT: &str = "\
+The JSON report: runs, calls, ok, failed, wall_ms, one_by_one_ms, exit_code, notes, and timeline: per call
+call_id, name, run, routing, ok, error, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, waited_for. Over
+episodes: turns, and longest_turn with its timeline.";
+
+const PLAN_LINES: &str = "\
+Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
+approval?, error?), invalid_calls (the ids of those that do not fit their schema).
+
+Tools that an episode declares count as if they were there. Calls that approval is needed for are planned as if
+it were given.";
+
 /// Runs the tool calls of LLM agents: concurrently, in the order the model meant, bounded, one result per call.
 #[derive(Debug, Parser)]
 #[command(name = "toolyard", version, max_term_width = 110, arg_required_else_help = true)]
@@ -66,7 +78,7 @@ pub(crate) struct SetupArgs {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RUN_EXAMPLES}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{REPORT}\n\n{}", exit::HELP))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -100,7 +112,7 @@ pub(crate) struct RunArgs {
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
-#[command(after_help = exit::HELP)]
+#[command(after_help = format!("{PLAN_LINES}\n\n{}", exit::HELP))]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

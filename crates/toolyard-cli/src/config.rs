@@ -23,12 +23,12 @@ pub(crate) const DEFAULT_FILE: &str = "toolyard.toml";
 
 /// Why a configuration makes no sense, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file} line {line}: {what}")]
+#[error("{file}{}: {what}", line.map(|line| format!(" line {line}")).unwrap_or_default())]
 pub(crate) struct ConfigError {
     /// The file.
     pub(crate) file: String,
-    /// The line, from 1.
-    pub(crate) line: usize,
+    /// The line, from 1; `None` where it is the file as a whole.
+    pub(crate) line: Option<usize>,
     /// What is wrong and what to do.
     pub(crate) what: String,
 }
@@ -73,7 +73,7 @@ impl Config {
     /// Reads the named file, else [`DEFAULT_FILE`] if it exists, else the defaults.
     ///
     /// # Errors
-    /// [`ConfigError`], line 1 for a file that cannot be read.
+    /// [`ConfigError`], also for a file that cannot be read.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigError> {
         let file = named.unwrap_or(Path::new(DEFAULT_FILE));
         if named.is_none() && !file.exists() {
@@ -81,7 +81,7 @@ impl Config {
         }
         let text = fs::read_to_string(file).map_err(|error| ConfigError {
             file: file.display().to_string(),
-            line: 1,
+            line: None,
             what: format!("cannot be read: {error}"),
         })?;
         Self::read(Source { file, text: &text })

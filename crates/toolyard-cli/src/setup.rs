@@ -98,3 +98,19 @@ pub(crate) fn mapped(message: Message, registry: &Registry) -> Message {
     let names = NameMap::new(rule, entries.iter().map(|entry| entry.name()));
     message.with_original_names(&names)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard_wire::decode;
+
+    #[test]
+    fn calls_find_the_tool_that_was_declared_under_another_name() {
+        let registry = Registry::default();
+        let dotted = toolyard::tool_fn(ToolSpec::pure("fs.read"), |(): (), _| async { Ok("") });
+        registry.register(dotted).unwrap();
+        let called = r#"[{"type":"tool_use","id":"a","name":"fs_read","input":{}}]"#;
+        let message = mapped(decode(called, None).unwrap(), &registry);
+        assert_eq!(message.calls()[0].name.as_ref(), "fs.read");
+    }
+}

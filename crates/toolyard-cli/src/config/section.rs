@@ -20,7 +20,7 @@ impl Source<'_> {
         let before = self.text.get(..at.start).unwrap_or_default();
         ConfigError {
             file: self.file.display().to_string(),
-            line: before.matches('\n').count() + 1,
+            line: Some(before.matches('\n').count() + 1),
             what: what.into(),
         }
     }

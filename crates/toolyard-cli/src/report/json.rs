@@ -1,4 +1,17 @@
-//! The report for programs.
+//! The report for programs. Times are in milliseconds, with a fraction, and count from the batch.
+//!
+//! | field | what it tells |
+//! |---|---|
+//! | `runs`, `calls`, `ok`, `failed` | how many there were |
+//! | `wall_ms`, `one_by_one_ms` | what it took, and the sum of what its calls took |
+//! | `exit_code` | that of the program, unless a file cannot be written after it |
+//! | `timeline` | of a response: the calls, in order |
+//! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of one |
+//! | `notes` | `errors` (`code`, `message`, `advice`, `first`, `calls`), `calls_with_other_errors`, `to_allow` |
+//!
+//! A call of a timeline: `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `ready_ms` (its
+//! run began), `started_ms` (it had its permits; null when it never did), `ended_ms`, `queued_ms`, `ran_ms`,
+//! `waited_for`: a list of `{what, ms, …}` with `what` one of `run`, `pool`, `tool`, `max_in_flight`, `permit`.
 
 use super::{
     timeline::{Span, Timeline},

@@ -114,7 +114,7 @@ pub(super) fn totals(runs: u64, calls: u64, failed: u64, wall: Duration, one_by_
     let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");
     let runs = count(usize::try_from(runs).unwrap_or(usize::MAX), "run");
     let mut text = format!(
-        "{calls} in {runs}: {ok} ok, {failed} without output; {}, one by one {}",
+        "{calls} in {runs}: {ok} ok, {failed} without output; {}, one by one about {}",
         Brief(wall),
         Brief(one_by_one)
     );

@@ -29,8 +29,23 @@ fn the_json_report_is_one_document() {
 }
 
 #[test]
+fn one_by_one_every_call_is_a_run_of_its_own() {
+    let check = |more: &[&str], runs: usize| {
+        let args = [&["run", "--report", "json"], more].concat();
+        let report: Value = serde_json::from_str(&toolyard(&args, &reads(5)).stderr).unwrap();
+        assert_eq!(report["runs"], json!(runs));
+    };
+    check(&[], 1);
+    check(&["--sequential"], 5);
+}
+
+#[test]
 fn a_narrow_session_is_named_as_what_calls_waited_for() {
-    let done = toolyard(&["run", "--report", "json", "--max-in-flight", "1"], &reads(200));
+    let call =
+        |index: usize| json!({"call_id": index, "name": "read_file", "arguments": {"path": "plants.csv"}});
+    let batch = json!({"calls": (0..200).map(call).collect::<Vec<_>>()}).to_string();
+    let args = ["run", "--report", "json", "--max-in-flight", "1", "--workspace", "examples/workspace"];
+    let done = toolyard(&args, &batch);
     let report: Value = serde_json::from_str(&done.stderr).unwrap();
     let waited =
         report["timeline"].as_array().unwrap().iter().flat_map(|call| call["waited_for"].as_array().unwrap());
