@@ -1,1 +1,33 @@
-//! stub
+//! Programs a newcomer runs, from the shortest on:
+//!
+//! - `cargo run -p toolyard-examples --example embedding`: a tool from a typed closure, one batch.
+//! - `cargo run -p toolyard-examples --example mixed_batch`: how a batch is split into runs, and what overlaps.
+//! - `cargo run -p toolyard-examples --example bad_calls`: a panic, a hang and an unknown name among 37 good calls.
+//! - `cargo run -p toolyard-examples --example own_tool`: a tool of one's own over a confined workspace.
+//!
+//! This library prints what they all print.
+
+use toolyard::Outcome;
+
+/// Prints a line a call: its run, its id, and what the model reads.
+pub fn print(outcomes: &[Outcome]) {
+    for outcome in outcomes {
+        let sign = if outcome.success() { "ok " } else { "ERR" };
+        let text = outcome.to_text();
+        let first = text.lines().next().unwrap_or_default();
+        println!(
+            "  run {} {:<13} {sign} {:<10} {first}",
+            outcome.run,
+            outcome.routing.as_str(),
+            outcome.call_id
+        );
+    }
+}
+
+/// A line of `width` characters in which a call's time is drawn, `from` and `to` in parts of `whole`.
+pub fn bar(from: f64, to: f64, whole: f64, width: usize) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place on the line")]
+    let place = |at: f64| (at / whole * f64::from(u32::try_from(width).unwrap_or(u32::MAX))).round() as usize;
+    let (from, to) = (place(from).min(width), place(to).min(width));
+    format!("{}{}{}", " ".repeat(from), "█".repeat((to - from).max(1)), " ".repeat(width - to.max(from)))
+}

@@ -51,6 +51,9 @@ fn parse_text(text: &str, limits: &Limits) -> Result<Value, CallError> {
 
 /// The byte at which parsing stopped, from 0.
 fn position(text: &str, error: &serde_json::Error) -> usize {
+    if error.is_eof() {
+        return text.len();
+    }
     let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
     (before + error.column().saturating_sub(1)).min(text.len())
 }
@@ -106,6 +109,7 @@ mod tests {
         assert_eq!(message("{\"a\": }"), "Invalid JSON: expected value at position 6");
         assert_eq!(message("{\n \"a\": 1,\n}"), "Invalid JSON: trailing comma at position 11");
         assert_eq!(message(""), "Invalid JSON: EOF while parsing a value at position 0");
+        assert_eq!(message("{\"a\": "), "Invalid JSON: EOF while parsing a value at position 6");
         assert_eq!(message("{}x"), "Invalid JSON: trailing characters at position 2");
         assert!(message(&"[".repeat(100_000)).starts_with("Invalid JSON: recursion limit exceeded"));
     }
