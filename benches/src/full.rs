@@ -34,8 +34,8 @@ pub(crate) struct Full {
     _engine: Engine,
 }
 
-/// More calls than any batch measured has.
-const IDS: usize = 10_000;
+/// The most calls of a batch.
+pub(crate) const IDS: usize = Batch::CALLS_MAX;
 
 impl Full {
     pub(crate) async fn new(placed: Placed) -> Result<Self, String> {

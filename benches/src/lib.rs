@@ -26,11 +26,13 @@ pub struct Options {
     pub sizes: Vec<usize>,
     /// How often each contender is measured at each size.
     pub rounds: usize,
+    /// One contender alone, by its name, for a profiler: `floor`, `full` or `inline`.
+    pub only: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sizes: vec![1, 40, 1000], rounds: 101 }
+        Self { sizes: vec![1, 40, 1000], rounds: 101, only: None }
     }
 }
 
@@ -45,7 +47,16 @@ pub fn measure(options: &Options, mut progress: impl FnMut(f64) + Send) -> Resul
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_time().build();
     let runtime = runtime.map_err(|error| format!("the runtime cannot be started: {error}"))?;
-    let contenders = runtime.block_on(contender::all())?;
+    if let Some(size) = options.sizes.iter().find(|size| **size > full::IDS) {
+        return Err(format!("a batch of {size} calls is over the engine's bound of {}", full::IDS));
+    }
+    let mut contenders = runtime.block_on(contender::all())?;
+    if let Some(only) = &options.only {
+        contenders.retain(|contender| contender.name() == only);
+        if contenders.is_empty() {
+            return Err(format!("there is no contender '{only}': choose floor, full or inline"));
+        }
+    }
     let mut report = Report::new(options.rounds, workers);
     let steps = options.sizes.len() * options.rounds;
     for (at, size) in options.sizes.iter().enumerate() {
@@ -94,7 +105,7 @@ mod tests {
     /// Benches that are not run rot: this runs every contender once, on tiny input.
     #[test]
     fn every_contender_runs_and_is_reported() {
-        let options = Options { sizes: vec![1, 3], rounds: 1 };
+        let options = Options { sizes: vec![1, 3], rounds: 1, ..Options::default() };
         let mut last = 0.0;
         let report = measure(&options, |done| last = done).unwrap();
         assert!((last - 1.0).abs() < f64::EPSILON);
@@ -104,15 +115,5 @@ mod tests {
             assert!(json["inline_vs_floor"][size].as_f64().unwrap() > 0.0);
         }
         assert_eq!(json["rounds"], 1);
-    }
-}
-/// temporary
-pub fn spin(name: &str, size: usize) {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    let c = runtime.block_on(contender::all()).unwrap();
-    let c = c.into_iter().find(|c| c.name() == name).unwrap();
-    for _ in 0..std::env::var("SPIN").map_or(1000, |s| s.parse().unwrap()) {
-        sample(&runtime, c.clone(), size).unwrap();
     }
 }

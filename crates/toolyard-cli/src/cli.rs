@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Validate the configuration, and say what each tool was classified as and why
     Check(CheckArgs),
+    /// Measure this machine: the engine against the least a correct engine could do
+    Bench(BenchArgs),
 }
 
 /// Where calls come from.
@@ -245,3 +247,34 @@ impl Shape {
         }
     }
 }
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub(crate) struct BenchArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Calls in a batch, one measurement each
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 40, 1000].map(nonzero))]
+    pub(crate) calls: Vec<NonZeroUsize>,
+    /// How often each contender is measured at each size
+    #[arg(long, value_name = "N", default_value_t = nonzero(101))]
+    pub(crate) rounds: NonZeroUsize,
+    /// Measure one contender alone, for a profiler: floor, full or inline
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+}
+
+fn nonzero(n: usize) -> NonZeroUsize {
+    NonZeroUsize::new(n).expect("a default is not zero")
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  cargo run --release -- bench              a debug build says nothing about speed
+  toolyard bench --json > bench.json
+  toolyard bench --calls 1,8,40 --rounds 301
+
+The JSON document: full_vs_floor and inline_vs_floor (by calls in a batch, in multiples of the floor), figures
+(contender, calls, median_ns and p25_ns a call), machine, rounds.";

@@ -1,7 +1,7 @@
 //! From arguments to a command, and from its end to an exit code.
 
 use crate::{
-    check,
+    bench, check,
     cli::{Cli, Command},
     exit::Exit,
     fault::Fault,
@@ -39,6 +39,7 @@ async fn perform(command: Command) -> Result<Exit, Fault> {
         Command::Plan(args) => plan::plan(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Check(args) => check::check(args).await,
+        Command::Bench(args) => bench::bench(args),
     }
 }
 

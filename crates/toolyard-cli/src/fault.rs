@@ -35,6 +35,9 @@ pub(crate) enum Fault {
         /// What the operating system said.
         error: io::Error,
     },
+    /// The engine could not be measured.
+    #[error("cannot measure: {0}")]
+    Bench(String),
     /// Whoever read the results is gone: nobody is left to be told.
     #[error("the reader of the results is gone")]
     NobodyReads,
@@ -46,9 +49,12 @@ impl Fault {
         match self {
             Self::Input { .. } => Exit::Input,
             Self::NobodyReads => Exit::Ok,
-            Self::Usage(_) | Self::Config(_) | Self::Workspace(_) | Self::Engine(_) | Self::Write { .. } => {
-                Exit::Usage
-            }
+            Self::Usage(_)
+            | Self::Config(_)
+            | Self::Workspace(_)
+            | Self::Engine(_)
+            | Self::Bench(_)
+            | Self::Write { .. } => Exit::Usage,
         }
     }
 

@@ -9,6 +9,7 @@
 //!
 //! Owns files, terminals, signals and exit codes; what a call does and when is the engine's.
 
+mod bench;
 mod check;
 mod cli;
 mod commands;

@@ -42,7 +42,7 @@ pub struct Outcome {
     /// The arguments, as they came.
     pub arguments: Arguments,
     /// The output, or why there is none.
-    pub status: Result<Box<ToolOutput>, Box<CallError>>,
+    pub status: Result<ToolOutput, Box<CallError>>,
     /// How the call was routed.
     pub routing: Routing,
     /// The index of its run in the batch, from 0.
@@ -64,11 +64,11 @@ pub struct Outcome {
 impl Outcome {
     /// The outcome of `call`, with no time spent.
     pub fn new(call: &Call, routing: Routing, status: Result<ToolOutput, CallError>) -> Self {
-        Self::boxed(call, routing, status.map(Box::new).map_err(Box::new))
+        Self::boxed(call, routing, status.map_err(Box::new))
     }
 
-    /// As [`new`](Self::new), of a status that is boxed already.
-    pub fn boxed(call: &Call, routing: Routing, status: Result<Box<ToolOutput>, Box<CallError>>) -> Self {
+    /// As [`new`](Self::new), of an error that is boxed already.
+    pub fn boxed(call: &Call, routing: Routing, status: Result<ToolOutput, Box<CallError>>) -> Self {
         Self {
             call_id: call.id.clone(),
             tool: call.name.clone(),

@@ -40,8 +40,8 @@ impl Content {
 
 /// The output of a tool.
 ///
-/// `content` is what the model reads. `structured` is the same as data, for programs and for formats that
-/// carry it; where there is no content, its JSON text is what the model reads.
+/// `content` is what the model reads. [`structured`](Self::structured) is the same as data, for programs and for
+/// formats that carry it; where there is no content, its JSON text is what the model reads.
 ///
 /// # Examples
 /// ```
@@ -57,45 +57,37 @@ pub struct ToolOutput {
     pub success: bool,
     /// What the model reads.
     pub content: Vec<Content>,
-    /// The same as data.
+    /// What most outputs do not have, in a box of its own: thousands of outputs may wait for their batch.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    extras: Option<Box<Extras>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Extras {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structured: Option<Value>,
-    /// Facts about the call that are not for the model.
+    structured: Option<Value>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-    /// Files this call changed, relative to the workspace, as far as the tool knows.
+    metadata: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files_modified: Vec<String>,
-    /// The command this call ran, if it ran one.
+    files_modified: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command_executed: Option<String>,
+    command_executed: Option<String>,
 }
 
 impl ToolOutput {
-    fn of(content: Vec<Content>, structured: Option<Value>) -> Self {
-        Self {
-            success: true,
-            content,
-            structured,
-            metadata: Map::new(),
-            files_modified: Vec::new(),
-            command_executed: None,
-        }
-    }
-
     /// A success with one text part.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::of(vec![Content::text(text)], None)
+        Self::parts(vec![Content::text(text)])
     }
 
     /// A success whose content is data.
     pub fn json(value: Value) -> Self {
-        Self::of(Vec::new(), Some(value))
+        Self::parts(Vec::new()).with_structured(value)
     }
 
     /// A success with these parts.
     pub fn parts(content: Vec<Content>) -> Self {
-        Self::of(content, None)
+        Self { success: true, content, extras: None }
     }
 
     /// The tool ran and says no: this text is what the model reads.
@@ -103,31 +95,62 @@ impl ToolOutput {
         Self { success: false, ..Self::text(text) }
     }
 
+    fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
     /// Adds the output as data.
     #[must_use]
     pub fn with_structured(mut self, value: Value) -> Self {
-        self.structured = Some(value);
+        self.extras().structured = Some(value);
         self
     }
 
-    /// Names a file that this call changed.
+    /// Names a file that this call changed, relative to the workspace.
     #[must_use]
     pub fn with_file_modified(mut self, path: impl Into<String>) -> Self {
-        self.files_modified.push(path.into());
+        self.extras().files_modified.push(path.into());
         self
     }
 
-    /// Adds a fact that is not for the model.
+    /// Names the command that this call ran.
+    #[must_use]
+    pub fn with_command_executed(mut self, command: impl Into<String>) -> Self {
+        self.extras().command_executed = Some(command.into());
+        self
+    }
+
+    /// Adds a fact about the call that is not for the model.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.metadata.insert(key.into(), value.into());
+        self.extras().metadata.insert(key.into(), value.into());
         self
+    }
+
+    /// The output as data.
+    pub fn structured(&self) -> Option<&Value> {
+        self.extras.as_ref()?.structured.as_ref()
+    }
+
+    /// Files this call changed, as far as the tool knows.
+    pub fn files_modified(&self) -> &[String] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.files_modified)
+    }
+
+    /// The command this call ran, if it ran one.
+    pub fn command_executed(&self) -> Option<&str> {
+        self.extras.as_ref()?.command_executed.as_deref()
+    }
+
+    /// A fact about the call that is not for the model.
+    pub fn metadata(&self, key: &str) -> Option<&Value> {
+        self.extras.as_ref()?.metadata.get(key)
     }
 
     /// What the model reads, as text: the text parts, one under the other; without any part the JSON text of
     /// `structured`; otherwise nothing.
     pub fn to_text(&self) -> String {
-        match (self.content.as_slice(), &self.structured) {
+        match (self.content.as_slice(), self.structured()) {
             ([], Some(value)) => value.to_string(),
             ([], None) => String::new(),
             ([Content::Text { text }], _) => text.clone(),
@@ -137,13 +160,13 @@ impl ToolOutput {
 
     /// The output as JSON: `structured` where there is one, otherwise the text.
     pub fn to_value(&self) -> Value {
-        self.structured.clone().unwrap_or_else(|| Value::String(self.to_text()))
+        self.structured().cloned().unwrap_or_else(|| Value::String(self.to_text()))
     }
 
     /// Bytes this output holds, as far as the output bound counts them.
     pub fn size(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
-        content + self.structured.as_ref().map_or(0, value_size)
+        content + self.structured().map_or(0, value_size)
     }
 }
 
@@ -212,5 +235,30 @@ impl<T: Serialize> TryFrom<Json<T>> for ToolOutput {
 
     fn try_from(Json(value): Json<T>) -> Result<Self, ToolError> {
         Ok(Self::json(serde_json::to_value(value)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_output_reads_back_as_it_was_written() {
+        let plain = ToolOutput::text("x");
+        assert_eq!(
+            serde_json::to_value(&plain).unwrap(),
+            json!({"success": true, "content": [{"type": "text", "text": "x"}]})
+        );
+        let full = ToolOutput::text("x")
+            .with_structured(json!({"a": 1}))
+            .with_file_modified("f")
+            .with_command_executed("ls")
+            .with_metadata("ms", 3);
+        for output in [plain, full] {
+            let text = serde_json::to_string(&output).unwrap();
+            let read: ToolOutput = serde_json::from_str(&text).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
     }
 }

@@ -24,9 +24,9 @@ fn run(sample: &str, name: &str, more: &[&str]) -> Done {
     toolyard(&args, "")
 }
 
-const SAMPLES: [&str; 6] = [
+/// The samples in which one of the names is unknown: the same calls in every format.
+const SAMPLES: [&str; 5] = [
     "examples/batch.json",
-    "examples/responses/openai-chat.json",
     "examples/responses/openai-responses.json",
     "examples/responses/anthropic.json",
     "examples/responses/anthropic-stream.sse",
@@ -43,7 +43,7 @@ fn neutral(done: &Done) -> Vec<(String, bool)> {
 #[test]
 fn the_first_command_prints_results_and_a_timeline() {
     let done = run("examples/responses/openai-chat.json", "first", &[]);
-    assert_eq!(done.code, Some(1));
+    assert_eq!(done.code, Some(0));
     let results = done.json();
     let ids: Vec<&str> =
         results.as_array().unwrap().iter().map(|one| one["tool_call_id"].as_str().unwrap()).collect();
@@ -53,9 +53,8 @@ fn the_first_command_prints_results_and_a_timeline() {
     let lines: Vec<&str> = done.stderr.lines().collect();
     assert!(lines[0].starts_with("run  call    tool"), "{}", done.stderr);
     assert!(lines[4].contains("write_file  serial") && lines[4].contains("for the end of run 0 [read]"));
-    assert!(lines[9].starts_with("8 calls in 6 runs: 7 ok, 1 without output; "));
-    assert!(lines[10].starts_with("toolyard: not_found: call_7 'open_valve': Tool 'open_valve' not found."));
-    assert_eq!(lines.len(), 11);
+    assert!(lines[9].starts_with("8 calls in 4 runs: 8 ok; "), "{}", lines[9]);
+    assert_eq!(lines.len(), 10);
 }
 
 #[test]

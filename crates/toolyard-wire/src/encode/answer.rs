@@ -52,7 +52,7 @@ impl<'a> Answer<'a> {
     }
 
     pub(super) fn output(&self) -> Option<&'a ToolOutput> {
-        self.outcome?.status.as_deref().ok()
+        self.outcome?.status.as_ref().ok()
     }
 
     pub(super) fn error(&self) -> Option<&'a CallError> {

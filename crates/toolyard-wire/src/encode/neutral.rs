@@ -20,7 +20,7 @@ fn result(answer: &Answer<'_>) -> Value {
     put("name", answer.call.name.as_ref().into());
     put("status", if answer.is_error() { "error" } else { "ok" }.into());
     put("content", content(answer));
-    if let Some(value) = answer.output().and_then(|output| output.structured.clone()) {
+    if let Some(value) = answer.output().and_then(|output| output.structured().cloned()) {
         put("structured", value);
     }
     if answer.is_error() {
@@ -35,7 +35,7 @@ fn result(answer: &Answer<'_>) -> Value {
 /// What the model reads, as parts: those of the output, or one of text.
 fn content(answer: &Answer<'_>) -> Value {
     match answer.output() {
-        Some(output) if output.structured.is_none() || !output.content.is_empty() => {
+        Some(output) if output.structured().is_none() || !output.content.is_empty() => {
             output.content.iter().map(part).collect()
         }
         _ => json!([part(&Content::text(answer.text()))]),

@@ -17,7 +17,7 @@ pub(super) struct Facts<'a> {
 }
 
 /// The result of an attempt. Handler code has started unless the sandbox says otherwise.
-pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<Box<ToolOutput>, Box<CallError>> {
+pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     let error = match verdict {
         Verdict::Done(Ok(output)) if output.success => match check_size(&output, facts) {
             Ok(()) => return Ok(output),
@@ -59,7 +59,7 @@ fn check_size(output: &ToolOutput, facts: &Facts<'_>) -> Result<(), CallError> {
 }
 
 /// The tool ran and says no: its content is kept whole (V5).
-fn said_no(output: Box<ToolOutput>, facts: &Facts<'_>) -> CallError {
+fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
     if facts.cancelled {
         return cancelled_with(output.content);
     }

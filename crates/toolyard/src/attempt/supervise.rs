@@ -35,8 +35,8 @@ pub(super) struct Told<'a> {
 
 /// What came of an attempt.
 pub(super) enum Verdict {
-    /// The handler's own word. Boxed: a verdict is moved through several hands of the task.
-    Done(Result<Box<ToolOutput>, Box<ToolError>>),
+    /// The handler's own word. Its error is boxed: a verdict is moved through several hands of the task.
+    Done(Result<ToolOutput, Box<ToolError>>),
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
     /// It took longer than this.
@@ -54,7 +54,7 @@ impl Verdict {
     }
 
     fn from_result(result: Caught) -> Self {
-        result.map_or_else(Self::Panicked, |done| Self::Done(done.map(Box::new).map_err(Box::new)))
+        result.map_or_else(Self::Panicked, |done| Self::Done(done.map_err(Box::new)))
     }
 }
 

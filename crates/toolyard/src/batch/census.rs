@@ -1,28 +1,20 @@
 //! What is refused for what the batch is as a whole: too many calls, ids used twice.
 
-use foldhash::{HashSet, HashSetExt};
+use foldhash::fast::RandomState;
+use std::{collections::HashSet, hash::BuildHasher};
 use toolyard_core::{Batch, Call, CallError, ErrorKind};
 
 /// The bound of a batch (CC-4) and its repeated ids (CL-8), looked at once.
 pub(super) struct Census {
     calls_max: usize,
-    /// Whether the call at an index has an id that an earlier one has; empty when none has.
-    repeats: Vec<bool>,
+    /// The places of calls whose id an earlier one has.
+    repeats: HashSet<usize>,
 }
 
 impl Census {
     pub(super) fn of(batch: &Batch, calls_max: usize) -> Self {
         let calls = batch.calls();
-        let mut repeats = Vec::new();
-        if calls.len() > 1 {
-            let mut seen = HashSet::with_capacity(calls.len());
-            for (at, call) in calls.iter().enumerate() {
-                if !seen.insert(call.id.as_str()) {
-                    repeats.resize(calls.len(), false);
-                    repeats[at] = true;
-                }
-            }
-        }
+        let repeats = if may_repeat(calls) { repeats(calls) } else { HashSet::new() };
         Self { calls_max, repeats }
     }
 
@@ -33,10 +25,27 @@ impl Census {
             let message = format!("the batch has more than {most} calls: send the rest in another batch");
             return Err(CallError::new(ErrorKind::Overloaded, message));
         }
-        if self.repeats.get(at) == Some(&true) {
+        if self.repeats.contains(&at) {
             let message = format!("call id '{}' is used twice in this batch; only the first is run", call.id);
             return Err(CallError::new(ErrorKind::InvalidInput, message));
         }
         Ok(())
     }
+}
+
+/// Whether two ids have the same hash. Ids hardly ever repeat, and sorted hashes say so without a table of ids.
+fn may_repeat(calls: &[Call]) -> bool {
+    if calls.len() < 2 {
+        return false;
+    }
+    let state = RandomState::default();
+    let mut hashes: Vec<u64> = calls.iter().map(|call| state.hash_one(call.id.as_str())).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+fn repeats(calls: &[Call]) -> HashSet<usize> {
+    let mut seen = HashSet::with_capacity(calls.len());
+    let repeated = calls.iter().enumerate().filter(|(_, call)| !seen.insert(call.id.as_str()));
+    repeated.map(|(at, _)| at).collect()
 }

@@ -198,7 +198,8 @@ impl BatchState {
 /// nothing of them runs.
 async fn finish(batch: &Arc<BatchState>, run: usize) {
     batch.run_ended(run).await;
-    if run + 1 == batch.runs() {
+    // Behind a stop nothing is left to start, so there is nothing to wait for.
+    if run + 1 == batch.runs() || batch.stopped.get().is_some() {
         return;
     }
     if tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run)).await.is_err() {

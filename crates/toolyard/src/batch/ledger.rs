@@ -26,7 +26,7 @@ pub(super) enum Phase {
 /// How a call ended, without what its [`Call`] says already.
 #[derive(Clone)]
 pub(crate) struct Ending {
-    pub(crate) status: Result<Box<ToolOutput>, Box<CallError>>,
+    pub(crate) status: Result<ToolOutput, Box<CallError>>,
     pub(crate) queued: Duration,
     pub(crate) ran: Duration,
     pub(crate) attempts: u32,

@@ -1,0 +1,44 @@
+//! `toolyard bench`: this machine against the floor.
+
+use crate::{cli::BenchArgs, exit::Exit, fault::Fault, run::results};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{io::IsTerminal, thread};
+use toolyard_bench::{Options, Report, measure};
+
+/// Parts in which the work is counted.
+const STEPS: u32 = 1000;
+
+/// Measures and prints.
+pub(crate) fn bench(args: BenchArgs) -> Result<Exit, Fault> {
+    let sizes = args.calls.into_iter().map(usize::from).collect();
+    let options = Options { sizes, rounds: args.rounds.get(), only: args.only };
+    let bar = progress();
+    // On a thread of its own: the measurement has a runtime of its own, and one does not start inside another.
+    let measured = thread::scope(|scope| {
+        let measuring =
+            scope.spawn(|| measure(&options, |done| bar.set_position((done * f64::from(STEPS)) as u64)));
+        measuring.join().unwrap_or_else(|_| Err("the measurement panicked".to_owned()))
+    });
+    bar.finish_and_clear();
+    print(&measured.map_err(Fault::Bench)?, args.json)?;
+    Ok(Exit::Ok)
+}
+
+fn print(report: &Report, json: bool) -> Result<(), Fault> {
+    match json {
+        true => {
+            let report = serde_json::to_value(report).map_err(|error| Fault::Bench(error.to_string()))?;
+            results::print_pretty(&report)
+        }
+        false => results::print_text(&report.to_string()),
+    }
+}
+
+/// A bar, where standard error is a terminal.
+fn progress() -> ProgressBar {
+    let is_terminal = std::io::stderr().is_terminal();
+    let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(STEPS.into()), target);
+    let style = ProgressStyle::with_template("{bar:40} {percent}% measured");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
