@@ -6,6 +6,8 @@
 //! let calls through that the tool's author meant to stop. A word that 2020-12 does not define means nothing
 //! to any validator; it is kept and warned of.
 
+mod misfits;
+
 use serde_json::{Map, Value};
 use std::fmt;
 use toolyard_core::ValidationError;
@@ -173,7 +175,9 @@ impl Schema {
     /// Whether the arguments fit.
     ///
     /// # Errors
-    /// Every place where they do not, with a JSON pointer into the arguments.
+    /// The first 100 places where they do not, with a JSON pointer into the arguments. A message has at most
+    /// 200 characters: a longer one names the value by its beginning, and what is still too long is cut; `…`
+    /// stands for what is left out.
     pub fn validate(&self, args: &Value) -> Result<(), Vec<ValidationError>> {
         match &self.check {
             Check::AnyObject if args.is_object() => Ok(()),
@@ -181,13 +185,7 @@ impl Schema {
                 Err(vec![ValidationError { pointer: String::new(), message: "must be an object".to_owned() }])
             }
             Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
-            Check::Compiled(validator) => Err(validator
-                .iter_errors(args)
-                .map(|error| ValidationError {
-                    pointer: error.instance_path().to_string(),
-                    message: error.to_string(),
-                })
-                .collect()),
+            Check::Compiled(validator) => Err(misfits::collect(validator, args)),
         }
     }
 }

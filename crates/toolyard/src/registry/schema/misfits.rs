@@ -1,0 +1,131 @@
+//! What is told of arguments that do not fit. They come from a model, may be as long as arguments may be and
+//! wrong in as many places; what is told of them goes back to the model and is short.
+
+use serde_json::Value;
+use std::fmt;
+use toolyard_core::ValidationError;
+
+/// How many places are told at which arguments do not fit.
+const MISFITS_MAX: usize = 100;
+
+/// Characters of what is told of one place.
+const MESSAGE_MAX: usize = 200;
+
+/// Characters of a value in a message that would be too long with all of it.
+const VALUE_MAX: usize = 40;
+
+/// The first places where the arguments do not fit, each with what is wrong.
+pub(super) fn collect(validator: &jsonschema::Validator, args: &Value) -> Vec<ValidationError> {
+    let first = validator.iter_errors(args).take(MISFITS_MAX);
+    let told = first.map(|error| ValidationError {
+        pointer: error.instance_path().to_string(),
+        message: message(&error),
+    });
+    told.collect()
+}
+
+/// What is wrong with a value, in at most [`MESSAGE_MAX`] characters.
+fn message(error: &jsonschema::ValidationError<'_>) -> String {
+    match cut(error, MESSAGE_MAX) {
+        Ok(whole) => whole,
+        // The value stands first, so that a mere cut would leave nothing of the reason.
+        Err(_) => {
+            let value = cut(error.instance(), VALUE_MAX).unwrap_or_else(|cut| cut);
+            cut(&error.masked_with(value), MESSAGE_MAX).unwrap_or_else(|cut| cut)
+        }
+    }
+}
+
+/// The text of a value, or, should it have more than `chars_max` characters, its beginning and `…`. Nothing
+/// behind the cut is written.
+fn cut(value: &impl fmt::Display, chars_max: usize) -> Result<String, String> {
+    struct Bounded {
+        text: String,
+        left: usize,
+    }
+    impl fmt::Write for Bounded {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            match text.char_indices().nth(self.left) {
+                None => {
+                    self.text.push_str(text);
+                    self.left -= text.chars().count();
+                    Ok(())
+                }
+                Some((end, _)) => {
+                    self.text.push_str(&text[..end]);
+                    self.text.pop();
+                    self.text.push('…');
+                    Err(fmt::Error)
+                }
+            }
+        }
+    }
+    let mut bounded = Bounded { text: String::new(), left: chars_max };
+    match fmt::Write::write_fmt(&mut bounded, format_args!("{value}")) {
+        Ok(()) => Ok(bounded.text),
+        Err(fmt::Error) => Err(bounded.text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Schema;
+    use super::*;
+    use serde_json::json;
+
+    fn misfits(schema: &Value, args: &Value) -> Vec<ValidationError> {
+        Schema::compile(schema).unwrap().validate(args).unwrap_err()
+    }
+
+    fn message_of(schema: &Value, args: &Value) -> String {
+        misfits(schema, args).swap_remove(0).message
+    }
+
+    #[test]
+    fn a_short_message_is_told_whole() {
+        assert_eq!(message_of(&json!({"type": "integer"}), &json!("x")), r#""x" is not of type "integer""#);
+    }
+
+    /// CC-4: a value as long as arguments may be is told by its beginning, and the reason stays.
+    #[test]
+    fn a_long_value_is_told_by_its_beginning() {
+        let long = json!("ä".repeat(250_000));
+        let message = message_of(&json!({"type": "integer"}), &long);
+        assert_eq!(message, format!(r#""{}… is not of type "integer""#, "ä".repeat(VALUE_MAX - 2)));
+    }
+
+    /// CC-4: a message that is long for another reason than the value is cut.
+    #[test]
+    fn a_message_that_is_still_too_long_is_cut() {
+        let args: Value = (0..10_000).map(|n| (format!("wörd{n}"), json!(n))).collect();
+        let schema = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
+        let message = message_of(&schema, &args);
+        assert_eq!(message.chars().count(), MESSAGE_MAX);
+        assert!(message.starts_with("Additional properties are not allowed ('wörd0'"), "{message}");
+        assert!(message.ends_with('…'), "{message}");
+    }
+
+    /// CC-4: a pointer is made of names from the schema and of places in arrays, never of the model's words.
+    #[test]
+    fn a_name_from_the_model_is_in_no_pointer() {
+        let args: Value = [("k".repeat(250_000), json!(1))].into_iter().collect();
+        for schema in [
+            json!({"additionalProperties": false}),
+            json!({"properties": {"a": {}}, "additionalProperties": false}),
+        ] {
+            let misfits = misfits(&schema, &args);
+            assert_eq!(misfits[0].pointer, "");
+            assert!(misfits[0].message.chars().count() <= MESSAGE_MAX);
+        }
+    }
+
+    /// CC-4: no more places are told than anybody reads.
+    #[test]
+    fn the_first_places_alone_are_told() {
+        let schema = json!({"type": "array", "items": {"type": "integer"}});
+        let args: Value = (0..50_000).map(|_| json!("x")).collect();
+        let misfits = misfits(&schema, &args);
+        assert_eq!(misfits.len(), MISFITS_MAX);
+        assert_eq!([&*misfits[0].pointer, &*misfits[99].pointer], ["/0", "/99"]);
+    }
+}
