@@ -12,9 +12,11 @@
 //! it and starts what it grants, after the lock is gone. It knows nothing of tools, batches or retries.
 
 mod permit;
+mod start;
 mod table;
 
 pub(crate) use permit::Permit;
+pub(crate) use start::Granted;
 pub(crate) use table::{Need, Ticket, UnitId, UnitKind};
 
 use crate::pool::PoolLoad;
@@ -55,8 +57,13 @@ pub(crate) enum Admitted {
 }
 
 impl Admission {
-    pub(crate) fn new(queue_engine_max: usize, queue_session_max: usize) -> Arc<Self> {
-        Arc::new(Self { table: Mutex::new(Table::new(queue_engine_max, queue_session_max)) })
+    /// `widths` of the classes' units, in the order of [`ToolClass::index`], and the bounds of the queue.
+    pub(crate) fn new(
+        widths: [usize; ToolClass::ALL.len()],
+        queue_engine_max: usize,
+        queue_session_max: usize,
+    ) -> Arc<Self> {
+        Arc::new(Self { table: Mutex::new(Table::new(widths, queue_engine_max, queue_session_max)) })
     }
 
     fn table(&self) -> MutexGuard<'_, Table<Place>> {
@@ -106,19 +113,28 @@ impl Admission {
 
     /// Changes the table, then starts whoever can go now, outside the lock: starting a call may admit others.
     fn change(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>)) {
-        let granted = {
-            let mut table = self.table();
-            change(&mut table);
-            table.take_granted()
-        };
-        for (place, need) in granted {
-            place.waiter.start(place.index, Permit::new(self.clone(), need));
-        }
+        self.grant(change).start();
     }
 
-    /// A new counting unit of this width; `paused` as its pool is.
-    pub(crate) fn open_unit(&self, kind: UnitKind, width: usize, paused: bool) -> UnitId {
-        self.table().open_unit(kind, width, paused)
+    fn grant(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>)) -> Granted<'_> {
+        let mut table = self.table();
+        change(&mut table);
+        Granted { admission: self, calls: table.take_granted() }
+    }
+
+    /// A new unit of a class, as wide as the class is at this moment and paused if the class is (CL-6).
+    pub(crate) fn open_class(&self, class: ToolClass) -> UnitId {
+        self.table().open_class(class)
+    }
+
+    /// A new unit for the calls of one tool in one agent.
+    pub(crate) fn open_tool(&self, width: usize) -> UnitId {
+        self.table().open_tool(width)
+    }
+
+    /// A new unit for the calls of one session.
+    pub(crate) fn open_session(&self, width: usize) -> UnitId {
+        self.table().open_session(width)
     }
 
     /// Takes units away that nothing uses or waits for any more.
@@ -127,13 +143,18 @@ impl Admission {
         units.into_iter().for_each(|unit| table.close_unit(unit));
     }
 
-    /// Sets the width of every unit of a class. Narrower than what runs: nothing is taken away, new calls
-    /// wait until enough have ended.
+    /// Sets the width of one unit. Who can go now is the caller's to start, outside of its own locks.
+    pub(crate) fn resize_unit(self: &Arc<Self>, unit: UnitId, width: usize) -> Granted<'_> {
+        self.grant(|table| table.resize_unit(unit, width))
+    }
+
+    /// Sets the width of every unit of a class, those still to be opened included. Narrower
+    /// than what runs: nothing is taken away, new calls wait until enough have ended.
     pub(crate) fn resize_class(self: &Arc<Self>, class: ToolClass, width: usize) {
         self.change(|table| table.resize_class(class, width));
     }
 
-    /// Stops or resumes granting of a class; what runs goes on.
+    /// Stops or resumes granting of a class, in units still to be opened too; what runs goes on.
     pub(crate) fn pause_class(self: &Arc<Self>, class: ToolClass, paused: bool) {
         self.change(|table| table.pause_class(class, paused));
     }
@@ -150,3 +171,6 @@ impl std::fmt::Debug for Admission {
         f.debug_struct("Admission").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,58 +9,20 @@
 //!
 //! A *lane* is one session's calls with the same need. A head that cannot go blocks its own lane only. Of the
 //! heads that can, the lane that was served longest ago goes first, so a session with a thousand calls and
-//! one with a single call take turns. After every change no head is left that could go; hence a newcomer
+//! one with a single call take turns. Each unit keeps its lanes in that order: a release looks at the first
+//! that can go, past those only that wait for something else besides. After every change no head is left that could go; hence a newcomer
 //! whose lane is empty and whose units are free passes nobody who could have gone instead.
+
+mod lanes;
+mod units;
+
+pub(crate) use units::{Need, UnitId, UnitKind};
 
 use crate::pool::PoolLoad;
 use foldhash::{HashMap, HashMapExt};
-use std::collections::VecDeque;
+use lanes::{LaneKey, Lanes, Turn};
 use toolyard_core::ToolClass;
-
-/// A counting semaphore of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct UnitId(u32);
-
-/// What a unit bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UnitKind {
-    /// The width of a pool, or the serial lease.
-    Class(ToolClass),
-    /// Calls of one tool in one agent.
-    Tool,
-    /// Calls of one session.
-    Session,
-}
-
-/// The units a call needs, all at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Need {
-    units: [Option<UnitId>; Need::UNITS_MAX],
-}
-
-impl Need {
-    /// Tool limit, class, session cap.
-    const UNITS_MAX: usize = 3;
-
-    /// The units given; what is `None` is not bounded.
-    pub(crate) fn of(class: UnitId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
-        Self { units: [Some(class), tool, session] }
-    }
-
-    fn iter(self) -> impl Iterator<Item = UnitId> {
-        self.units.into_iter().flatten()
-    }
-
-    /// Those units that `keep` names, and the rest.
-    pub(super) fn split(self, keep: impl Fn(UnitId) -> bool) -> (Self, Self) {
-        let (mut kept, mut rest) = (Self::default(), Self::default());
-        for (at, unit) in self.units.into_iter().enumerate() {
-            let side = if unit.is_some_and(&keep) { &mut kept } else { &mut rest };
-            side.units[at] = unit;
-        }
-        (kept, rest)
-    }
-}
+use units::Unit;
 
 /// A place in a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,57 +31,20 @@ pub(crate) struct Ticket {
     number: u64,
 }
 
-#[derive(Debug)]
-struct Unit {
-    kind: UnitKind,
+/// What every unit of a class has in common, those still to be opened included.
+#[derive(Debug, Clone, Copy)]
+struct ClassRule {
     width: usize,
-    in_use: usize,
     paused: bool,
-    /// Lanes with a waiter that needs this unit.
-    lanes: Vec<u32>,
-}
-
-impl Unit {
-    fn is_free(&self) -> bool {
-        !self.paused && self.in_use < self.width
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct LaneKey {
-    session: u64,
-    need: Need,
-}
-
-#[derive(Debug)]
-struct Lane<W> {
-    key: LaneKey,
-    /// Waiters in order of their numbers; a waiter that left is `None` until it reaches an end.
-    waiters: VecDeque<(u64, Option<W>)>,
-    /// When this lane was served last, in grants of the whole table.
-    served_at: u64,
-}
-
-impl<W> Lane<W> {
-    /// Drops waiters that left from both ends, so that head and emptiness are what they seem.
-    fn trim(&mut self) {
-        while self.waiters.front().is_some_and(|(_, waiter)| waiter.is_none()) {
-            self.waiters.pop_front();
-        }
-        while self.waiters.back().is_some_and(|(_, waiter)| waiter.is_none()) {
-            self.waiters.pop_back();
-        }
-    }
 }
 
 /// The table. `W` is whatever stands for a waiting call.
 #[derive(Debug)]
 pub(super) struct Table<W> {
+    classes: [ClassRule; ToolClass::ALL.len()],
     units: Vec<Option<Unit>>,
     free_units: Vec<u32>,
-    lanes: Vec<Option<Lane<W>>>,
-    free_lanes: Vec<u32>,
-    lane_of: HashMap<LaneKey, u32>,
+    lanes: Lanes<W>,
     waiting: usize,
     waiting_by_session: HashMap<u64, usize>,
     queue_max: usize,
@@ -130,13 +55,17 @@ pub(super) struct Table<W> {
 }
 
 impl<W> Table<W> {
-    pub(super) fn new(queue_max: usize, queue_session_max: usize) -> Self {
+    /// `widths` are in the order of [`ToolClass::index`].
+    pub(super) fn new(
+        widths: [usize; ToolClass::ALL.len()],
+        queue_max: usize,
+        queue_session_max: usize,
+    ) -> Self {
         Self {
+            classes: widths.map(|width| ClassRule { width, paused: false }),
             units: Vec::new(),
             free_units: Vec::new(),
-            lanes: Vec::new(),
-            free_lanes: Vec::new(),
-            lane_of: HashMap::new(),
+            lanes: Lanes::new(),
             waiting: 0,
             waiting_by_session: HashMap::new(),
             queue_max,
@@ -147,15 +76,30 @@ impl<W> Table<W> {
         }
     }
 
-    pub(super) fn open_unit(&mut self, kind: UnitKind, width: usize, paused: bool) -> UnitId {
-        let unit = Some(Unit { kind, width, in_use: 0, paused, lanes: Vec::new() });
+    /// A unit as wide as its class is now, and paused if its class is.
+    pub(super) fn open_class(&mut self, class: ToolClass) -> UnitId {
+        let ClassRule { width, paused } = self.classes[class.index()];
+        self.open(Unit::new(UnitKind::Class(class), width, paused))
+    }
+
+    /// A unit for the calls of one tool in one agent.
+    pub(super) fn open_tool(&mut self, width: usize) -> UnitId {
+        self.open(Unit::new(UnitKind::Tool, width, false))
+    }
+
+    /// A unit for the calls of one session.
+    pub(super) fn open_session(&mut self, width: usize) -> UnitId {
+        self.open(Unit::new(UnitKind::Session, width, false))
+    }
+
+    fn open(&mut self, unit: Unit) -> UnitId {
         match self.free_units.pop() {
             Some(at) => {
-                self.units[at as usize] = unit;
+                self.units[at as usize] = Some(unit);
                 UnitId(at)
             }
             None => {
-                self.units.push(unit);
+                self.units.push(Some(unit));
                 UnitId(u32::try_from(self.units.len() - 1).expect("fewer than 2^32 units are open"))
             }
         }
@@ -186,7 +130,7 @@ impl<W> Table<W> {
 
     /// Takes all of `need` if it is free and nobody in the same lane waits.
     pub(super) fn try_grant(&mut self, session: u64, need: Need) -> bool {
-        let lane_waits = self.waiting > 0 && self.lane_of.contains_key(&LaneKey { session, need });
+        let lane_waits = self.waiting > 0 && self.lanes.find(LaneKey { session, need }).is_some();
         if lane_waits || !self.is_free(need) {
             return false;
         }
@@ -196,68 +140,73 @@ impl<W> Table<W> {
 
     /// A place at the end of the lane, or the bound that forbids it, with the waiter given back.
     pub(super) fn enqueue(&mut self, session: u64, need: Need, waiter: W) -> Result<Ticket, (usize, W)> {
-        let in_session = self.waiting_by_session.entry(session).or_default();
-        if *in_session >= self.queue_session_max {
-            return Err((self.queue_session_max, waiter));
+        if let Some(queue_max) = self.bound_met(session) {
+            return Err((queue_max, waiter));
         }
-        if self.waiting >= self.queue_max {
-            return Err((self.queue_max, waiter));
-        }
-        *in_session += 1;
+        *self.waiting_by_session.entry(session).or_default() += 1;
         self.waiting += 1;
         self.tickets += 1;
-        let (lane, number) = (self.lane(LaneKey { session, need }), self.tickets);
-        let waiters = &mut self.lanes[lane as usize].as_mut().expect("the lane was just found").waiters;
-        waiters.push_back((number, Some(waiter)));
+        need.iter().for_each(|unit| self.unit(unit).queued += 1);
+        let (key, number) = (LaneKey { session, need }, self.tickets);
+        let (lane, is_new) = match self.lanes.find(key) {
+            Some(lane) => (lane, false),
+            None => (self.lanes.open(key, self.grants), true),
+        };
+        let open = self.lanes.get(lane).expect("the lane was just found");
+        open.push(number, waiter);
+        if is_new {
+            let turn = open.turn(lane);
+            self.list(need, None, turn);
+        }
         Ok(Ticket { lane, number })
     }
 
-    /// The lane of this key, opened if it is not.
-    fn lane(&mut self, key: LaneKey) -> u32 {
-        if let Some(lane) = self.lane_of.get(&key) {
-            return *lane;
+    /// The bound that forbids one more waiter of this session (CC-4).
+    fn bound_met(&self, session: u64) -> Option<usize> {
+        let in_session = self.waiting_by_session.get(&session).copied().unwrap_or(0);
+        if in_session >= self.queue_session_max {
+            return Some(self.queue_session_max);
         }
-        let lane = Some(Lane { key, waiters: VecDeque::new(), served_at: 0 });
-        let at = match self.free_lanes.pop() {
-            Some(at) => {
-                self.lanes[at as usize] = lane;
-                at
+        (self.waiting >= self.queue_max).then_some(self.queue_max)
+    }
+
+    /// Puts a lane at its place in the units it needs.
+    fn list(&mut self, need: Need, before: Option<Turn>, now: Option<Turn>) {
+        for unit in need.iter() {
+            let lanes = &mut self.unit(unit).lanes;
+            if let Some(before) = before {
+                let was_listed = lanes.remove(&before);
+                debug_assert!(was_listed, "a unit lists its lanes as they are");
             }
-            None => {
-                self.lanes.push(lane);
-                u32::try_from(self.lanes.len() - 1).expect("fewer than 2^32 lanes are open")
-            }
-        };
-        self.lane_of.insert(key, at);
-        key.need.iter().for_each(|unit| self.unit(unit).lanes.push(at));
-        at
+            lanes.extend(now);
+        }
     }
 
     /// Takes a waiter out of its lane; `None` when it is no longer there.
     pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<W> {
-        let lane = self.lanes.get_mut(ticket.lane as usize)?.as_mut()?;
-        let at = lane.waiters.binary_search_by_key(&ticket.number, |(number, _)| *number).ok()?;
-        let waiter = lane.waiters[at].1.take()?;
-        lane.trim();
-        self.left(ticket.lane);
+        let lane = self.lanes.get(ticket.lane)?;
+        let before = lane.turn(ticket.lane);
+        let waiter = lane.cancel(ticket.number)?;
+        self.left(ticket.lane, before);
         Some(waiter)
     }
 
     /// Counts one waiter less in a lane, and closes the lane when it was the last.
-    fn left(&mut self, at: u32) {
-        let lane = self.lanes[at as usize].as_ref().expect("a waiter leaves an open lane");
-        let (key, is_empty) = (lane.key, lane.waiters.is_empty());
+    fn left(&mut self, at: u32, before: Option<Turn>) {
+        let lane = self.lanes.get(at).expect("a waiter leaves an open lane");
+        let (key, now) = (lane.key, lane.turn(at));
         self.waiting -= 1;
         let in_session = self.waiting_by_session.get_mut(&key.session).expect("its session has a waiter");
         *in_session -= 1;
         if *in_session == 0 {
             self.waiting_by_session.remove(&key.session);
         }
-        if is_empty {
-            self.lanes[at as usize] = None;
-            self.free_lanes.push(at);
-            self.lane_of.remove(&key);
-            key.need.iter().for_each(|unit| self.unit(unit).lanes.retain(|lane| *lane != at));
+        key.need.iter().for_each(|unit| self.unit(unit).queued -= 1);
+        if now != before {
+            self.list(key.need, before, now);
+        }
+        if now.is_none() {
+            self.lanes.close(at);
         }
     }
 
@@ -276,27 +225,19 @@ impl<W> Table<W> {
     /// Grants heads of the lanes that need this unit until none of them can go.
     fn serve(&mut self, unit: UnitId) {
         while self.unit(unit).is_free() {
-            let Some(lane) = self.next_lane(unit) else { return };
-            let open = self.lanes[lane as usize].as_mut().expect("a unit lists open lanes only");
-            let (_, waiter) = open.waiters.pop_front().expect("an open lane has a head");
-            open.trim();
-            open.served_at = self.grants + 1;
-            let need = open.key.need;
-            self.left(lane);
+            let Some(turn) = self.next_turn(unit) else { return };
+            let lane = self.lanes.get(turn.lane).expect("a unit lists open lanes only");
+            let (waiter, need) = (lane.serve(self.grants + 1), lane.key.need);
+            self.left(turn.lane, Some(turn));
             self.take(need);
-            self.granted.push((waiter.expect("a head has not left"), need));
+            self.granted.push((waiter, need));
         }
     }
 
-    /// Of the lanes that need this unit and whose head can go, the one served longest ago; then the one
-    /// whose head came first.
-    fn next_lane(&self, UnitId(at): UnitId) -> Option<u32> {
+    /// Of the lanes that need this unit, the first whose head can go.
+    fn next_turn(&self, UnitId(at): UnitId) -> Option<Turn> {
         let lanes = &self.units[at as usize].as_ref()?.lanes;
-        let grantable = lanes.iter().copied().filter_map(|at| {
-            let lane = self.lanes[at as usize].as_ref()?;
-            self.is_free(lane.key.need).then_some((lane.served_at, lane.waiters.front()?.0, at))
-        });
-        grantable.min().map(|(_, _, at)| at)
+        lanes.iter().copied().find(|turn| self.lanes.need(turn.lane).is_some_and(|need| self.is_free(need)))
     }
 
     /// Who was granted since this was asked last.
@@ -304,11 +245,19 @@ impl<W> Table<W> {
         std::mem::take(&mut self.granted)
     }
 
+    /// Sets the width of one unit.
+    pub(super) fn resize_unit(&mut self, unit: UnitId, width: usize) {
+        self.unit(unit).width = width;
+        self.serve(unit);
+    }
+
     pub(super) fn resize_class(&mut self, class: ToolClass, width: usize) {
+        self.classes[class.index()].width = width;
         self.change_class(class, |unit| unit.width = width);
     }
 
     pub(super) fn pause_class(&mut self, class: ToolClass, paused: bool) {
+        self.classes[class.index()].paused = paused;
         self.change_class(class, |unit| unit.paused = paused);
     }
 
@@ -328,8 +277,7 @@ impl<W> Table<W> {
         let (mut running, mut queued) = (0, 0);
         for unit in units {
             running += unit.in_use;
-            let lanes = unit.lanes.iter().filter_map(|at| self.lanes[*at as usize].as_ref());
-            queued += lanes.map(|lane| lane.waiters.iter().flat_map(|(_, w)| w).count()).sum::<usize>();
+            queued += unit.queued;
         }
         PoolLoad { running, queued }
     }

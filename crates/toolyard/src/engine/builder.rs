@@ -2,7 +2,7 @@
 
 use super::{Engine, EngineCore, Sessions};
 use crate::{
-    admission::{Admission, UnitKind},
+    admission::Admission,
     attempt::{Backend, Blocking, BlockingThreads, HostBackend},
     batch::Stop,
     clock::Clock,
@@ -212,7 +212,7 @@ impl EngineBuilder {
         let registry = register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs))?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
-            Admission::new(self.limits.queue_engine_max, self.limits.queue_session_max),
+            Admission::new(widths, self.limits.queue_engine_max, self.limits.queue_session_max),
             Leases::new(widths),
         );
         let core = Arc::new(self.into_core(runtime, registry, admission.clone(), leases.clone()));
@@ -234,7 +234,6 @@ impl EngineBuilder {
         admission: Arc<Admission>,
         leases: Arc<Leases>,
     ) -> EngineCore {
-        let read = UnitKind::Class(ToolClass::Read);
         let threads = || Arc::new(BlockingThreads::new(runtime.clone()));
         let blocking = self.blocking.unwrap_or_else(|| threads());
         EngineCore {
@@ -246,7 +245,7 @@ impl EngineBuilder {
                 hooks: self.hooks,
                 limits: self.limits,
             },
-            read: admission.open_unit(read, self.widths.read.get(), false),
+            read: admission.open_class(ToolClass::Read),
             admission,
             leases,
             bus: EventBus::new(self.sinks),

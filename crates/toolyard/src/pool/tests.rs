@@ -1,5 +1,5 @@
 use super::*;
-use crate::admission::{Admission, Need, UnitKind};
+use crate::admission::{Admission, Need};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -14,7 +14,7 @@ struct Yard {
 }
 
 async fn yard() -> Yard {
-    let (admission, leases) = (Admission::new(100, 100), Leases::new([20, 1, 10]));
+    let (admission, leases) = (Admission::new([20, 1, 10], 100, 100), Leases::new([20, 1, 10]));
     let failed = Arc::new(AtomicBool::new(false));
     let on_failure = failed.clone();
     let pools =
@@ -27,7 +27,7 @@ async fn yard() -> Yard {
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_dies_is_restarted_with_its_lease() {
     let yard = yard().await;
-    let unit = yard.admission.open_unit(UnitKind::Class(ToolClass::Read), 20, false);
+    let unit = yard.admission.open_class(ToolClass::Read);
     let permit = yard.admission.try_admit(1, Need::of(unit, None, None)).unwrap();
     assert_eq!(yard.pools.resize(ToolClass::Read, 5).await, Ok(20));
     yard.pools.kill(ToolClass::Read).await;

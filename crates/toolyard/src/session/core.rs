@@ -2,10 +2,9 @@
 
 use super::SessionOptions;
 use crate::{
-    admission::{Need, UnitId, UnitKind},
+    admission::{Need, UnitId},
     batch::{BatchState, Stop},
     engine::EngineCore,
-    pool::PoolState,
     registry::ToolEntry,
 };
 use foldhash::HashMap;
@@ -42,11 +41,18 @@ pub(crate) struct SessionCore {
     serial: UnitId,
     concurrent: UnitId,
     cap: Option<UnitId>,
-    tools: Mutex<HashMap<Arc<str>, UnitId>>,
+    tools: Mutex<HashMap<Arc<str>, ToolUnit>>,
     sequence: Sequence,
     turns: AtomicU64,
     batches: AtomicU64,
     open: Mutex<Open>,
+}
+
+/// What bounds a tool's calls in this agent.
+#[derive(Clone, Copy)]
+struct ToolUnit {
+    id: UnitId,
+    width: usize,
 }
 
 /// The batches in the air.
@@ -63,11 +69,7 @@ impl SessionCore {
         id: SessionId,
         options: SessionOptions,
     ) -> Arc<Self> {
-        let unit = |kind, width, class: Option<ToolClass>| {
-            let paused = class.is_some_and(|class| engine.leases.get(class).state == PoolState::Paused);
-            engine.admission.open_unit(kind, width, paused)
-        };
-        let of_class = |class| unit(UnitKind::Class(class), engine.leases.get(class).width, Some(class));
+        let admission = &engine.admission;
         let most = options.max_in_flight.or(engine.max_in_flight);
         Arc::new(Self {
             id,
@@ -79,9 +81,9 @@ impl SessionCore {
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
             },
             scope: options.scope.or_else(|| engine.scope.clone()),
-            serial: of_class(ToolClass::Serial),
-            concurrent: of_class(ToolClass::Concurrent),
-            cap: most.map(|most| unit(UnitKind::Session, most.get(), None)),
+            serial: admission.open_class(ToolClass::Serial),
+            concurrent: admission.open_class(ToolClass::Concurrent),
+            cap: most.map(|most| admission.open_session(most.get())),
             tools: Mutex::default(),
             sequence: Sequence::default(),
             turns: AtomicU64::new(0),
@@ -118,15 +120,26 @@ impl SessionCore {
         Need::of(class, tool, self.cap)
     }
 
-    /// The unit that bounds a tool in this agent, opened with its first call.
-    fn tool_unit(&self, entry: &ToolEntry, most: usize) -> UnitId {
+    /// The unit that bounds a tool in this agent, opened with its first call and as wide as the tool says:
+    /// one that takes the place of another may say something else (CL-8).
+    fn tool_unit(&self, entry: &ToolEntry, width: usize) -> UnitId {
+        let admission = &self.engine.admission;
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(unit) = tools.get(entry.name()) {
-            return *unit;
+        let Some(unit) = tools.get_mut(entry.name()) else {
+            let id = admission.open_tool(width);
+            tools.insert(entry.shared_name(), ToolUnit { id, width });
+            return id;
+        };
+        let id = unit.id;
+        if unit.width == width {
+            return id;
         }
-        let unit = self.engine.admission.open_unit(UnitKind::Tool, most, false);
-        tools.insert(entry.shared_name(), unit);
-        unit
+        // Resized under the lock, that the width noted is the one in force; started outside of it.
+        unit.width = width;
+        let granted = admission.resize_unit(id, width);
+        drop(tools);
+        granted.start();
+        id
     }
 
     /// Emits an event of this session, built only if anybody would see it.
@@ -180,7 +193,8 @@ impl Drop for SessionCore {
     fn drop(&mut self) {
         self.emit_lazily(|| EventKind::SessionClosed, Where::default);
         let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let units = tools.into_values().chain([self.serial, self.concurrent]).chain(self.cap);
+        let units =
+            tools.into_values().map(|unit| unit.id).chain([self.serial, self.concurrent]).chain(self.cap);
         self.engine.admission.close_units(units);
         self.engine.forget(&self.id);
     }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 const READ: UnitKind = UnitKind::Class(ToolClass::Read);
 
 fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
-    let mut table = Table::new(1000, 1000);
-    let units = widths.iter().map(|width| table.open_unit(READ, *width, false)).collect();
+    let mut table = Table::new([1; 3], 1000, 1000);
+    let units = widths.iter().map(|width| table.open(Unit::new(READ, *width, false))).collect();
     (table, units)
 }
 
@@ -68,11 +68,94 @@ fn sessions_take_turns() {
     assert!(before <= 4, "B started after {before} more of A");
 }
 
+/// CC-3: sessions that come back with one call at a time do not pass one that has more of them in line.
+#[test]
+fn a_session_that_comes_back_goes_behind_those_who_wait() {
+    const LOOPING: [u64; 2] = [1, 2];
+    const PATIENT: u64 = 3;
+    let (mut table, units) = table(&[1]);
+    let read = Need::of(units[0], None, None);
+    assert!(table.try_grant(LOOPING[0], read));
+    let mut running = LOOPING[0];
+    table.enqueue(LOOPING[1], read, 2).unwrap();
+    for _ in 0..3 {
+        table.enqueue(PATIENT, read, 3).unwrap();
+    }
+    let mut order = Vec::new();
+    for _ in 0..12 {
+        table.release(read);
+        let next = u64::from(granted(&mut table)[0]);
+        if LOOPING.contains(&running) {
+            table.enqueue(running, read, u32::try_from(running).unwrap()).unwrap();
+        }
+        running = next;
+        order.push(next);
+    }
+    let last = order.iter().rposition(|session| *session == PATIENT).unwrap();
+    assert_eq!(order.iter().filter(|session| **session == PATIENT).count(), 3);
+    assert!(last < 9, "three sessions take turns: {order:?}");
+    assert!(LOOPING.iter().all(|session| order[..6].contains(session)), "nobody starves: {order:?}");
+}
+
+/// CL-6: a session opened after an operator's word has the width and the pause of that word.
+#[test]
+fn a_unit_opens_as_its_class_stands() {
+    let mut table = Table::<u32>::new([20, 1, 10], 10, 10);
+    table.resize_class(ToolClass::Concurrent, 2);
+    table.pause_class(ToolClass::Concurrent, true);
+    let need = Need::of(table.open_class(ToolClass::Concurrent), None, None);
+    assert!(!table.try_grant(1, need));
+    table.pause_class(ToolClass::Concurrent, false);
+    assert_eq!([(); 3].map(|()| table.try_grant(1, need)), [true, true, false]);
+    let later = Need::of(table.open_class(ToolClass::Concurrent), None, None);
+    assert_eq!([(); 3].map(|()| table.try_grant(2, later)), [true, true, false]);
+}
+
+/// CL-8: a tool that was replaced by one with another bound.
+#[test]
+fn a_unit_that_is_widened_lets_more_go() {
+    let mut table = Table::new([20, 1, 10], 10, 10);
+    let read = table.open_class(ToolClass::Read);
+    let tool = table.open_tool(1);
+    let need = Need::of(read, Some(tool), None);
+    assert!(table.try_grant(1, need));
+    for waiter in 0..3 {
+        table.enqueue(1, need, waiter).unwrap();
+    }
+    table.resize_unit(tool, 3);
+    assert_eq!(granted(&mut table), [0, 1]);
+    table.resize_unit(tool, 1);
+    table.release(need);
+    table.release(need);
+    assert!(granted(&mut table).is_empty(), "one still runs");
+    table.release(need);
+    assert_eq!(granted(&mut table), [2]);
+}
+
+/// CC-3: the work of a release does not grow with the lanes that wait.
+#[test]
+fn a_release_looks_at_no_more_lanes_than_it_serves() {
+    const LANES: u64 = 50_000;
+    let mut table = Table::new([1; 3], usize::MAX, usize::MAX);
+    let read = Need::of(table.open_class(ToolClass::Read), None, None);
+    assert!(table.try_grant(0, read));
+    for session in 1..=LANES {
+        table.enqueue(session, read, u32::try_from(session).unwrap()).unwrap();
+    }
+    assert_eq!(table.load(ToolClass::Read), PoolLoad { running: 1, queued: 50_000 });
+    // Were every lane looked at, this would be over a thousand million looks.
+    for session in 1..=LANES {
+        table.release(read);
+        assert_eq!(granted(&mut table), [u32::try_from(session).unwrap()]);
+    }
+    assert_eq!(table.load(ToolClass::Read), PoolLoad { running: 1, queued: 0 });
+}
+
 /// CC-4: both bounds of the queue, told apart.
 #[test]
 fn the_queue_is_bounded() {
-    let mut table = Table::new(3, 2);
-    let unit = table.open_unit(READ, 1, false);
+    let mut table = Table::new([1; 3], 3, 2);
+    let unit = table.open_class(ToolClass::Read);
     let need = Need::of(unit, None, None);
     assert!(table.try_grant(1, need));
     table.enqueue(1, need, 1).unwrap();
@@ -80,6 +163,7 @@ fn the_queue_is_bounded() {
     assert_eq!(table.enqueue(1, need, 3), Err((2, 3)));
     table.enqueue(2, need, 4).unwrap();
     assert_eq!(table.enqueue(3, need, 5), Err((3, 5)));
+    assert_eq!(table.waiting_by_session.len(), 2, "of a session that may not wait nothing is kept");
 }
 
 /// CC-9: a cancelled waiter leaves at once and its place is free.
@@ -145,8 +229,8 @@ proptest! {
         widths in proptest::array::uniform4(1..3usize),
         steps in proptest::collection::vec(step(), 1..60),
     ) {
-        let mut table = Table::new(10_000, 10_000);
-        let units = widths.map(|width| table.open_unit(READ, width, false));
+        let mut table = Table::new([1; 3], 10_000, 10_000);
+        let units = widths.map(|width| table.open(Unit::new(READ, width, false)));
         let unit = |at: Option<&usize>| at.map(|at| units[*at]);
         let needs = NEEDS.map(|need| Need::of(units[need[0]], unit(need.get(1)), unit(need.get(2))));
         let mut in_use = [0usize; 4];
@@ -188,6 +272,8 @@ proptest! {
                 running.push(need);
             }
             prop_assert!(in_use.iter().zip(&widths).all(|(used, width)| used <= width));
+            let load = PoolLoad { running: in_use.iter().sum(), queued: waiting.iter().map(|w| NEEDS[w.2].len()).sum() };
+            prop_assert_eq!(table.load(ToolClass::Read), load, "every unit here is of this class");
             let stuck = waiting.iter().find(|(_, _, need, _)| fits(&in_use, *need));
             prop_assert!(stuck.is_none(), "{stuck:?} could go and waits");
         }

@@ -1,0 +1,87 @@
+//! Starts what the table has granted: outside its lock, and one after the other on a thread.
+//!
+//! ```text
+//!   a release ──► grants ──► start, start, start ...
+//!                              └ drops its permit: a release ──► its grants go behind those above
+//! ```
+//!
+//! A call that cannot start gives its permit back at once, and that starts the next. Were each started from
+//! within the one before, a long queue of such calls would use up the stack.
+
+use super::{Admission, Need, Permit, Place};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    mem::ManuallyDrop,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+};
+
+/// A call and the permit it waited for. Whatever becomes of it, the permit is given back.
+type Ready = (Place, Permit);
+
+thread_local! {
+    /// What is still to be started while this thread starts something. It has no destructor, so that it is
+    /// there to the end of the thread: permits may be among the last values that a thread drops.
+    static STARTING: RefCell<Option<ManuallyDrop<VecDeque<Ready>>>> = const { RefCell::new(None) };
+}
+
+/// What one change of the table has granted.
+#[must_use = "calls that are granted are to be started"]
+pub(crate) struct Granted<'a> {
+    pub(super) admission: &'a Arc<Admission>,
+    pub(super) calls: Vec<(Place, Need)>,
+}
+
+impl Granted<'_> {
+    /// Starts the calls; from within a start, when those before them have been started.
+    ///
+    /// # Panics
+    /// When the start of a call panics, after all of them have been started.
+    pub(crate) fn start(self) {
+        if self.calls.is_empty() {
+            return; // nearly always: a release that nobody waited for
+        }
+        let admission = self.admission;
+        let mut ready =
+            self.calls.into_iter().map(|(place, need)| (place, Permit::new(admission.clone(), need)));
+        let first = STARTING.with_borrow_mut(|starting| {
+            let Some(starting) = starting else {
+                let first = ready.next();
+                *starting = Some(ManuallyDrop::new(ready.collect()));
+                return first;
+            };
+            starting.extend(ready);
+            None
+        });
+        if let Some(first) = first {
+            start_all(first);
+        }
+    }
+}
+
+/// Starts `first` and everything that is or comes behind it.
+fn start_all(first: Ready) {
+    let (mut next, mut panic) = (Some(first), None);
+    while let Some((place, permit)) = next {
+        // Those behind one that panics have their permits, and nobody else would start them.
+        let start = AssertUnwindSafe(|| place.waiter.start(place.index, permit));
+        panic = panic.or(catch_unwind(start).err());
+        next = next_ready();
+    }
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+/// The next to start; without one this thread has done.
+fn next_ready() -> Option<Ready> {
+    STARTING.with_borrow_mut(|starting| {
+        let next = starting.as_mut().and_then(|ready| ready.pop_front());
+        if next.is_none() {
+            // Empty, so all there is to drop is its memory.
+            drop(starting.take().map(ManuallyDrop::into_inner));
+        }
+        next
+    })
+}

@@ -1,0 +1,78 @@
+use super::*;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+};
+
+/// What a waiter does with its permit.
+struct Does<F>(F);
+
+impl<F: Fn(u32, Permit) + Send + Sync> Waiter for Does<F> {
+    fn start(self: Arc<Self>, index: u32, permit: Permit) {
+        (self.0)(index, permit);
+    }
+}
+
+const READ: ToolClass = ToolClass::Read;
+
+/// An admission of one read at a time, whose permit is out, and `waiters` calls in line for it.
+fn in_line(waiters: u32, does: impl Fn(u32, Permit) + Send + Sync + 'static) -> (Arc<Admission>, Permit) {
+    let admission = Admission::new([1, 1, 1], 100_000, 100_000);
+    let need = Need::of(admission.open_class(READ), None, None);
+    let permit = admission.try_admit(1, need).unwrap();
+    let waiter: Arc<dyn Waiter> = Arc::new(Does(does));
+    for index in 0..waiters {
+        assert!(matches!(admission.admit(1, need, || (waiter.clone(), index)), Ok(Admitted::Waiting(_))));
+    }
+    (admission, permit)
+}
+
+/// CL-8, SC-3: a queue of calls that cannot start is worked off, however long it is.
+#[test]
+fn a_long_queue_of_calls_that_cannot_start_takes_no_stack() {
+    let started = Arc::new(AtomicU32::new(0));
+    let count = started.clone();
+    let (admission, permit) = in_line(10_000, move |index, permit| {
+        assert_eq!(count.fetch_add(1, Ordering::Relaxed), index, "first in, first out");
+        drop(permit);
+    });
+    let thread = std::thread::Builder::new().stack_size(64 * 1024);
+    thread.spawn(move || drop(permit)).unwrap().join().unwrap();
+    assert_eq!(started.load(Ordering::Relaxed), 10_000);
+    assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
+}
+
+/// CC-1: a start that panics gives its permit back, and those behind it are started.
+#[test]
+fn a_start_that_panics_takes_nobody_with_it() {
+    let started = Arc::new(AtomicU32::new(0));
+    let count = started.clone();
+    let (admission, permit) = in_line(5, move |index, permit| {
+        count.fetch_add(1, Ordering::Relaxed);
+        assert_ne!(index, 1, "told to");
+        drop(permit);
+    });
+    let released = catch_unwind(AssertUnwindSafe(|| drop(permit)));
+    assert!(released.is_err(), "the panic is not hidden");
+    assert_eq!(started.load(Ordering::Relaxed), 5);
+    assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
+}
+
+/// CC-1: a permit that a thread keeps to its very end is given back like any other.
+#[test]
+fn a_permit_may_be_the_last_thing_a_thread_drops() {
+    thread_local! {
+        static KEPT: std::cell::RefCell<Option<Permit>> = const { std::cell::RefCell::new(None) };
+    }
+    let (started, starts) = mpsc::channel();
+    let (admission, permit) = in_line(3, move |index, permit| {
+        drop(permit);
+        started.send(index).unwrap();
+    });
+    std::thread::spawn(move || KEPT.set(Some(permit))).join().unwrap();
+    assert_eq!(starts.iter().take(3).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
+}
