@@ -14,9 +14,13 @@ mod schema;
 pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
+use crate::config::ToolConfig;
 use arc_swap::ArcSwap;
 use foldhash::HashMap;
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 use toolyard_core::{ToolFactory, wording};
 
 /// Why a tool cannot be registered.
@@ -78,47 +82,60 @@ pub(crate) type Table = HashMap<Arc<str>, Arc<ToolEntry>>;
 #[derive(Debug, Default)]
 pub struct Registry {
     table: ArcSwap<Table>,
+    /// Held by the one who changes the table; readers never wait.
+    changing: Mutex<()>,
+    /// The operator's settings, in force for whichever tool has the name.
+    configs: BTreeMap<String, ToolConfig>,
 }
 
 impl Registry {
-    /// Adds a tool.
+    /// An empty registry; each of these settings is for the tool of that name, once there is one.
+    pub(crate) fn with_configs(configs: BTreeMap<String, ToolConfig>) -> Self {
+        Self { configs, ..Self::default() }
+    }
+
+    /// The names there are settings for.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = &str> {
+        self.configs.keys().map(String::as_str)
+    }
+
+    /// Adds a tool. Settings that the engine was built with for this name are in force for it.
     ///
     /// # Errors
     /// [`RegisterError`] for a name in use and for a spec that makes no sense; nothing is changed then.
     pub fn register(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
-        self.add(ToolEntry::new(Arc::new(factory))?)
+        self.add(Arc::new(factory))
     }
 
-    pub(crate) fn add(&self, entry: ToolEntry) -> Result<(), RegisterError> {
-        let entry = Arc::new(entry);
-        let duplicate = || RegisterError::Duplicate { name: entry.name().to_owned() };
+    pub(crate) fn add(&self, factory: Arc<dyn ToolFactory>) -> Result<(), RegisterError> {
+        let entry = self.entry(factory)?;
         self.change(|table| match table.get(entry.name()) {
-            Some(_) => Err(duplicate()),
+            Some(_) => Err(RegisterError::Duplicate { name: entry.name().to_owned() }),
             None => {
-                table.insert(entry.shared_name(), entry.clone());
+                table.insert(entry.shared_name(), Arc::new(entry));
                 Ok(())
             }
         })
     }
 
-    /// Puts a tool in place of the one that has its name. Calls in flight finish on the old one.
+    /// Puts a tool in place of the one that has its name. Calls in flight finish on the old one. Settings
+    /// that the engine was built with for this name stay in force.
     ///
     /// # Errors
     /// [`RegisterError::Missing`] when there is none, and as [`register`](Self::register).
     pub fn replace(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
-        let entry = Arc::new(ToolEntry::new(Arc::new(factory))?);
-        let missing = || RegisterError::Missing { name: entry.name().to_owned() };
+        let entry = self.entry(Arc::new(factory))?;
         self.change(|table| match table.get_mut(entry.name()) {
             Some(old) => {
-                *old = entry.clone();
+                *old = Arc::new(entry.in_place_of(old));
                 Ok(())
             }
-            None => Err(missing()),
+            None => Err(RegisterError::Missing { name: entry.name().to_owned() }),
         })
     }
 
     /// Takes a tool away; `false` when there was none. Calls in flight finish, calls that wait are
-    /// `not_found`.
+    /// `not_found`, those that wait for a tool it had replaced included.
     pub fn unregister(&self, name: &str) -> bool {
         let taken = self.change(|table| table.remove(name).ok_or(()));
         taken.is_ok_and(|entry| {
@@ -127,17 +144,28 @@ impl Registry {
         })
     }
 
-    /// Applies `change` to a copy of the table and puts it in place; again, should another have come between.
-    fn change<T, E>(&self, change: impl Fn(&mut Table) -> Result<T, E>) -> Result<T, E> {
-        loop {
-            let now = self.table.load_full();
-            let mut next = Table::clone(&now);
-            let done = change(&mut next)?;
-            let before = self.table.compare_and_swap(&now, Arc::new(next));
-            if Arc::ptr_eq(&before, &now) {
-                return Ok(done);
-            }
+    /// The entry of a tool, with the operator's settings in place of what its author chose.
+    fn entry(&self, factory: Arc<dyn ToolFactory>) -> Result<ToolEntry, RegisterError> {
+        let mut spec = factory.spec();
+        if let Some(config) = self.configs.get(&spec.name) {
+            config.apply(&mut spec);
         }
+        ToolEntry::new(factory, spec)
+    }
+
+    /// Applies `change` to a copy of the table and puts it in place.
+    fn change<T, E>(&self, change: impl FnOnce(&mut Table) -> Result<T, E>) -> Result<T, E> {
+        // A change that unwinds has put nothing in place.
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Table::clone(&self.table.load());
+        let done = change(&mut next)?;
+        self.table.store(Arc::new(next));
+        Ok(done)
+    }
+
+    /// Whether the entry is the one that has its name now.
+    pub(crate) fn is_current(&self, entry: &ToolEntry) -> bool {
+        self.table.load().get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
     }
 
     /// The tool of this name.

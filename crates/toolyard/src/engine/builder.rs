@@ -10,7 +10,7 @@ use crate::{
     events::{EventBus, EventSink, Sequence},
     gate::Gate,
     pool::{Leases, Pools},
-    registry::{RegisterError, Registry, ToolEntry},
+    registry::{RegisterError, Registry},
 };
 use std::{
     collections::BTreeMap,
@@ -102,8 +102,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets a tool's class, bounds or timeout in place of what its author chose. A second word on the same
-    /// tool adds to the first. A name that no tool has is an error at [`build`](Self::build).
+    /// Sets a tool's class, bounds or timeout in place of what its author chose, in place of what the author
+    /// of a tool chose that takes over the name at run time too. A second word on the same tool adds to the
+    /// first. A name that no tool has is an error at [`build`](Self::build).
     pub fn tool_config(mut self, name: impl Into<String>, config: ToolConfig) -> Self {
         let known = self.tool_configs.entry(name.into()).or_default();
         *known = known.overlaid(config);
@@ -285,17 +286,12 @@ fn check(limits: &Limits) -> Result<(), BuildError> {
 
 fn register(
     tools: Vec<Arc<dyn ToolFactory>>,
-    mut configs: BTreeMap<String, ToolConfig>,
+    configs: BTreeMap<String, ToolConfig>,
 ) -> Result<Registry, BuildError> {
-    let registry = Registry::default();
-    for factory in tools {
-        let mut spec = factory.spec();
-        if let Some(config) = configs.remove(&spec.name) {
-            config.apply(&mut spec);
-        }
-        registry.add(ToolEntry::with_spec(factory, spec)?)?;
-    }
-    match configs.into_keys().next() {
+    let registry = Registry::with_configs(configs);
+    tools.into_iter().try_for_each(|factory| registry.add(factory))?;
+    let unknown = registry.configured().find(|name| !registry.has(name)).map(str::to_owned);
+    match unknown {
         Some(name) => {
             let known = registry.list().iter().map(|entry| entry.name().to_owned()).collect();
             Err(BuildError::UnknownTool { name, known })

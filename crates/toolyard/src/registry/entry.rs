@@ -21,17 +21,13 @@ pub struct ToolEntry {
     factory: Arc<dyn ToolFactory>,
     attempt_timeout: Duration,
     class: ToolClass,
-    retired: AtomicBool,
+    /// Shared with the entries it took the place of: with the name they all go.
+    retired: Arc<AtomicBool>,
 }
 
 impl ToolEntry {
-    pub(crate) fn new(factory: Arc<dyn ToolFactory>) -> Result<Self, RegisterError> {
-        let spec = factory.spec();
-        Self::with_spec(factory, spec)
-    }
-
-    /// An entry whose spec differs from what the factory says, as configuration may have it.
-    pub(crate) fn with_spec(factory: Arc<dyn ToolFactory>, spec: ToolSpec) -> Result<Self, RegisterError> {
+    /// An entry of this spec, which configuration may have changed from what the factory says.
+    pub(crate) fn new(factory: Arc<dyn ToolFactory>, spec: ToolSpec) -> Result<Self, RegisterError> {
         let name = spec.name.as_str();
         let is_odd = |c: char| c.is_whitespace() || c.is_control();
         if name.is_empty() || name.chars().count() > 128 || name.contains(is_odd) {
@@ -49,7 +45,7 @@ impl ToolEntry {
             attempt_timeout: spec.attempt_timeout(),
             class: spec.class(),
             spec,
-            retired: AtomicBool::new(false),
+            retired: Arc::default(),
         })
     }
 
@@ -101,6 +97,11 @@ impl ToolEntry {
     /// A fresh tool for one call.
     pub(crate) fn create(&self) -> Arc<dyn Tool> {
         self.factory.create()
+    }
+
+    /// The entry as the successor of another: when it goes, calls that wait for either are not to start.
+    pub(super) fn in_place_of(self, old: &Self) -> Self {
+        Self { retired: old.retired.clone(), ..self }
     }
 
     /// The tool is gone: calls that wait for it are not to start.

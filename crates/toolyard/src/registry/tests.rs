@@ -21,7 +21,7 @@ fn a_name_is_taken_once() {
     registry.register(tool(ToolSpec::read("a"))).unwrap();
     let error = registry.register(tool(ToolSpec::write("a"))).unwrap_err();
     assert_eq!(error, RegisterError::Duplicate { name: "a".into() });
-    assert_eq!(registry.get("a").unwrap().spec().side_effects, toolyard_core::SideEffects::Read);
+    assert_eq!(registry.get("a").unwrap().spec().side_effects, SideEffects::Read);
 }
 
 #[test]
@@ -34,6 +34,36 @@ fn replace_needs_something_to_replace() {
     registry.replace(tool(ToolSpec::write("a"))).unwrap();
     assert!(!Arc::ptr_eq(&old, &registry.get("a").unwrap()));
     assert!(!old.is_retired(), "calls in flight finish on the old one");
+}
+
+/// CL-8: calls that wait are not to start when the name goes, whichever tool they wait for.
+#[test]
+fn a_tool_that_was_replaced_goes_with_its_name() {
+    let registry = Registry::default();
+    registry.register(tool(ToolSpec::read("a"))).unwrap();
+    let first = registry.get("a").unwrap();
+    registry.replace(tool(ToolSpec::read("a"))).unwrap();
+    let second = registry.get("a").unwrap();
+    assert!(!registry.is_current(&first) && registry.is_current(&second));
+    assert!(registry.unregister("a"));
+    assert!(first.is_retired() && second.is_retired());
+    registry.register(tool(ToolSpec::read("a"))).unwrap();
+    assert!(!registry.get("a").unwrap().is_retired(), "another tool, which only has the name");
+}
+
+/// CL-1, PO-3: the operator's word on a name holds for whichever tool has it.
+#[test]
+fn settings_outlive_the_tool_they_were_made_for() {
+    let network = ToolConfig::default().side_effects(SideEffects::Network);
+    let registry = Registry::with_configs([("a".to_owned(), network)].into());
+    let side_effects = || registry.get("a").unwrap().spec().side_effects;
+    registry.register(tool(ToolSpec::read("a"))).unwrap();
+    assert_eq!(side_effects(), SideEffects::Network);
+    registry.replace(tool(ToolSpec::write("a"))).unwrap();
+    assert_eq!(side_effects(), SideEffects::Network);
+    assert!(registry.unregister("a"));
+    registry.register(tool(ToolSpec::pure("a"))).unwrap();
+    assert_eq!(side_effects(), SideEffects::Network);
 }
 
 #[test]
@@ -75,7 +105,7 @@ fn a_tool_may_classify_by_its_arguments() {
             }
         }
     }
-    let entry = ToolEntry::new(Arc::new(ByMode)).unwrap();
+    let entry = ToolEntry::new(Arc::new(ByMode), ByMode.spec()).unwrap();
     let class = |mode: &str| entry.class_for(&serde_json::json!({"mode": mode}));
     assert_eq!(
         [class("look"), class("x"), class("panic")],
@@ -84,4 +114,4 @@ fn a_tool_may_classify_by_its_arguments() {
 }
 
 use std::time::Duration;
-use toolyard_core::ToolClass;
+use toolyard_core::{SideEffects, ToolClass};

@@ -120,8 +120,8 @@ impl SessionCore {
         Need::of(class, tool, self.cap)
     }
 
-    /// The unit that bounds a tool in this agent, opened with its first call and as wide as the tool says:
-    /// one that takes the place of another may say something else (CL-8).
+    /// The unit that bounds a tool in this agent, opened with its first call and as wide as the tool that has
+    /// the name now says: one that was replaced has no word on it any more (CL-8).
     fn tool_unit(&self, entry: &ToolEntry, width: usize) -> UnitId {
         let admission = &self.engine.admission;
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +131,7 @@ impl SessionCore {
             return id;
         };
         let id = unit.id;
-        if unit.width == width {
+        if unit.width == width || !self.engine.registry.is_current(entry) {
             return id;
         }
         // Resized under the lock, that the width noted is the one in force; started outside of it.
