@@ -38,6 +38,8 @@ pub enum PoolError {
 enum SupervisorMessage {
     /// The actor of a class, as it is now.
     Find(ToolClass, RpcReplyPort<ActorRef<PoolMessage>>),
+    /// The pools are about to be stopped: no death is a fault from now on.
+    Stopping(RpcReplyPort<()>),
 }
 
 struct Supervisor;
@@ -71,6 +73,7 @@ struct Supervised {
     charges: Vec<Charge>,
     leases: Arc<Leases>,
     on_failure: Option<Box<dyn FnOnce() + Send>>,
+    is_stopping: bool,
 }
 
 impl Supervised {
@@ -134,7 +137,12 @@ impl Actor for Supervisor {
             let actor = spawn_pool(seed.clone(), &me).await?;
             charges.push(Charge { seed, actor, died_at: VecDeque::new() });
         }
-        Ok(Supervised { charges, leases: charter.leases, on_failure: Some(charter.on_failure) })
+        Ok(Supervised {
+            charges,
+            leases: charter.leases,
+            on_failure: Some(charter.on_failure),
+            is_stopping: false,
+        })
     }
 
     async fn handle(
@@ -143,8 +151,18 @@ impl Actor for Supervisor {
         message: SupervisorMessage,
         state: &mut Supervised,
     ) -> Result<(), ActorProcessingErr> {
-        let SupervisorMessage::Find(class, reply) = message;
-        let _ = reply.send(state.charge(class).actor.clone());
+        // Nobody may wait for the answer any more: then it is dropped.
+        match message {
+            // Without an answer, who asks learns at once that the pool is away.
+            SupervisorMessage::Find(..) if state.is_stopping => {}
+            SupervisorMessage::Find(class, reply) => {
+                let _ = reply.send(state.charge(class).actor.clone());
+            }
+            SupervisorMessage::Stopping(reply) => {
+                state.is_stopping = true;
+                let _ = reply.send(());
+            }
+        }
         Ok(())
     }
 
@@ -161,8 +179,8 @@ impl Actor for Supervisor {
             return Ok(());
         };
         match state.class_of(&actor) {
-            Some(class) => state.restart(class, me).await,
-            None => Ok(()),
+            Some(class) if !state.is_stopping => state.restart(class, me).await,
+            Some(_) | None => Ok(()),
         }
     }
 }
@@ -240,6 +258,7 @@ impl Pools {
     pub(crate) async fn stop(&self) {
         let stopped = self.stopped.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(stopped) = stopped {
+            let _ = self.supervisor.call(SupervisorMessage::Stopping, Some(CALL_WITHIN)).await;
             self.supervisor.stop_children_and_wait(None, Some(CALL_WITHIN)).await;
             self.supervisor.stop(None);
             let _ = stopped.await;

@@ -75,3 +75,14 @@ async fn a_width_that_makes_no_sense_is_refused() {
         assert_eq!(yard.pools.resize(class, width).await, Err(PoolError::Width { class, width }));
     }
 }
+
+/// RA-5: a pool that is stopped has not died: nothing is restarted, nothing given up.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_is_stopped_is_not_restarted() {
+    let yard = yard().await;
+    yard.pools.stop().await;
+    let restarts = ToolClass::ALL.map(|class| yard.leases.get(class).restarts);
+    assert_eq!(restarts, [0, 0, 0]);
+    assert!(!yard.failed.load(Ordering::SeqCst));
+    assert_eq!(yard.pools.status().await, Err(PoolError::Away { class: ToolClass::Read }));
+}
