@@ -48,8 +48,9 @@ impl Recorder {
         let mut calls: BTreeMap<_, CallGrammar> = BTreeMap::new();
         for (at, event) in self.events().into_iter().enumerate() {
             let (last, opened_at) = seq.entry(event.session.clone()).or_insert((0, at));
-            if event.kind == EventKind::SessionOpened {
-                (*last, *opened_at) = (0, at); // the name of a session that closed is free again
+            // The name of a session that is gone is free again; one that is opened while it closes goes on counting.
+            if event.kind == EventKind::SessionOpened && event.seq == 1 {
+                (*last, *opened_at) = (0, at);
             }
             assert_eq!(event.seq, *last + 1, "seq of session {} has a gap", event.session);
             *last = event.seq;

@@ -37,6 +37,26 @@ async fn t4_a_call_times_out_on_the_instant() {
     yard.events.check();
 }
 
+/// SC-1: the timeout of one call tells nothing to its siblings.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_reaches_no_sibling() {
+    let yard = yard(|builder, log| {
+        let blocks = ToolSpec::read("blocks").blocking().timeout(SECOND);
+        builder.tool(scripted(blocks, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let batch = vec![
+        call("hangs", "read", 0, "hang").timeout(SECOND),
+        call("blocks", "blocks", 0, "polite"),
+        call("goes on", "read", 5000, "ok"),
+    ];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "hangs timeout, blocks timeout, goes on ok");
+    assert!(!outcomes[2].cancel_requested);
+    assert_eq!(yard.log.running(), 0, "the blocking handler was told of its own timeout");
+    yard.events.check();
+}
+
 /// V3: 60 s for none, read and write, 600 s for execute and network, none for a recursive tool; a call may say
 /// otherwise.
 #[tokio::test(start_paused = true)]

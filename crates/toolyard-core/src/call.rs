@@ -53,6 +53,14 @@ impl Arguments {
         Self::Json(Arc::new(Value::Object(Map::new())))
     }
 
+    /// Bytes of the text, or about as many as the value's text would have.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Json(value) => crate::output::value_size(value),
+        }
+    }
+
     /// The arguments as a value where they are one or can be read as one, otherwise their text.
     pub fn to_value(&self) -> Value {
         match self {

@@ -1,80 +1,105 @@
 //! What a handler knows of the call it serves.
 
-use crate::{AgentPath, CallId, Resources, SessionId};
+use crate::{AgentPath, Call, CallId, Resources, SessionId};
+use serde_json::Value;
 use std::{fmt, sync::Arc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Where streamed output of a call goes. The engine implements it.
-pub trait Emit: Send + Sync {
-    /// Some output of a call that still runs.
-    fn output_delta(&self, cx: &ToolContext, text: &str);
+/// What the calls of a batch have in common, as a [`ToolContext`] sees it. The engine's batch is one, so a
+/// context is made without copying anything.
+pub trait CallScope: Send + Sync {
+    /// The session.
+    fn session(&self) -> &SessionId;
+
+    /// The agent in it.
+    fn agent(&self) -> &AgentPath;
+
+    /// The turn's number in the session, from 1.
+    fn turn(&self) -> u64;
+
+    /// The batch's number in the session, from 1.
+    fn batch(&self) -> u64;
+
+    /// The call at this index of the batch.
+    fn call(&self, index: u32) -> &Call;
+
+    /// What the embedder gave to its tools.
+    fn resources(&self) -> &Resources;
+
+    /// Fires when the batch's running calls are to stop.
+    fn cancel_token(&self) -> &CancellationToken;
+
+    /// Takes some output of a call that still runs.
+    fn output_delta(&self, index: u32, attempt: u32, text: &str);
 }
 
-/// The pieces of a [`ToolContext`]; the engine fills them in, and so does a test of a tool alone.
-#[derive(Clone)]
+/// The pieces of a [`ToolContext`] that belongs to no engine, for a test of a tool alone.
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContextParts {
     /// The session the call belongs to.
     pub session: SessionId,
     /// The agent in it.
     pub agent: AgentPath,
-    /// The turn's number in the session, from 1.
-    pub turn: u64,
-    /// The batch's number in the session, from 1.
-    pub batch: u64,
-    /// The call's id.
-    pub call_id: CallId,
-    /// The tool's name.
-    pub tool: Arc<str>,
-    /// The attempt's number, from 1.
-    pub attempt: u32,
+    /// The call.
+    pub call: Call,
     /// When the attempt is cut off.
     pub deadline: Option<Instant>,
     /// Fires when the call is to stop.
     pub cancel: CancellationToken,
-    /// The caller's idempotency key, to be passed downstream (RT-9).
-    pub idempotency_key: Option<Arc<str>>,
     /// What the embedder gave to its tools.
     pub resources: Arc<Resources>,
-    /// Where streamed output goes.
-    pub emit: Option<Arc<dyn Emit>>,
 }
 
 impl ContextParts {
-    /// The parts of a call of `tool` that belongs to no engine: no deadline, nothing to cancel it.
+    /// The parts of a call of `tool`: no deadline, nothing to cancel it.
     pub fn detached(tool: impl Into<Arc<str>>) -> Self {
-        let (session, call_id) = (SessionId::from("detached"), CallId::from("call_1"));
-        Self::new(session, AgentPath::root(), call_id, tool.into(), Arc::default(), CancellationToken::new())
-    }
-
-    /// The parts of the first attempt of this call, in the first batch of its session, without a deadline.
-    pub fn new(
-        session: SessionId,
-        agent: AgentPath,
-        call_id: CallId,
-        tool: Arc<str>,
-        resources: Arc<Resources>,
-        cancel: CancellationToken,
-    ) -> Self {
         Self {
-            session,
-            agent,
-            turn: 1,
-            batch: 1,
-            call_id,
-            tool,
-            attempt: 1,
+            session: SessionId::from("detached"),
+            agent: AgentPath::root(),
+            call: Call::new("call_1", tool, Value::Null),
             deadline: None,
-            cancel,
-            idempotency_key: None,
-            resources,
-            emit: None,
+            cancel: CancellationToken::new(),
+            resources: Arc::default(),
         }
     }
 }
 
-/// What a handler knows of the call it serves. Cheap to clone.
+impl CallScope for ContextParts {
+    fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    fn agent(&self) -> &AgentPath {
+        &self.agent
+    }
+
+    fn turn(&self) -> u64 {
+        1
+    }
+
+    fn batch(&self) -> u64 {
+        1
+    }
+
+    fn call(&self, _: u32) -> &Call {
+        &self.call
+    }
+
+    fn resources(&self) -> &Resources {
+        &self.resources
+    }
+
+    fn cancel_token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    fn output_delta(&self, _: u32, _: u32, _: &str) {}
+}
+
+/// What a handler knows of the call it serves. Cheap to clone; one that is kept keeps its batch, and with it its
+/// session, open.
 ///
 /// # Examples
 /// A tool tested alone:
@@ -89,68 +114,97 @@ impl ContextParts {
 /// ```
 #[derive(Clone)]
 pub struct ToolContext {
-    parts: Arc<ContextParts>,
+    scope: Arc<dyn CallScope>,
+    index: u32,
+    attempt: u32,
+    deadline: Option<Instant>,
+    /// A token of this call alone, where it has one.
+    own: Option<CancellationToken>,
 }
 
 impl ToolContext {
-    /// A context of these parts.
+    /// The context of a call that belongs to no engine.
     pub fn new(parts: ContextParts) -> Self {
-        Self { parts: Arc::new(parts) }
+        let deadline = parts.deadline;
+        Self::in_scope(Arc::new(parts), 0, 1, deadline)
+    }
+
+    /// The context of an attempt, from 1, of the call at this index of a scope.
+    pub fn in_scope(scope: Arc<dyn CallScope>, index: u32, attempt: u32, deadline: Option<Instant>) -> Self {
+        Self { scope, index, attempt, deadline, own: None }
+    }
+
+    /// The same with a token of its own under the batch's, so that this call can be told to stop alone.
+    #[must_use]
+    pub fn with_own_token(mut self) -> Self {
+        self.own = Some(self.scope.cancel_token().child_token());
+        self
+    }
+
+    /// Tells this call alone to stop; without a token of its own it cannot be told.
+    pub fn cancel_own(&self) {
+        if let Some(own) = &self.own {
+            own.cancel();
+        }
+    }
+
+    fn call(&self) -> &Call {
+        self.scope.call(self.index)
     }
 
     /// The session the call belongs to.
     pub fn session(&self) -> &SessionId {
-        &self.parts.session
+        self.scope.session()
     }
 
     /// The agent in the session.
     pub fn agent(&self) -> &AgentPath {
-        &self.parts.agent
+        self.scope.agent()
     }
 
     /// The turn's number in the session, from 1.
     pub fn turn(&self) -> u64 {
-        self.parts.turn
+        self.scope.turn()
     }
 
     /// The batch's number in the session, from 1.
     pub fn batch(&self) -> u64 {
-        self.parts.batch
+        self.scope.batch()
     }
 
     /// The call's id.
     pub fn call_id(&self) -> &CallId {
-        &self.parts.call_id
+        &self.call().id
     }
 
     /// The tool's name.
     pub fn tool(&self) -> &str {
-        &self.parts.tool
+        &self.call().name
     }
 
     /// The attempt's number, from 1.
     pub fn attempt(&self) -> u32 {
-        self.parts.attempt
+        self.attempt
     }
 
     /// When the attempt is cut off; `None` for a call without a limit.
     pub fn deadline(&self) -> Option<Instant> {
-        self.parts.deadline
+        self.deadline
     }
 
     /// The caller's idempotency key, to be passed downstream (RT-9).
     pub fn idempotency_key(&self) -> Option<&str> {
-        self.parts.idempotency_key.as_deref()
+        self.call().idempotency_key.as_deref()
     }
 
     /// The embedder's value of type `T`; see [`Resources`].
     pub fn resource<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.parts.resources.get()
+        self.scope.resources().get()
     }
 
     /// Whether the call is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.parts.cancel.is_cancelled()
+        self.cancel_token().is_cancelled()
     }
 
     /// Waits until the call is to stop.
@@ -158,20 +212,19 @@ impl ToolContext {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn cancelled(&self) {
-        self.parts.cancel.cancelled().await;
+        self.cancel_token().cancelled().await;
     }
 
-    /// The token behind [`cancelled`](Self::cancelled), to hand to libraries that take one.
+    /// The token behind [`cancelled`](Self::cancelled), to be awaited or handed to libraries that take one. It may
+    /// be that of all calls of the batch: cancelling it tells them all to stop.
     pub fn cancel_token(&self) -> &CancellationToken {
-        &self.parts.cancel
+        self.own.as_ref().unwrap_or_else(|| self.scope.cancel_token())
     }
 
     /// Streams some output: readers of the event stream get it as `tool.output_delta`. It is no part of the
     /// result.
     pub fn emit(&self, text: &str) {
-        if let Some(emit) = &self.parts.emit {
-            emit.output_delta(self, text);
-        }
+        self.scope.output_delta(self.index, self.attempt, text);
     }
 }
 

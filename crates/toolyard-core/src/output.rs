@@ -163,10 +163,19 @@ impl ToolOutput {
         self.structured().cloned().unwrap_or_else(|| Value::String(self.to_text()))
     }
 
-    /// Bytes this output holds, as far as the output bound counts them.
+    /// About the bytes this output holds.
     pub fn size(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
-        content + self.structured().map_or(0, value_size)
+        content + self.extras.as_ref().map_or(0, |extras| extras.size())
+    }
+}
+
+impl Extras {
+    fn size(&self) -> usize {
+        let structured = self.structured.as_ref().map_or(0, value_size);
+        let metadata: usize = self.metadata.iter().map(|(key, value)| key.len() + value_size(value)).sum();
+        let files: usize = self.files_modified.iter().map(String::len).sum();
+        structured + metadata + files + self.command_executed.as_ref().map_or(0, String::len)
     }
 }
 
@@ -180,7 +189,7 @@ pub(crate) fn join_text(content: &[Content]) -> String {
 }
 
 /// About as many bytes as the value's JSON text has, counted without writing it.
-fn value_size(value: &Value) -> usize {
+pub(crate) fn value_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,
         Value::Number(_) => 8,

@@ -26,30 +26,44 @@ use crate::{
 use classify::{Facts, classify};
 use futures::FutureExt;
 use std::{
+    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 use supervise::{Bounds, Told, Verdict, supervise};
 use tokio::sync::oneshot;
-use toolyard_core::{ContextParts, Emit, EventKind, Placement, ToolClass, ToolContext};
+use toolyard_core::{Dedupe, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
 
 /// Runs a call that has its permits, to its one result.
-pub(crate) async fn run(batch: Arc<BatchState>, index: u32, permit: Permit, timing: Timing) {
-    let open = Open { batch, index, permit: Some(permit), timing };
-    open.announce();
-    let span = open.span();
-    let (verdict, still_running) = open.execute().instrument(span).await;
-    open.close(verdict, still_running).await;
+///
+/// Not an `async fn`: what writes a result if the task vanishes has to be there before its first poll.
+pub(crate) fn run(
+    batch: Arc<BatchState>,
+    index: u32,
+    permit: Permit,
+    timing: Timing,
+) -> impl Future<Output = ()> + Send {
+    let open = Open { permit: Some(permit), batch, index, timing, ending: None, done: false };
+    async move {
+        open.announce();
+        let executed = AssertUnwindSafe(open.execute().instrument(open.span())).catch_unwind().await;
+        // Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
+        let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
+        open.close(verdict, still_running).await;
+    }
 }
 
 /// An attempt that has no result yet. Should its task vanish, dropping it writes one (SC-3).
 struct Open {
+    /// First, so that it is given back before the batch, and with it the session's units, can be gone.
+    permit: Option<Permit>,
     batch: Arc<BatchState>,
     index: u32,
-    /// `None` once the result is written.
-    permit: Option<Permit>,
     timing: Timing,
+    /// The result, while the hook at its end is told.
+    ending: Option<Ending>,
+    done: bool,
 }
 
 impl Open {
@@ -84,9 +98,9 @@ impl Open {
         let execution = match catch_unwind(AssertUnwindSafe(|| work.entry.create())) {
             Ok(tool) => Execution {
                 tool,
-                args: work.args.clone(),
+                args: &work.args,
                 cx: self.context(&bounds),
-                grant: work.grant,
+                grant: &work.grant,
                 placement: work.entry.spec().placement,
             },
             Err(panic) => return (Verdict::Panicked(panic), None),
@@ -97,7 +111,7 @@ impl Open {
                 let told = Told { tool: execution.tool.as_ref(), cancel: &self.batch.cancel, engine };
                 let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
-                    execution.cx.cancel_token().cancel(); // a blocking handler may look at it
+                    execution.cx.cancel_own(); // a blocking handler may look at it
                 }
                 (verdict, stopped.after())
             }
@@ -113,72 +127,71 @@ impl Open {
     }
 
     fn context(&self, bounds: &Bounds) -> ToolContext {
-        let (batch, call) = (&self.batch, self.batch.call(self.index));
-        let is_blocking = self.batch.work(self.index).entry.spec().placement == Placement::Blocking;
-        // One token serves a batch. A handler that cannot be dropped has its own, to be told of its timeout.
-        let cancel = if is_blocking { batch.cancel.child_token() } else { batch.cancel.clone() };
-        let session = &batch.session;
-        let mut parts = ContextParts::new(
-            session.id.clone(),
-            session.agent.clone(),
-            call.id.clone(),
-            call.name.clone(),
-            session.resources.clone(),
-            cancel,
-        );
-        (parts.turn, parts.batch) = (batch.turn, batch.number);
-        parts.deadline = bounds.deadline;
-        parts.idempotency_key = call.idempotency_key.clone();
-        parts.emit = session.engine.bus.is_listening().then(|| self.deltas());
-        ToolContext::new(parts)
-    }
-
-    fn deltas(&self) -> Arc<dyn Emit> {
-        Arc::new(Deltas { batch: self.batch.clone(), index: self.index })
+        let cx = ToolContext::in_scope(self.batch.clone(), self.index, 1, bounds.deadline);
+        match self.batch.work(self.index).entry.spec().placement {
+            // It cannot be dropped, so it has a token of its own to be told of its timeout.
+            Placement::Blocking => cx.with_own_token(),
+            Placement::Task | Placement::Inline => cx,
+        }
     }
 
     /// Gives the permits back, then writes the result.
     async fn close(mut self, verdict: Verdict, still_running: Option<oneshot::Receiver<bool>>) {
-        let engine = self.batch.session.engine.clone();
-        let ended_at = engine.clock.now();
+        let ending = self.ending(verdict);
+        let class = self.batch.work(self.index).class;
+        let mut permit = self.permit.take();
+        match (&still_running, &mut permit) {
+            (Some(_), Some(permit)) => permit.keep_only(|unit| a_zombie_keeps(class, unit)),
+            _ => drop(permit.take()),
+        }
+        self.permit = permit;
+        let ending = self.ending.insert(ending);
+        self.batch.tell_hook(self.index, ending).await;
+        self.write_result();
+        match (still_running, self.permit.take()) {
+            (Some(stopped), Some(permit)) => {
+                let zombie = Zombie { permit, batch: self.batch.clone(), index: self.index };
+                self.batch.session.engine.runtime.spawn(zombie.watch(stopped));
+            }
+            _ => self.batch.quiescent(self.index),
+        }
+    }
+
+    fn ending(&self, verdict: Verdict) -> Ending {
+        let engine = &self.batch.session.engine;
         let work = self.batch.work(self.index);
+        let stop = self.batch.cancelled();
         let facts = Facts {
             entry: &work.entry,
             limits: &work.grant.limits,
             output_bytes_max: engine.gate.limits.output_bytes_max,
-            cancelled: self.batch.cancel.is_cancelled(),
+            stop,
         };
-        let ending = Ending {
+        let attempts = u32::from(!matches!(verdict, Verdict::Sandbox(_)));
+        Ending {
             status: classify(verdict, &facts),
             queued: self.timing.granted_at - self.timing.ready_at,
-            ran: ended_at.saturating_duration_since(self.timing.granted_at),
-            attempts: 1,
+            ran: engine.clock.now().saturating_duration_since(self.timing.granted_at),
+            attempts,
             sandbox: work.grant.sandbox,
-            cancel_requested: facts.cancelled,
-        };
-        let class = work.class;
-        let mut permit = self.permit.take().expect("an attempt has its permit until it closes");
-        let (batch, index) = (self.batch.clone(), self.index);
-        match still_running {
-            None => {
-                drop(permit);
-                batch.finish(index, ending).await;
-                batch.quiescent(index);
-            }
-            Some(stopped) => {
-                permit.keep_only(|unit| a_zombie_keeps(class, unit));
-                engine.runtime.spawn(watch_zombie(batch.clone(), index, permit, stopped));
-                batch.finish(index, ending).await;
-            }
+            cancel_requested: stop.is_some(),
+            dedupe: Dedupe::Fresh,
         }
+    }
+
+    /// Writes the result there is; without one, that the task vanished.
+    fn write_result(&mut self) {
+        self.done = true;
+        let ending = self.ending.take().unwrap_or_else(|| Ending::vanished(vanished(), self.timing));
+        self.batch.end_started(self.index, ending);
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            drop(permit);
-            self.batch.end_started(self.index, Ending::vanished(vanished(), self.timing));
+        if !self.done {
+            drop(self.permit.take());
+            self.write_result();
             self.batch.quiescent(self.index);
         }
     }
@@ -194,24 +207,24 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     }
 }
 
-/// Waits for a handler that could not be dropped; its run is quiescent when it stops.
-async fn watch_zombie(batch: Arc<BatchState>, index: u32, permit: Permit, stopped: oneshot::Receiver<bool>) {
-    tracing::warn!(tool = &*batch.call(index).name, "a handler was given up and still runs");
-    // A sender that is dropped has lost its thread: there is nothing left to wait for.
-    let ok = stopped.await.unwrap_or(false);
-    drop(permit);
-    batch.emit(index, Some(1), || EventKind::LateResult { ok });
-    batch.quiescent(index);
-}
-
-/// Streamed output of one attempt.
-struct Deltas {
+/// A handler that was given up and could not be dropped.
+struct Zombie {
+    /// First, as in [`Open`].
+    #[expect(dead_code, reason = "held until the handler has stopped")]
+    permit: Permit,
     batch: Arc<BatchState>,
     index: u32,
 }
 
-impl Emit for Deltas {
-    fn output_delta(&self, cx: &ToolContext, text: &str) {
-        self.batch.emit_delta(self.index, cx.attempt(), text);
+impl Zombie {
+    /// Waits until the handler has stopped; its run is quiescent then.
+    async fn watch(self, stopped: oneshot::Receiver<bool>) {
+        let (batch, index) = (self.batch.clone(), self.index);
+        tracing::warn!(tool = &*batch.call(index).name, "a handler was given up and still runs");
+        // A sender that is dropped has lost its thread: there is nothing left to wait for.
+        let ok = stopped.await.unwrap_or(false);
+        batch.emit(index, Some(1), || EventKind::LateResult { ok });
+        drop(self);
+        batch.quiescent(index);
     }
 }

@@ -17,7 +17,7 @@ mod router;
 mod state;
 mod stop;
 
-pub(crate) use driver::{Order, dispatch, dispatch_watched};
+pub(crate) use driver::{Dispatch, Order, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};

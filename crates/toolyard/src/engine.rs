@@ -1,10 +1,13 @@
 //! What an embedder holds: the engine. Wiring only; the rooms are the other modules.
 
 mod builder;
+mod in_air;
 mod shutdown;
 
 pub use builder::{BuildError, EngineBuilder};
 pub use shutdown::DrainReport;
+
+use in_air::InAir;
 
 use crate::{
     admission::{Admission, UnitId},
@@ -16,7 +19,7 @@ use crate::{
     gate::Gate,
     pool::{Leases, PoolError, PoolStatus, Pools},
     registry::Registry,
-    session::{Session, SessionCore, SessionOptions},
+    session::{Numbers, Session, SessionCore, SessionOptions},
 };
 use foldhash::HashMap;
 use std::{
@@ -29,8 +32,8 @@ use std::{
     time::Duration,
 };
 use tokio::runtime::Handle;
-use tokio_util::task::TaskTracker;
-use toolyard_core::{PathScope, Resources, SessionId, ToolClass};
+use tokio_util::sync::CancellationToken;
+use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, SessionId, ToolClass};
 
 /// What every part of an engine reaches.
 pub(crate) struct EngineCore {
@@ -45,9 +48,10 @@ pub(crate) struct EngineCore {
     pub(crate) clock: Clock,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) runtime: Handle,
-    /// Attempts and questions in the air; handlers that were given up are not among them.
-    pub(crate) tasks: TaskTracker,
-    grace_ms: AtomicU64,
+    pub(crate) in_air: InAir,
+    pub(crate) grace: Duration,
+    /// Fires when a drain leaves handlers no more time to stop.
+    pub(crate) abandon: CancellationToken,
     /// How many handlers were told to stop and were given up.
     pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
@@ -61,7 +65,7 @@ pub(crate) struct EngineCore {
 /// The open sessions, by name.
 #[derive(Default)]
 struct Sessions {
-    open: HashMap<SessionId, Weak<SessionCore>>,
+    open: HashMap<SessionId, (Weak<SessionCore>, Arc<Numbers>)>,
     stopped: Option<Stop>,
 }
 
@@ -74,12 +78,14 @@ impl EngineCore {
     fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
         let (core, stopped) = {
             let mut sessions = self.sessions();
-            if let Some(core) = sessions.open.get(&id).and_then(Weak::upgrade) {
-                return Session { core };
-            }
-            let number = self.opened.fetch_add(1, Ordering::Relaxed);
-            let core = SessionCore::open(self, number, id.clone(), options);
-            sessions.open.insert(id, Arc::downgrade(&core));
+            let known = sessions.open.get(&id);
+            let core = known.and_then(|(core, _)| core.upgrade()).unwrap_or_else(|| {
+                let numbers = known.map(|(_, numbers)| numbers.clone()).unwrap_or_default();
+                let number = self.opened.fetch_add(1, Ordering::Relaxed);
+                SessionCore::open(self, number, id.clone(), options, numbers)
+            });
+            let numbers = core.numbers().clone();
+            sessions.open.insert(id, (Arc::downgrade(&core), numbers));
             (core, sessions.stopped)
         };
         core.announce();
@@ -92,26 +98,27 @@ impl EngineCore {
     /// Forgets a session that is gone, unless another has its name by now.
     pub(crate) fn forget(&self, session: &SessionId) {
         let mut sessions = self.sessions();
-        if sessions.open.get(session).is_some_and(|core| core.strong_count() == 0) {
+        if sessions.open.get(session).is_some_and(|(core, _)| core.strong_count() == 0) {
             sessions.open.remove(session);
         }
     }
 
     fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
-        let mut sessions: Vec<_> = self.sessions().open.values().filter_map(Weak::upgrade).collect();
+        let mut sessions: Vec<_> =
+            self.sessions().open.values().filter_map(|(core, _)| core.upgrade()).collect();
         sessions.sort_unstable_by_key(|session| session.number);
         sessions
     }
 
-    /// How long a handler has to stop after a cancel.
-    pub(crate) fn grace(&self) -> Duration {
-        Duration::from_millis(self.grace_ms.load(Ordering::Relaxed))
-    }
-
-    /// Leaves handlers no more than this to stop.
-    fn shorten_grace(&self, grace: Duration) {
-        let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        self.grace_ms.fetch_min(grace, Ordering::Relaxed);
+    /// Tells of the engine itself, under a session name of its own.
+    fn emit(&self, kind: EventKind) {
+        if self.bus.is_listening() {
+            let now = self.clock.now();
+            let mut event = Event::new(SessionId::from("@engine"), AgentPath::root(), kind);
+            event.wall_ms = self.clock.wall_ms(now);
+            event.mono_us = self.clock.mono_us(now);
+            self.sequence.publish(&self.bus, event);
+        }
     }
 
     /// Stops every batch, those in the air and those to come.
@@ -149,7 +156,7 @@ impl Engine {
     }
 
     /// The session of this name, opened with the engine's settings if it is not open. It closes when its last
-    /// clone and its last call are gone.
+    /// clone and its last call are gone. The name `@engine` is that of the engine's own events.
     pub fn session(&self, id: impl Into<SessionId>) -> Session {
         self.session_with(id, SessionOptions::default())
     }
@@ -184,7 +191,9 @@ impl Engine {
     /// [`PoolError::Width`] for width 0 and for the serial lease, whose width is 1 (CL-6);
     /// [`PoolError::Away`] when the engine has stopped or failed.
     pub async fn resize(&self, class: ToolClass, width: usize) -> Result<usize, PoolError> {
-        self.pools.resize(class, width).await
+        let before = self.pools.resize(class, width).await?;
+        self.core.emit(EventKind::PoolResized { class, from: before, to: width });
+        Ok(before)
     }
 
     /// Lets new calls of a class wait; those that run go on.

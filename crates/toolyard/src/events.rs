@@ -9,6 +9,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -19,8 +20,8 @@ use toolyard_core::Event;
 
 /// Takes every event, in the order of its session's `seq`, none left out (OB-3).
 ///
-/// Called on the way of calls: a sink that is slow makes calls slow, so one that writes to a disk or a wire
-/// puts a buffer in between.
+/// Called on the way of calls and under a lock of theirs: a sink that is slow makes calls slow, so one that writes
+/// to a disk or a wire puts a buffer in between; and a sink must not call the engine, a session or a turn.
 pub trait EventSink: Send + Sync {
     /// Takes one event.
     fn accept(&self, event: &Event);
@@ -111,15 +112,24 @@ impl EventBus {
     }
 
     fn publish(&self, event: Event) {
-        self.sinks.iter().for_each(|sink| sink.accept(&event));
+        self.to_sinks(|sink| sink.accept(&event));
         if self.has_readers() {
             // The last reader may have gone meanwhile: then nobody misses it.
             let _ = self.subscribers.send(Arc::new(event));
         }
     }
 
+    /// Calls every sink. One that panics costs its own event and nothing else.
+    fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
+        for sink in &self.sinks {
+            if catch_unwind(AssertUnwindSafe(|| call(sink.as_ref()))).is_err() {
+                tracing::error!("an event sink panicked; it has lost an event");
+            }
+        }
+    }
+
     pub(crate) fn flush(&self) {
-        self.sinks.iter().for_each(|sink| sink.flush());
+        self.to_sinks(|sink| sink.flush());
     }
 }
 

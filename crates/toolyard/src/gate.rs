@@ -48,17 +48,6 @@ pub(crate) struct Cleared {
 }
 
 impl Gate {
-    /// Leads a call of this session through the whole gate: the hook, then every check.
-    pub(crate) async fn pass(
-        &self,
-        call: &Call,
-        table: &Table,
-        session: &SessionCore,
-    ) -> Result<Cleared, CallError> {
-        self.before(call, &session.caller()).await?;
-        self.check(call, table, session)
-    }
-
     /// Everything but the hook. Pure but for what the policy looks at.
     pub(crate) fn check(
         &self,
@@ -118,9 +107,15 @@ fn check_scope(entry: &ToolEntry, args: &Value, scope: Option<&dyn PathScope>) -
         };
     };
     for requirement in &entry.spec().requires_fs {
-        let path = args.get(&requirement.argument).and_then(Value::as_str);
-        if let Some(Err(escape)) = path.map(|path| scope.check(path)) {
-            return denied(escape.to_string());
+        let Some(path) = args.get(&requirement.argument).and_then(Value::as_str) else { continue };
+        match catch_unwind(AssertUnwindSafe(|| scope.check(path))) {
+            Ok(Ok(())) => {}
+            Ok(Err(escape)) => return denied(escape.to_string()),
+            Err(_) => {
+                tracing::error!(tool = entry.name(), "the workspace's check panicked; the call is refused");
+                let error = CallError::new(ErrorKind::Internal, "the workspace could not be asked");
+                return Err(error.not_started());
+            }
         }
     }
     Ok(())

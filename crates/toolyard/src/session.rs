@@ -3,10 +3,10 @@
 mod core;
 mod turn;
 
-pub(crate) use self::core::{SessionCore, Where};
+pub(crate) use self::core::{Numbers, SessionCore, Where};
 pub use turn::Turn;
 
-use crate::batch::{Order, Plan, Stop, dispatch, plan};
+use crate::batch::{Dispatch, Order, Plan, Stop, plan};
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Batch, Call, Outcome, PathScope, Resources, SessionId};
 
@@ -79,7 +79,7 @@ impl Session {
     /// Dropping the future cancels the batch: calls that wait end at once, calls that run have their grace in
     /// the background, and their results go to the event stream alone (CC-6b).
     pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        dispatch(&self.core, self.core.next_turn(), batch.into(), Order::Runs).await
+        self.run(batch.into(), Order::Runs).await
     }
 
     /// Runs a batch with every call alone, in order: what a batch by runs is compared with.
@@ -87,7 +87,11 @@ impl Session {
     /// # Cancel safety
     /// As [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        dispatch(&self.core, self.core.next_turn(), batch.into(), Order::OneByOne).await
+        self.run(batch.into(), Order::OneByOne).await
+    }
+
+    async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
+        Dispatch { session: &self.core, turn: self.core.next_turn(), order, watch: None }.run(batch).await
     }
 
     /// Runs one call.

@@ -97,8 +97,8 @@ impl CallError {
             message: message.into(),
             attempts: 0,
             effect,
-            retryable: kind.reaction() == Reaction::RetryLater,
-            retry_after: None,
+            retryable: kind.reaction() == Reaction::RetryLater || kind == ErrorKind::ShuttingDown,
+            retry_after: retry_after(kind),
             advice: Cow::Borrowed(advice(kind)),
             reason: None,
             validation_errors: Vec::new(),
@@ -151,16 +151,20 @@ impl CallError {
 
     /// What the model reads in a format that has text alone: message, what the tool had put out, and advice.
     pub fn to_text(&self) -> String {
-        let mut text = if self.content.is_empty() {
-            self.message.clone()
-        } else {
-            crate::output::join_text(&self.content)
-        };
-        if !self.advice.is_empty() {
-            text.push('\n');
-            text.push_str(&self.advice);
-        }
-        text
+        let content = crate::output::join_text(&self.content);
+        // The message of a tool that says no is the first line of what it put out.
+        let message = if content.starts_with(&self.message) { "" } else { self.message.as_str() };
+        let lines = [message, &content, &self.advice];
+        lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// When a call that was refused for the moment may be sent again, where nothing better is known (V4).
+const fn retry_after(kind: ErrorKind) -> Option<Duration> {
+    match kind {
+        ErrorKind::Overloaded | ErrorKind::QueueTimeout => Some(Duration::from_secs(1)),
+        ErrorKind::ShuttingDown => Some(Duration::from_secs(30)),
+        _ => None,
     }
 }
 

@@ -9,15 +9,15 @@ use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, Too
 
 /// One attempt, ready to be executed.
 #[non_exhaustive]
-pub struct Execution {
+pub struct Execution<'a> {
     /// The tool, fresh for this call.
     pub tool: Arc<dyn Tool>,
     /// The arguments.
-    pub args: Arc<Value>,
+    pub args: &'a Arc<Value>,
     /// The handler's context.
     pub cx: ToolContext,
     /// What the policy granted.
-    pub grant: Grant,
+    pub grant: &'a Grant,
     /// On what the tool wants to run.
     pub placement: Placement,
 }
@@ -75,7 +75,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`SandboxError`] when it cannot be executed as granted; the handler has not started then.
-    fn execute<'a>(&'a self, execution: &'a Execution) -> Result<Running<'a>, SandboxError>;
+    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError>;
 }
 
 /// This process. It keeps limits of wall time and output bytes, which the engine keeps for it, and no others.
@@ -91,11 +91,11 @@ impl HostBackend {
 }
 
 impl Backend for HostBackend {
-    fn execute<'a>(&'a self, execution: &'a Execution) -> Result<Running<'a>, SandboxError> {
-        check(&execution.grant)?;
+    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        check(execution.grant)?;
         Ok(match execution.placement {
             Placement::Task | Placement::Inline => Running {
-                result: execution.tool.execute(&execution.args, &execution.cx),
+                result: execution.tool.execute(execution.args, &execution.cx),
                 stopped: Stopped::WhenDropped,
             },
             Placement::Blocking => self.execute_blocking(execution),
@@ -104,11 +104,15 @@ impl Backend for HostBackend {
 }
 
 impl HostBackend {
-    fn execute_blocking(&self, execution: &Execution) -> Running<'static> {
+    fn execute_blocking(&self, execution: &Execution<'_>) -> Running<'static> {
         let (tool, args, cx) = (execution.tool.clone(), execution.args.clone(), execution.cx.clone());
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         self.blocking.spawn(Box::pin(async move {
+            // The threads may have been busy for longer than the call could wait: its result is written.
+            if cx.is_cancelled() {
+                return;
+            }
             let done = futures::FutureExt::catch_unwind(AssertUnwindSafe(tool.execute(&args, &cx))).await;
             let ok = matches!(done, Ok(Ok(_)));
             // Stopped first: who has the result need not wait for that. Nobody may listen any more.
@@ -119,12 +123,15 @@ impl HostBackend {
             match result.await {
                 Ok(Ok(done)) => done,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                Err(_) => Err(ToolError::execution("the thread of this call was lost before it ended")),
+                Err(_) => std::panic::resume_unwind(Box::new(LostThread)),
             }
         };
         Running { result: Box::pin(result), stopped: Stopped::Later(stopped) }
     }
 }
+
+/// What unwinds in place of a handler whose thread went without a word.
+pub(super) struct LostThread;
 
 fn check(grant: &Grant) -> Result<(), SandboxError> {
     let sandbox = grant.sandbox;

@@ -1,7 +1,7 @@
 //! From what came of an attempt to what the caller is told (V4, V5).
 
-use super::supervise::Verdict;
-use crate::registry::ToolEntry;
+use super::{backend::LostThread, supervise::Verdict};
+use crate::{batch::Stop, registry::ToolEntry};
 use std::any::Any;
 use toolyard_core::{
     CallError, Content, Effect, ErrorKind, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
@@ -12,14 +12,14 @@ pub(super) struct Facts<'a> {
     pub(super) entry: &'a ToolEntry,
     pub(super) limits: &'a ResourceLimits,
     pub(super) output_bytes_max: usize,
-    /// Whether a cancel had reached the call.
-    pub(super) cancelled: bool,
+    /// Why the call had been told to stop, if it had.
+    pub(super) stop: Option<Stop>,
 }
 
 /// The result of an attempt. Handler code has started unless the sandbox says otherwise.
 pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     let error = match verdict {
-        Verdict::Done(Ok(output)) if output.success => match check_size(&output, facts) {
+        Verdict::Done(Ok(output)) if output.success => match check_size(output.size(), facts) {
             Ok(()) => return Ok(output),
             Err(error) => error,
         },
@@ -47,37 +47,48 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
     Err(Box::new(error))
 }
 
-fn check_size(output: &ToolOutput, facts: &Facts<'_>) -> Result<(), CallError> {
+/// Whether what the tool gave is within its bound.
+fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
     let most = facts.limits.output_bytes.unwrap_or(usize::MAX).min(facts.output_bytes_max);
-    match output.size() {
-        bytes if bytes > most => Err(CallError::new(
-            ErrorKind::OutputTooLarge,
-            format!("the output of {bytes} bytes is larger than {most}"),
-        )),
-        _ => Ok(()),
+    if bytes <= most {
+        return Ok(());
     }
+    let message = format!("the output of {bytes} bytes is larger than {most}");
+    Err(CallError::new(ErrorKind::OutputTooLarge, message))
 }
 
-/// The tool ran and says no: its content is kept whole (V5).
+/// The tool ran and says no: its content is kept whole, and the message is its first line (V5).
 fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
-    if facts.cancelled {
-        return cancelled_with(output.content);
+    if let Err(error) = check_size(output.size(), facts) {
+        return error;
     }
-    let mut error = CallError::new(ErrorKind::ExecutionError, output.to_text());
-    error.content = output.content;
+    let text = output.to_text();
+    let content = if output.content.is_empty() { vec![Content::text(text.as_str())] } else { output.content };
+    if let Some(stop) = facts.stop {
+        return stopped_with(stop, content);
+    }
+    let mut error = CallError::new(ErrorKind::ExecutionError, text.lines().next().unwrap_or_default());
+    error.content = content;
     error
 }
 
-/// What had come out before a cancel is kept (SC-5).
-fn cancelled_with(content: Vec<Content>) -> CallError {
-    let mut error = CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran");
+/// The call was told to stop and did. What had come out before is kept (SC-5).
+fn stopped_with(stop: Stop, content: Vec<Content>) -> CallError {
+    let mut error = match stop {
+        Stop::Failed => CallError::new(ErrorKind::Internal, "the engine failed while the call ran"),
+        _ => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
+    };
     error.content = content;
     error
 }
 
 fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
-    if facts.cancelled {
-        return cancelled_with(said.content().to_vec());
+    let bytes = said.message().len() + said.content().iter().map(Content::size).sum::<usize>();
+    if let Err(error) = check_size(bytes, facts) {
+        return error;
+    }
+    if let Some(stop) = facts.stop {
+        return stopped_with(stop, said.content().to_vec());
     }
     if said.kind() == ToolErrorKind::Unclassified {
         let source = said.source().map(tracing::field::display);
@@ -98,6 +109,14 @@ fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
 }
 
 fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
+    if panic.is::<LostThread>() {
+        tracing::error!(tool = facts.entry.name(), "the thread of a blocking handler was lost");
+        return unknown_effect(
+            ErrorKind::Internal,
+            "the call's thread was lost before it ended".to_owned(),
+            facts,
+        );
+    }
     let said = panic.downcast_ref::<&str>().copied();
     let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a text");
     tracing::error!(tool = facts.entry.name(), panic = said, "a handler panicked");

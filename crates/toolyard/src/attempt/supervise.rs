@@ -29,7 +29,7 @@ pub(super) struct Bounds {
 pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
     pub(super) cancel: &'a CancellationToken,
-    /// Knows the grace, which a drain may have shortened by the time it counts (SC-5, SC-8).
+    /// Knows the grace, and when a drain leaves no more of it (SC-5, SC-8).
     pub(super) engine: &'a EngineCore,
 }
 
@@ -96,8 +96,8 @@ async fn watch(
         () = at(bounds.deadline) => return Verdict::TimedOut(bounds.timeout),
     }
     // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.
-    let mut stop = pin!(AssertUnwindSafe(told.tool.cancel()).catch_unwind().fuse());
-    let within = told.engine.grace();
+    let mut stop = pin!(AssertUnwindSafe(async { told.tool.cancel().await }).catch_unwind().fuse());
+    let within = told.engine.grace;
     let mut grace = pin!(tokio::time::sleep(within));
     loop {
         tokio::select! {
@@ -105,6 +105,7 @@ async fn watch(
             done = &mut result => return Verdict::from_result(done),
             _ = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
+            () = told.engine.abandon.cancelled() => break,
         }
     }
     told.engine.abandoned.fetch_add(1, Ordering::Relaxed);

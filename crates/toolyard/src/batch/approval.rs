@@ -1,9 +1,13 @@
 //! Asking before a call runs: every question of a batch at once, none of them holding a permit (CC-5).
 
 use super::ledger::Phase;
-use super::state::{BatchState, index};
+use super::state::{BatchState, OrEnd, index};
 use futures::FutureExt;
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, PoisonError},
+};
+use tokio::time::error::Elapsed;
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, wording};
 
 impl BatchState {
@@ -34,27 +38,21 @@ impl BatchState {
             expires_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
         });
         drop(phase);
-        let (batch, request) = (self.clone(), self.request(index));
-        let question = engine.tasks.spawn_on(
-            async move {
-                let asked = AssertUnwindSafe(approver.ask(&request)).catch_unwind();
-                let refusal = match tokio::time::timeout(within, asked).await {
-                    Ok(Ok(Answer::Allow)) => return batch.approved(index),
-                    Ok(Ok(Answer::Deny)) => CallError::new(ErrorKind::UserDenied, wording::USER_DENIED),
-                    Ok(Err(_)) => CallError::new(ErrorKind::Internal, "the approver panicked"),
-                    Err(_) => CallError::new(
-                        ErrorKind::ConfirmationTimeout,
-                        "Nobody approved this operation in time.",
-                    ),
-                };
-                batch.end_unstarted(index, || refusal);
-            },
-            &engine.runtime,
-        );
-        self.questions
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(question.abort_handle());
+        let (batch, request, or_end) = (self.clone(), self.request(index), OrEnd::new(self, index));
+        let question = engine.runtime.spawn(async move {
+            let asked = AssertUnwindSafe(async { approver.ask(&request).await }).catch_unwind();
+            match tokio::time::timeout(within, asked).await {
+                Ok(Ok(Answer::Allow)) => batch.approved(index),
+                answer => {
+                    batch.end_unstarted(index, || refusal(answer));
+                }
+            }
+            or_end.disarm();
+        });
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner).push(question.abort_handle());
+        if self.stopped.get().is_some() {
+            self.withdraw_questions(); // stopped before this one could be seen
+        }
     }
 
     fn request(&self, index: u32) -> ApprovalRequest {
@@ -78,8 +76,19 @@ impl BatchState {
         *phase = Phase::Waiting;
         self.emit(index, None, || EventKind::ConfirmationResolved { approved: true, error: None });
         drop(phase);
-        if run_begun {
-            self.go(index);
+        match (run_begun, self.session.engine.gate.hooks.is_some()) {
+            (false, _) => {}
+            (true, true) => self.clone().go_after_hook(index),
+            (true, false) => self.go(index, self.session.engine.clock.now()),
         }
+    }
+}
+
+/// Why a call may not run for which the answer was not yes.
+fn refusal<P>(answer: Result<Result<Answer, P>, Elapsed>) -> CallError {
+    match answer {
+        Ok(Ok(_)) => CallError::new(ErrorKind::UserDenied, wording::USER_DENIED),
+        Ok(Err(_)) => CallError::new(ErrorKind::Internal, "the approver panicked"),
+        Err(_) => CallError::new(ErrorKind::ConfirmationTimeout, "Nobody approved this operation in time."),
     }
 }

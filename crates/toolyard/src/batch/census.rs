@@ -1,21 +1,24 @@
-//! What is refused for what the batch is as a whole: too many calls, ids used twice.
+//! What is refused before anything else is looked at: too many calls, ids used twice, arguments too large.
 
+use crate::config::Limits;
 use foldhash::fast::RandomState;
 use std::{collections::HashSet, hash::BuildHasher};
 use toolyard_core::{Batch, Call, CallError, ErrorKind};
 
-/// The bound of a batch (CC-4) and its repeated ids (CL-8), looked at once.
+/// The bounds of a batch (CC-4) and its repeated ids (CL-8), looked at once.
 pub(super) struct Census {
     calls_max: usize,
+    arguments_bytes_max: usize,
     /// The places of calls whose id an earlier one has.
     repeats: HashSet<usize>,
 }
 
 impl Census {
-    pub(super) fn of(batch: &Batch, calls_max: usize) -> Self {
+    pub(super) fn of(batch: &Batch, limits: &Limits) -> Self {
         let calls = batch.calls();
         let repeats = if may_repeat(calls) { repeats(calls) } else { HashSet::new() };
-        Self { calls_max, repeats }
+        let Limits { batch_calls_max: calls_max, arguments_bytes_max, .. } = *limits;
+        Self { calls_max, arguments_bytes_max, repeats }
     }
 
     /// Whether this call, the one at `at`, may be looked at.
@@ -29,7 +32,15 @@ impl Census {
             let message = format!("call id '{}' is used twice in this batch; only the first is run", call.id);
             return Err(CallError::new(ErrorKind::InvalidInput, message));
         }
-        Ok(())
+        match call.arguments.size() {
+            bytes if bytes > self.arguments_bytes_max => {
+                let most = self.arguments_bytes_max;
+                let message =
+                    format!("arguments of {bytes} bytes are larger than {most}: send less at a time");
+                Err(CallError::new(ErrorKind::InvalidInput, message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -5,13 +5,15 @@
 //! no wake-up of the driver stands between two calls.
 
 use super::census::Census;
-use super::ledger::{Phase, Slot};
+use super::ledger::Slot;
 use super::router;
-use super::state::{BatchState, index};
+use super::state::{BatchState, OrEnd, index};
 use super::stop::Stop;
-use crate::{attempt, config::OnSerialFailure, session::SessionCore};
+use crate::{attempt, config::OnSerialFailure, gate::Cleared, registry::Table, session::SessionCore};
+use futures::FutureExt;
 use std::{sync::Arc, time::Duration};
-use toolyard_core::{Batch, CallError, EventKind, Outcome, Placement};
+use tokio::time::Instant;
+use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Placement};
 
 /// How long the next run waits for handlers that were given up (CL-3).
 const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
@@ -25,40 +27,109 @@ pub(crate) enum Order {
     OneByOne,
 }
 
-/// Runs a batch to its end.
-///
-/// Cancel safety: dropping the future cancels the batch; calls that run have their grace in the background
-/// (CC-6b).
-pub(crate) async fn dispatch(
-    session: &Arc<SessionCore>,
-    turn: u64,
-    batch: Batch,
-    order: Order,
-) -> Vec<Outcome> {
-    dispatch_watched(session, turn, batch, order, |_| {}).await
+/// Whoever follows a batch from outside: a turn.
+pub(crate) trait Watch: Send + Sync {
+    /// Whether the batch is to be stopped before it has begun.
+    fn is_cancelled(&self) -> bool;
+
+    /// The result of a call that was answered before.
+    fn replay(&self, call: &Call) -> Option<Outcome>;
+
+    /// The batch has been told of and its first call has yet to go.
+    fn opened(&self, batch: &Arc<BatchState>);
 }
 
-/// As [`dispatch`], and lets the caller see the batch before its first call goes.
-pub(crate) async fn dispatch_watched(
-    session: &Arc<SessionCore>,
-    turn: u64,
-    batch: Batch,
-    order: Order,
-    watch: impl FnOnce(&Arc<BatchState>),
-) -> Vec<Outcome> {
-    let (batch, refusals) = open(session, turn, batch, order).await;
-    let mut guard = StopOnDrop { batch: &batch, armed: true };
-    announce(&batch, refusals);
-    // From here on others can stop it: not before every call has been told of.
-    watch(&batch);
-    batch.session.register(&batch);
-    batch.ask();
-    for run in 0..batch.runs() {
-        begin(&batch, run).await;
-        finish(&batch, run).await;
+/// A batch to be run, and how.
+pub(crate) struct Dispatch<'a> {
+    pub(crate) session: &'a Arc<SessionCore>,
+    pub(crate) turn: u64,
+    pub(crate) order: Order,
+    /// Who follows it; its results are kept for them.
+    pub(crate) watch: Option<&'a dyn Watch>,
+}
+
+impl Dispatch<'_> {
+    /// Runs a batch to its end.
+    ///
+    /// Cancel safety: dropping the future cancels the batch; calls that run have their grace in the background
+    /// (CC-6b).
+    pub(crate) async fn run(self, batch: Batch) -> Vec<Outcome> {
+        let (batch, early) = self.open(batch).await;
+        let mut guard = StopOnDrop { batch: &batch, armed: true };
+        announce(&batch, early);
+        // From here on others can stop it: not before every call has been told of.
+        if let Some(watch) = self.watch {
+            watch.opened(&batch);
+        }
+        batch.session.register(&batch);
+        batch.ask();
+        for run in 0..batch.runs() {
+            begin(&batch, run);
+            finish(&batch, run).await;
+        }
+        guard.armed = false;
+        batch.collect(self.watch.is_some())
     }
-    guard.armed = false;
-    batch.collect()
+
+    /// Leads every call through the gate, in call order, and forms the runs.
+    async fn open(&self, batch: Batch) -> (Arc<BatchState>, Vec<(u32, Early)>) {
+        let table = self.session.engine.registry.table();
+        let census = Census::of(&batch, &self.session.engine.gate.limits);
+        let mut early = Vec::new();
+        let mut slots = Vec::with_capacity(batch.len());
+        for (at, call) in batch.into_iter().enumerate() {
+            match self.pass(&call, at, &census, &table).await {
+                Ok(work) => slots.push(Slot::cleared(call, work)),
+                Err(Early::Refused(error)) => {
+                    let known = table.contains_key(&call.name);
+                    slots.push(Slot::refused(call, known));
+                    early.push((index(at), Early::Refused(error)));
+                }
+                Err(Early::Replayed(outcome)) => {
+                    slots.push(Slot::replayed(call, &outcome));
+                    early.push((index(at), Early::Replayed(outcome)));
+                }
+            }
+        }
+        let runs = match self.order {
+            Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)),
+            Order::OneByOne => router::one_by_one(slots.len()),
+        };
+        for (number, run) in runs.iter().enumerate() {
+            slots[run.clone()].iter_mut().for_each(|slot| slot.run = index(number));
+        }
+        (BatchState::new(self.session.clone(), self.turn, slots, runs), early)
+    }
+
+    /// Leads one call through the gate.
+    async fn pass(&self, call: &Call, at: usize, census: &Census, table: &Table) -> Result<Cleared, Early> {
+        census.check(call, at)?;
+        if let Some(outcome) = self.watch.and_then(|watch| watch.replay(call)) {
+            return Err(Early::Replayed(outcome));
+        }
+        let gate = &self.session.engine.gate;
+        if gate.hooks.is_some() {
+            // Hooks take time: a stop in the meantime is not to wait for those of the calls to come.
+            if self.watch.is_some_and(Watch::is_cancelled) || self.session.is_stopped() {
+                return Err(Early::Refused(Stop::Cancelled.error()));
+            }
+            gate.before(call, &self.session.caller()).await?;
+        }
+        Ok(gate.check(call, table, self.session)?)
+    }
+}
+
+/// A result that a call has before its run begins.
+enum Early {
+    Refused(CallError),
+    /// The turn has answered this very call before (CL-8).
+    Replayed(Outcome),
+}
+
+impl From<CallError> for Early {
+    fn from(error: CallError) -> Self {
+        Self::Refused(error)
+    }
 }
 
 /// Cancels the batch when its caller leaves.
@@ -75,138 +146,99 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Why a call does not pass the gate, by its index.
-type Refusals = Vec<(u32, CallError)>;
-
-/// Leads every call through the gate, in call order, and forms the runs.
-async fn open(
-    session: &Arc<SessionCore>,
-    turn: u64,
-    batch: Batch,
-    order: Order,
-) -> (Arc<BatchState>, Refusals) {
-    let table = session.engine.registry.table();
-    let gate = &session.engine.gate;
-    let census = Census::of(&batch, gate.limits.batch_calls_max);
-    let mut refusals = Refusals::new();
-    let mut slots = Vec::with_capacity(batch.len());
-    for (at, call) in batch.into_iter().enumerate() {
-        let passed = match census.check(&call, at) {
-            Ok(()) if gate.hooks.is_some() => gate.pass(&call, &table, session).await,
-            Ok(()) => gate.check(&call, &table, session),
-            Err(error) => Err(error),
-        };
-        slots.push(match passed {
-            Ok(work) => Slot::cleared(call, work),
-            Err(error) => {
-                refusals.push((index(at), error));
-                let known = table.contains_key(&call.name);
-                Slot::refused(call, known)
-            }
-        });
-    }
-    let runs = match order {
-        Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)),
-        Order::OneByOne => router::one_by_one(slots.len()),
-    };
-    for (number, run) in runs.iter().enumerate() {
-        slots[run.clone()].iter_mut().for_each(|slot| slot.run = index(number));
-    }
-    (BatchState::new(session.clone(), turn, slots, runs), refusals)
-}
-
-/// Tells that the calls came in, and ends those that the gate refused.
-fn announce(batch: &Arc<BatchState>, refusals: Refusals) {
+/// Tells that the calls came in, and ends those that have their result already.
+fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
     batch.emit_turn(|| EventKind::TurnStarted { calls: batch.slots.len() });
-    let mut refusals = refusals.into_iter().peekable();
+    if batch.slots.is_empty() {
+        batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
+    }
+    let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {
         batch.emit(index, None, || EventKind::Received {
             tool_name: batch.shown_name(index),
-            bytes: match &batch.call(index).arguments {
-                toolyard_core::Arguments::Text(text) => text.len(),
-                toolyard_core::Arguments::Json(_) => 0,
-            },
+            bytes: batch.call(index).arguments.size(),
         });
-        if let Some((_, error)) = refusals.next_if(|(refused, _)| *refused == index) {
-            batch.end_unstarted(index, || error);
+        match early.next_if(|(at, _)| *at == index) {
+            None => {}
+            Some((_, Early::Refused(error))) => {
+                batch.end_unstarted(index, || error);
+            }
+            Some((_, Early::Replayed(outcome))) => batch.end_replayed(index, outcome),
         }
     }
 }
 
 /// Lets every call of a run go.
-async fn begin(batch: &Arc<BatchState>, run: usize) {
-    for at in batch.calls_of(run) {
-        let index = index(at);
-        {
-            let mut phase = batch.slots[at].phase();
-            match &mut *phase {
-                Phase::Asking { run_begun } => {
-                    *run_begun = true;
-                    continue;
-                }
-                Phase::Waiting => {}
-                Phase::Queued { .. } | Phase::Started | Phase::Ended(_) => continue,
-            }
-        }
-        if batch.work(index).entry.spec().placement == Placement::Inline {
-            begin_inline(batch, index).await;
+fn begin(batch: &Arc<BatchState>, run: usize) {
+    let ready_at = batch.session.engine.clock.now();
+    let has_hooks = batch.session.engine.gate.hooks.is_some();
+    for index in batch.calls_of(run).map(index) {
+        let Some(work) = batch.cleared(index) else { continue };
+        if has_hooks {
+            batch.clone().go_after_hook(index);
+        } else if work.entry.spec().placement == Placement::Inline {
+            begin_inline(batch, index, ready_at);
         } else {
-            batch.go(index);
+            batch.go(index, ready_at);
         }
     }
 }
 
 /// Runs a call in place as far as its first wait (SC-2).
-async fn begin_inline(batch: &Arc<BatchState>, index: u32) {
-    let gate = &batch.session.engine.gate;
-    gate.starting(batch.call(index), &batch.caller()).await;
-    let Some((permit, timing)) = batch.admit(index) else {
-        return;
-    };
+fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
+    let Some((permit, timing)) = batch.admit(index, ready_at) else { return };
     let mut attempt = Box::pin(attempt::run(batch.clone(), index, permit, timing));
-    if futures::poll!(&mut attempt).is_pending() {
-        let engine = &batch.session.engine;
-        engine.tasks.spawn_on(attempt, &engine.runtime);
+    // Polled without a task: should it wait, its task polls it again and is the one that is woken.
+    if attempt.as_mut().now_or_never().is_none() {
+        batch.session.engine.runtime.spawn(attempt);
     }
 }
 
 impl BatchState {
-    /// Lets a call go whose run has begun: the hook before its permits, then its permits.
-    pub(super) fn go(self: &Arc<Self>, index: u32) {
-        let engine = &self.session.engine;
-        if engine.gate.hooks.is_none() {
-            return self.start_or_wait(index);
-        }
-        let batch = self.clone();
-        engine.tasks.spawn_on(
-            async move {
-                batch.session.engine.gate.starting(batch.call(index), &batch.caller()).await;
-                batch.start_or_wait(index);
-            },
-            &engine.runtime,
-        );
-    }
-
-    fn start_or_wait(self: &Arc<Self>, index: u32) {
-        if let Some((permit, timing)) = self.admit(index) {
+    /// Lets a call go whose run has begun: it asks for its permits and starts, or waits in line.
+    pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        if let Some((permit, timing)) = self.admit(index, ready_at) {
             self.spawn(index, permit, timing);
         }
     }
+
+    /// Lets a call go after the hook before its permits.
+    pub(super) fn go_after_hook(self: Arc<Self>, index: u32) {
+        if !self.may_go(index) {
+            return;
+        }
+        let or_end = OrEnd::new(&self, index);
+        let runtime = self.session.engine.runtime.clone();
+        runtime.spawn(async move {
+            let engine = &self.session.engine;
+            engine.gate.starting(self.call(index), &self.caller()).await;
+            self.go(index, engine.clock.now());
+            or_end.disarm();
+        });
+    }
 }
 
-/// Waits for the end of a run: for the last one until every call has its result, for the others until
-/// nothing of them runs.
+/// Waits for the end of a run: until every call has its result and, where calls are left to start, until
+/// nothing of it runs.
 async fn finish(batch: &Arc<BatchState>, run: usize) {
     batch.run_ended(run).await;
-    // Behind a stop nothing is left to start, so there is nothing to wait for.
-    if run + 1 == batch.runs() || batch.stopped.get().is_some() {
-        return;
-    }
-    if tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run)).await.is_err() {
-        batch.stop(Stop::Zombie);
+    if batch.is_open() && batch.run_quiescent(run).now_or_never().is_none() {
+        wait_for_zombies(batch, run).await;
     }
     let skip = batch.session.engine.on_serial_failure == OnSerialFailure::SkipRest;
     if skip && batch.serial_failed(run) {
         batch.stop(Stop::Predecessor);
+    }
+}
+
+/// Gives handlers that were given up their time to stop; if they do not take it, the batch ends (CL-3).
+async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) {
+    let wait = {
+        // A caller outside of tokio has no timer of its own.
+        let _runtime = batch.session.engine.runtime.enter();
+        tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run))
+    };
+    if wait.await.is_err() {
+        batch.stop(Stop::Zombie);
     }
 }

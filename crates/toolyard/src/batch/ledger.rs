@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard_core::{Call, CallError, CallId, Outcome, Routing, Sandbox, ToolOutput};
+use toolyard_core::{Call, CallError, CallId, Dedupe, Outcome, Routing, Sandbox, ToolOutput};
 
 /// Where a call is. It only moves down this list.
 pub(super) enum Phase {
@@ -21,6 +21,8 @@ pub(super) enum Phase {
     Started,
     /// It has its one result.
     Ended(Ending),
+    /// Its result has been handed over.
+    Taken,
 }
 
 /// How a call ended, without what its [`Call`] says already.
@@ -32,9 +34,29 @@ pub(crate) struct Ending {
     pub(crate) attempts: u32,
     pub(crate) sandbox: Sandbox,
     pub(crate) cancel_requested: bool,
+    pub(crate) dedupe: Dedupe,
 }
 
 impl Ending {
+    /// The end of a call that this turn has answered before.
+    pub(super) fn replayed(outcome: Outcome) -> Self {
+        Self {
+            status: outcome.status,
+            queued: Duration::ZERO,
+            ran: Duration::ZERO,
+            attempts: outcome.attempts,
+            sandbox: outcome.sandbox,
+            cancel_requested: outcome.cancel_requested,
+            dedupe: Dedupe::Replayed,
+        }
+    }
+
+    /// The end of a call whose task was dropped under it.
+    pub(crate) fn vanished(error: CallError, timing: Timing) -> Self {
+        let queued = timing.granted_at - timing.ready_at;
+        Self { queued, attempts: 1, ..Self::unstarted(error) }
+    }
+
     /// The end of a call that never started.
     pub(super) fn unstarted(error: CallError) -> Self {
         Self {
@@ -44,15 +66,8 @@ impl Ending {
             attempts: 0,
             sandbox: Sandbox::Host,
             cancel_requested: false,
+            dedupe: Dedupe::Fresh,
         }
-    }
-}
-
-impl Ending {
-    /// The end of a call whose task was dropped under it.
-    pub(crate) fn vanished(error: CallError, timing: Timing) -> Self {
-        let queued = timing.granted_at - timing.ready_at;
-        Self { queued, attempts: 1, ..Self::unstarted(error) }
     }
 }
 
@@ -79,6 +94,11 @@ impl Slot {
         Self::new(call, Routing::ShortCircuit, None, known)
     }
 
+    /// A call that this turn has answered before.
+    pub(super) fn replayed(call: Call, outcome: &Outcome) -> Self {
+        Self::new(call, outcome.routing, None, true)
+    }
+
     fn new(call: Call, routing: Routing, work: Option<Cleared>, known: bool) -> Self {
         Self { call, routing, run: 0, work, known, phase: Mutex::new(Phase::Waiting) }
     }
@@ -101,6 +121,7 @@ impl Slot {
         outcome.ran = ending.ran;
         outcome.sandbox = ending.sandbox;
         outcome.cancel_requested = ending.cancel_requested;
+        outcome.dedupe = ending.dedupe;
         outcome
     }
 
@@ -115,7 +136,7 @@ impl Slot {
     /// Takes the result out; `None` before there is one.
     pub(super) fn take(&self) -> Option<Outcome> {
         let mut phase = self.phase();
-        match std::mem::replace(&mut *phase, Phase::Started) {
+        match std::mem::replace(&mut *phase, Phase::Taken) {
             Phase::Ended(ending) => Some(self.outcome(ending)),
             other => {
                 *phase = other;

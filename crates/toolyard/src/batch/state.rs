@@ -3,7 +3,7 @@
 use super::ledger::{Ending, Phase, Slot};
 use super::stop::Stop;
 use crate::{
-    admission::{Admitted, Permit, Waiter},
+    admission::{Admitted, Permit, QueueFull, Waiter},
     attempt,
     gate::Cleared,
     pool::PoolState,
@@ -15,7 +15,7 @@ use std::{
     future::poll_fn,
     ops::Range,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     task::Poll,
@@ -24,12 +24,38 @@ use std::{
 use tokio::{task::AbortHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, Reason, ToolClass, error::TerminalEvent,
-    event::Failure,
+    AgentPath, Call, CallError, CallScope, Caller, Effect, ErrorKind, EventKind, Outcome, Reason, Resources,
+    SessionId, ToolClass, error::TerminalEvent, event::Failure,
 };
 
 /// The name of a tool that no registry has, in events (OB-4).
 const UNKNOWN_TOOL: &str = "_unknown";
+
+/// Ends a call that has not started should the task that leads it there vanish (SC-3).
+pub(super) struct OrEnd {
+    batch: Arc<BatchState>,
+    index: u32,
+    armed: bool,
+}
+
+impl OrEnd {
+    pub(super) fn new(batch: &Arc<BatchState>, index: u32) -> Self {
+        Self { batch: batch.clone(), index, armed: true }
+    }
+
+    /// The call goes on by itself.
+    pub(super) fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for OrEnd {
+    fn drop(&mut self) {
+        if self.armed {
+            self.batch.end_unstarted(self.index, vanished);
+        }
+    }
+}
 
 /// A place in a batch, as small as its bound allows.
 pub(super) fn index(at: usize) -> u32 {
@@ -83,6 +109,9 @@ impl BatchState {
         slots: Vec<Slot>,
         runs: impl IntoIterator<Item = Range<usize>>,
     ) -> Arc<Self> {
+        if !slots.is_empty() {
+            session.engine.in_air.begin();
+        }
         Arc::new(Self {
             number: session.next_batch(),
             session,
@@ -96,6 +125,11 @@ impl BatchState {
             slots: slots.into_boxed_slice(),
             driver: AtomicWaker::new(),
         })
+    }
+
+    /// Why running calls have been told to stop, if they have.
+    pub(crate) fn cancelled(&self) -> Option<Stop> {
+        self.cancel.is_cancelled().then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
     }
 
     /// Whether some call has no result yet.
@@ -115,9 +149,13 @@ impl BatchState {
         &self.slots[index as usize].call
     }
 
+    /// What the gate made of a call; `None` for one that does not go.
+    pub(super) fn cleared(&self, index: u32) -> Option<&Cleared> {
+        self.slots[index as usize].work.as_ref()
+    }
+
     pub(crate) fn work(&self, index: u32) -> &Cleared {
-        let work = &self.slots[index as usize].work;
-        work.as_ref().expect("only calls that the gate let through are admitted")
+        self.cleared(index).expect("only calls that the gate let through are admitted")
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
@@ -151,19 +189,23 @@ impl BatchState {
 
     /// Ends a call that has not started, from wherever it waits; `false` when it has started or ended.
     pub(super) fn end_unstarted(&self, index: u32, error: impl FnOnce() -> CallError) -> bool {
-        let mut phase = self.slots[index as usize].phase();
-        let asked = match &*phase {
-            Phase::Started | Phase::Ended(_) => return false,
+        let phase = self.slots[index as usize].phase();
+        match &*phase {
+            Phase::Started | Phase::Ended(_) | Phase::Taken => return false,
             Phase::Queued { ticket, .. } => {
                 // Granted at this very moment: the permit finds the call ended and goes back.
                 self.session.engine.admission.leave(*ticket);
-                false
             }
-            Phase::Asking { .. } => true,
-            Phase::Waiting => false,
-        };
-        let error = error().not_started();
-        if asked {
+            Phase::Asking { .. } | Phase::Waiting => {}
+        }
+        self.end_waiting(phase, index, error());
+        true
+    }
+
+    /// Ends a call that waits, whose phase the caller has looked at.
+    fn end_waiting(&self, mut phase: MutexGuard<'_, Phase>, index: u32, error: CallError) {
+        let error = error.not_started();
+        if matches!(*phase, Phase::Asking { .. }) {
             let kind = error.kind;
             self.emit(index, None, || EventKind::ConfirmationResolved { approved: false, error: Some(kind) });
         }
@@ -172,7 +214,12 @@ impl BatchState {
         drop(phase);
         self.ended(index, false);
         self.quiescent(index);
-        true
+    }
+
+    /// Ends a call with the result that this turn gave it before.
+    pub(super) fn end_replayed(&self, index: u32, outcome: Outcome) {
+        self.end_started(index, Ending::replayed(outcome));
+        self.quiescent(index);
     }
 
     fn unstarted_event(&self, index: u32, error: &CallError) -> EventKind {
@@ -186,28 +233,22 @@ impl BatchState {
 
     /// Ends a call that has started. Its permits have been given back, or go on with its handler.
     pub(crate) fn end_started(&self, index: u32, ending: Ending) {
-        self.emit(index, None, || self.started_event(index, &ending));
         let ok = ending.status.is_ok();
-        *self.slots[index as usize].phase() = Phase::Ended(ending);
+        // Under the lock, so that nothing the handler still streams comes after its end.
+        let mut phase = self.slots[index as usize].phase();
+        self.emit(index, None, || self.started_event(index, &ending));
+        *phase = Phase::Ended(ending);
+        drop(phase);
         self.ended(index, ok);
     }
 
-    /// Ends a call that has started, after the hook at its end (V1).
-    pub(crate) async fn finish(&self, index: u32, ending: Ending) {
+    /// The hook at a call's end (V1).
+    pub(crate) async fn tell_hook(&self, index: u32, ending: &Ending) {
         let gate = &self.session.engine.gate;
         if gate.hooks.is_some() {
             let outcome = Box::new(self.slots[index as usize].outcome(ending.clone()));
             // Boxed: a call without hooks has no room for them in its task.
             Box::pin(gate.ended(&outcome, &self.caller())).await;
-        }
-        self.end_started(index, ending);
-    }
-
-    /// Emits streamed output, as long as the call has not ended.
-    pub(crate) fn emit_delta(&self, index: u32, attempt: u32, text: &str) {
-        let phase = self.slots[index as usize].phase();
-        if matches!(*phase, Phase::Started) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
         }
     }
 
@@ -221,7 +262,7 @@ impl BatchState {
                 duration_ms,
                 queue_ms,
                 bytes: output.size(),
-                dedupe: toolyard_core::Dedupe::Fresh,
+                dedupe: ending.dedupe,
                 sandbox: ending.sandbox,
                 cancel_requested: ending.cancel_requested,
             },
@@ -237,6 +278,7 @@ impl BatchState {
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             let failed = self.failed.load(Ordering::Relaxed);
             self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
+            self.session.engine.in_air.end();
         }
         let run = &self.runs[self.slots[index as usize].run as usize];
         if run.open.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -275,56 +317,58 @@ impl BatchState {
         .await;
     }
 
-    /// Asks for the permits of a call that is ready; starts it, puts it in line, or ends it.
-    ///
-    /// Gives the permit back to a caller that wants to start the call itself.
-    pub(super) fn admit(self: &Arc<Self>, index: u32) -> Option<(Permit, Timing)> {
-        match self.try_admit(index) {
-            Ok(started) => started,
-            Err(error) => {
-                self.end_unstarted(index, || error);
+    /// Whether a call may go now that its run has begun. One that is asked about goes when it is approved; one
+    /// that has its result is done.
+    pub(super) fn may_go(&self, index: u32) -> bool {
+        may_go(&mut self.slots[index as usize].phase())
+    }
+
+    /// Asks for the permits of a call that is ready; gives them, or puts the call in line, or ends it.
+    pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<(Permit, Timing)> {
+        let mut phase = self.slots[index as usize].phase();
+        if !may_go(&mut phase) {
+            return None;
+        }
+        let engine = &self.session.engine;
+        let work = self.work(index);
+        if let Err(error) =
+            self.check_tool(work).and_then(|()| admissible(engine.leases.get(work.class).state, work.class))
+        {
+            self.end_waiting(phase, index, error);
+            return None;
+        }
+        let need = self.session.need(&work.entry, work.class);
+        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
+        match engine.admission.admit(self.session.number, need, || (self.clone() as Arc<dyn Waiter>, index)) {
+            Ok(Admitted::Now(permit)) => {
+                *phase = Phase::Started;
+                Some((permit, Timing { ready_at, granted_at: ready_at }))
+            }
+            Ok(Admitted::Waiting(ticket)) => {
+                *phase = Phase::Queued { ticket, ready_at };
+                None
+            }
+            Err(QueueFull { queue_max }) => {
+                let message = format!("the queue is full: {queue_max} calls wait already");
+                self.end_waiting(phase, index, CallError::new(ErrorKind::Overloaded, message));
                 None
             }
         }
     }
 
-    fn try_admit(self: &Arc<Self>, index: u32) -> Result<Option<(Permit, Timing)>, CallError> {
-        let work = self.work(index);
-        let engine = &self.session.engine;
-        if work.entry.is_retired() {
-            return Err(CallError::new(
-                ErrorKind::NotFound,
-                not_found(work.entry.name(), &engine.registry.table()),
-            ));
+    /// Whether the call's tool is still there.
+    fn check_tool(&self, work: &Cleared) -> Result<(), CallError> {
+        if !work.entry.is_retired() {
+            return Ok(());
         }
-        admissible(engine.leases.get(work.class).state, work.class)?;
-        let need = self.session.need(&work.entry, work.class);
-        let ready_at = engine.clock.now();
-        let mut phase = self.slots[index as usize].phase();
-        if !matches!(*phase, Phase::Waiting) {
-            return Ok(None); // stopped meanwhile
-        }
-        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
-        match engine.admission.admit(self.session.number, need, || (self.clone() as Arc<dyn Waiter>, index)) {
-            Ok(Admitted::Now(permit)) => {
-                *phase = Phase::Started;
-                Ok(Some((permit, Timing { ready_at, granted_at: ready_at })))
-            }
-            Ok(Admitted::Waiting(ticket)) => {
-                *phase = Phase::Queued { ticket, ready_at };
-                Ok(None)
-            }
-            Err(full) => Err(CallError::new(
-                ErrorKind::Overloaded,
-                format!("the queue is full: {} calls wait already", full.queue_max),
-            )),
-        }
+        let table = self.session.engine.registry.table();
+        Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table)))
     }
 
     /// Starts a call on a task of its own.
     pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
         let engine = &self.session.engine;
-        engine.tasks.spawn_on(attempt::run(self.clone(), index, permit, timing), &engine.runtime);
+        engine.runtime.spawn(attempt::run(self.clone(), index, permit, timing));
     }
 
     pub(super) fn withdraw_questions(&self) {
@@ -334,23 +378,42 @@ impl BatchState {
 
     /// Whether a serial call of this run ended without an output.
     pub(super) fn serial_failed(&self, run: usize) -> bool {
-        let is_failed =
-            |at: usize| matches!(&*self.slots[at].phase(), Phase::Ended(Ending { status: Err(_), .. }));
-        let mut calls = self.calls_of(run);
-        calls.any(|at| self.slots[at].routing.class() == Some(ToolClass::Serial) && is_failed(at))
+        let mut calls = self.calls_of(run).map(|at| &self.slots[at]);
+        let is_failed = |slot: &Slot| matches!(&*slot.phase(), Phase::Ended(Ending { status: Err(_), .. }));
+        calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
 
-    /// The results there are by now, in the order of the calls.
+    /// Every result, in the order of the calls; handed over, or copied where the turn keeps them.
+    pub(super) fn collect(&self, keep: bool) -> Vec<Outcome> {
+        let result = |slot: &Slot| if keep { slot.peek() } else { slot.take() };
+        let all = self.slots.iter().map(result);
+        all.map(|outcome| outcome.expect("every call of a batch that ended has a result")).collect()
+    }
+
+    /// The results there are by now, one place per call.
     pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
         self.slots.iter().map(Slot::peek).collect()
     }
 
-    /// Every result, in the order of the calls.
-    pub(super) fn collect(&self) -> Vec<Outcome> {
-        self.slots
-            .iter()
-            .map(|slot| slot.take().expect("every call of a batch that ended has a result"))
-            .collect()
+    /// The result of this very call, if its handler has run for it.
+    pub(crate) fn answer(&self, call: &Call) -> Option<Outcome> {
+        let same = |slot: &&Slot| {
+            slot.call.id == call.id && slot.call.name == call.name && slot.call.arguments == call.arguments
+        };
+        let slot = self.slots.iter().find(same)?;
+        slot.peek().filter(|outcome| outcome.attempts > 0)
+    }
+}
+
+/// Whether a call in this phase may go; one that is asked about is marked to go when it is approved.
+fn may_go(phase: &mut Phase) -> bool {
+    match phase {
+        Phase::Waiting => true,
+        Phase::Asking { run_begun } => {
+            *run_begun = true;
+            false
+        }
+        Phase::Queued { .. } | Phase::Started | Phase::Ended(_) | Phase::Taken => false,
     }
 }
 
@@ -366,33 +429,60 @@ fn admissible(state: PoolState, class: ToolClass) -> Result<(), CallError> {
     }
 }
 
+impl CallScope for BatchState {
+    fn session(&self) -> &SessionId {
+        &self.session.id
+    }
+
+    fn agent(&self) -> &AgentPath {
+        &self.session.agent
+    }
+
+    fn turn(&self) -> u64 {
+        self.turn
+    }
+
+    fn batch(&self) -> u64 {
+        self.number
+    }
+
+    fn call(&self, index: u32) -> &Call {
+        self.call(index)
+    }
+
+    fn resources(&self) -> &Resources {
+        &self.session.resources
+    }
+
+    fn cancel_token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Streamed output counts as long as its call has not ended.
+    fn output_delta(&self, index: u32, attempt: u32, text: &str) {
+        let phase = self.slots[index as usize].phase();
+        if matches!(*phase, Phase::Started) {
+            self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
+        }
+    }
+}
+
 impl Waiter for BatchState {
     fn start(self: Arc<Self>, index: u32, permit: Permit) {
-        let granted_at = self.session.engine.clock.now();
+        let engine = &self.session.engine;
+        let granted_at = engine.clock.now();
         let mut phase = self.slots[index as usize].phase();
         let Phase::Queued { ready_at, .. } = *phase else {
             drop(phase);
             return drop(permit); // ended at this very moment
         };
+        if let Err(gone) = self.check_tool(self.work(index)) {
+            self.end_waiting(phase, index, gone);
+            return drop(permit);
+        }
         *phase = Phase::Started;
         drop(phase);
-        self.clone().start_queued(index, permit, Timing { ready_at, granted_at });
-    }
-}
-
-impl BatchState {
-    fn start_queued(self: Arc<Self>, index: u32, permit: Permit, timing: Timing) {
-        let work = self.work(index);
-        if work.entry.is_retired() {
-            // A tool that went while its call waited: the handler does not start.
-            let table = self.session.engine.registry.table();
-            let error = CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table));
-            drop(permit);
-            *self.slots[index as usize].phase() = Phase::Waiting;
-            self.end_unstarted(index, || error);
-            return;
-        }
-        self.spawn(index, permit, timing);
+        self.spawn(index, permit, Timing { ready_at, granted_at });
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Stop {
 
 impl Stop {
     /// What the calls that have not started are answered.
-    pub(super) fn error(self) -> CallError {
+    pub(crate) fn error(self) -> CallError {
         match self {
             Self::Cancelled => {
                 CallError::new(ErrorKind::Cancelled, "the call was cancelled before it started")

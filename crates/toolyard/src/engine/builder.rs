@@ -1,6 +1,6 @@
 //! How an engine is put together.
 
-use super::{Engine, EngineCore, Sessions};
+use super::{Engine, EngineCore, Sessions, in_air::InAir};
 use crate::{
     admission::Admission,
     attempt::{Backend, Blocking, BlockingThreads, HostBackend},
@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 use tokio::runtime::Handle;
-use tokio_util::task::TaskTracker;
+use tokio_util::sync::CancellationToken;
 use toolyard_core::{
     AllowAll, Approver, Confirmations, Hooks, PathScope, Resources, RuntimePolicy, ToolClass, ToolFactory,
     Toolset,
@@ -254,10 +254,9 @@ impl EngineBuilder {
             clock: self.clock.unwrap_or_default(),
             backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
             runtime,
-            tasks: TaskTracker::new(),
-            grace_ms: AtomicU64::new(
-                u64::try_from(self.grace.unwrap_or(Self::GRACE).as_millis()).unwrap_or(u64::MAX),
-            ),
+            in_air: InAir::default(),
+            grace: self.grace.unwrap_or(Self::GRACE),
+            abandon: CancellationToken::new(),
             abandoned: AtomicUsize::new(0),
             max_in_flight: self.max_in_flight,
             on_serial_failure: self.on_serial_failure,

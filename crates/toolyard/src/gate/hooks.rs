@@ -15,8 +15,10 @@ enum Hooked<T> {
     TooSlow,
 }
 
-async fn bounded<T>(hook: impl Future<Output = T>) -> Hooked<T> {
-    match tokio::time::timeout(HOOK_WITHIN, AssertUnwindSafe(hook).catch_unwind()).await {
+/// Runs a hook. It is made inside, so that one that panics before its first wait is caught too.
+async fn bounded<T, F: Future<Output = T>>(hook: impl FnOnce() -> F) -> Hooked<T> {
+    let hook = AssertUnwindSafe(async move { hook().await }).catch_unwind();
+    match tokio::time::timeout(HOOK_WITHIN, hook).await {
         Ok(Ok(done)) => Hooked::Done(done),
         Ok(Err(_)) => Hooked::Panicked,
         Err(_) => Hooked::TooSlow,
@@ -27,7 +29,7 @@ impl Gate {
     /// The hook before everything; its refusal is the call's `aborted`.
     pub(crate) async fn before(&self, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
         let Some(hooks) = &self.hooks else { return Ok(()) };
-        let message = match bounded(hooks.on_tool_call(call, caller)).await {
+        let message = match bounded(|| hooks.on_tool_call(call, caller)).await {
             Hooked::Done(Ok(())) => return Ok(()),
             Hooked::Done(Err(abort)) => abort.message,
             Hooked::Panicked => "the hook before this call panicked".to_owned(),
@@ -41,7 +43,11 @@ impl Gate {
     /// The hook right before the permits; it cannot refuse.
     pub(crate) async fn starting(&self, call: &Call, caller: &Caller<'_>) {
         if let Some(hooks) = &self.hooks {
-            warn_unless_done("on_tool_start", &call.name, &bounded(hooks.on_tool_start(call, caller)).await);
+            warn_unless_done(
+                "on_tool_start",
+                &call.name,
+                &bounded(|| hooks.on_tool_start(call, caller)).await,
+            );
         }
     }
 
@@ -51,7 +57,7 @@ impl Gate {
             warn_unless_done(
                 "on_tool_end",
                 &outcome.tool,
-                &bounded(hooks.on_tool_end(outcome, caller)).await,
+                &bounded(|| hooks.on_tool_end(outcome, caller)).await,
             );
         }
     }

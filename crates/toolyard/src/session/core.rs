@@ -9,7 +9,7 @@ use crate::{
 };
 use foldhash::HashMap;
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    Arc, Mutex, MutexGuard, Once, PoisonError, Weak,
     atomic::{AtomicU64, Ordering},
 };
 use toolyard_core::{
@@ -42,10 +42,18 @@ pub(crate) struct SessionCore {
     concurrent: UnitId,
     cap: Option<UnitId>,
     tools: Mutex<HashMap<Arc<str>, ToolUnit>>,
+    numbers: Arc<Numbers>,
+    announced: Once,
+    open: Mutex<Open>,
+}
+
+/// What is counted under a session's name: a session that is opened while another of its name closes goes on from
+/// there, so the numbers in its events never come twice.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
     sequence: Sequence,
     turns: AtomicU64,
     batches: AtomicU64,
-    open: Mutex<Open>,
 }
 
 /// What bounds a tool's calls in this agent.
@@ -68,6 +76,7 @@ impl SessionCore {
         number: u64,
         id: SessionId,
         options: SessionOptions,
+        numbers: Arc<Numbers>,
     ) -> Arc<Self> {
         let admission = &engine.admission;
         let most = options.max_in_flight.or(engine.max_in_flight);
@@ -85,16 +94,19 @@ impl SessionCore {
             concurrent: admission.open_class(ToolClass::Concurrent),
             cap: most.map(|most| admission.open_session(most.get())),
             tools: Mutex::default(),
-            sequence: Sequence::default(),
-            turns: AtomicU64::new(0),
-            batches: AtomicU64::new(0),
+            numbers,
+            announced: Once::new(),
             open: Mutex::default(),
         })
     }
 
-    /// Tells that the session has been opened.
+    /// Tells that the session has been opened, before anything else of it and once.
     pub(crate) fn announce(&self) {
-        self.emit_lazily(|| EventKind::SessionOpened, Where::default);
+        self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, Where::default));
+    }
+
+    pub(crate) fn numbers(&self) -> &Arc<Numbers> {
+        &self.numbers
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
@@ -102,11 +114,11 @@ impl SessionCore {
     }
 
     pub(crate) fn next_turn(&self) -> u64 {
-        self.turns.fetch_add(1, Ordering::Relaxed) + 1
+        self.numbers.turns.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn next_batch(&self) -> u64 {
-        self.batches.fetch_add(1, Ordering::Relaxed) + 1
+        self.numbers.batches.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// What a call of this tool needs to run (CC-1).
@@ -154,7 +166,7 @@ impl SessionCore {
         event.mono_us = self.engine.clock.mono_us(now);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
-        self.sequence.publish(bus, event);
+        self.numbers.sequence.publish(bus, event);
     }
 
     fn open_batches(&self) -> MutexGuard<'_, Open> {
@@ -180,6 +192,11 @@ impl SessionCore {
     /// The batches in the air.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
         self.open_batches().batches.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Whether the session takes no more batches.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.open_batches().stopped.is_some()
     }
 
     /// Stops every batch, those in the air and those to come.

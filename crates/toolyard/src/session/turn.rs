@@ -1,18 +1,17 @@
 //! One turn of a session: a batch that can be cancelled, and resent, by itself.
 
 use super::SessionCore;
-use crate::batch::{BatchState, Order, Stop, dispatch_watched};
+use crate::batch::{BatchState, Dispatch, Order, Stop, Watch};
 use std::{
-    collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolyard_core::{Batch, Call, CallId, Outcome};
+use toolyard_core::{Batch, Call, Outcome};
 
 /// One turn of a session.
 ///
-/// A turn takes one batch at a time: a second one waits for nothing, it is dispatched beside the first as any
-/// other batch of the session is, and only the results of both are kept together.
+/// A turn takes one batch at a time; a second one beside it is dispatched as any other batch of the session is,
+/// and a cancel reaches both.
 ///
 /// # Examples
 /// ```
@@ -41,9 +40,8 @@ pub struct Turn {
 #[derive(Default)]
 struct State {
     cancelled: bool,
-    batch: Weak<BatchState>,
-    /// What this turn has answered, for [`Turn::resend`]; no more than a few batches' worth.
-    answered: HashMap<CallId, Outcome>,
+    /// The batches of this turn. Their results are kept as long as the turn is.
+    batches: Vec<Arc<BatchState>>,
 }
 
 impl Turn {
@@ -61,12 +59,16 @@ impl Turn {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
+        Dispatch { session: &self.session, turn: self.number, order, watch: Some(watch) }.run(batch).await
+    }
+
     /// Runs a batch; see [`Session::dispatch`](super::Session::dispatch).
     ///
     /// # Cancel safety
     /// As there: dropping the future cancels the batch.
     pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::Runs).await
+        self.run(batch.into(), Order::Runs, &Fresh(self)).await
     }
 
     /// Runs a batch with every call alone, in order.
@@ -74,64 +76,79 @@ impl Turn {
     /// # Cancel safety
     /// As [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::OneByOne).await
+        self.run(batch.into(), Order::OneByOne, &Fresh(self)).await
     }
 
-    async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
-        let watch = |batch: &Arc<BatchState>| {
-            let mut state = self.state();
-            state.batch = Arc::downgrade(batch);
-            if state.cancelled {
-                drop(state);
-                batch.stop(Stop::Cancelled);
-            }
-        };
-        let outcomes = dispatch_watched(&self.session, self.number, batch, order, watch).await;
-        let mut state = self.state();
-        for outcome in &outcomes {
-            state.answered.entry(outcome.call_id.clone()).or_insert_with(|| outcome.clone());
-        }
-        outcomes
-    }
-
-    /// Gives the results of calls this turn has answered before, and runs the rest (CL-8). A call counts as
-    /// the same with equal id, tool and arguments.
+    /// Runs a batch, and gives calls that have run in this turn before the result they had (CL-8). A call counts
+    /// as the same with equal id, tool and arguments. Calls whose handler never started run now.
     ///
     /// # Cancel safety
     /// As [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        let calls: Vec<Call> = batch.into().into_iter().collect();
-        let known: Vec<Option<Outcome>> = calls.iter().map(|call| self.answered(call)).collect();
-        let fresh = calls.into_iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(call, _)| call);
-        let mut fresh = self.dispatch(fresh.collect::<Batch>()).await.into_iter();
-        let mut next = || fresh.next().expect("every call without a known result was dispatched");
-        known.into_iter().map(|known| known.unwrap_or_else(&mut next)).collect()
+        self.run(batch.into(), Order::Runs, &Again(self)).await
     }
 
-    fn answered(&self, call: &Call) -> Option<Outcome> {
-        let same = |outcome: &&Outcome| outcome.tool == call.name && outcome.arguments == call.arguments;
-        let mut outcome = self.state().answered.get(&call.id).filter(same)?.clone();
-        outcome.dedupe = toolyard_core::Dedupe::Replayed;
-        Some(outcome)
-    }
-
-    /// The results there are by now of the batch in the air, one place per call; nothing when none is. For a
+    /// The results there are by now of the latest batch, one place per call; nothing before the first. For a
     /// caller that cannot wait for the rest.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
-        let batch = self.state().batch.upgrade();
-        batch.map_or_else(Vec::new, |batch| batch.finished())
+        let latest = self.state().batches.last().cloned();
+        latest.map_or_else(Vec::new, |batch| batch.finished())
     }
 
     /// Cancels the turn's calls, now and from now on; other turns of the session go on (SC-1).
     pub fn cancel(&self) {
-        let batch = {
+        let batches = {
             let mut state = self.state();
             state.cancelled = true;
-            state.batch.upgrade()
+            state.batches.clone()
         };
-        if let Some(batch) = batch {
+        batches.iter().for_each(|batch| batch.stop(Stop::Cancelled));
+    }
+
+    fn opened(&self, batch: &Arc<BatchState>) {
+        let cancelled = {
+            let mut state = self.state();
+            state.batches.push(batch.clone());
+            state.cancelled
+        };
+        if cancelled {
             batch.stop(Stop::Cancelled);
         }
+    }
+}
+
+/// A batch of the turn whose calls all run.
+struct Fresh<'a>(&'a Turn);
+
+/// A batch of the turn that may have come before.
+struct Again<'a>(&'a Turn);
+
+impl Watch for Fresh<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.state().cancelled
+    }
+
+    fn replay(&self, _: &Call) -> Option<Outcome> {
+        None
+    }
+
+    fn opened(&self, batch: &Arc<BatchState>) {
+        self.0.opened(batch);
+    }
+}
+
+impl Watch for Again<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.state().cancelled
+    }
+
+    fn replay(&self, call: &Call) -> Option<Outcome> {
+        let batches = self.0.state().batches.clone();
+        batches.iter().find_map(|batch| batch.answer(call))
+    }
+
+    fn opened(&self, batch: &Arc<BatchState>) {
+        self.0.opened(batch);
     }
 }
 
