@@ -12,8 +12,8 @@ async fn main() -> Result<(), BuildError> {
             Ok(format!("{} is fine", cx.call_id()))
         }))
         .tool(tool_fn(ToolSpec::read("panics"), |(): (), _: ToolContext| async {
-            let nothing: Option<&str> = None;
-            Ok::<_, ToolError>(nothing.expect("a bug in a tool"))
+            let nothing: Vec<u32> = Vec::new();
+            Ok::<_, ToolError>(nothing[0].to_string()) // a bug in a tool
         }))
         .tool(tool_fn(
             ToolSpec::read("hangs").timeout(Duration::from_millis(500)),

@@ -1,5 +1,7 @@
 //! Real inputs: JSON Schema's own test suite and JSON's, through the engine.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
 use base64::Engine as _;
 use serde::Deserialize;
 use serde_json::Value;

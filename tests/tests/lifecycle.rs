@@ -1,5 +1,7 @@
 //! What happens around a call: time, panics, blocking handlers, cancels, drain, and tools that come and go.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
 use serde_json::{Value, json};
 use std::{
     sync::{

@@ -1,5 +1,7 @@
 //! In which order calls run and results come: CL-*, CC-*, and the scenarios T3, T12, T19.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
 use std::num::NonZeroUsize;
 use toolyard::{Batch, Call, EventKind, OnSerialFailure, Outcome, PoolWidths, Reason, Routing, ToolSpec};
 use toolyard_tests::{call, scripted, shape, yard};

@@ -1,5 +1,7 @@
 //! What a caller is told: the codes of V4, the wordings of V5, and what the gate refuses (V1, PO-1, PO-3).
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;

@@ -44,13 +44,20 @@ pub(crate) fn run(
     permit: Permit,
     timing: Timing,
 ) -> impl Future<Output = ()> + Send {
-    let open = Open { permit: Some(permit), batch, index, timing, ending: None, done: false };
+    let mut open = Open { permit: Some(permit), batch, index, timing, ending: None, done: false };
     async move {
         open.announce();
         let executed = AssertUnwindSafe(open.execute().instrument(open.span())).catch_unwind().await;
         // Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
         let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
-        open.close(verdict, still_running).await;
+        open.release(still_running.is_some());
+        open.ending = Some(open.ending(verdict));
+        if open.batch.session.engine.gate.hooks.is_some() {
+            // Boxed: a call without hooks has no room for them in its task.
+            Box::pin(open.tell_hook()).await;
+        }
+        open.write_result();
+        open.rest(still_running);
     }
 }
 
@@ -108,7 +115,7 @@ impl Open {
         match engine.backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
                 let result = AssertUnwindSafe(result).catch_unwind();
-                let told = Told { tool: execution.tool.as_ref(), cancel: &self.batch.cancel, engine };
+                let told = Told { tool: execution.tool.as_ref(), scope: self.batch.as_ref(), engine };
                 let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_own(); // a blocking handler may look at it
@@ -135,19 +142,25 @@ impl Open {
         }
     }
 
-    /// Gives the permits back, then writes the result.
-    async fn close(mut self, verdict: Verdict, still_running: Option<oneshot::Receiver<bool>>) {
-        let ending = self.ending(verdict);
+    /// Gives the permits back, before the result is written; all but what a handler that still runs holds.
+    fn release(&mut self, still_running: bool) {
         let class = self.batch.work(self.index).class;
-        let mut permit = self.permit.take();
-        match (&still_running, &mut permit) {
-            (Some(_), Some(permit)) => permit.keep_only(|unit| a_zombie_keeps(class, unit)),
-            _ => drop(permit.take()),
+        match &mut self.permit {
+            Some(permit) if still_running => permit.keep_only(|unit| a_zombie_keeps(class, unit)),
+            permit => drop(permit.take()),
         }
-        self.permit = permit;
-        let ending = self.ending.insert(ending);
-        self.batch.tell_hook(self.index, ending).await;
-        self.write_result();
+    }
+
+    /// The hook at the call's end (V1).
+    async fn tell_hook(&self) {
+        if let Some(ending) = &self.ending {
+            let outcome = self.batch.outcome(self.index, ending.clone());
+            self.batch.session.engine.gate.ended(&outcome, &self.batch.caller()).await;
+        }
+    }
+
+    /// The call is quiescent now, or when its handler has stopped (V2).
+    fn rest(mut self, still_running: Option<oneshot::Receiver<bool>>) {
         match (still_running, self.permit.take()) {
             (Some(stopped), Some(permit)) => {
                 let zombie = Zombie { permit, batch: self.batch.clone(), index: self.index };

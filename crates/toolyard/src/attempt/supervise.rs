@@ -13,8 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
-use toolyard_core::{Tool, ToolError, ToolOutput};
+use toolyard_core::{CallScope, Tool, ToolError, ToolOutput};
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +27,7 @@ pub(super) struct Bounds {
 /// How a handler is told to stop.
 pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
-    pub(super) cancel: &'a CancellationToken,
+    pub(super) scope: &'a dyn CallScope,
     /// Knows the grace, and when a drain leaves no more of it (SC-5, SC-8).
     pub(super) engine: &'a EngineCore,
 }
@@ -92,7 +91,7 @@ async fn watch(
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
-        () = told.cancel.cancelled() => {}
+        () = told.scope.cancel_token().cancelled() => {}
         () = at(bounds.deadline) => return Verdict::TimedOut(bounds.timeout),
     }
     // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.

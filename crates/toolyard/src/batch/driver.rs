@@ -7,7 +7,7 @@
 use super::census::Census;
 use super::ledger::Slot;
 use super::router;
-use super::state::{BatchState, OrEnd, index};
+use super::state::{BatchState, OrEnd, Run, index};
 use super::stop::Stop;
 use crate::{attempt, config::OnSerialFailure, gate::Cleared, registry::Table, session::SessionCore};
 use futures::FutureExt;
@@ -91,14 +91,17 @@ impl Dispatch<'_> {
                 }
             }
         }
-        let runs = match self.order {
-            Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)),
-            Order::OneByOne => router::one_by_one(slots.len()),
+        let batch = match self.order {
+            Order::Runs => {
+                let runs = router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect();
+                BatchState::new(self.session.clone(), self.turn, slots, runs)
+            }
+            Order::OneByOne => {
+                let runs = router::one_by_one(slots.len()).map(Run::new).collect();
+                BatchState::new(self.session.clone(), self.turn, slots, runs)
+            }
         };
-        for (number, run) in runs.iter().enumerate() {
-            slots[run.clone()].iter_mut().for_each(|slot| slot.run = index(number));
-        }
-        (BatchState::new(self.session.clone(), self.turn, slots, runs), early)
+        (batch, early)
     }
 
     /// Leads one call through the gate.

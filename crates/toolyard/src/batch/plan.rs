@@ -58,6 +58,6 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let calls: Vec<_> = calls.collect();
     let routing: Vec<_> = calls.iter().map(|call| call.routing).collect();
     let planned = |calls: Range<usize>| PlannedRun { routing: routing[calls.start], calls };
-    let runs = router::runs(routing.iter().copied()).into_iter().map(planned).collect();
+    let runs = router::runs(routing.iter().copied()).map(planned).collect();
     Plan { calls, runs }
 }

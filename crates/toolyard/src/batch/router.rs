@@ -8,28 +8,27 @@
 //! A run is a maximal stretch of neighbours with equal routing; serial runs have length 1 (CL-3). A call's
 //! routing depends on nothing but that call (CL-2), so runs form as calls arrive.
 
-use std::ops::Range;
+use std::{iter::from_fn, ops::Range};
 use toolyard_core::Routing;
 
 /// The runs of a batch, as ranges of its calls, in order.
 ///
 /// Every call is in exactly one run and no run is empty.
-pub(crate) fn runs(routing: impl IntoIterator<Item = Routing>) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    let mut last = None;
-    for (at, here) in routing.into_iter().enumerate() {
-        match runs.last_mut() {
-            Some(run) if last == Some(here) && here != Routing::Serial => run.end = at + 1,
-            _ => runs.push(at..at + 1),
+pub(crate) fn runs(routing: impl IntoIterator<Item = Routing>) -> impl Iterator<Item = Range<usize>> {
+    let mut calls = routing.into_iter().enumerate().peekable();
+    from_fn(move || {
+        let (start, first) = calls.next()?;
+        let mut end = start + 1;
+        while first != Routing::Serial && calls.next_if(|(_, next)| *next == first).is_some() {
+            end += 1;
         }
-        last = Some(here);
-    }
-    runs
+        Some(start..end)
+    })
 }
 
 /// A run per call, for a batch that is to go one by one.
-pub(crate) fn one_by_one(calls: usize) -> Vec<Range<usize>> {
-    (0..calls).map(|at| at..at + 1).collect()
+pub(crate) fn one_by_one(calls: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..calls).map(|at| at..at + 1)
 }
 
 #[cfg(test)]
@@ -40,8 +39,7 @@ mod tests {
     /// `r`ead, `s`erial, `c`oncurrent, `x` short circuit; runs are set apart by `|`.
     fn check(batch: &str, expected: &str) {
         let routing: Vec<_> = batch.chars().map(routing_of).collect();
-        let runs =
-            runs(routing.iter().copied()).into_iter().map(|run| &batch[run]).collect::<Vec<_>>().join("|");
+        let runs = runs(routing.iter().copied()).map(|run| &batch[run]).collect::<Vec<_>>().join("|");
         assert_eq!(runs, expected);
     }
 
@@ -75,7 +73,7 @@ mod tests {
         #[test]
         fn runs_are_maximal_and_cover_the_batch(letters in "[rscx]{0,60}") {
             let routing: Vec<_> = letters.chars().map(routing_of).collect();
-            let runs = runs(routing.iter().copied());
+            let runs: Vec<_> = runs(routing.iter().copied()).collect();
             let covered: Vec<usize> = runs.iter().cloned().flatten().collect();
             prop_assert_eq!(covered, (0..routing.len()).collect::<Vec<_>>());
             for run in &runs {

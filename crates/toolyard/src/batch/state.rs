@@ -16,7 +16,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
     time::Duration,
@@ -63,7 +63,7 @@ pub(super) fn index(at: usize) -> u32 {
 }
 
 /// A run of the batch.
-struct Run {
+pub(super) struct Run {
     calls: Range<usize>,
     /// Calls without a result.
     open: AtomicUsize,
@@ -72,7 +72,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(calls: Range<usize>) -> Self {
+    pub(super) fn new(calls: Range<usize>) -> Self {
         let (open, active) = (AtomicUsize::new(calls.len()), AtomicUsize::new(calls.len()));
         Self { calls, open, active }
     }
@@ -90,13 +90,14 @@ pub(crate) struct BatchState {
     pub(crate) session: Arc<SessionCore>,
     pub(crate) turn: u64,
     pub(crate) number: u64,
-    /// Fires when running calls are to stop.
-    pub(crate) cancel: CancellationToken,
+    /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
+    cancel: OnceLock<CancellationToken>,
+    cancelled: AtomicBool,
     pub(super) slots: Box<[Slot]>,
     pub(super) stopped: OnceLock<Stop>,
     /// Questions to the approver that are in the air; a batch that stops withdraws them.
     pub(super) questions: Mutex<Vec<AbortHandle>>,
-    runs: Box<[Run]>,
+    runs: Vec<Run>,
     open: AtomicUsize,
     failed: AtomicUsize,
     driver: AtomicWaker,
@@ -106,9 +107,12 @@ impl BatchState {
     pub(super) fn new(
         session: Arc<SessionCore>,
         turn: u64,
-        slots: Vec<Slot>,
-        runs: impl IntoIterator<Item = Range<usize>>,
+        mut slots: Vec<Slot>,
+        runs: Vec<Run>,
     ) -> Arc<Self> {
+        for (number, run) in runs.iter().enumerate() {
+            slots[run.calls.clone()].iter_mut().for_each(|slot| slot.run = index(number));
+        }
         if !slots.is_empty() {
             session.engine.in_air.begin();
         }
@@ -116,10 +120,11 @@ impl BatchState {
             number: session.next_batch(),
             session,
             turn,
-            cancel: CancellationToken::new(),
+            cancel: OnceLock::new(),
+            cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
             questions: Mutex::new(Vec::new()),
-            runs: runs.into_iter().map(Run::new).collect(),
+            runs,
             open: AtomicUsize::new(slots.len()),
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
@@ -127,9 +132,18 @@ impl BatchState {
         })
     }
 
+    /// Tells running calls to stop.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        if let Some(token) = self.cancel.get() {
+            token.cancel();
+        }
+    }
+
     /// Why running calls have been told to stop, if they have.
     pub(crate) fn cancelled(&self) -> Option<Stop> {
-        self.cancel.is_cancelled().then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
+        let told = self.cancelled.load(Ordering::SeqCst);
+        told.then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
     }
 
     /// Whether some call has no result yet.
@@ -242,14 +256,9 @@ impl BatchState {
         self.ended(index, ok);
     }
 
-    /// The hook at a call's end (V1).
-    pub(crate) async fn tell_hook(&self, index: u32, ending: &Ending) {
-        let gate = &self.session.engine.gate;
-        if gate.hooks.is_some() {
-            let outcome = Box::new(self.slots[index as usize].outcome(ending.clone()));
-            // Boxed: a call without hooks has no room for them in its task.
-            Box::pin(gate.ended(&outcome, &self.caller())).await;
-        }
+    /// A call and its end as the caller will see them.
+    pub(crate) fn outcome(&self, index: u32, ending: Ending) -> Outcome {
+        self.slots[index as usize].outcome(ending)
     }
 
     fn started_event(&self, index: u32, ending: &Ending) -> EventKind {
@@ -455,7 +464,12 @@ impl CallScope for BatchState {
     }
 
     fn cancel_token(&self) -> &CancellationToken {
-        &self.cancel
+        let token = self.cancel.get_or_init(CancellationToken::new);
+        // Told to stop before there was a token to fire.
+        if self.cancelled.load(Ordering::SeqCst) {
+            token.cancel();
+        }
+        token
     }
 
     /// Streamed output counts as long as its call has not ended.

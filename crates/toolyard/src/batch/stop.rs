@@ -57,7 +57,7 @@ impl BatchState {
             self.end_unstarted(index, || why.error());
         }
         if why.reaches_running() {
-            self.cancel.cancel();
+            self.cancel();
         }
     }
 }

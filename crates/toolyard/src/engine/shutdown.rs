@@ -45,6 +45,6 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
 
 fn cancel_running(engine: &EngineCore) {
     for session in engine.open_sessions() {
-        session.batches().iter().for_each(|batch| batch.cancel.cancel());
+        session.batches().iter().for_each(|batch| batch.cancel());
     }
 }
