@@ -1,0 +1,85 @@
+//! What a call may bring and what it may bring back, however it ends (CC-4, V4).
+
+use serde_json::json;
+use toolyard::{Call, Content, Limits, ToolContext, ToolError, ToolOutput, ToolSpec, tool_fn};
+use toolyard_tests::{call, scripted, shape, yard};
+
+const OUTPUT_MAX: usize = 1000;
+
+/// V4: the bound on outputs is one for a success, for `success: false` and for a `ToolError` with content.
+#[tokio::test(start_paused = true)]
+async fn every_way_to_end_has_the_same_bound() {
+    let mut limits = Limits::default();
+    limits.output_bytes_max = OUTPUT_MAX;
+    let yard = yard(|builder, _| {
+        let text = |cx: &ToolContext| "x".repeat(cx.call_id().as_str().parse().unwrap());
+        let ok = tool_fn(ToolSpec::read("ok"), move |(): (), cx: ToolContext| async move {
+            Ok(ToolOutput::text(text(&cx)))
+        });
+        let no = tool_fn(ToolSpec::read("no"), move |(): (), cx: ToolContext| async move {
+            Ok(ToolOutput::failure(text(&cx)))
+        });
+        let message = tool_fn(ToolSpec::read("message"), move |(): (), cx: ToolContext| async move {
+            Err::<(), _>(ToolError::execution(text(&cx)))
+        });
+        let content = tool_fn(ToolSpec::read("content"), move |(): (), cx: ToolContext| async move {
+            Err::<(), _>(ToolError::transient("").with_content(vec![Content::text(text(&cx))]))
+        });
+        builder.limits(limits).tool(ok).tool(no).tool(message).tool(content)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    for (tool, within) in
+        [("ok", "ok"), ("no", "execution_error"), ("message", "execution_error"), ("content", "transient")]
+    {
+        let (fits, over) = (OUTPUT_MAX.to_string(), (OUTPUT_MAX + 1).to_string());
+        let outcome = session.call(call(&fits, tool, 0, "ok")).await;
+        assert_eq!(shape(&[outcome]), format!("{fits} {within}"), "{tool}");
+        let outcome = session.call(call(&over, tool, 0, "ok")).await;
+        assert!(outcome.output().to_string().len() < OUTPUT_MAX, "{tool}: the output itself is not told");
+        assert_eq!(shape(&[outcome]), format!("{over} output_too_large"), "{tool}");
+    }
+    yard.events.check();
+}
+
+/// V1: the bound on arguments comes before the lookup of the name.
+#[tokio::test(start_paused = true)]
+async fn arguments_are_bounded_before_their_tool_is_looked_up() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let call = |id: &str, bytes: usize| Call::new(id, "nothing", format!("\"{}\"", "x".repeat(bytes - 2)));
+    let most = Limits::default().arguments_bytes_max;
+    let outcomes = session.dispatch(vec![call("fits", most), call("over", most + 1)]).await;
+    assert_eq!(shape(&outcomes), "fits not_found, over invalid_input");
+    yard.events.check();
+}
+
+/// CC-4, V5: what is told of arguments that do not fit stays short, however large they are and in however many
+/// places they are wrong.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_misfits_is_short() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "string"}}},
+        "additionalProperties": false,
+    });
+    let yard =
+        yard(|builder, log| builder.tool(scripted(ToolSpec::read("picky").input_schema(schema), log))).await;
+    let session = yard.engine.session("s");
+    for args in [
+        json!({"a": "x".repeat(250_000)}),
+        json!({"b": vec![1; 25_000]}),
+        json!({"x".repeat(250_000): 1}),
+        (0..10_000).map(|n| (format!("k{n}"), json!(n))).collect(),
+    ] {
+        let outcome = session.call(Call::new("c", "picky", args)).await;
+        let error = outcome.error().unwrap();
+        assert_eq!(error.kind.code(), "invalid_input");
+        assert!(error.message.len() < 2000, "{} bytes", error.message.len());
+        assert!((1..=100).contains(&error.validation_errors.len()));
+        assert!(error.validation_errors.iter().all(|misfit| misfit.message.chars().count() <= 200));
+        assert!(outcome.output().to_string().len() < 32 * 1024);
+    }
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}

@@ -1,0 +1,174 @@
+//! The event stream where calls, sessions and threads are in each other's way (OB-1, OB-2).
+
+use crate::{SECOND, Tasks, ends, soon};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    thread,
+};
+use toolyard::{
+    Batch, Caller, EventKind, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec,
+    async_trait, from_fn,
+};
+use toolyard_tests::{Yard, call, scripted, shape, yard};
+
+fn names(yard: &Yard) -> Vec<&'static str> {
+    yard.events.events().iter().map(|event| event.kind.name()).collect()
+}
+
+/// OB-1: what a handler that was given up still streams is not told after its call's end.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_streamed_after_the_end() {
+    struct Late;
+    #[async_trait]
+    impl Tool for Late {
+        async fn execute(&self, _: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            cx.emit("in time");
+            tokio::time::sleep(5 * SECOND).await;
+            cx.emit("too late");
+            Ok("x".into())
+        }
+    }
+    let yard = yard(|builder, _| {
+        let spec = ToolSpec::write("late").blocking().timeout(SECOND);
+        builder.tool(from_fn(spec, || Late)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let turn = yard.engine.session("s").turn();
+    assert_eq!(shape(&turn.dispatch(vec![call("z", "late", 0, "ok")]).await), "z timeout");
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!(
+        yard.events.of_call("z"),
+        [
+            "tool.call.received",
+            "tool.called",
+            "dispatch.attempt",
+            "tool.output_delta",
+            "tool.failed",
+            "dispatch.late_result"
+        ]
+    );
+    yard.events.check();
+}
+
+/// OB-1: streaming from a thread that races with the end of its call breaks no call's grammar.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streaming_races_with_the_end() {
+    type Threads = Arc<Mutex<Vec<thread::JoinHandle<()>>>>;
+    struct Leaky(Threads);
+    #[async_trait]
+    impl Tool for Leaky {
+        async fn execute(&self, _: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let cx = cx.clone();
+            let stream = move || (0..100).for_each(|_| cx.emit("x"));
+            self.0.lock().unwrap().push(thread::spawn(stream));
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            Ok("x".into())
+        }
+    }
+    let threads = Threads::default();
+    let keep = threads.clone();
+    let make = move || Leaky(keep.clone());
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("leaky"), make))).await;
+    let session = yard.engine.session("s");
+    for _ in 0..100 {
+        assert!(session.call(call("z", "leaky", 0, "ok")).await.success());
+    }
+    let threads = std::mem::take(&mut *threads.lock().unwrap());
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    yard.events.check();
+}
+
+/// OB-1: a handler that stops while the hook at its call's end is told is a late result, after the end.
+#[tokio::test(start_paused = true)]
+async fn a_late_result_comes_after_the_end() {
+    struct Slow;
+    #[async_trait]
+    impl Hooks for Slow {
+        async fn on_tool_end(&self, _: &Outcome, _: &Caller<'_>) {
+            tokio::time::sleep(2 * SECOND).await;
+        }
+    }
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
+        builder.hooks(Slow).tool(scripted(spec, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    yard.engine.session("s").call(call("z", "blocks", 1500, "ok")).await;
+    tokio::time::sleep(10 * SECOND).await;
+    let events = yard.events.of_call("z");
+    assert_eq!(events[events.len() - 2..], ["tool.failed", "dispatch.late_result"]);
+    yard.events.check();
+}
+
+/// OB-1, CL-4: the turn of an empty batch begins and ends.
+#[tokio::test(start_paused = true)]
+async fn an_empty_batch_is_a_turn() {
+    let yard = yard(|builder, _| builder).await;
+    assert!(ends(yard.engine.session("s").dispatch(Batch::default())).await.is_empty());
+    assert_eq!(names(&yard), ["session.opened", "turn.started", "turn.ended", "session.closed"]);
+    yard.events.check();
+}
+
+/// OB-1, CC-2: a pool's new width is told, with the one before; a width that is refused is not.
+#[tokio::test(start_paused = true)]
+async fn a_new_width_is_told() {
+    let yard = yard(|builder, _| builder).await;
+    yard.engine.resize(ToolClass::Read, 3).await.unwrap();
+    yard.engine.resize(ToolClass::Concurrent, 4).await.unwrap();
+    yard.engine.resize(ToolClass::Read, 0).await.unwrap_err();
+    let told: Vec<_> = yard.events.events().into_iter().map(|event| event.kind).collect();
+    assert_eq!(
+        told,
+        [
+            EventKind::PoolResized { class: ToolClass::Read, from: 20, to: 3 },
+            EventKind::PoolResized { class: ToolClass::Concurrent, from: 10, to: 4 },
+        ]
+    );
+    yard.events.check();
+}
+
+/// OB-2: a name that is free again is a new session: opened first, counted from 1.
+#[tokio::test(start_paused = true)]
+async fn a_session_of_an_old_name_begins_anew() {
+    let yard = yard(|builder, _| builder).await;
+    for _ in 0..3 {
+        yard.engine.session("x").call(call("c", "read", 1, "ok")).await;
+    }
+    let opened = |kind: &EventKind| *kind == EventKind::SessionOpened;
+    let events = yard.events.events();
+    let firsts: Vec<_> = events.iter().filter(|event| opened(&event.kind)).map(|event| event.seq).collect();
+    assert_eq!(firsts, [1, 1, 1]);
+    assert!(events.iter().all(|event| opened(&event.kind) == (event.seq == 1)), "{events:?}");
+    yard.events.check();
+}
+
+/// OB-1, OB-2: whoever opens a session, and whoever calls in it first: that it was opened is told first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_session_is_opened_before_anything_happens_in_it() {
+    let yard = yard(|builder, _| builder).await;
+    for round in 0..300 {
+        let callers: Vec<_> = (0..3)
+            .map(|_| {
+                let engine = yard.engine.clone();
+                let one = async move {
+                    engine.session(format!("x{round}")).call(call("a", "nothing", 0, "ok")).await
+                };
+                tokio::spawn(one)
+            })
+            .collect();
+        for caller in callers {
+            assert_eq!(shape(&[soon(caller).await.unwrap()]), "a not_found");
+        }
+    }
+    let mut first = BTreeMap::new();
+    for event in yard.events.events() {
+        first.entry(event.session).or_insert(event.kind);
+    }
+    assert_eq!(first.len(), 300);
+    assert!(first.values().all(|kind| *kind == EventKind::SessionOpened), "{first:?}");
+    yard.events.check();
+}

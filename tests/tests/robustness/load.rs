@@ -1,0 +1,224 @@
+//! Many calls, sessions and threads at once (CC-3, I1, I3).
+
+use crate::{SECOND, ends, soon};
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard::{
+    Answer, ApprovalRequest, Approver, Call, Caller, Confirmations, Drain, Hooks, Outcome, PoolWidths,
+    ToolClass, ToolSpec, async_trait,
+};
+use toolyard_tests::{Yard, call, scripted, shape, yard};
+
+fn most(n: usize) -> NonZeroUsize {
+    NonZeroUsize::new(n).unwrap()
+}
+
+/// SC-2, V1: hooks of inline calls take their time side by side, and so do inline calls that wait.
+#[tokio::test(start_paused = true)]
+async fn inline_calls_and_their_hooks_go_side_by_side() {
+    struct Slow;
+    #[async_trait]
+    impl Hooks for Slow {
+        async fn on_tool_start(&self, _: &Call, _: &Caller<'_>) {
+            tokio::time::sleep(SECOND).await;
+        }
+        async fn on_tool_end(&self, _: &Outcome, _: &Caller<'_>) {
+            tokio::time::sleep(SECOND).await;
+        }
+    }
+    let yard =
+        yard(|builder, log| builder.hooks(Slow).tool(scripted(ToolSpec::read("inline").inline(), log))).await;
+    let from = Instant::now();
+    let batch: Vec<_> = (0..20).map(|n| call(&format!("c{n}"), "inline", 1000, "ok")).collect();
+    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    assert!(outcomes.iter().all(Outcome::success));
+    assert_eq!(from.elapsed(), 3 * SECOND, "one after the other: start, handler, end");
+    assert_eq!(yard.log.most_at_once(), 20);
+    yard.events.check();
+}
+
+/// SC-2: an inline call that waits holds up no sibling.
+#[tokio::test(start_paused = true)]
+async fn an_inline_call_that_waits_holds_up_nobody() {
+    let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("inline").inline(), log))).await;
+    let batch = vec![
+        call("a", "inline", 1000, "ok"),
+        call("b", "inline", 0, "panic"),
+        call("c", "read", 1000, "ok"),
+        call("d", "inline", 1000, "ok"),
+    ];
+    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
+    let mut spans = yard.log.spans();
+    spans.sort_unstable();
+    assert_eq!(spans, ["a 0..1000", "b 0..0", "c 0..1000", "d 0..1000"]);
+    yard.events.check();
+}
+
+/// CC-3: sessions that call one by one, each call in a line of its own, do not starve one that waits in line.
+#[tokio::test(start_paused = true)]
+async fn short_lines_do_not_starve_a_long_one() {
+    let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
+    let one_by_one = |name: &'static str| {
+        let session = yard.engine.session(name);
+        async move {
+            for n in 0..100 {
+                session.call(call(&format!("{name}{n}"), "read", 10, "ok")).await;
+            }
+        }
+    };
+    let waits = async {
+        tokio::time::sleep(Duration::from_millis(55)).await;
+        let batch = (0..3).map(|n| call(&format!("w{n}"), "read", 10, "ok")).collect::<Vec<_>>();
+        yard.engine.session("w").dispatch(batch).await
+    };
+    let ((), (), waited) = tokio::join!(one_by_one("x"), one_by_one("y"), waits);
+    assert!(waited.iter().all(Outcome::success));
+    let started = yard.log.started();
+    let last = started.iter().position(|id| id == "w2").unwrap();
+    assert!(last < 6 + 3 * 3, "three sessions take turns: {:?}", &started[..20]);
+    yard.events.check();
+}
+
+/// CC-3, CL-6: eight thousand sessions with a call each all get their result, and their units are given back.
+#[tokio::test(start_paused = true)]
+async fn eight_thousand_sessions_with_a_call_each() {
+    let yard = yard(|builder, _| builder).await;
+    let one = |n: usize| {
+        let session = yard.engine.session(format!("s{n}"));
+        async move { session.call(call("c", "read", 1, "ok")).await }
+    };
+    let outcomes = ends(futures::future::join_all((0..8000).map(one))).await;
+    assert_eq!(outcomes.len(), 8000);
+    assert!(outcomes.iter().all(Outcome::success));
+    assert_eq!(yard.log.most_at_once(), 20);
+    quiet(&yard).await;
+    yard.events.check();
+}
+
+/// Waits until no call runs or waits: what an abandoned dispatch leaves ends by itself.
+async fn quiet(yard: &Yard) {
+    soon(async {
+        loop {
+            let status = yard.engine.status().await.unwrap();
+            if status.iter().all(|pool| pool.running == 0 && pool.queued == 0) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// I1, I2, I3, SC-4: turns that are cancelled and dropped at any moment on four threads, while pools are
+/// resized and paused: every call ends once, by its grammar, and every permit comes back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn turns_are_cut_off_at_any_moment() {
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::read("inline").inline(), log))
+            .tool(scripted(ToolSpec::read("narrow").max_concurrency(most(2)), log))
+            .confirmations(Confirmations::default())
+            .max_in_flight(most(7))
+    })
+    .await;
+    let tools = ["read", "read", "inline", "concurrent", "narrow", "serial", "nothing", "read"];
+    for round in 0..300_usize {
+        let turn = Arc::new(yard.engine.session(format!("s{}", round % 3)).turn());
+        let batch: Vec<_> = (0..60)
+            .map(|n| {
+                let end = if n % 5 == 0 { "polite" } else { "ok" };
+                call(&format!("c{n}"), tools[(n / 3 + round) % 8], 0, end)
+            })
+            .collect();
+        let dispatch = tokio::spawn({
+            let turn = turn.clone();
+            async move { turn.dispatch(batch).await }
+        });
+        let operator = tokio::spawn({
+            let engine = yard.engine.clone();
+            async move {
+                if round % 10 == 0 {
+                    engine.resize(ToolClass::Read, 1 + round / 10 % 7).await.unwrap();
+                    engine.pause(ToolClass::Concurrent).await.unwrap();
+                    engine.resume(ToolClass::Concurrent).await.unwrap();
+                }
+            }
+        });
+        for _ in 0..round * 37 % 400 {
+            tokio::task::yield_now().await;
+        }
+        if round % 4 == 3 {
+            dispatch.abort();
+            let _ = soon(dispatch).await; // cut off, or done before
+        } else {
+            turn.cancel();
+            assert_eq!(soon(dispatch).await.unwrap().len(), 60);
+        }
+        soon(operator).await.unwrap();
+    }
+    quiet(&yard).await;
+    let report = soon(yard.engine.shutdown(Drain::default())).await;
+    assert_eq!(report.abandoned, 0);
+    assert_eq!(yard.log.running(), 0);
+    yard.events.check();
+}
+
+/// Never answers; counts the questions that wait.
+struct Never(Arc<AtomicUsize>);
+
+/// A question that waits.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Approver for Never {
+    async fn ask(&self, _: &ApprovalRequest) -> Answer {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let _open = Open(self.0.clone());
+        std::future::pending().await
+    }
+}
+
+/// SC-4, PO-4: a cancel that races with the asking leaves no question behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_question_outlives_its_call() {
+    let open = Arc::new(AtomicUsize::new(0));
+    let yard =
+        yard(|builder, _| builder.approver(Never(open.clone())).confirmations(Confirmations::default()))
+            .await;
+    for round in 0..150 {
+        let turn = Arc::new(yard.engine.session("s").turn());
+        let batch: Vec<_> = (0..50).map(|n| call(&format!("c{n}"), "concurrent", 0, "ok")).collect();
+        let dispatch = tokio::spawn({
+            let turn = turn.clone();
+            async move { turn.dispatch(batch).await }
+        });
+        for _ in 0..round * 7 % 60 {
+            tokio::task::yield_now().await;
+        }
+        turn.cancel();
+        let outcomes = soon(dispatch).await.unwrap();
+        assert!(outcomes.iter().all(|outcome| !outcome.success()));
+    }
+    soon(async {
+        while open.load(Ordering::SeqCst) > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}

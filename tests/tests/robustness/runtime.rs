@@ -1,0 +1,70 @@
+//! An engine whose runtime is not that of its callers, or is gone (SC-3).
+
+use crate::soon;
+use tokio::runtime::{Builder, Runtime};
+use toolyard::{ErrorKind, Outcome, ToolSpec};
+use toolyard_tests::{call, kinds, scripted, shape, yard};
+
+fn engines() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+fn callers() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// SC-3: a caller without a runtime of its own has its results, over several runs too.
+#[test]
+fn a_caller_may_be_outside_of_tokio() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder));
+    let session = yard.engine.session("s");
+    let tools = ["read", "serial", "concurrent", "serial", "nothing", "read"];
+    let batch: Vec<_> = (0..).zip(tools).map(|(n, tool)| call(&format!("c{n}"), tool, 1, "ok")).collect();
+    let outcomes = futures::executor::block_on(session.dispatch(batch));
+    assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 ok, c3 ok, c4 not_found, c5 ok");
+    yard.events.check();
+}
+
+/// SC-3: when its runtime goes, every call of a dispatch that another runtime drives ends as `internal`, those
+/// that run and those that wait.
+#[test]
+fn a_runtime_goes_under_calls_that_run_and_wait() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder));
+    let session = yard.engine.session("s");
+    let outcomes = callers().block_on(soon(async {
+        let mut batch: Vec<_> = (0..2000).map(|n| call(&format!("c{n}"), "read", 0, "hang")).collect();
+        batch.extend((0..3).map(|n| call(&format!("s{n}"), "serial", 0, "hang")));
+        let go = async {
+            while yard.log.running() < 20 {
+                tokio::task::yield_now().await;
+            }
+            engines.shutdown_background();
+        };
+        tokio::join!(session.dispatch(batch), go).0
+    }));
+    assert_eq!(kinds(&outcomes), [Some(ErrorKind::Internal); 2003]);
+    assert_eq!(yard.log.started().len(), 20);
+    assert_eq!(yard.log.running(), 0);
+    yard.events.check();
+}
+
+/// SC-3: a call that comes after its engine's runtime is gone ends as `internal`, asked about or not.
+#[test]
+fn a_call_may_come_when_the_runtime_is_gone() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::read("blocks").blocking(), log))
+            .tool(scripted(ToolSpec::execute("asks"), log))
+            .confirmations(toolyard::Confirmations::default())
+    }));
+    let session = yard.engine.session("s");
+    engines.shutdown_background();
+    let batch = ["read", "blocks", "concurrent", "asks"].map(|tool| call(tool, tool, 0, "ok"));
+    let outcomes: Vec<Outcome> = callers().block_on(soon(session.dispatch(batch.to_vec())));
+    assert_eq!(shape(&outcomes), "read internal, blocks internal, concurrent internal, asks internal");
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}

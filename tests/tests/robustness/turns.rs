@@ -1,0 +1,118 @@
+//! A turn with several batches, and one that is cut off (CL-8, SC-1, SC-4).
+
+use crate::{SECOND, ends};
+use tokio::time::Instant;
+use toolyard::{Abort, Call, Caller, Dedupe, Effect, Hooks, Outcome, async_trait};
+use toolyard_tests::{call, shape, yard};
+
+fn dedupe(outcomes: &[Outcome]) -> Vec<Dedupe> {
+    outcomes.iter().map(|outcome| outcome.dedupe).collect()
+}
+
+/// CL-8: a resend finds what has run in any batch of its turn, with the arguments it ran with.
+#[tokio::test(start_paused = true)]
+async fn a_resend_finds_calls_of_every_batch() {
+    let yard = yard(|builder, _| builder).await;
+    let turn = yard.engine.session("s").turn();
+    let (one, two) = (call("c", "serial", 1, "ok"), call("c", "serial", 2, "fail"));
+    turn.dispatch(vec![one.clone()]).await;
+    let failed = turn.dispatch(vec![two.clone(), call("d", "read", 1, "ok")]).await;
+    let again = turn.resend(vec![two, call("d", "read", 1, "ok")]).await;
+    assert_eq!(shape(&again), shape(&failed));
+    assert_eq!(dedupe(&again), [Dedupe::Replayed; 2]);
+    assert_eq!(again[0].error().unwrap().message, "HTTP 404: no such thing", "an error is a result too");
+    assert_eq!(dedupe(&turn.resend(vec![one.clone()]).await), [Dedupe::Replayed]);
+    assert_eq!(dedupe(&turn.resend(vec![one]).await), [Dedupe::Replayed], "and what was resent once more");
+    assert_eq!(yard.log.started(), ["c", "c", "d"]);
+    yard.events.check();
+}
+
+/// CL-8: a repeated id in a batch that is resent is refused again, and its first call replayed.
+#[tokio::test(start_paused = true)]
+async fn a_resend_refuses_a_repeated_id_again() {
+    let yard = yard(|builder, _| builder).await;
+    let turn = yard.engine.session("s").turn();
+    let batch = vec![call("c", "serial", 1, "ok"), call("c", "serial", 2, "ok")];
+    assert_eq!(shape(&turn.dispatch(batch.clone()).await), "c ok, c invalid_input");
+    let again = turn.resend(batch).await;
+    assert_eq!(shape(&again), "c ok, c invalid_input");
+    assert_eq!(again[0].dedupe, Dedupe::Replayed);
+    assert_eq!(yard.log.started(), ["c"]);
+    yard.events.check();
+}
+
+/// CL-8, CC-6b: after a dispatch that was dropped, a resend runs only what had not ended with a handler's word.
+#[tokio::test(start_paused = true)]
+async fn a_resend_after_a_dropped_dispatch_runs_the_rest() {
+    let yard = yard(|builder, _| builder).await;
+    let turn = yard.engine.session("s").turn();
+    let batch = vec![
+        call("done", "serial", 1, "ok"),
+        call("cut off", "serial", 0, "polite"),
+        call("not started", "read", 1, "ok"),
+    ];
+    assert!(tokio::time::timeout(SECOND, turn.dispatch(batch.clone())).await.is_err());
+    tokio::time::sleep(SECOND).await;
+    let again = turn.resend(batch).await;
+    assert_eq!(shape(&again), "done ok, cut off cancelled, not started ok");
+    assert_eq!(dedupe(&again), [Dedupe::Replayed, Dedupe::Replayed, Dedupe::Fresh]);
+    assert_eq!(again[1].error().unwrap().effect, Effect::Unknown);
+    assert_eq!(yard.log.started(), ["done", "cut off", "not started"]);
+    yard.events.check();
+}
+
+/// SC-1: a cancel of a turn reaches every batch of it and no other turn of the session.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_every_batch_of_its_turn() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let (turn, sibling) = (session.turn(), session.turn());
+    let cancel = async {
+        tokio::time::sleep(SECOND).await;
+        turn.cancel();
+    };
+    let from = Instant::now();
+    let (one, two, other, ()) = tokio::join!(
+        turn.dispatch(vec![call("a", "read", 0, "polite"), call("a2", "serial", 0, "ok")]),
+        turn.dispatch_sequential(vec![call("b", "read", 0, "polite"), call("b2", "read", 0, "ok")]),
+        sibling.dispatch(vec![call("o", "read", 500, "finishes").timeout(3 * SECOND)]),
+        cancel
+    );
+    assert_eq!(shape(&one), "a cancelled, a2 cancelled");
+    assert_eq!(shape(&two), "b cancelled, b2 cancelled");
+    assert_eq!(shape(&other), "o timeout", "nobody told it to stop");
+    assert_eq!(yard.log.spans(), ["a 0..1000", "b 0..1000", "o 0..3000"]);
+    assert_eq!(from.elapsed(), 3 * SECOND);
+    assert_eq!(shape(&ends(turn.resend(vec![call("c", "read", 0, "ok")])).await), "c cancelled");
+    yard.events.check();
+}
+
+/// SC-4, V1: a cancel while the hooks before a batch are asked ends the batch without asking the rest.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_does_not_wait_for_hooks_of_later_calls() {
+    struct Slow;
+    #[async_trait]
+    impl Hooks for Slow {
+        async fn on_tool_call(&self, _: &Call, _: &Caller<'_>) -> Result<(), Abort> {
+            tokio::time::sleep(4 * SECOND).await;
+            Ok(())
+        }
+    }
+    let batch = || (0..40).map(|n| call(&format!("c{n}"), "read", 10, "ok")).collect::<Vec<_>>();
+    for by_turn in [true, false] {
+        let yard = yard(|builder, _| builder.hooks(Slow)).await;
+        let session = yard.engine.session("s");
+        let turn = session.turn();
+        let cancel = async {
+            tokio::time::sleep(SECOND).await;
+            if by_turn { turn.cancel() } else { session.cancel() }
+        };
+        let from = Instant::now();
+        let (outcomes, ()) = tokio::join!(turn.dispatch(batch()), cancel);
+        assert_eq!(from.elapsed(), 4 * SECOND, "the hook that was asked has its time");
+        assert_eq!(outcomes.len(), 40);
+        assert!(outcomes.iter().all(|outcome| shape(std::slice::from_ref(outcome)).ends_with(" cancelled")));
+        assert!(yard.log.started().is_empty());
+        yard.events.check();
+    }
+}
