@@ -169,6 +169,33 @@ async fn a_zombie_ends_the_batch_after_thirty_seconds() {
     yard.events.check();
 }
 
+/// V3: a call that waits for nothing but what a handler holds that was given up waits 30 s, whether it came before
+/// or after; one whose way is free in time runs.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever_behind_a_zombie() {
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
+        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let from = Instant::now();
+    let at = |seconds: u64, id: &'static str| {
+        let session = session.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            let outcome = session.call(call(id, "serial", 0, "ok")).await;
+            (shape(&[outcome]), from.elapsed().as_secs())
+        }
+    };
+    let zombie = session.call(call("z", "blocks", 50_000, "ok"));
+    let (_, before, after, late) = tokio::join!(zombie, at(0, "before"), at(5, "after"), at(45, "late"));
+    assert_eq!(before, ("before queue_timeout".to_owned(), 31));
+    assert_eq!(after, ("after queue_timeout".to_owned(), 35));
+    assert_eq!(late, ("late ok".to_owned(), 50));
+    yard.events.check();
+}
+
 /// SC-4, SC-5, T14: a cancelled turn: those that wait end at once, a polite one in its own time, one that
 /// finishes all the same completes, a deaf one is given up after the grace; a sibling turn is untouched.
 #[tokio::test(start_paused = true)]

@@ -28,9 +28,13 @@ use toolyard_core::ToolClass;
 pub(crate) trait Waiter: Send + Sync {
     /// Starts call `index` with the permit it waited for.
     fn start(self: Arc<Self>, index: u32, permit: Permit);
+
+    /// Ends call `index`, which has waited long enough for what handlers hold that were given up.
+    fn expire(&self, index: u32);
 }
 
 /// A place in line: the batch, and the call's index in it. 24 bytes; a waiting call has no task.
+#[derive(Clone)]
 struct Place {
     waiter: Arc<dyn Waiter>,
     index: u32,
@@ -53,7 +57,11 @@ pub(crate) enum Admitted {
     /// The permit.
     Now(Permit),
     /// A place in line; the call is started when its turn comes.
-    Waiting(Ticket),
+    Waiting {
+        ticket: Ticket,
+        /// Whether it waits for nothing but what handlers hold that were given up.
+        behind_zombies: bool,
+    },
 }
 
 impl Admission {
@@ -89,7 +97,7 @@ impl Admission {
         let (waiter, index) = waiter();
         let place = Place { waiter, index };
         match table.enqueue(lane, need, place) {
-            Ok(ticket) => Ok(Admitted::Waiting(ticket)),
+            Ok(ticket) => Ok(Admitted::Waiting { ticket, behind_zombies: table.is_behind_zombies(need) }),
             Err((queue_max, _)) => Err(QueueFull { queue_max }),
         }
     }
@@ -109,6 +117,26 @@ impl Admission {
     /// Gives back everything in `need` and starts whoever can go now.
     fn release(self: &Arc<Self>, need: Need) {
         self.change(|table| table.release(need));
+    }
+
+    fn release_zombie(self: &Arc<Self>, need: Need) {
+        self.change(|table| table.release_zombie(need));
+    }
+
+    /// Whether a call of this need waits for nothing but what handlers hold that were given up.
+    pub(crate) fn is_behind_zombies(&self, need: Need) -> bool {
+        self.table().is_behind_zombies(need)
+    }
+
+    /// A mark in the order of those who wait: who is in line by now is before it.
+    pub(crate) fn mark(&self) -> u64 {
+        self.table().last_ticket()
+    }
+
+    /// Ends those who were in line at the mark and wait for nothing but what handlers hold that were given up.
+    pub(crate) fn expire_behind_zombies(&self, mark: u64) {
+        let expired = self.table().behind_zombies(mark);
+        expired.into_iter().for_each(|place| place.waiter.expire(place.index));
     }
 
     /// Changes the table, then starts whoever can go now, outside the lock: starting a call may admit others.

@@ -21,7 +21,7 @@ pub use blocking::{Blocking, BlockingThreads};
 
 use crate::{
     admission::{Permit, UnitKind},
-    batch::{BatchState, Ending, Timing, vanished},
+    batch::{BatchState, Ending, Timing, ZOMBIE_WAIT, vanished},
 };
 use classify::{Facts, classify};
 use futures::FutureExt;
@@ -146,7 +146,7 @@ impl Open {
     fn release(&mut self, still_running: bool) {
         let class = self.batch.work(self.index).class;
         match &mut self.permit {
-            Some(permit) if still_running => permit.keep_only(|unit| a_zombie_keeps(class, unit)),
+            Some(permit) if still_running => permit.become_zombie(|unit| a_zombie_keeps(class, unit)),
             permit => drop(permit.take()),
         }
     }
@@ -231,11 +231,22 @@ struct Zombie {
 
 impl Zombie {
     /// Waits until the handler has stopped; its run is quiescent then.
-    async fn watch(self, stopped: oneshot::Receiver<bool>) {
+    async fn watch(self, mut stopped: oneshot::Receiver<bool>) {
         let (batch, index) = (self.batch.clone(), self.index);
         tracing::warn!(tool = &*batch.call(index).name, "a handler was given up and still runs");
+        let admission = &batch.session.engine.admission;
+        let mark = admission.mark();
+        let ended = tokio::select! {
+            biased;
+            ended = &mut stopped => ended,
+            () = tokio::time::sleep(ZOMBIE_WAIT) => {
+                // Those who came later have a timer of their own.
+                admission.expire_behind_zombies(mark);
+                stopped.await
+            }
+        };
         // A sender that is dropped has lost its thread: there is nothing left to wait for.
-        let ok = stopped.await.unwrap_or(false);
+        let ok = ended.unwrap_or(false);
         batch.emit(index, Some(1), || EventKind::LateResult { ok });
         drop(self);
         batch.quiescent(index);

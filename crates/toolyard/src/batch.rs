@@ -8,18 +8,21 @@
 //!                                                                     all of run k is quiescent (CL-3)
 //! ```
 
+mod admit;
 mod approval;
 mod census;
 mod driver;
 mod ledger;
 mod plan;
 mod router;
+mod scope;
 mod state;
 mod stop;
 
+pub(crate) use admit::{Timing, ZOMBIE_WAIT};
 pub(crate) use driver::{Dispatch, Order, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
-pub(crate) use state::{BatchState, Timing, vanished};
+pub(crate) use state::{BatchState, vanished};
 pub(crate) use stop::Stop;

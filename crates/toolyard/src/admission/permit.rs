@@ -9,28 +9,36 @@ use std::sync::Arc;
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     need: Need,
+    /// Whether its handler was given up and still runs.
+    is_zombie: bool,
 }
 
 impl Permit {
     /// The table has granted `need`.
     pub(super) fn new(admission: Arc<Admission>, need: Need) -> Self {
-        Self { admission, need }
+        Self { admission, need, is_zombie: false }
     }
 
-    /// Gives back the units of other kinds and keeps those of `kinds`: what a handler that was given up and
-    /// still runs goes on holding (SC-6).
-    pub(crate) fn keep_only(&mut self, keep: impl Fn(UnitKind) -> bool) {
-        let (kept, freed) = {
-            let table = self.admission.table();
-            self.need.split(|unit| table.kind(unit).is_some_and(&keep))
+    /// The handler was given up and still runs: gives back what it need not go on holding (SC-6).
+    pub(crate) fn become_zombie(&mut self, keeps: impl Fn(UnitKind) -> bool) {
+        let freed = {
+            let mut table = self.admission.table();
+            let (kept, freed) = self.need.split(|unit| table.kind(unit).is_some_and(&keeps));
+            table.mark_zombie(kept);
+            self.need = kept;
+            freed
         };
-        self.need = kept;
+        self.is_zombie = true;
         self.admission.release(freed);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.release(self.need);
+        if self.is_zombie {
+            self.admission.release_zombie(self.need);
+        } else {
+            self.admission.release(self.need);
+        }
     }
 }

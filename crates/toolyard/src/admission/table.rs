@@ -10,8 +10,9 @@
 //! A *lane* is one session's calls with the same need. A head that cannot go blocks its own lane only. Of the
 //! heads that can, the lane that was served longest ago goes first, so a session with a thousand calls and
 //! one with a single call take turns. Each unit keeps its lanes in that order: a release looks at the first
-//! that can go, past those only that wait for something else besides. After every change no head is left that could go; hence a newcomer
-//! whose lane is empty and whose units are free passes nobody who could have gone instead.
+//! that can go, past those only that wait for something else besides. After every change no head is left that
+//! could go; hence a newcomer whose lane is empty and whose units are free passes nobody who could have gone
+//! instead.
 
 mod lanes;
 mod units;
@@ -222,6 +223,29 @@ impl<W> Table<W> {
         }
     }
 
+    /// What is held of `need` is held by a handler that was given up.
+    pub(super) fn mark_zombie(&mut self, need: Need) {
+        need.iter().for_each(|unit| self.unit(unit).zombies += 1);
+    }
+
+    /// A handler that was given up has stopped: as [`Table::release`].
+    pub(super) fn release_zombie(&mut self, need: Need) {
+        need.iter().for_each(|unit| self.unit(unit).zombies -= 1);
+        self.release(need);
+    }
+
+    /// Whether all that is missing of `need` is held by handlers that were given up (V3).
+    pub(super) fn is_behind_zombies(&self, need: Need) -> bool {
+        let units = need.iter().filter_map(|UnitId(at)| self.units[at as usize].as_ref());
+        let mut missing = units.filter(|unit| !unit.is_free()).peekable();
+        missing.peek().is_some() && missing.all(Unit::is_held_by_zombies)
+    }
+
+    /// The number of the last ticket.
+    pub(super) fn last_ticket(&self) -> u64 {
+        self.tickets
+    }
+
     /// Grants heads of the lanes that need this unit until none of them can go.
     fn serve(&mut self, unit: UnitId) {
         while self.unit(unit).is_free() {
@@ -280,6 +304,14 @@ impl<W> Table<W> {
             queued += unit.queued;
         }
         PoolLoad { running, queued }
+    }
+}
+
+impl<W: Clone> Table<W> {
+    /// Who has waited since that ticket or before, for nothing but what handlers hold that were given up.
+    pub(super) fn behind_zombies(&self, ticket: u64) -> Vec<W> {
+        let lanes = self.lanes.iter().filter(|lane| self.is_behind_zombies(lane.key.need));
+        lanes.flat_map(|lane| lane.until(ticket)).cloned().collect()
     }
 }
 

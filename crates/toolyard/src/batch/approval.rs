@@ -1,7 +1,8 @@
 //! Asking before a call runs: every question of a batch at once, none of them holding a permit (CC-5).
 
+use super::admit::OrEnd;
 use super::ledger::Phase;
-use super::state::{BatchState, OrEnd, index};
+use super::state::{BatchState, index};
 use futures::FutureExt;
 use std::{
     panic::AssertUnwindSafe,

@@ -4,19 +4,17 @@
 //! permit back starts the next call. So a waiting call costs a place in line and no task, and no message and
 //! no wake-up of the driver stands between two calls.
 
+use super::admit::{OrEnd, ZOMBIE_WAIT};
 use super::census::Census;
 use super::ledger::Slot;
 use super::router;
-use super::state::{BatchState, OrEnd, Run, index};
+use super::state::{BatchState, Run, index};
 use super::stop::Stop;
 use crate::{attempt, config::OnSerialFailure, gate::Cleared, registry::Table, session::SessionCore};
 use futures::FutureExt;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio::time::Instant;
 use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Placement};
-
-/// How long the next run waits for handlers that were given up (CL-3).
-const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
 /// In which order the calls of a batch go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

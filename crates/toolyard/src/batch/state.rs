@@ -3,11 +3,7 @@
 use super::ledger::{Ending, Phase, Slot};
 use super::stop::Stop;
 use crate::{
-    admission::{Admitted, Permit, QueueFull, Waiter},
-    attempt,
     gate::Cleared,
-    pool::PoolState,
-    registry::not_found,
     session::{SessionCore, Where},
 };
 use futures::task::AtomicWaker;
@@ -21,41 +17,15 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use tokio::{task::AbortHandle, time::Instant};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    AgentPath, Call, CallError, CallScope, Caller, Effect, ErrorKind, EventKind, Outcome, Reason, Resources,
-    SessionId, ToolClass, error::TerminalEvent, event::Failure,
+    Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, ToolClass, error::TerminalEvent,
+    event::Failure,
 };
 
 /// The name of a tool that no registry has, in events (OB-4).
 const UNKNOWN_TOOL: &str = "_unknown";
-
-/// Ends a call that has not started should the task that leads it there vanish (SC-3).
-pub(super) struct OrEnd {
-    batch: Arc<BatchState>,
-    index: u32,
-    armed: bool,
-}
-
-impl OrEnd {
-    pub(super) fn new(batch: &Arc<BatchState>, index: u32) -> Self {
-        Self { batch: batch.clone(), index, armed: true }
-    }
-
-    /// The call goes on by itself.
-    pub(super) fn disarm(mut self) {
-        self.armed = false;
-    }
-}
-
-impl Drop for OrEnd {
-    fn drop(&mut self) {
-        if self.armed {
-            self.batch.end_unstarted(self.index, vanished);
-        }
-    }
-}
 
 /// A place in a batch, as small as its bound allows.
 pub(super) fn index(at: usize) -> u32 {
@@ -76,13 +46,6 @@ impl Run {
         let (open, active) = (AtomicUsize::new(calls.len()), AtomicUsize::new(calls.len()));
         Self { calls, open, active }
     }
-}
-
-/// When a call became ready and when it was granted its permits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timing {
-    pub(crate) ready_at: Instant,
-    pub(crate) granted_at: Instant,
 }
 
 /// A batch in the air. It outlives its driver: calls that run when their caller leaves end in it.
@@ -138,6 +101,16 @@ impl BatchState {
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
+    }
+
+    /// The token that tells running calls to stop, made now if it is the first time somebody asks.
+    pub(super) fn token(&self) -> &CancellationToken {
+        let token = self.cancel.get_or_init(CancellationToken::new);
+        // Told to stop before there was a token to fire.
+        if self.cancelled.load(Ordering::SeqCst) {
+            token.cancel();
+        }
+        token
     }
 
     /// Why running calls have been told to stop, if they have.
@@ -217,7 +190,7 @@ impl BatchState {
     }
 
     /// Ends a call that waits, whose phase the caller has looked at.
-    fn end_waiting(&self, mut phase: MutexGuard<'_, Phase>, index: u32, error: CallError) {
+    pub(super) fn end_waiting(&self, mut phase: MutexGuard<'_, Phase>, index: u32, error: CallError) {
         let error = error.not_started();
         if matches!(*phase, Phase::Asking { .. }) {
             let kind = error.kind;
@@ -326,60 +299,6 @@ impl BatchState {
         .await;
     }
 
-    /// Whether a call may go now that its run has begun. One that is asked about goes when it is approved; one
-    /// that has its result is done.
-    pub(super) fn may_go(&self, index: u32) -> bool {
-        may_go(&mut self.slots[index as usize].phase())
-    }
-
-    /// Asks for the permits of a call that is ready; gives them, or puts the call in line, or ends it.
-    pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<(Permit, Timing)> {
-        let mut phase = self.slots[index as usize].phase();
-        if !may_go(&mut phase) {
-            return None;
-        }
-        let engine = &self.session.engine;
-        let work = self.work(index);
-        if let Err(error) =
-            self.check_tool(work).and_then(|()| admissible(engine.leases.get(work.class).state, work.class))
-        {
-            self.end_waiting(phase, index, error);
-            return None;
-        }
-        let need = self.session.need(&work.entry, work.class);
-        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
-        match engine.admission.admit(self.session.number, need, || (self.clone() as Arc<dyn Waiter>, index)) {
-            Ok(Admitted::Now(permit)) => {
-                *phase = Phase::Started;
-                Some((permit, Timing { ready_at, granted_at: ready_at }))
-            }
-            Ok(Admitted::Waiting(ticket)) => {
-                *phase = Phase::Queued { ticket, ready_at };
-                None
-            }
-            Err(QueueFull { queue_max }) => {
-                let message = format!("the queue is full: {queue_max} calls wait already");
-                self.end_waiting(phase, index, CallError::new(ErrorKind::Overloaded, message));
-                None
-            }
-        }
-    }
-
-    /// Whether the call's tool is still there.
-    fn check_tool(&self, work: &Cleared) -> Result<(), CallError> {
-        if !work.entry.is_retired() {
-            return Ok(());
-        }
-        let table = self.session.engine.registry.table();
-        Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table)))
-    }
-
-    /// Starts a call on a task of its own.
-    pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
-        let engine = &self.session.engine;
-        engine.runtime.spawn(attempt::run(self.clone(), index, permit, timing));
-    }
-
     pub(super) fn withdraw_questions(&self) {
         let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
         questions.iter().for_each(AbortHandle::abort);
@@ -414,92 +333,6 @@ impl BatchState {
     }
 }
 
-/// Whether a call in this phase may go; one that is asked about is marked to go when it is approved.
-fn may_go(phase: &mut Phase) -> bool {
-    match phase {
-        Phase::Waiting => true,
-        Phase::Asking { run_begun } => {
-            *run_begun = true;
-            false
-        }
-        Phase::Queued { .. } | Phase::Started | Phase::Ended(_) | Phase::Taken => false,
-    }
-}
-
-/// Whether the pool takes calls.
-fn admissible(state: PoolState, class: ToolClass) -> Result<(), CallError> {
-    match state {
-        PoolState::Running | PoolState::Paused => Ok(()),
-        PoolState::Draining => Err(Stop::ShuttingDown.error()),
-        PoolState::Failed => {
-            let error = CallError::new(ErrorKind::Internal, format!("the {class} pool has failed"));
-            Err(error.not_started())
-        }
-    }
-}
-
-impl CallScope for BatchState {
-    fn session(&self) -> &SessionId {
-        &self.session.id
-    }
-
-    fn agent(&self) -> &AgentPath {
-        &self.session.agent
-    }
-
-    fn turn(&self) -> u64 {
-        self.turn
-    }
-
-    fn batch(&self) -> u64 {
-        self.number
-    }
-
-    fn call(&self, index: u32) -> &Call {
-        self.call(index)
-    }
-
-    fn resources(&self) -> &Resources {
-        &self.session.resources
-    }
-
-    fn cancel_token(&self) -> &CancellationToken {
-        let token = self.cancel.get_or_init(CancellationToken::new);
-        // Told to stop before there was a token to fire.
-        if self.cancelled.load(Ordering::SeqCst) {
-            token.cancel();
-        }
-        token
-    }
-
-    /// Streamed output counts as long as its call has not ended.
-    fn output_delta(&self, index: u32, attempt: u32, text: &str) {
-        let phase = self.slots[index as usize].phase();
-        if matches!(*phase, Phase::Started) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
-        }
-    }
-}
-
-impl Waiter for BatchState {
-    fn start(self: Arc<Self>, index: u32, permit: Permit) {
-        let engine = &self.session.engine;
-        let granted_at = engine.clock.now();
-        let mut phase = self.slots[index as usize].phase();
-        let Phase::Queued { ready_at, .. } = *phase else {
-            drop(phase);
-            return drop(permit); // ended at this very moment
-        };
-        if let Err(gone) = self.check_tool(self.work(index)) {
-            self.end_waiting(phase, index, gone);
-            return drop(permit);
-        }
-        *phase = Phase::Started;
-        drop(phase);
-        self.spawn(index, permit, Timing { ready_at, granted_at });
-    }
-}
-
 impl Drop for BatchState {
     fn drop(&mut self) {
         self.session.forget(self.number);
@@ -511,10 +344,4 @@ pub(crate) fn vanished() -> CallError {
     let mut error = CallError::new(ErrorKind::Internal, "the call's task was dropped before it ended");
     error.effect = Effect::Unknown;
     error.after_attempts(1)
-}
-
-/// The error of calls behind a run whose handlers do not stop (CL-3).
-pub(super) fn behind_a_zombie() -> CallError {
-    CallError::new(ErrorKind::QueueTimeout, "an earlier call of this batch was given up and still runs")
-        .with_reason(Reason::Zombie)
 }

@@ -1,6 +1,7 @@
 //! Ending a batch before its time.
 
-use super::state::{BatchState, behind_a_zombie, index};
+use super::admit::behind_a_zombie;
+use super::state::{BatchState, index};
 use toolyard_core::{CallError, ErrorKind, EventKind, Reason};
 
 /// Why a batch ends before its time.

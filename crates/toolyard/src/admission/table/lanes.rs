@@ -60,6 +60,12 @@ impl<W> Lane<W> {
         }
     }
 
+    /// Its waiters up to that number.
+    pub(super) fn until(&self, number: u64) -> impl Iterator<Item = &W> {
+        let first = self.waiters.iter().take_while(move |(at, _)| *at <= number);
+        first.filter_map(|(_, waiter)| waiter.as_ref())
+    }
+
     /// When it is to be served; `None` when nobody waits in it.
     pub(super) fn turn(&self, lane: u32) -> Option<Turn> {
         let (head, _) = self.waiters.front()?;
@@ -86,6 +92,10 @@ impl<W> Lanes<W> {
 
     pub(super) fn get(&mut self, at: u32) -> Option<&mut Lane<W>> {
         self.slots.get_mut(at as usize)?.as_mut()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Lane<W>> {
+        self.slots.iter().flatten()
     }
 
     pub(super) fn need(&self, at: u32) -> Option<Need> {

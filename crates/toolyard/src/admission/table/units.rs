@@ -55,6 +55,8 @@ pub(super) struct Unit {
     pub(super) kind: UnitKind,
     pub(super) width: usize,
     pub(super) in_use: usize,
+    /// How many of those in use are held by handlers that were given up and still run.
+    pub(super) zombies: usize,
     pub(super) paused: bool,
     /// Calls that wait and need this unit.
     pub(super) queued: usize,
@@ -64,10 +66,15 @@ pub(super) struct Unit {
 
 impl Unit {
     pub(super) fn new(kind: UnitKind, width: usize, paused: bool) -> Self {
-        Self { kind, width, in_use: 0, paused, queued: 0, lanes: BTreeSet::new() }
+        Self { kind, width, in_use: 0, zombies: 0, paused, queued: 0, lanes: BTreeSet::new() }
     }
 
     pub(super) fn is_free(&self) -> bool {
         !self.paused && self.in_use < self.width
+    }
+
+    /// Whether nothing but handlers that were given up keeps it from being free.
+    pub(super) fn is_held_by_zombies(&self) -> bool {
+        !self.paused && self.in_use >= self.width && self.in_use - self.zombies < self.width
     }
 }

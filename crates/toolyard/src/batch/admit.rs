@@ -1,0 +1,177 @@
+//! From ready to started: permits at once, or a place in line, or the end.
+
+use super::ledger::Phase;
+use super::state::{BatchState, vanished};
+use super::stop::Stop;
+use crate::{
+    admission::{Admitted, Need, Permit, QueueFull, Waiter},
+    attempt,
+    gate::Cleared,
+    pool::PoolState,
+    registry::not_found,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
+
+/// How long calls wait for handlers that were given up and still run (V3, CL-3).
+pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
+
+/// When a call became ready and when it was granted its permits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    pub(crate) ready_at: Instant,
+    pub(crate) granted_at: Instant,
+}
+
+impl BatchState {
+    /// Whether a call may go now that its run has begun. One that is asked about goes when it is approved; one
+    /// that has its result is done.
+    pub(super) fn may_go(&self, index: u32) -> bool {
+        may_go(&mut self.slots[index as usize].phase())
+    }
+
+    /// Asks for the permits of a call that is ready; gives them, or puts the call in line, or ends it.
+    pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<(Permit, Timing)> {
+        let mut phase = self.slots[index as usize].phase();
+        if !may_go(&mut phase) {
+            return None;
+        }
+        let engine = &self.session.engine;
+        let work = self.work(index);
+        if let Err(error) =
+            self.check_tool(work).and_then(|()| admissible(engine.leases.get(work.class).state, work.class))
+        {
+            self.end_waiting(phase, index, error);
+            return None;
+        }
+        let need = self.session.need(&work.entry, work.class);
+        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
+        match engine.admission.admit(self.session.number, need, || (self.clone() as Arc<dyn Waiter>, index)) {
+            Ok(Admitted::Now(permit)) => {
+                *phase = Phase::Started;
+                Some((permit, Timing { ready_at, granted_at: ready_at }))
+            }
+            Ok(Admitted::Waiting { ticket, behind_zombies }) => {
+                *phase = Phase::Queued { ticket, ready_at };
+                if behind_zombies {
+                    engine.runtime.spawn(self.clone().expire_later(index, need));
+                }
+                None
+            }
+            Err(QueueFull { queue_max }) => {
+                let message = format!("the queue is full: {queue_max} calls wait already");
+                self.end_waiting(phase, index, CallError::new(ErrorKind::Overloaded, message));
+                None
+            }
+        }
+    }
+
+    /// Whether the call's tool is still there.
+    fn check_tool(&self, work: &Cleared) -> Result<(), CallError> {
+        if !work.entry.is_retired() {
+            return Ok(());
+        }
+        let table = self.session.engine.registry.table();
+        Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table)))
+    }
+
+    /// Starts a call on a task of its own.
+    pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
+        let engine = &self.session.engine;
+        engine.runtime.spawn(attempt::run(self.clone(), index, permit, timing));
+    }
+
+    /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
+    /// their time (V3).
+    async fn expire_later(self: Arc<Self>, index: u32, need: Need) {
+        tokio::time::sleep(ZOMBIE_WAIT).await;
+        if self.session.engine.admission.is_behind_zombies(need) {
+            self.expire(index);
+        }
+    }
+}
+
+impl Waiter for BatchState {
+    fn expire(&self, index: u32) {
+        if matches!(*self.slots[index as usize].phase(), Phase::Queued { .. }) {
+            self.end_unstarted(index, behind_a_zombie);
+        }
+    }
+
+    fn start(self: Arc<Self>, index: u32, permit: Permit) {
+        let engine = &self.session.engine;
+        let granted_at = engine.clock.now();
+        let mut phase = self.slots[index as usize].phase();
+        let Phase::Queued { ready_at, .. } = *phase else {
+            drop(phase);
+            return drop(permit); // ended at this very moment
+        };
+        if let Err(gone) = self.check_tool(self.work(index)) {
+            self.end_waiting(phase, index, gone);
+            return drop(permit);
+        }
+        *phase = Phase::Started;
+        drop(phase);
+        self.spawn(index, permit, Timing { ready_at, granted_at });
+    }
+}
+
+/// Whether a call in this phase may go; one that is asked about is marked to go when it is approved.
+fn may_go(phase: &mut Phase) -> bool {
+    match phase {
+        Phase::Waiting => true,
+        Phase::Asking { run_begun } => {
+            *run_begun = true;
+            false
+        }
+        Phase::Queued { .. } | Phase::Started | Phase::Ended(_) | Phase::Taken => false,
+    }
+}
+
+/// Whether the pool takes calls.
+fn admissible(state: PoolState, class: ToolClass) -> Result<(), CallError> {
+    match state {
+        PoolState::Running | PoolState::Paused => Ok(()),
+        PoolState::Draining => Err(Stop::ShuttingDown.error()),
+        PoolState::Failed => {
+            let error = CallError::new(ErrorKind::Internal, format!("the {class} pool has failed"));
+            Err(error.not_started())
+        }
+    }
+}
+
+/// The error of calls behind handlers that were given up and do not stop (V3, CL-3).
+pub(super) fn behind_a_zombie() -> CallError {
+    CallError::new(
+        ErrorKind::QueueTimeout,
+        "an earlier call was given up, still runs, and is in this one's way",
+    )
+    .with_reason(Reason::Zombie)
+}
+
+/// Ends a call that has not started should the task that leads it there vanish (SC-3).
+pub(super) struct OrEnd {
+    batch: Arc<BatchState>,
+    index: u32,
+    armed: bool,
+}
+
+impl OrEnd {
+    pub(super) fn new(batch: &Arc<BatchState>, index: u32) -> Self {
+        Self { batch: batch.clone(), index, armed: true }
+    }
+
+    /// The call goes on by itself.
+    pub(super) fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for OrEnd {
+    fn drop(&mut self) {
+        if self.armed {
+            self.batch.end_unstarted(self.index, vanished);
+        }
+    }
+}
