@@ -171,54 +171,61 @@ async fn turns_are_cut_off_at_any_moment() {
     yard.events.check();
 }
 
-/// Never answers; counts the questions that wait.
-struct Never(Arc<AtomicUsize>);
+/// Never answers; counts the questions there were and those that wait.
+#[derive(Clone, Default)]
+struct Never {
+    asked: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
+}
 
 /// A question that waits.
-struct Open(Arc<AtomicUsize>);
+struct Open(Never);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 #[async_trait]
 impl Approver for Never {
     async fn ask(&self, _: &ApprovalRequest) -> Answer {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        let _open = Open(self.0.clone());
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let _open = Open(self.clone());
+        self.asked.fetch_add(1, Ordering::SeqCst);
         std::future::pending().await
     }
 }
 
-/// SC-4, PO-4: a cancel that races with the asking leaves no question behind.
+/// SC-4, PO-4: a cancel in the midst of the asking leaves no question behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_question_outlives_its_call() {
-    let open = Arc::new(AtomicUsize::new(0));
+    let never = Never::default();
     let yard =
-        yard(|builder, _| builder.approver(Never(open.clone())).confirmations(Confirmations::default()))
-            .await;
-    for round in 0..150 {
+        yard(|builder, _| builder.approver(never.clone()).confirmations(Confirmations::default())).await;
+    for round in 0..200 {
+        let asked = never.asked.load(Ordering::SeqCst);
         let turn = Arc::new(yard.engine.session("s").turn());
         let batch: Vec<_> = (0..50).map(|n| call(&format!("c{n}"), "concurrent", 0, "ok")).collect();
         let dispatch = tokio::spawn({
             let turn = turn.clone();
             async move { turn.dispatch(batch).await }
         });
-        for _ in 0..round * 7 % 60 {
-            tokio::task::yield_now().await;
-        }
+        until(|| never.asked.load(Ordering::SeqCst) >= asked + round % 25).await;
         turn.cancel();
         let outcomes = soon(dispatch).await.unwrap();
         assert!(outcomes.iter().all(|outcome| !outcome.success()));
     }
-    soon(async {
-        while open.load(Ordering::SeqCst) > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    until(|| never.open.load(Ordering::SeqCst) == 0).await;
     assert!(yard.log.started().is_empty());
     yard.events.check();
+}
+
+async fn until(done: impl Fn() -> bool) {
+    let wait = async {
+        while !done() {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(wait).await;
 }

@@ -97,7 +97,11 @@ async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
             tokio::time::sleep(10 * SECOND).await;
             Ok("finished all the same".into())
         }
-        async fn cancel(&self) -> bool {
+        fn cancel<'a, 'd>(&'a self) -> BoxFuture<'d, bool>
+        where
+            'a: 'd,
+            Self: 'd,
+        {
             panic!("told to")
         }
     }
@@ -131,7 +135,8 @@ async fn an_approver_that_panics_at_once_is_no_answer() {
     let batch = vec![call("s", "serial", 0, "ok"), call("r", "read", 0, "ok")];
     let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "s internal, r ok");
-    assert_eq!(outcomes[0].error().unwrap().effect, Effect::NotStarted);
+    let error = outcomes[0].error().unwrap();
+    assert_eq!((error.message.as_str(), error.effect), ("the approver panicked", Effect::NotStarted));
     assert_eq!(yard.log.started(), ["r"]);
     yard.events.check();
 }
