@@ -60,7 +60,7 @@ impl Full {
 
     pub(crate) fn batch(&self, size: usize) -> Batch {
         let name: Arc<str> = "nothing".into();
-        let call = |n: usize| Call::new(self.ids[n].as_str(), name.clone(), json!({"n": n}));
+        let call = |n: usize| Call::new(self.ids[n].clone(), name.clone(), json!({"n": n}));
         (0..size).map(call).collect()
     }
 

@@ -183,3 +183,10 @@ impl Approver for Answer {
         *self
     }
 }
+
+#[async_trait]
+impl<A: Approver + ?Sized> Approver for std::sync::Arc<A> {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        (**self).ask(request).await
+    }
+}

@@ -129,19 +129,23 @@ impl ToolContext {
         Self::in_scope(Arc::new(parts), 0, 1, deadline)
     }
 
-    /// The context of an attempt, from 1, of the call at this index of a scope.
+    /// The context of an attempt, from 1, of the call at this index of a scope; for engines.
+    #[doc(hidden)]
     pub fn in_scope(scope: Arc<dyn CallScope>, index: u32, attempt: u32, deadline: Option<Instant>) -> Self {
         Self { scope, index, attempt, deadline, own: None }
     }
 
-    /// The same with a token of its own under the batch's, so that this call can be told to stop alone.
+    /// The same with a token of its own under the batch's, so that this call can be told to stop alone; for
+    /// engines.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_own_token(mut self) -> Self {
         self.own = Some(self.scope.cancel_token().child_token());
         self
     }
 
-    /// Tells this call alone to stop; without a token of its own it cannot be told.
+    /// Tells this call alone to stop; without a token of its own it cannot be told. For engines.
+    #[doc(hidden)]
     pub fn cancel_own(&self) {
         if let Some(own) = &self.own {
             own.cancel();

@@ -21,6 +21,10 @@ impl Abort {
 ///
 /// A hook that panics or takes longer is that call's error where it could have refused (`aborted`), and
 /// a line in the log otherwise.
+///
+/// # Cancel safety
+/// The future of a hook is dropped when its time is over, and that of [`on_tool_call`](Self::on_tool_call) also
+/// when the caller drops its dispatch.
 #[async_trait]
 pub trait Hooks: Send + Sync {
     /// Before anything is looked at: the raw call. May refuse it.

@@ -56,8 +56,7 @@ pub(crate) fn run(
             // Boxed: a call without hooks has no room for them in its task.
             Box::pin(open.tell_hook()).await;
         }
-        open.write_result();
-        open.rest(still_running);
+        open.finish(still_running);
     }
 }
 
@@ -107,7 +106,7 @@ impl Open {
                 tool,
                 args: &work.args,
                 cx: self.context(&bounds),
-                grant: &work.grant,
+                grant: work.grant(),
                 placement: work.entry.spec().placement,
             },
             Err(panic) => return (Verdict::Panicked(panic), None),
@@ -129,7 +128,7 @@ impl Open {
     fn bounds(&self) -> Bounds {
         let work = self.batch.work(self.index);
         let timeout = self.batch.call(self.index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
-        let timeout = work.grant.limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
+        let timeout = work.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         Bounds { timeout, deadline: self.timing.granted_at.checked_add(timeout) }
     }
 
@@ -159,14 +158,15 @@ impl Open {
         }
     }
 
-    /// The call is quiescent now, or when its handler has stopped (V2).
-    fn rest(mut self, still_running: Option<oneshot::Receiver<bool>>) {
+    /// Writes the result. The call is quiescent with it, or when its handler has stopped (V2).
+    fn finish(mut self, still_running: Option<oneshot::Receiver<bool>>) {
         match (still_running, self.permit.take()) {
             (Some(stopped), Some(permit)) => {
+                self.write_result(false);
                 let zombie = Zombie { permit, batch: self.batch.clone(), index: self.index };
                 self.batch.session.engine.runtime.spawn(zombie.watch(stopped));
             }
-            _ => self.batch.quiescent(self.index),
+            _ => self.write_result(true),
         }
     }
 
@@ -176,7 +176,7 @@ impl Open {
         let stop = self.batch.cancelled();
         let facts = Facts {
             entry: &work.entry,
-            limits: &work.grant.limits,
+            limits: &work.grant().limits,
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
         };
@@ -186,17 +186,17 @@ impl Open {
             queued: self.timing.granted_at - self.timing.ready_at,
             ran: engine.clock.now().saturating_duration_since(self.timing.granted_at),
             attempts,
-            sandbox: work.grant.sandbox,
+            sandbox: work.grant().sandbox,
             cancel_requested: stop.is_some(),
             dedupe: Dedupe::Fresh,
         }
     }
 
     /// Writes the result there is; without one, that the task vanished.
-    fn write_result(&mut self) {
+    fn write_result(&mut self, is_quiescent: bool) {
         self.done = true;
         let ending = self.ending.take().unwrap_or_else(|| Ending::vanished(vanished(), self.timing));
-        self.batch.end_started(self.index, ending);
+        self.batch.end_started(self.index, ending, is_quiescent);
     }
 }
 
@@ -204,8 +204,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         if !self.done {
             drop(self.permit.take());
-            self.write_result();
-            self.batch.quiescent(self.index);
+            self.write_result(true);
         }
     }
 }

@@ -65,8 +65,17 @@ pub(crate) struct EngineCore {
 /// The open sessions, by name.
 #[derive(Default)]
 struct Sessions {
-    open: HashMap<SessionId, (Weak<SessionCore>, Arc<Numbers>)>,
+    open: HashMap<SessionId, Named>,
     stopped: Option<Stop>,
+}
+
+/// What a session name leads to.
+#[derive(Default)]
+struct Named {
+    core: Weak<SessionCore>,
+    numbers: Arc<Numbers>,
+    /// Sessions of this name that have not told of their end: the one that is open, and those that close.
+    untold: usize,
 }
 
 impl EngineCore {
@@ -78,15 +87,16 @@ impl EngineCore {
     fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
         let (core, stopped) = {
             let mut sessions = self.sessions();
-            let known = sessions.open.get(&id);
-            let core = known.and_then(|(core, _)| core.upgrade()).unwrap_or_else(|| {
-                let numbers = known.map(|(_, numbers)| numbers.clone()).unwrap_or_default();
+            let stopped = sessions.stopped;
+            let named = sessions.open.entry(id.clone()).or_default();
+            let core = named.core.upgrade().unwrap_or_else(|| {
                 let number = self.opened.fetch_add(1, Ordering::Relaxed);
-                SessionCore::open(self, number, id.clone(), options, numbers)
+                let core = SessionCore::open(self, number, id, options, named.numbers.clone());
+                named.core = Arc::downgrade(&core);
+                named.untold += 1;
+                core
             });
-            let numbers = core.numbers().clone();
-            sessions.open.insert(id, (Arc::downgrade(&core), numbers));
-            (core, sessions.stopped)
+            (core, stopped)
         };
         core.announce();
         if let Some(why) = stopped {
@@ -95,17 +105,20 @@ impl EngineCore {
         Session { core }
     }
 
-    /// Forgets a session that is gone, unless another has its name by now.
+    /// A session has told of its end. When none of its name is left the name is free again, and its numbers begin
+    /// anew.
     pub(crate) fn forget(&self, session: &SessionId) {
         let mut sessions = self.sessions();
-        if sessions.open.get(session).is_some_and(|(core, _)| core.strong_count() == 0) {
+        let Some(named) = sessions.open.get_mut(session) else { return };
+        named.untold -= 1;
+        if named.untold == 0 {
             sessions.open.remove(session);
         }
     }
 
     fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
         let mut sessions: Vec<_> =
-            self.sessions().open.values().filter_map(|(core, _)| core.upgrade()).collect();
+            self.sessions().open.values().filter_map(|named| named.core.upgrade()).collect();
         sessions.sort_unstable_by_key(|session| session.number);
         sessions
     }

@@ -18,8 +18,9 @@ use crate::{
 use serde_json::Value;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
+use tokio::runtime::Handle;
 use toolyard_core::{
     Approver, Call, CallError, Caller, ConfirmationMode, Confirmations, Denied, ErrorKind, Grant, Hooks,
     PathScope, RuntimePolicy, ToolClass, wording,
@@ -35,6 +36,8 @@ pub(crate) struct Gate {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) limits: Limits,
+    /// In which hooks run.
+    pub(crate) runtime: Handle,
 }
 
 /// A call that may run.
@@ -42,9 +45,19 @@ pub(crate) struct Cleared {
     pub(crate) entry: Arc<ToolEntry>,
     pub(crate) args: Arc<Value>,
     pub(crate) class: ToolClass,
-    pub(crate) grant: Grant,
+    /// Where and within what, unless it is on the host without limits, as nearly always.
+    grant: Option<Box<Grant>>,
     /// Whether the approver is to be asked first.
     pub(crate) ask: bool,
+}
+
+static HOST: LazyLock<Grant> = LazyLock::new(Grant::host);
+
+impl Cleared {
+    /// Where the call executes, and within what.
+    pub(crate) fn grant(&self) -> &Grant {
+        self.grant.as_deref().unwrap_or(&HOST)
+    }
 }
 
 impl Gate {
@@ -64,6 +77,7 @@ impl Gate {
         check_scope(entry, &args, session.scope.as_deref())?;
         let ask = self.must_ask(entry)?;
         let class = entry.class_for(&args);
+        let grant = (grant != *HOST).then(|| Box::new(grant));
         Ok(Cleared { entry: entry.clone(), args, class, grant, ask })
     }
 

@@ -137,13 +137,6 @@ impl CallError {
         self
     }
 
-    /// The same error with the time after which to try again.
-    #[must_use]
-    pub fn with_retry_after(mut self, after: Duration) -> Self {
-        self.retry_after = Some(after);
-        self
-    }
-
     /// What a planner does next.
     pub fn reaction(&self) -> Reaction {
         self.kind.reaction()

@@ -180,7 +180,20 @@ impl EventKind {
         }
     }
 
-    /// The names other vocabularies have for it, for readers of older logs.
+    /// The names other vocabularies have for it, for readers of older logs (OB-1b).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{EventKind, SideEffects, ToolClass};
+    /// let called = EventKind::Called {
+    ///     tool_name: "read_file".into(),
+    ///     side_effects: SideEffects::Read,
+    ///     class: ToolClass::Read,
+    ///     queue_ms: 0,
+    /// };
+    /// assert_eq!(called.name(), "tool.called");
+    /// assert_eq!(called.aliases(), ["tool.call.dispatched", "ToolCallStart"]);
+    /// ```
     pub const fn aliases(&self) -> &'static [&'static str] {
         match self {
             Self::Called { .. } => &["tool.call.dispatched", "ToolCallStart"],

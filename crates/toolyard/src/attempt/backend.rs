@@ -113,7 +113,9 @@ impl HostBackend {
             if cx.is_cancelled() {
                 return;
             }
-            let done = futures::FutureExt::catch_unwind(AssertUnwindSafe(tool.execute(&args, &cx))).await;
+            let done =
+                futures::FutureExt::catch_unwind(AssertUnwindSafe(async { tool.execute(&args, &cx).await }))
+                    .await;
             let ok = matches!(done, Ok(Ok(_)));
             // Stopped first: who has the result need not wait for that. Nobody may listen any more.
             let _ = tell_stopped.send(ok);

@@ -96,8 +96,8 @@ async fn watch(
     }
     // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.
     let mut stop = pin!(AssertUnwindSafe(async { told.tool.cancel().await }).catch_unwind().fuse());
-    let within = told.engine.grace;
-    let mut grace = pin!(tokio::time::sleep(within));
+    let told_at = told.engine.clock.now();
+    let mut grace = pin!(tokio::time::sleep(told.engine.grace));
     loop {
         tokio::select! {
             biased;
@@ -108,7 +108,7 @@ async fn watch(
         }
     }
     told.engine.abandoned.fetch_add(1, Ordering::Relaxed);
-    Verdict::Abandoned(within)
+    Verdict::Abandoned(told.engine.clock.now().duration_since(told_at))
 }
 
 async fn at(deadline: Option<Instant>) {

@@ -7,7 +7,7 @@ use crate::{
     admission::{Admitted, Need, Permit, QueueFull, Waiter},
     attempt,
     gate::Cleared,
-    pool::PoolState,
+    pool::{Leases, PoolState},
     registry::not_found,
 };
 use std::{sync::Arc, time::Duration};
@@ -39,9 +39,7 @@ impl BatchState {
         }
         let engine = &self.session.engine;
         let work = self.work(index);
-        if let Err(error) =
-            self.check_tool(work).and_then(|()| admissible(engine.leases.get(work.class).state, work.class))
-        {
+        if let Err(error) = self.check_tool(work).and_then(|()| admissible(&engine.leases, work.class)) {
             self.end_waiting(phase, index, error);
             return None;
         }
@@ -55,7 +53,7 @@ impl BatchState {
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 *phase = Phase::Queued { ticket, ready_at };
                 if behind_zombies {
-                    engine.runtime.spawn(self.clone().expire_later(index, need));
+                    self.expire_later(index, need);
                 }
                 None
             }
@@ -83,12 +81,17 @@ impl BatchState {
     }
 
     /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
-    /// their time (V3).
-    async fn expire_later(self: Arc<Self>, index: u32, need: Need) {
-        tokio::time::sleep(ZOMBIE_WAIT).await;
-        if self.session.engine.admission.is_behind_zombies(need) {
-            self.expire(index);
-        }
+    /// their time (V3). A batch that ends meanwhile is not kept for it.
+    fn expire_later(self: &Arc<Self>, index: u32, need: Need) {
+        let batch = Arc::downgrade(self);
+        self.session.engine.runtime.spawn(async move {
+            tokio::time::sleep(ZOMBIE_WAIT).await;
+            if let Some(batch) = batch.upgrade()
+                && batch.session.engine.admission.is_behind_zombies(need)
+            {
+                batch.expire(index);
+            }
+        });
     }
 }
 
@@ -130,15 +133,14 @@ fn may_go(phase: &mut Phase) -> bool {
 }
 
 /// Whether the pool takes calls.
-fn admissible(state: PoolState, class: ToolClass) -> Result<(), CallError> {
-    match state {
-        PoolState::Running | PoolState::Paused => Ok(()),
-        PoolState::Draining => Err(Stop::ShuttingDown.error()),
-        PoolState::Failed => {
-            let error = CallError::new(ErrorKind::Internal, format!("the {class} pool has failed"));
-            Err(error.not_started())
-        }
+fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
+    if leases.takes_calls(class) {
+        return Ok(());
     }
+    Err(match leases.get(class).state {
+        PoolState::Failed => CallError::new(ErrorKind::Internal, format!("the {class} pool has failed")),
+        PoolState::Running | PoolState::Paused | PoolState::Draining => Stop::ShuttingDown.error(),
+    })
 }
 
 /// The error of calls behind handlers that were given up and do not stop (V3, CL-3).

@@ -44,15 +44,24 @@ impl Census {
     }
 }
 
-/// Whether two ids have the same hash. Ids hardly ever repeat, and sorted hashes say so without a table of ids.
+/// Whether two ids have the same hash. Ids hardly ever repeat, and a table of hashes says so without one of ids.
 fn may_repeat(calls: &[Call]) -> bool {
     if calls.len() < 2 {
         return false;
     }
     let state = RandomState::default();
-    let mut hashes: Vec<u64> = calls.iter().map(|call| state.hash_one(call.id.as_str())).collect();
-    hashes.sort_unstable();
-    hashes.windows(2).any(|pair| pair[0] == pair[1])
+    // Half of it stays empty, so a probe ends soon; zero stands for an empty place.
+    let mut table = vec![0u64; (2 * calls.len()).next_power_of_two()];
+    let mask = table.len() - 1;
+    calls.iter().any(|call| {
+        let hash = state.hash_one(call.id.as_str()) | 1;
+        // The low bit is always set: the place comes from the others.
+        let mut at = usize::try_from(hash >> 32).unwrap_or_default() & mask;
+        while table[at] != 0 && table[at] != hash {
+            at = (at + 1) & mask;
+        }
+        std::mem::replace(&mut table[at], hash) == hash
+    })
 }
 
 fn repeats(calls: &[Call]) -> HashSet<usize> {

@@ -189,6 +189,8 @@ fn begin(batch: &Arc<BatchState>, run: usize) {
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
     let Some((permit, timing)) = batch.admit(index, ready_at) else { return };
     let mut attempt = Box::pin(attempt::run(batch.clone(), index, permit, timing));
+    // The caller may be outside of tokio, and the handler need not know.
+    let _runtime = batch.session.engine.runtime.enter();
     // Polled without a task: should it wait, its task polls it again and is the one that is woken.
     if attempt.as_mut().now_or_never().is_none() {
         batch.session.engine.runtime.spawn(attempt);

@@ -12,7 +12,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::Poll,
     time::Duration,
@@ -32,19 +32,32 @@ pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).expect("a batch is far smaller than 2^32")
 }
 
+/// One call without a result, in [`Run::left`].
+const OPEN: u64 = 1 << 32;
+/// One call that is not quiescent, in [`Run::left`].
+const ACTIVE: u64 = 1;
+
 /// A run of the batch.
 pub(super) struct Run {
     calls: Range<usize>,
-    /// Calls without a result.
-    open: AtomicUsize,
-    /// Calls that are not quiescent: no result, or a handler that goes on behind it (V2).
-    active: AtomicUsize,
+    /// Two counts in one, so that a call which ends and rests at once is counted down in one step: in the upper
+    /// half calls without a result, in the lower half calls that are not quiescent: without a result, or with a
+    /// handler that goes on behind it (V2).
+    left: AtomicU64,
 }
 
 impl Run {
     pub(super) fn new(calls: Range<usize>) -> Self {
-        let (open, active) = (AtomicUsize::new(calls.len()), AtomicUsize::new(calls.len()));
-        Self { calls, open, active }
+        let count = u64::from(index(calls.len()));
+        Self { left: AtomicU64::new(count * (OPEN + ACTIVE)), calls }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.left.load(Ordering::Acquire) < OPEN
+    }
+
+    fn is_quiescent(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
     }
 }
 
@@ -61,7 +74,8 @@ pub(crate) struct BatchState {
     /// Questions to the approver that are in the air; a batch that stops withdraws them.
     pub(super) questions: Mutex<Vec<AbortHandle>>,
     runs: Vec<Run>,
-    open: AtomicUsize,
+    /// Runs with a call that has no result.
+    open_runs: AtomicUsize,
     failed: AtomicUsize,
     driver: AtomicWaker,
 }
@@ -87,8 +101,8 @@ impl BatchState {
             cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
             questions: Mutex::new(Vec::new()),
+            open_runs: AtomicUsize::new(runs.len()),
             runs,
-            open: AtomicUsize::new(slots.len()),
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
             driver: AtomicWaker::new(),
@@ -121,7 +135,7 @@ impl BatchState {
 
     /// Whether some call has no result yet.
     pub(super) fn is_open(&self) -> bool {
-        self.open.load(Ordering::Acquire) > 0
+        self.open_runs.load(Ordering::Acquire) > 0
     }
 
     pub(super) fn runs(&self) -> usize {
@@ -199,14 +213,12 @@ impl BatchState {
         self.emit(index, None, || self.unstarted_event(index, &error));
         *phase = Phase::Ended(Ending::unstarted(error));
         drop(phase);
-        self.ended(index, false);
-        self.quiescent(index);
+        self.count_down(index, false, OPEN + ACTIVE);
     }
 
     /// Ends a call with the result that this turn gave it before.
     pub(super) fn end_replayed(&self, index: u32, outcome: Outcome) {
-        self.end_started(index, Ending::replayed(outcome));
-        self.quiescent(index);
+        self.end_started(index, Ending::replayed(outcome), true);
     }
 
     fn unstarted_event(&self, index: u32, error: &CallError) -> EventKind {
@@ -218,15 +230,16 @@ impl BatchState {
         }
     }
 
-    /// Ends a call that has started. Its permits have been given back, or go on with its handler.
-    pub(crate) fn end_started(&self, index: u32, ending: Ending) {
+    /// Ends a call that has started. Its permits have been given back and it is quiescent, or they go on with its
+    /// handler.
+    pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
         // Under the lock, so that nothing the handler still streams comes after its end.
         let mut phase = self.slots[index as usize].phase();
         self.emit(index, None, || self.started_event(index, &ending));
         *phase = Phase::Ended(ending);
         drop(phase);
-        self.ended(index, ok);
+        self.count_down(index, ok, if is_quiescent { OPEN + ACTIVE } else { OPEN });
     }
 
     /// A call and its end as the caller will see them.
@@ -252,49 +265,49 @@ impl BatchState {
         }
     }
 
-    /// A call has its result. The last of the batch ends the turn; the last of a run wakes the driver.
-    fn ended(&self, index: u32, ok: bool) {
+    /// Counts a call down in its run: its result, its rest, or both in one step. The last of a run wakes the
+    /// driver, and the last result of the last run to have one ends the turn.
+    fn count_down(&self, index: u32, ok: bool, by: u64) {
         if !ok {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
-        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let run = &self.runs[self.slots[index as usize].run as usize];
+        let left = run.left.fetch_sub(by, Ordering::AcqRel) - by;
+        let was_last_result = by >= OPEN && left < OPEN;
+        if was_last_result && self.open_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
             let failed = self.failed.load(Ordering::Relaxed);
             self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
             self.session.engine.in_air.end();
         }
-        let run = &self.runs[self.slots[index as usize].run as usize];
-        if run.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if was_last_result || left == 0 {
             self.driver.wake();
         }
     }
 
     /// A call's handler has stopped and its permits are back.
     pub(crate) fn quiescent(&self, index: u32) {
-        let run = &self.runs[self.slots[index as usize].run as usize];
-        if run.active.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.driver.wake();
-        }
+        self.count_down(index, true, ACTIVE);
     }
 
     /// Waits until every call of the run has its result.
     pub(super) async fn run_ended(&self, run: usize) {
-        self.zero(&self.runs[run].open).await;
+        self.until(|| self.runs[run].is_ended()).await;
     }
 
     /// Waits until every call of the run is quiescent.
     pub(super) async fn run_quiescent(&self, run: usize) {
-        self.zero(&self.runs[run].active).await;
+        self.until(|| self.runs[run].is_quiescent()).await;
     }
 
-    /// Waits, as the one driver of this batch, until a count is zero.
-    async fn zero(&self, count: &AtomicUsize) {
+    /// Waits, as the one driver of this batch, until it is so.
+    async fn until(&self, is_so: impl Fn() -> bool) {
         poll_fn(|cx| {
-            if count.load(Ordering::Acquire) == 0 {
+            if is_so() {
                 return Poll::Ready(());
             }
             self.driver.register(cx.waker());
-            // It may have come to zero before the waker was in place.
-            if count.load(Ordering::Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+            // It may have come to be so before the waker was in place.
+            if is_so() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

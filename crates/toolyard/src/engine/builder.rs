@@ -245,6 +245,7 @@ impl EngineBuilder {
                 approver: self.approver,
                 hooks: self.hooks,
                 limits: self.limits,
+                runtime: runtime.clone(),
             },
             read: admission.open_class(ToolClass::Read),
             admission,

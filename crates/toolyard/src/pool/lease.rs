@@ -2,7 +2,10 @@
 
 use super::PoolState;
 use arc_swap::ArcSwap;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use toolyard_core::ToolClass;
 
 /// A pool's word on how calls are admitted. It stays valid while its actor is being restarted (RA-3).
@@ -18,13 +21,21 @@ pub(crate) struct Lease {
 #[derive(Debug)]
 pub(crate) struct Leases {
     by_class: [ArcSwap<Lease>; 3],
+    /// Whether each takes calls, for the way of every call: nothing else of the lease is looked at there.
+    takes_calls: [AtomicBool; 3],
 }
 
 impl Leases {
     /// Leases of running pools of these widths, in the order of [`ToolClass::index`].
     pub(crate) fn new(widths: [usize; 3]) -> Arc<Self> {
         let lease = |width| Lease { state: PoolState::Running, width, restarts: 0 };
-        Arc::new(Self { by_class: widths.map(|width| ArcSwap::from_pointee(lease(width))) })
+        let by_class = widths.map(|width| ArcSwap::from_pointee(lease(width)));
+        Arc::new(Self { by_class, takes_calls: [const { AtomicBool::new(true) }; 3] })
+    }
+
+    /// Whether a class takes calls: it runs, or is paused and lets them wait.
+    pub(crate) fn takes_calls(&self, class: ToolClass) -> bool {
+        self.takes_calls[class.index()].load(Ordering::Acquire)
     }
 
     /// The last lease of a class.
@@ -33,6 +44,8 @@ impl Leases {
     }
 
     pub(super) fn publish(&self, class: ToolClass, lease: Lease) {
+        let takes_calls = matches!(lease.state, PoolState::Running | PoolState::Paused);
         self.by_class[class.index()].store(Arc::new(lease));
+        self.takes_calls[class.index()].store(takes_calls, Ordering::Release);
     }
 }

@@ -105,10 +105,6 @@ impl SessionCore {
         self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, Where::default));
     }
 
-    pub(crate) fn numbers(&self) -> &Arc<Numbers> {
-        &self.numbers
-    }
-
     pub(crate) fn caller(&self) -> Caller<'_> {
         Caller::new(&self.id, &self.agent)
     }
