@@ -1,6 +1,10 @@
 //! A tool from a typed async closure.
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::{
+    JsonSchema,
+    generate::SchemaSettings,
+    transform::{Transform, transform_subschemas},
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
@@ -11,8 +15,8 @@ use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolS
 /// The closure takes its arguments and the [`ToolContext`] by value and gives anything that turns into a
 /// [`ToolOutput`]: a `String`, a `&str`, a [`serde_json::Value`], `()`, [`Json`](crate::Json) of a
 /// serialisable type. Its schema has to keep to the checked subset: structs, `Option`, `Vec`, numbers,
-/// strings, booleans and plain enums do; maps and enums with fields do not and are refused when the tool is
-/// registered. The closure keeps no state of its own between calls, so all calls share it.
+/// strings, booleans and plain enums do; maps, tuples and enums with fields do not and are refused when the tool
+/// is registered. The closure keeps no state of its own between calls, so all calls share it.
 ///
 /// # Examples
 /// ```
@@ -48,9 +52,72 @@ where
 /// The schema of an argument type, with everything in place: the checked subset has no `$ref`.
 fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings = settings.with_transform(Subset);
     let schema = settings.into_generator().into_root_schema_for::<A>().to_value();
     // No arguments at all: `()` reads as null, and calls always send an object.
     if schema["type"] == "null" { json!({"type": "object"}) } else { schema }
+}
+
+/// Rewrites what schemars says with `oneOf` and `anyOf` where the subset can say the same without them.
+#[derive(Debug, Clone)]
+struct Subset;
+
+impl Transform for Subset {
+    fn transform(&mut self, schema: &mut schemars::Schema) {
+        transform_subschemas(self, schema);
+        plain_enum(schema);
+        nullable(schema);
+    }
+}
+
+/// Writes an `Option` of something: `anyOf` of it and null becomes it, with null among its types and values.
+fn nullable(schema: &mut schemars::Schema) {
+    let Some(Value::Array(either)) = schema.get("anyOf") else { return };
+    let [Value::Object(some), none] = either.as_slice() else { return };
+    let Some(Value::String(kind)) = some.get("type").filter(|_| *none == json!({"type": "null"})) else {
+        return;
+    };
+    let (kind, some) = (json!([kind, "null"]), some.clone());
+    schema.remove("anyOf");
+    for (word, value) in some {
+        // What is told of the field goes before what is told of its type.
+        if schema.get(&word).is_none() {
+            schema.insert(word, value);
+        }
+    }
+    schema.insert("type".to_owned(), kind);
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.push(Value::Null);
+    }
+}
+
+/// Writes a plain enum whose variants have descriptions as the subset has it: `oneOf` of `const`s and `enum`s
+/// becomes one `enum`, and the variants' descriptions join its own.
+fn plain_enum(schema: &mut schemars::Schema) {
+    let Some(Value::Array(variants)) = schema.get("oneOf") else { return };
+    let Some(variants) = variants.iter().map(variant).collect::<Option<Vec<_>>>() else { return };
+    let own = schema.get("description").and_then(Value::as_str).map(str::to_owned);
+    let told =
+        variants.iter().filter_map(|(values, told)| Some(format!("{}: {}", values.first()?, told.as_ref()?)));
+    let description = own.into_iter().chain(told).collect::<Vec<_>>().join("\n");
+    let values: Vec<Value> = variants.iter().flat_map(|(values, _)| values.clone()).collect();
+    schema.remove("oneOf");
+    schema.insert("type".to_owned(), "string".into());
+    schema.insert("enum".to_owned(), values.into());
+    if !description.is_empty() {
+        schema.insert("description".to_owned(), description.into());
+    }
+}
+
+/// The strings a variant stands for and what is told of it; `None` when it is no plain string.
+fn variant(schema: &Value) -> Option<(Vec<Value>, Option<String>)> {
+    let values = match (schema.get("const"), schema.get("enum")) {
+        (Some(value), None) => vec![value.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        _ => return None,
+    };
+    let told = schema.get("description").and_then(Value::as_str).map(str::to_owned);
+    values.iter().all(Value::is_string).then_some((values, told))
 }
 
 struct FnFactory<T> {
@@ -95,4 +162,45 @@ fn read_args<A: DeserializeOwned + 'static>(args: &Value) -> Result<A, serde_jso
         return A::deserialize(Value::Null);
     }
     A::deserialize(args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Schema;
+    use serde::Deserialize;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Args {
+        /// How much.
+        unit: Option<Unit>,
+        units: Vec<Unit>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum Unit {
+        /// Degrees of most of the world.
+        Celsius,
+        /// Degrees of some of it.
+        Fahrenheit,
+        Kelvin,
+    }
+
+    #[test]
+    fn an_enum_with_described_variants_keeps_to_the_subset() {
+        let schema = schema_of::<Args>();
+        let unit = &schema["properties"]["units"]["items"];
+        let mut names: Vec<_> = unit["enum"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["celsius", "fahrenheit", "kelvin"]);
+        assert!(unit["description"].as_str().unwrap().contains("\"celsius\": Degrees of most of the world."));
+        let compiled = Schema::compile(&schema).unwrap();
+        assert!(compiled.validate(&json!({"units": ["kelvin"]})).is_ok());
+        assert!(compiled.validate(&json!({"units": [], "unit": "celsius"})).is_ok());
+        assert!(compiled.validate(&json!({"units": [], "unit": null})).is_ok());
+        assert!(compiled.validate(&json!({"units": [], "unit": "rankine"})).is_err());
+        assert!(compiled.validate(&json!({"units": ["rankine"]})).is_err());
+    }
 }

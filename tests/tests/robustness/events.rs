@@ -172,3 +172,18 @@ async fn a_session_is_opened_before_anything_happens_in_it() {
     assert!(first.values().all(|kind| *kind == EventKind::SessionOpened), "{first:?}");
     yard.events.check();
 }
+
+/// OB-2: threads that open and close one name over and over leave no gap and number nothing twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_is_opened_and_closed_from_many_threads() {
+    let yard = yard(|builder, _| builder).await;
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let engine = yard.engine.clone();
+            thread::spawn(move || (0..3000).for_each(|_| drop(engine.session("x"))))
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(names(&yard).iter().all(|name| ["session.opened", "session.closed"].contains(name)));
+    yard.events.check();
+}

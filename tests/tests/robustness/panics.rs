@@ -259,3 +259,15 @@ async fn a_blocking_handler_that_panics_ends_its_own_call() {
     assert_eq!(shape(&outcomes), "b panic, s ok");
     yard.events.check();
 }
+
+/// SC-2: a blocking handler that panics at once is that call's panic too.
+#[tokio::test(start_paused = true)]
+async fn a_blocking_handler_that_panics_at_once_is_its_calls_panic() {
+    let yard = yard(|builder, _| {
+        builder.tool(from_fn(ToolSpec::read("blocking").blocking(), || AtOnce)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let outcome = ends(yard.engine.session("s").call(call("b", "blocking", 0, "ok"))).await;
+    assert_eq!(shape(&[outcome]), "b panic");
+    yard.events.check();
+}

@@ -68,3 +68,26 @@ fn a_call_may_come_when_the_runtime_is_gone() {
     assert!(yard.log.started().is_empty());
     yard.events.check();
 }
+
+/// V1: hooks have their timers whoever drives the dispatch.
+#[test]
+fn hooks_run_for_a_caller_outside_of_tokio() {
+    struct Quick;
+    #[toolyard::async_trait]
+    impl toolyard::Hooks for Quick {}
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder.hooks(Quick)));
+    let session = yard.engine.session("s");
+    let outcomes = futures::executor::block_on(session.dispatch(vec![call("c", "read", 1, "ok")]));
+    assert_eq!(shape(&outcomes), "c ok");
+}
+/// SC-2: an inline handler has its timers whoever drives the dispatch.
+#[test]
+fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
+    let engines = engines();
+    let yard =
+        engines.block_on(yard(|builder, log| builder.tool(scripted(ToolSpec::read("inline").inline(), log))));
+    let session = yard.engine.session("s");
+    let outcomes = futures::executor::block_on(session.dispatch(vec![call("c", "inline", 1, "ok")]));
+    assert_eq!(shape(&outcomes), "c ok");
+}
