@@ -1,5 +1,7 @@
 //! Reading JSON with errors that name the place, and taking fields out of it.
 
+mod rescue;
+
 use crate::{DecodeError, bounds::BODY_BYTES_MAX};
 use serde_json::{Map, Value, error::Category};
 use std::fmt::Display;
@@ -22,9 +24,21 @@ pub(crate) fn bounded(text: &str) -> Result<&str, DecodeError> {
     }
 }
 
-/// The value that `text` spells. The parser stops at 127 levels, so that depth is an error and never a
-/// stack overflow.
+/// The value that `text` spells. Where only a call's arguments are beyond what the parser can hold, they are
+/// a string with their text in that value: broken arguments cost their own call and no other.
 pub(crate) fn parse(text: &str) -> Result<Value, DecodeError> {
+    strict(text).or_else(|error| {
+        if !rescue::may_help(&error) {
+            return Err(error);
+        }
+        let rescued = rescue::rescue(text).and_then(|text| strict(&text).ok());
+        rescued.ok_or(error)
+    })
+}
+
+/// The value that `text` spells as it stands. The parser stops at 127 levels, so that depth is an error and
+/// never a stack overflow.
+fn strict(text: &str) -> Result<Value, DecodeError> {
     serde_json::from_str(text).map_err(|error| classify(&error))
 }
 
