@@ -76,10 +76,17 @@ fn round(figure: f64) -> f64 {
     (figure * 1e3).round() / 1e3
 }
 
+/// `1 round`, `2 rounds`.
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Machine { target, cores, build } = &self.machine;
-        writeln!(f, "{target}, {cores} cores, {build} build, {} rounds", self.rounds)?;
+        let (cores, rounds) = (counted(*cores, "core"), counted(self.rounds, "round"));
+        writeln!(f, "{target}, {cores}, {build} build, {rounds}")?;
         writeln!(f, "\n{:>7}  {:<8} {:>12} {:>12} {:>8}", "calls", "", "median ns", "p25 ns", "to F")?;
         let mut floor = f64::NAN;
         for figure in &self.figures {

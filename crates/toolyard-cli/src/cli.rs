@@ -2,7 +2,10 @@
 
 use crate::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{
+    num::{NonZeroUsize, ParseIntError},
+    path::PathBuf,
+};
 use toolyard_wire::{Dialect, Format};
 
 const EXAMPLES: &str = "\
@@ -22,9 +25,17 @@ Examples:
   toolyard run response.json --report json 2> report.json";
 
 const REPORT: &str = "\
-The JSON report: runs, calls, ok, failed, wall_ms, one_by_one_ms, exit_code, notes, and timeline: per call
+In the report, 'the calls one by one: at most' is the sum of the calls' run times as they ran side by side. They
+wait for processors and threads meanwhile, so it is an upper figure, told where it is longer than the time that
+passed; --sequential measures.
+
+The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, notes, and timeline: per call
 call_id, name, run, routing, ok, error, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, waited_for. Over
 episodes: turns, and longest_turn with its timeline.";
+
+const EPISODES: &str = "\
+Episodes: a line that cannot be read is told on stderr and costs no other: the lines after it run, and the exit
+code is 3. The first line decides whether the input is episodes, unless --from episodes says so.";
 
 const PLAN_LINES: &str = "\
 Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
@@ -80,7 +91,7 @@ pub(crate) struct SetupArgs {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RUN_EXAMPLES}\n\n{REPORT}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -99,7 +110,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "KIND", default_value = "text")]
     pub(crate) report: ReportKind,
     /// The most calls at once, over all pools
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     /// Run every call alone, in order: what concurrent runs are compared with
     #[arg(long)]
@@ -133,7 +144,7 @@ pub(crate) struct PlanArgs {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// A table for people, or the declarations that a provider's request carries
+    /// A table for people, or the declarations that a provider's request carries: a list, with gemini an object that has it
     #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
     pub(crate) shape: Shape,
 }
@@ -256,14 +267,20 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Calls in a batch, one measurement each
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 40, 1000].map(nonzero))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one, default_values_t = [1, 40, 1000].map(nonzero))]
     pub(crate) calls: Vec<NonZeroUsize>,
     /// How often each contender is measured at each size
-    #[arg(long, value_name = "N", default_value_t = nonzero(101))]
+    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = nonzero(101))]
     pub(crate) rounds: NonZeroUsize,
     /// Measure one contender alone, for a profiler: floor, full or inline
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
+}
+
+/// A number that zero makes no sense for.
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    let number: usize = text.parse().map_err(|error: ParseIntError| error.to_string())?;
+    NonZeroUsize::new(number).ok_or_else(|| "must be at least 1".to_owned())
 }
 
 fn nonzero(n: usize) -> NonZeroUsize {

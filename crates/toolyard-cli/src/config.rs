@@ -11,7 +11,8 @@ pub(crate) use nearest::nearest;
 use section::{Placed, Section, Source};
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File},
+    io::{self, Read},
     num::NonZeroUsize,
     path::{Path, PathBuf},
 };
@@ -20,6 +21,9 @@ use toolyard_tools::BUILTIN;
 
 /// The configuration that is read where none is named.
 pub(crate) const DEFAULT_FILE: &str = "toolyard.toml";
+
+/// The most bytes of a configuration.
+const BYTES_MAX: usize = 1 << 20;
 
 /// Why a configuration makes no sense, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,11 +83,8 @@ impl Config {
         if named.is_none() && !file.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read_to_string(file).map_err(|error| ConfigError {
-            file: file.display().to_string(),
-            line: None,
-            what: format!("cannot be read: {error}"),
-        })?;
+        let text =
+            text(file).map_err(|what| ConfigError { file: file.display().to_string(), line: None, what })?;
         Self::read(Source { file, text: &text })
     }
 
@@ -164,6 +165,23 @@ impl Config {
             }
         }
     }
+}
+
+/// The text of a configuration, or what to say where there is none. What is no regular file is not even
+/// opened: a pipe may keep its reader waiting, and a device may never end.
+fn text(file: &Path) -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    if !fs::metadata(file).map_err(unreadable)?.is_file() {
+        return Err("not a regular file: a configuration is a file of text".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let reader = File::open(file).map_err(unreadable)?;
+    reader.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > BYTES_MAX {
+        return Err(format!("longer than {BYTES_MAX} bytes: a configuration is a short text"));
+    }
+    let not_text = |at| format!("byte {at} is no UTF-8 text: save it as UTF-8");
+    String::from_utf8(bytes).map_err(|error| not_text(error.utf8_error().valid_up_to()))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub(crate) use lines::{Line, Lines};
 use crate::{
     cli::{From, InputArgs},
     fault::Fault,
+    identity::Identity,
 };
 use std::{
     fmt,
@@ -67,6 +68,14 @@ impl Origin {
         let text =
             String::from_utf8(rest).map_err(|error| self.not_text(error.utf8_error().valid_up_to()))?;
         Ok(Input::Response(text))
+    }
+
+    /// Which file it is, where it is one.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Stdin => Identity::of_stdin(),
+            Self::File(path) => Identity::of_path(path),
+        }
     }
 
     /// A fault of the input.

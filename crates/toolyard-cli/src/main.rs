@@ -16,6 +16,7 @@ mod commands;
 mod config;
 mod exit;
 mod fault;
+mod identity;
 mod input;
 mod logging;
 mod plan;

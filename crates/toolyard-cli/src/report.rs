@@ -53,7 +53,8 @@ struct Totals {
     calls: u64,
     failed: u64,
     wall: Duration,
-    one_by_one: Duration,
+    /// The sum of what the calls ran.
+    run_times: Duration,
 }
 
 impl Report {
@@ -70,7 +71,7 @@ impl Report {
         totals.calls += timeline.spans.len() as u64;
         totals.failed += timeline.failed() as u64;
         totals.wall += timeline.wall();
-        totals.one_by_one += timeline.one_by_one();
+        totals.run_times += timeline.sum_of_run_times();
         let slowest = self.shown.as_ref().map(|(_, timeline)| timeline.wall());
         if slowest.is_none_or(|slowest| timeline.wall() > slowest) {
             self.shown = Some((turn, timeline));
@@ -113,18 +114,18 @@ impl Report {
             }
             text += &text::draw(timeline, &self.widths);
         }
-        let Totals { turns, runs, calls, failed, wall, one_by_one } = self.totals;
+        let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
         if self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some()) {
             text += &format!("{}: ", count(usize::try_from(turns).unwrap_or(usize::MAX), "turn"));
         }
-        text + &text::totals(runs, calls, failed, wall, one_by_one) + "\n"
+        text + &text::totals(runs, calls, failed, wall, run_times) + "\n"
     }
 
     fn json(&self, exit: Exit) -> Value {
-        let Totals { turns, runs, calls, failed, wall, one_by_one } = self.totals;
+        let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
         let mut report = json!({
             "runs": runs, "calls": calls, "ok": calls - failed, "failed": failed,
-            "wall_ms": json::ms(wall), "one_by_one_ms": json::ms(one_by_one),
+            "wall_ms": json::ms(wall), "sum_of_run_times_ms": json::ms(run_times),
             "exit_code": exit.code(),
         });
         match &self.shown {

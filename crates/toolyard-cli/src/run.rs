@@ -18,10 +18,11 @@ use crate::{
     cli::{ReportKind, RunArgs},
     exit::Exit,
     fault::Fault,
+    identity::Identity,
     input::{Input, Origin},
     setup::Setup,
 };
-use event_file::EventFile;
+use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
 use yard::Yard;
 
@@ -31,7 +32,6 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
     let mut interrupts = Interrupts::listen();
-    let events = args.events.as_deref().map(EventFile::create).transpose()?;
     let opening = {
         let (origin, from) = (origin.clone(), args.input.from);
         tokio::task::spawn_blocking(move || origin.open(from))
@@ -44,6 +44,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
         let why = "--to does not go with episodes: every turn is answered by a line of its own";
         return Err(Fault::Usage(why.to_owned()));
     }
+    // Only now: an input that cannot be read costs no old events.
+    let events = events(&args, &origin, &setup)?;
     let mut yard = Yard::open(&setup, &args, events.clone(), interrupts).await?;
     let played = match input {
         Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
@@ -62,6 +64,15 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
         return Ok(exit.or(fault.exit()));
     }
     Ok(exit)
+}
+
+/// The file of events, where one is asked for.
+fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Fault> {
+    let config = setup.config.file.as_deref().and_then(Identity::of_path);
+    let kept = [("the input", origin.identity()), ("the configuration", config)];
+    let kept = kept.into_iter().filter_map(|(what, identity)| Some(Kept { what, identity: identity? }));
+    let kept: Vec<Kept> = kept.collect();
+    args.events.as_deref().map(|path| EventFile::create(path, &kept)).transpose()
 }
 
 fn interrupted_early(args: &RunArgs) -> Exit {

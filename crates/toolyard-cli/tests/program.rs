@@ -5,6 +5,8 @@
 #[path = "program/bad_input.rs"]
 mod bad_input;
 mod child;
+#[path = "program/deep_arguments.rs"]
+mod deep_arguments;
 #[path = "program/episodes.rs"]
 mod episodes;
 #[path = "program/interrupt.rs"]

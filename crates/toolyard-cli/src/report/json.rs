@@ -3,7 +3,7 @@
 //! | field | what it tells |
 //! |---|---|
 //! | `runs`, `calls`, `ok`, `failed` | how many there were |
-//! | `wall_ms`, `one_by_one_ms` | what it took, and the sum of what its calls took |
+//! | `wall_ms`, `sum_of_run_times_ms` | what it took, and the sum of the calls' `ran_ms` |
 //! | `exit_code` | that of the program, unless a file cannot be written after it |
 //! | `timeline` | of a response: the calls, in order |
 //! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of one |

@@ -92,8 +92,8 @@ impl Timeline {
         self.spans.iter().map(|span| span.ended).max().unwrap_or_default()
     }
 
-    /// What the calls would have taken one after another.
-    pub(crate) fn one_by_one(&self) -> Duration {
+    /// The sum of the calls' run times, in which they may have waited for a processor or a thread.
+    pub(crate) fn sum_of_run_times(&self) -> Duration {
         self.spans.iter().map(Span::ran).sum()
     }
 

@@ -1,13 +1,29 @@
 //! Every event in a file, as JSON lines.
 
-use crate::fault::Fault;
+use crate::{fault::Fault, identity::Identity};
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolyard::{Event, EventSink};
+
+/// A file that the program reads, which events must not overwrite.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// What it is to the program.
+    pub(super) what: &'static str,
+    /// Which file it is.
+    pub(super) identity: Identity,
+}
+
+impl Kept {
+    fn refusal(&self, path: &Path) -> Fault {
+        let (path, what) = (path.display(), self.what);
+        Fault::Usage(format!("--events {path} would overwrite {what}: name another file"))
+    }
+}
 
 /// A file of events. A file that cannot be written any more costs events and no results: the error is kept
 /// for the end.
@@ -44,9 +60,22 @@ impl State {
 }
 
 impl EventFile {
-    /// Makes the file, in place of an old one.
-    pub(super) fn create(path: &Path) -> Result<Self, Fault> {
-        let file = File::create(path).map_err(|error| failed(path, error))?;
+    /// Makes the file, in place of an old one, but in place of none of those that are kept.
+    ///
+    /// # Errors
+    /// [`Fault::Usage`] where the path is a kept file under whatever name, which is left as it is;
+    /// [`Fault::Write`] where the file cannot be made.
+    pub(super) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create(true).truncate(false).open(path);
+        let file = opened.map_err(|error| failed(path, error))?;
+        // The file that is open is what is compared: a name may come to stand for another.
+        if let Some(identity) = Identity::of_open(&file, path) {
+            if let Some(kept) = kept.iter().find(|kept| kept.identity == identity) {
+                return Err(kept.refusal(path));
+            }
+            file.set_len(0).map_err(|error| failed(path, error))?;
+        }
         let state = State { file: BufWriter::new(file), error: None };
         Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(state)) })
     }

@@ -117,6 +117,36 @@ fn a_configuration_with_a_wrong_key() {
     }
 }
 
+/// Every command that reads a configuration refuses this one.
+fn no_configuration(file: &str, what: &str) {
+    for command in ["run", "plan", "tools", "check"] {
+        let done = toolyard(&[command, "--config", file], r#"{"calls":[]}"#);
+        assert_eq!((done.code, done.stderr), (Some(2), format!("toolyard: {file}: {what}\n")), "{command}");
+        assert_eq!(done.stdout, "");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_no_regular_file() {
+    let what = "not a regular file: a configuration is a file of text";
+    no_configuration(dir("config-dir").to_str().unwrap(), what);
+    if cfg!(unix) {
+        no_configuration("/dev/zero", what);
+    }
+}
+
+#[test]
+fn a_configuration_without_end_or_text() {
+    let file = dir("config-long").join("toolyard.toml");
+    let path = file.to_str().unwrap();
+    fs::write(&file, "#".repeat((1 << 20) + 1)).unwrap();
+    no_configuration(path, "longer than 1048576 bytes: a configuration is a short text");
+    fs::write(&file, b"# \xff").unwrap();
+    no_configuration(path, "byte 2 is no UTF-8 text: save it as UTF-8");
+    fs::write(&file, "#".repeat(1 << 20)).unwrap();
+    assert_eq!(toolyard(&["check", "--config", path], "").code, Some(0));
+}
+
 #[test]
 fn wrong_usage() {
     let check = |args: &[&str], code: i32, line: &str| {
@@ -132,7 +162,17 @@ fn wrong_usage() {
     check(
         &["run", "--max-in-flight", "0"],
         2,
-        "invalid value '0' for '--max-in-flight <N>': number would be zero for non-zero type; see toolyard --help",
+        "invalid value '0' for '--max-in-flight <N>': must be at least 1; see toolyard --help",
+    );
+    check(
+        &["bench", "--rounds", "0"],
+        2,
+        "invalid value '0' for '--rounds <N>': must be at least 1; see toolyard --help",
+    );
+    check(
+        &["bench", "--calls", "1,0"],
+        2,
+        "invalid value '0' for '--calls <N>': must be at least 1; see toolyard --help",
     );
     check(
         &["run", "no-such-file.json"],

@@ -1,8 +1,11 @@
 //! Reports and events.
 
-use crate::{child::toolyard, place::dir};
+use crate::{
+    child::{program, toolyard},
+    place::dir,
+};
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, path::Path, process::Stdio};
 
 fn reads(calls: usize) -> String {
     let call =
@@ -21,6 +24,9 @@ fn the_json_report_is_one_document() {
     assert_eq!((&report["calls"], &report["runs"]), (&json!(8), &json!(5)));
     let timeline = report["timeline"].as_array().unwrap();
     assert_eq!(timeline.len(), 8);
+    let ran: f64 = timeline.iter().filter_map(|call| call["ran_ms"].as_f64()).sum();
+    assert!((report["sum_of_run_times_ms"].as_f64().unwrap() - ran).abs() < 0.01, "{ran}: {report}");
+    assert_eq!(report["one_by_one_ms"], Value::Null);
     assert_eq!((&timeline[3]["error"], &timeline[3]["started_ms"]), (&json!("user_denied"), &Value::Null));
     let (ready, ended) =
         (timeline[0]["ready_ms"].as_f64().unwrap(), timeline[0]["ended_ms"].as_f64().unwrap());
@@ -72,6 +78,63 @@ fn every_event_is_in_the_file() {
     assert_eq!(seq, (1..=seq.len() as u64).collect::<Vec<_>>());
     let ended = of_session().filter(|event| event["event"] == "tool.completed");
     assert_eq!(ended.count(), 3);
+}
+
+/// Runs on this input with events to a file that the program reads: it refuses, and the file stays as it was.
+fn kept(args: &[&str], stdin: Stdio, events: &Path, what: &str) {
+    let before = fs::read(events).unwrap();
+    let path = events.to_str().unwrap();
+    let args = [&["run", "--report", "none", "--events", path], args].concat();
+    let output = program(&args).stdin(stdin).output().unwrap();
+    let line = format!("toolyard: --events {path} would overwrite {what}: name another file\n");
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(2), line));
+    assert_eq!((output.stdout, fs::read(events).unwrap()), (Vec::new(), before));
+}
+
+#[test]
+fn events_do_not_overwrite_what_is_read() {
+    let dir = dir("events-kept");
+    let (input, config) = (dir.join("batch.json"), dir.join("toolyard.toml"));
+    fs::write(&input, reads(3)).unwrap();
+    fs::write(&config, "[pools]\nread = 3\n").unwrap();
+    let (batch, settings) = (input.to_str().unwrap(), config.to_str().unwrap());
+    kept(&[batch], Stdio::null(), &input, "the input");
+    kept(&[batch, "--from", "episodes"], Stdio::null(), &input, "the input");
+    kept(&[batch, "--config", settings], Stdio::null(), &config, "the configuration");
+    kept(&[batch], Stdio::null(), &dir.join("..").join("events-kept/batch.json"), "the input");
+    if cfg!(unix) {
+        let linked = dir.join("linked.json");
+        fs::hard_link(&input, &linked).unwrap();
+        kept(&[batch], Stdio::null(), &linked, "the input");
+        kept(&[], fs::File::open(&input).unwrap().into(), &input, "the input");
+    }
+}
+
+#[test]
+fn an_input_that_cannot_be_read_costs_no_old_events() {
+    let dir = dir("events-old");
+    let (events, input) = (dir.join("events.jsonl"), dir.join("none.json"));
+    fs::write(&events, "old\n").unwrap();
+    let (events_path, input_path) = (events.to_str().unwrap(), input.to_str().unwrap());
+    let done = toolyard(&["run", input_path, "--events", events_path], "");
+    assert_eq!((done.code, fs::read_to_string(&events).unwrap().as_str()), (Some(3), "old\n"));
+    let done = toolyard(&["run", input_path, "--events", input_path], "");
+    assert_eq!((done.code, input.exists()), (Some(3), false));
+}
+
+#[test]
+fn new_events_take_the_place_of_old_ones() {
+    let events = dir("events-again").join("events.jsonl");
+    fs::write(&events, "old\n".repeat(10_000)).unwrap();
+    let done = toolyard(&["run", "-q", "--events", events.to_str().unwrap()], &reads(1));
+    assert_eq!((done.code, fs::read_to_string(&events).unwrap().contains("old")), (Some(0), false));
+}
+
+#[test]
+fn one_round_is_one_round() {
+    let done = toolyard(&["bench", "--calls", "1", "--rounds", "1", "--only", "floor"], "");
+    let first = done.stdout.lines().next().unwrap_or_default();
+    assert!(first.ends_with(" build, 1 round"), "{done:?}");
 }
 
 #[cfg(target_os = "linux")]

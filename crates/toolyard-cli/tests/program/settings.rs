@@ -111,3 +111,16 @@ fn help_and_version_end_well() {
         assert_eq!((help.code, help.stdout.contains("130  interrupted")), (Some(0), true), "{command}");
     }
 }
+
+#[test]
+fn help_tells_what_is_not_to_be_guessed() {
+    let says = |command: &str, text: &str| {
+        let help = toolyard(&[command, "--help"], "").stdout;
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(text), "{text}\n{help}");
+    };
+    says("run", "a line that cannot be read is told on stderr and costs no other: the lines after it run");
+    says("run", "the sum of the calls' run times as they ran side by side");
+    says("run", "sum_of_run_times_ms");
+    says("tools", "with gemini an object");
+}

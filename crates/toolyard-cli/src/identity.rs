@@ -1,0 +1,57 @@
+//! Which file a name stands for: two names, links or descriptors of one file are equal.
+
+use std::{fs, fs::File, path::Path};
+
+/// A regular file, whatever it is called. Devices and pipes have no identity: opening them to write destroys
+/// nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    #[cfg(unix)]
+    device_and_inode: (u64, u64),
+    #[cfg(not(unix))]
+    path: std::path::PathBuf,
+}
+
+#[cfg(unix)]
+impl Identity {
+    /// The file of this name.
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().and_then(|about| Self::told_by(&about))
+    }
+
+    /// An open file, which was opened under this name.
+    pub(crate) fn of_open(file: &File, _path: &Path) -> Option<Self> {
+        file.metadata().ok().and_then(|about| Self::told_by(&about))
+    }
+
+    /// The file that standard input is redirected from.
+    pub(crate) fn of_stdin() -> Option<Self> {
+        use std::os::fd::AsFd;
+        let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+        File::from(stdin).metadata().ok().and_then(|about| Self::told_by(&about))
+    }
+
+    fn told_by(about: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        about.is_file().then(|| Self { device_and_inode: (about.dev(), about.ino()) })
+    }
+}
+
+#[cfg(not(unix))]
+impl Identity {
+    /// The file of this name.
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
+        let path = fs::canonicalize(path).ok()?;
+        path.is_file().then_some(Self { path })
+    }
+
+    /// An open file, which was opened under this name.
+    pub(crate) fn of_open(_file: &File, path: &Path) -> Option<Self> {
+        Self::of_path(path)
+    }
+
+    /// Standard input does not tell here which file it is redirected from.
+    pub(crate) fn of_stdin() -> Option<Self> {
+        None
+    }
+}
