@@ -64,15 +64,27 @@ pub struct Outcome {
 impl Outcome {
     /// The outcome of `call`, with no time spent.
     pub fn new(call: &Call, routing: Routing, status: Result<ToolOutput, CallError>) -> Self {
-        Self::boxed(call, routing, status.map_err(Box::new))
+        let (id, name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
+        Self::of(id, name, arguments, routing, status.map_err(Box::new))
     }
 
-    /// As [`new`](Self::new), of an error that is boxed already.
-    pub fn boxed(call: &Call, routing: Routing, status: Result<ToolOutput, Box<CallError>>) -> Self {
+    /// The outcome of a call of which nothing else is needed any more; for engines.
+    #[doc(hidden)]
+    pub fn of_call(call: Call, routing: Routing, status: Result<ToolOutput, Box<CallError>>) -> Self {
+        Self::of(call.id, call.name, call.arguments, routing, status)
+    }
+
+    fn of(
+        call_id: CallId,
+        tool: Arc<str>,
+        arguments: Arguments,
+        routing: Routing,
+        status: Result<ToolOutput, Box<CallError>>,
+    ) -> Self {
         Self {
-            call_id: call.id.clone(),
-            tool: call.name.clone(),
-            arguments: call.arguments.clone(),
+            call_id,
+            tool,
+            arguments,
             attempts: status.as_ref().map_or_else(|error| error.attempts, |_| 1),
             status,
             routing,

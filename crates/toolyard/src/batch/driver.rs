@@ -66,7 +66,8 @@ impl Dispatch<'_> {
             finish(&batch, run).await;
         }
         guard.armed = false;
-        batch.collect(self.watch.is_some())
+        drop(guard);
+        if self.watch.is_some() { batch.copies() } else { BatchState::collect(batch) }
     }
 
     /// Leads every call through the gate, in call order, and forms the runs.
@@ -173,6 +174,8 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
 fn begin(batch: &Arc<BatchState>, run: usize) {
     let ready_at = batch.session.engine.clock.now();
     let has_hooks = batch.session.engine.gate.hooks.is_some();
+    // The caller may be outside of tokio, and a handler that runs in place need not know.
+    let _runtime = batch.session.engine.runtime.enter();
     for index in batch.calls_of(run).map(index) {
         let Some(work) = batch.cleared(index) else { continue };
         if has_hooks {
@@ -189,8 +192,6 @@ fn begin(batch: &Arc<BatchState>, run: usize) {
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
     let Some((permit, timing)) = batch.admit(index, ready_at) else { return };
     let mut attempt = Box::pin(attempt::run(batch.clone(), index, permit, timing));
-    // The caller may be outside of tokio, and the handler need not know.
-    let _runtime = batch.session.engine.runtime.enter();
     // Polled without a task: should it wait, its task polls it again and is the one that is woken.
     if attempt.as_mut().now_or_never().is_none() {
         batch.session.engine.runtime.spawn(attempt);

@@ -38,6 +38,19 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// The end of this call as its caller sees it.
+    fn outcome(self, call: Call, routing: Routing, run: u32) -> Outcome {
+        let mut outcome = Outcome::of_call(call, routing, self.status);
+        outcome.run = run;
+        outcome.attempts = self.attempts;
+        outcome.queued = self.queued;
+        outcome.ran = self.ran;
+        outcome.sandbox = self.sandbox;
+        outcome.cancel_requested = self.cancel_requested;
+        outcome.dedupe = self.dedupe;
+        outcome
+    }
+
     /// The end of a call that this turn has answered before.
     pub(super) fn replayed(outcome: Outcome) -> Self {
         Self {
@@ -114,15 +127,17 @@ impl Slot {
 
     /// The call and its end as the caller sees them.
     pub(super) fn outcome(&self, ending: Ending) -> Outcome {
-        let mut outcome = Outcome::boxed(&self.call, self.routing, ending.status);
-        outcome.run = self.run;
-        outcome.attempts = ending.attempts;
-        outcome.queued = ending.queued;
-        outcome.ran = ending.ran;
-        outcome.sandbox = ending.sandbox;
-        outcome.cancel_requested = ending.cancel_requested;
-        outcome.dedupe = ending.dedupe;
-        outcome
+        let Call { id, name, arguments, .. } = &self.call;
+        let call = Call::new(id.clone(), name.clone(), arguments.clone());
+        ending.outcome(call, self.routing, self.run)
+    }
+
+    /// The result, with the call's own parts moved into it; `None` before there is one.
+    pub(super) fn into_outcome(self) -> Option<Outcome> {
+        match self.phase.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Phase::Ended(ending) => Some(ending.outcome(self.call, self.routing, self.run)),
+            _ => None,
+        }
     }
 
     /// A copy of the result; `None` before there is one.

@@ -32,6 +32,9 @@ pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).expect("a batch is far smaller than 2^32")
 }
 
+/// Why a batch whose driver has come to its end has all its results.
+const ALL_ENDED: &str = "every call of a batch that ended has a result";
+
 /// One call without a result, in [`Run::left`].
 const OPEN: u64 = 1 << 32;
 /// One call that is not quiescent, in [`Run::left`].
@@ -324,11 +327,22 @@ impl BatchState {
         calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
 
-    /// Every result, in the order of the calls; handed over, or copied where the turn keeps them.
-    pub(super) fn collect(&self, keep: bool) -> Vec<Outcome> {
-        let result = |slot: &Slot| if keep { slot.peek() } else { slot.take() };
-        let all = self.slots.iter().map(result);
-        all.map(|outcome| outcome.expect("every call of a batch that ended has a result")).collect()
+    /// A copy of every result, in the order of the calls.
+    pub(super) fn copies(&self) -> Vec<Outcome> {
+        self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED)).collect()
+    }
+
+    /// Every result, in the order of the calls, handed over.
+    pub(super) fn collect(mut batch: Arc<Self>) -> Vec<Outcome> {
+        batch.session.forget(batch.number);
+        // Mostly the last task is gone by now; then the calls are moved out and not copied.
+        match Arc::get_mut(&mut batch) {
+            Some(alone) => {
+                let slots = std::mem::take(&mut alone.slots).into_vec();
+                slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)).collect()
+            }
+            None => batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)).collect(),
+        }
     }
 
     /// The results there are by now, one place per call.
