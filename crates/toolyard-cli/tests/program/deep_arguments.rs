@@ -4,7 +4,7 @@ use crate::child::toolyard;
 
 #[test]
 fn arguments_without_end_cost_their_own_call_alone() {
-    let endless = format!("{}1{}", r#"{"a":"#.repeat(100_000), "}".repeat(100_000));
+    let endless = format!(r#"{{"text":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let echo = |id, arguments: &str| format!(r#"{{"call_id":"{id}","name":"echo","arguments":{arguments}}}"#);
     let calls = [echo("a", r#"{"text":"x"}"#), echo("b", &endless), echo("c", r#"{"text":"y"}"#)];
     let done = toolyard(&["run", "--report", "none"], &format!(r#"{{"calls":[{}]}}"#, calls.join(",")));
