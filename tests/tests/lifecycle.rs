@@ -5,15 +5,15 @@
 use serde_json::{Value, json};
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 use tokio::time::Instant;
 use toolyard::{
-    BuildError, Drain, Effect, Engine, ErrorKind, Outcome, Reason, RegisterError, Tool, ToolClass,
-    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    BuildError, Drain, Effect, Engine, ErrorKind, Outcome, RegisterError, Tool, ToolClass, ToolConfig,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -36,26 +36,6 @@ async fn t4_a_call_times_out_on_the_instant() {
     assert_eq!(yard.log.spans(), ["x 0..30000"], "the handler's future was dropped");
     let status = yard.engine.status().await.unwrap();
     assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
-    yard.events.check();
-}
-
-/// SC-1: the timeout of one call tells nothing to its siblings.
-#[tokio::test(start_paused = true)]
-async fn a_timeout_reaches_no_sibling() {
-    let yard = yard(|builder, log| {
-        let blocks = ToolSpec::read("blocks").blocking().timeout(SECOND);
-        builder.tool(scripted(blocks, log)).blocking(Arc::new(Tasks))
-    })
-    .await;
-    let batch = vec![
-        call("hangs", "read", 0, "hang").timeout(SECOND),
-        call("blocks", "blocks", 0, "polite"),
-        call("goes on", "read", 5000, "ok"),
-    ];
-    let outcomes = yard.engine.session("s").dispatch(batch).await;
-    assert_eq!(shape(&outcomes), "hangs timeout, blocks timeout, goes on ok");
-    assert!(!outcomes[2].cancel_requested);
-    assert_eq!(yard.log.running(), 0, "the blocking handler was told of its own timeout");
     yard.events.check();
 }
 
@@ -98,101 +78,6 @@ async fn a_bad_call_costs_its_own_result_alone() {
         [5, 15, 25].map(|at: usize| outcomes[at].error().unwrap().kind),
         [ErrorKind::Panic, ErrorKind::Timeout, ErrorKind::NotFound]
     );
-    yard.events.check();
-}
-
-/// A handler that blocks its thread until the test lets it go.
-struct Blocks(Arc<Mutex<std::sync::mpsc::Receiver<()>>>);
-
-#[async_trait]
-impl Tool for Blocks {
-    async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let _ = self.0.lock().unwrap().recv();
-        Ok("late".into())
-    }
-}
-
-/// T4, SC-6, CL-3: a blocking handler cannot dodge its timeout; it keeps its class until it ends, so the next
-/// run waits; after 30 s the batch ends with the rest not started.
-#[tokio::test]
-async fn a_blocking_handler_does_not_dodge_its_timeout() {
-    let (release, wait) = std::sync::mpsc::channel();
-    let wait = Arc::new(Mutex::new(wait));
-    let spec = ToolSpec::write("blocks").blocking().timeout(Duration::from_millis(20));
-    let yard = yard(|builder, _| builder.tool(from_fn(spec, move || Blocks(wait.clone())))).await;
-    let session = yard.engine.session("s");
-    let outcome = session.call(call("b", "blocks", 0, "ok")).await;
-    assert_eq!(outcome.error().unwrap().kind, ErrorKind::Timeout);
-    let serial = || async { yard.engine.status().await.unwrap()[ToolClass::Serial.index()].running };
-    assert_eq!(serial().await, 1, "the zombie keeps the serial lease");
-    assert!(session.call(call("r", "read", 0, "ok")).await.success(), "reads of the session go on");
-    release.send(()).unwrap();
-    let mut events = yard.engine.subscribe();
-    assert!(session.call(call("s", "serial", 0, "ok")).await.success(), "the lease came back");
-    drop(release);
-    while yard.events.of_call("b").last() != Some(&"dispatch.late_result") {
-        events.next().await;
-    }
-    yard.events.check();
-}
-
-/// A `Blocking` executor for paused time: a task that ignores drop and cancel.
-struct Tasks;
-
-impl toolyard::Blocking for Tasks {
-    fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
-        tokio::spawn(job);
-    }
-}
-
-/// CL-3: a run whose handlers do not stop for 30 s ends the batch: the rest is `queue_timeout`, not started.
-#[tokio::test(start_paused = true)]
-async fn a_zombie_ends_the_batch_after_thirty_seconds() {
-    let yard = yard(|builder, log| {
-        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
-        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
-    })
-    .await;
-    let session = yard.engine.session("s");
-    let from = Instant::now();
-    let batch =
-        vec![call("z", "blocks", 3_600_000, "ok"), call("w", "serial", 0, "ok"), call("r", "read", 0, "ok")];
-    let outcomes = session.dispatch(batch).await;
-    assert_eq!(from.elapsed(), 31 * SECOND);
-    assert_eq!(shape(&outcomes), "z timeout, w queue_timeout, r queue_timeout");
-    assert_eq!(outcomes[1].error().unwrap().reason, Some(Reason::Zombie));
-    let short = vec![call("z", "blocks", 11_000, "ok"), call("r", "read", 0, "ok")];
-    tokio::time::sleep(Duration::from_secs(3600)).await;
-    let from = Instant::now();
-    assert_eq!(shape(&session.dispatch(short).await), "z timeout, r ok");
-    assert_eq!(from.elapsed(), 11 * SECOND, "the next run begins when the handler has stopped");
-    yard.events.check();
-}
-
-/// V3: a call that waits for nothing but what a handler holds that was given up waits 30 s, whether it came before
-/// or after; one whose way is free in time runs.
-#[tokio::test(start_paused = true)]
-async fn nobody_waits_for_ever_behind_a_zombie() {
-    let yard = yard(|builder, log| {
-        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
-        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
-    })
-    .await;
-    let session = yard.engine.session("s");
-    let from = Instant::now();
-    let at = |seconds: u64, id: &'static str| {
-        let session = session.clone();
-        async move {
-            tokio::time::sleep(Duration::from_secs(seconds)).await;
-            let outcome = session.call(call(id, "serial", 0, "ok")).await;
-            (shape(&[outcome]), from.elapsed().as_secs())
-        }
-    };
-    let zombie = session.call(call("z", "blocks", 50_000, "ok"));
-    let (_, before, after, late) = tokio::join!(zombie, at(0, "before"), at(5, "after"), at(45, "late"));
-    assert_eq!(before, ("before queue_timeout".to_owned(), 31));
-    assert_eq!(after, ("after queue_timeout".to_owned(), 35));
-    assert_eq!(late, ("late ok".to_owned(), 50));
     yard.events.check();
 }
 
