@@ -175,12 +175,13 @@ fn begin(batch: &Arc<BatchState>, run: usize) {
     let ready_at = batch.session.engine.clock.now();
     let has_hooks = batch.session.engine.gate.hooks.is_some();
     // The caller may be outside of tokio, and a handler that runs in place need not know.
-    let _runtime = batch.session.engine.runtime.enter();
+    let mut entered = None;
     for index in batch.calls_of(run).map(index) {
         let Some(work) = batch.cleared(index) else { continue };
         if has_hooks {
             batch.clone().go_after_hook(index);
         } else if work.entry.spec().placement == Placement::Inline {
+            entered.get_or_insert_with(|| batch.session.engine.runtime.enter());
             begin_inline(batch, index, ready_at);
         } else {
             batch.go(index, ready_at);
