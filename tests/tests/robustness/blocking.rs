@@ -158,11 +158,7 @@ async fn a_blocking_handler_does_not_dodge_its_timeout() {
 /// CL-3: a run whose handlers do not stop for 30 s ends the batch: the rest is `queue_timeout`, not started.
 #[tokio::test(start_paused = true)]
 async fn a_zombie_ends_the_batch_after_thirty_seconds() {
-    let yard = yard(|builder, log| {
-        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
-        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
-    })
-    .await;
+    let yard = yard_on(Tasks).await;
     let session = yard.engine.session("s");
     let from = Instant::now();
     let batch =
@@ -183,11 +179,7 @@ async fn a_zombie_ends_the_batch_after_thirty_seconds() {
 /// or after; one whose way is free in time runs.
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever_behind_a_zombie() {
-    let yard = yard(|builder, log| {
-        let spec = ToolSpec::write("blocks").blocking().timeout(SECOND);
-        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
-    })
-    .await;
+    let yard = yard_on(Tasks).await;
     let session = yard.engine.session("s");
     let from = Instant::now();
     let at = |seconds: u64, id: &'static str| {
