@@ -5,7 +5,7 @@ use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
     admission::{Admitted, Need, Permit, QueueFull, Waiter},
-    attempt,
+    attempt::Attempt,
     gate::Cleared,
     pool::{Leases, PoolState},
     registry::not_found,
@@ -77,14 +77,14 @@ impl BatchState {
     /// Starts a call on a task of its own.
     pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
         let engine = &self.session.engine;
-        engine.runtime.spawn(attempt::run(self.clone(), index, permit, timing));
+        engine.runners.run(&engine.tasks, Attempt::new(self.clone(), index, permit, timing));
     }
 
     /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
     /// their time (V3). A batch that ends meanwhile is not kept for it.
     fn expire_later(self: &Arc<Self>, index: u32, need: Need) {
         let batch = Arc::downgrade(self);
-        self.session.engine.runtime.spawn(async move {
+        self.session.engine.tasks.spawn(async move {
             tokio::time::sleep(ZOMBIE_WAIT).await;
             if let Some(batch) = batch.upgrade()
                 && batch.session.engine.admission.is_behind_zombies(need)

@@ -8,6 +8,7 @@ use crate::{
     registry::ToolEntry,
 };
 use foldhash::HashMap;
+use slab::Slab;
 use std::sync::{
     Arc, Mutex, MutexGuard, Once, PoisonError, Weak,
     atomic::{AtomicU64, Ordering},
@@ -66,7 +67,7 @@ struct ToolUnit {
 /// The batches in the air.
 #[derive(Default)]
 struct Open {
-    batches: HashMap<u64, Weak<BatchState>>,
+    batches: Slab<Weak<BatchState>>,
     stopped: Option<Stop>,
 }
 
@@ -151,29 +152,35 @@ impl SessionCore {
     }
 
     /// Emits an event of this session, built only if anybody would see it.
+    #[inline]
     pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> Where) {
-        let bus = &self.engine.bus;
-        if !bus.is_listening() {
-            return;
+        if self.engine.bus.is_listening() {
+            self.emit(kind(), place());
         }
-        let (place, now) = (place(), self.engine.clock.now());
-        let mut event = Event::new(self.id.clone(), self.agent.clone(), kind());
+    }
+
+    // Out of the way of those to whom nobody listens.
+    #[inline(never)]
+    fn emit(&self, kind: EventKind, place: Where) {
+        let now = self.engine.clock.now();
+        let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
         event.wall_ms = self.engine.clock.wall_ms(now);
         event.mono_us = self.engine.clock.mono_us(now);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
-        self.numbers.sequence.publish(bus, event);
+        self.numbers.sequence.publish(&self.engine.bus, event);
     }
 
     fn open_batches(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch where a cancel of the session finds it; a session that was cancelled stops it at once.
+    /// Puts a batch where a cancel of the session finds it, until [`forget`](Self::forget) is told its place; a
+    /// session that was cancelled stops it at once.
     pub(crate) fn register(&self, batch: &Arc<BatchState>) {
         let stopped = {
             let mut open = self.open_batches();
-            open.batches.insert(batch.number, Arc::downgrade(batch));
+            batch.registered_at(open.batches.insert(Arc::downgrade(batch)));
             open.stopped
         };
         if let Some(why) = stopped {
@@ -181,13 +188,13 @@ impl SessionCore {
         }
     }
 
-    pub(crate) fn forget(&self, batch: u64) {
-        self.open_batches().batches.remove(&batch);
+    pub(crate) fn forget(&self, place: usize) {
+        self.open_batches().batches.remove(place);
     }
 
     /// The batches in the air.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
-        self.open_batches().batches.values().filter_map(Weak::upgrade).collect()
+        self.open_batches().batches.iter().filter_map(|(_, batch)| batch.upgrade()).collect()
     }
 
     /// Whether the session takes no more batches.
