@@ -205,7 +205,7 @@ impl Drop for Attempt {
 /// units, since it may still change things; a reading one nothing but its tool's.
 fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     match unit {
-        UnitKind::Session => false,
+        UnitKind::Session | UnitKind::Tree => false,
         UnitKind::Tool => true,
         UnitKind::Class(_) => class != ToolClass::Read,
     }

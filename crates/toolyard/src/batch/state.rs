@@ -201,15 +201,16 @@ impl BatchState {
     /// Ends a call that has not started, from wherever it waits; `false` when it has started or ended.
     pub(super) fn end_unstarted(&self, index: u32, error: impl FnOnce() -> CallError) -> bool {
         let phase = self.slots[index as usize].phase();
-        match &*phase {
+        let granted = match &*phase {
             Phase::Started | Phase::Ended(_) | Phase::Taken => return false,
-            Phase::Queued { ticket, .. } => {
-                // Granted at this very moment: the permit finds the call ended and goes back.
-                self.session.engine.admission.leave(*ticket);
-            }
-            Phase::Asking { .. } | Phase::Waiting => {}
-        }
+            // Granted at this very moment: the permit finds the call ended and goes back.
+            Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
+            Phase::Asking { .. } | Phase::Waiting => None,
+        };
         self.end_waiting(phase, index, error());
+        if let Some(granted) = granted {
+            granted.start();
+        }
         true
     }
 

@@ -2,7 +2,7 @@
 
 use super::SessionOptions;
 use crate::{
-    admission::{Need, UnitId},
+    admission::{LeaseId, Need, Scope, UnitId},
     batch::{BatchState, Stop},
     engine::EngineCore,
     registry::ToolEntry,
@@ -39,7 +39,7 @@ pub(crate) struct SessionCore {
     pub(crate) number: u64,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
-    serial: UnitId,
+    serial: LeaseId,
     concurrent: UnitId,
     cap: Option<UnitId>,
     tools: Mutex<HashMap<Arc<str>, ToolUnit>>,
@@ -91,7 +91,7 @@ impl SessionCore {
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
             },
             scope: options.scope.or_else(|| engine.scope.clone()),
-            serial: admission.open_class(ToolClass::Serial),
+            serial: admission.open_lease(Scope::Tree),
             concurrent: admission.open_class(ToolClass::Concurrent),
             cap: most.map(|most| admission.open_session(most.get())),
             tools: Mutex::default(),
@@ -120,13 +120,12 @@ impl SessionCore {
 
     /// What a call of this tool needs to run (CC-1).
     pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> Need {
-        let class = match class {
-            ToolClass::Read => self.engine.read,
-            ToolClass::Serial => self.serial,
-            ToolClass::Concurrent => self.concurrent,
-        };
         let tool = entry.spec().max_concurrency.map(|most| self.tool_unit(entry, most.get()));
-        Need::of(class, tool, self.cap)
+        match class {
+            ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
+            ToolClass::Serial => Need::serial(self.serial, tool, self.cap),
+            ToolClass::Concurrent => Need::of(self.concurrent, tool, self.cap),
+        }
     }
 
     /// The unit that bounds a tool in this agent, opened with its first call and as wide as the tool that has
@@ -213,9 +212,9 @@ impl Drop for SessionCore {
     fn drop(&mut self) {
         self.emit_lazily(|| EventKind::SessionClosed, Where::default);
         let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let units =
-            tools.into_values().map(|unit| unit.id).chain([self.serial, self.concurrent]).chain(self.cap);
+        let units = tools.into_values().map(|unit| unit.id).chain([self.concurrent]).chain(self.cap);
         self.engine.admission.close_units(units);
+        self.engine.admission.close_lease(self.serial);
         self.engine.forget(&self.id);
     }
 }
