@@ -8,6 +8,7 @@ mod config;
 mod engine;
 mod events;
 mod gate;
+mod nesting;
 mod pool;
 mod registry;
 mod session;
