@@ -1,9 +1,9 @@
 //! What the batches of a session share.
 
+use super::SessionOptions;
 use super::fork::ForkPolicy;
 use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, ToolUnits};
-use super::SessionOptions;
 use crate::{
     admission::{LeaseId, Need, UnitId},
     batch::{BatchState, Stop},
@@ -300,7 +300,8 @@ impl Drop for SessionCore {
         match &self.parent {
             Some(Parent { session, place, .. }) => {
                 session.open_now().forks.remove(*place);
-                session.emit_lazily(|| EventKind::AgentJoined { child: self.agent.to_string() }, Where::default);
+                session
+                    .emit_lazily(|| EventKind::AgentJoined { child: self.agent.to_string() }, Where::default);
             }
             None => {
                 self.emit_lazily(|| EventKind::SessionClosed, Where::default);

@@ -141,7 +141,11 @@ impl SubAgents for ToolContext {
     }
 }
 
-fn fork(parent: &Arc<SessionCore>, policy: ForkPolicy, made_by: Option<CallRef>) -> Result<Session, ForkError> {
+fn fork(
+    parent: &Arc<SessionCore>,
+    policy: ForkPolicy,
+    made_by: Option<CallRef>,
+) -> Result<Session, ForkError> {
     if parent.depth >= FORK_DEPTH_MAX {
         return Err(ForkError::TooDeep);
     }
