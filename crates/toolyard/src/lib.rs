@@ -18,7 +18,7 @@ mod tool_fn;
 pub use attempt::{
     Backend, Blocking, BlockingThreads, Execution, HostBackend, Running, SandboxError, Stopped,
 };
-pub use batch::{Plan, PlannedCall, PlannedRun};
+pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
 pub use engine::{BuildError, DrainReport, Engine, EngineBuilder};

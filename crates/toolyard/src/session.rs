@@ -15,7 +15,7 @@ pub use turn::Turn;
 pub(crate) use units::ToolUnits;
 
 use crate::{
-    batch::{Dispatch, Order, Origin, Plan, Stop, TurnOf, plan},
+    batch::{Dispatch, OpenBatch, Order, Origin, Plan, Stop, TurnOf, plan},
     nesting,
 };
 use std::{fmt, num::NonZeroUsize, sync::Arc};
@@ -156,6 +156,16 @@ impl Session {
     pub async fn call(&self, call: Call) -> Outcome {
         let mut outcomes = self.dispatch(vec![call]).await;
         outcomes.pop().expect("a batch of one call has one result")
+    }
+
+    /// A batch whose calls are still to come; see [`OpenBatch`] (CL-5).
+    pub fn open_batch(&self) -> OpenBatch {
+        OpenBatch::new(&self.core, Order::Runs)
+    }
+
+    /// The same, with every call alone, in order.
+    pub fn open_batch_sequential(&self) -> OpenBatch {
+        OpenBatch::new(&self.core, Order::OneByOne)
     }
 
     /// A turn, to be cancelled or resent by itself.

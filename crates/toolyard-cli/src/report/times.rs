@@ -53,7 +53,7 @@ impl Recorder {
     fn see(&self, event: &Event) {
         let place = || (event.session.clone(), event.turn);
         let at = Duration::from_micros(event.mono_us);
-        if let EventKind::TurnStarted { calls } = event.kind {
+        if let EventKind::TurnStarted { calls: Some(calls) } = event.kind {
             let times = BatchTimes { begun: at, calls: vec![CallTimes::default(); calls] };
             self.batches().insert(place(), times);
             return;

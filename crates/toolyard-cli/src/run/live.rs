@@ -84,7 +84,7 @@ impl Seen {
     fn see(&mut self, event: &Event) {
         let place = (event.turn, event.index);
         match &event.kind {
-            EventKind::TurnStarted { calls } => self.calls += *calls as u64,
+            EventKind::TurnStarted { calls: Some(calls) } => self.calls += *calls as u64,
             EventKind::Called { class, .. } => {
                 self.run = event.run.unwrap_or_default();
                 self.running.insert(place, *class);

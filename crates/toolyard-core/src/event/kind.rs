@@ -131,9 +131,12 @@ pub enum EventKind {
     /// A session ended.
     #[serde(rename = "session.closed")]
     SessionClosed,
-    /// A turn began.
+    /// A turn began; `calls` is missing where the model still streams them.
     #[serde(rename = "turn.started")]
-    TurnStarted { calls: usize },
+    TurnStarted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        calls: Option<usize>,
+    },
     /// Every call of a turn has ended.
     #[serde(rename = "turn.ended")]
     TurnEnded { ok: usize, failed: usize },

@@ -1,29 +1,36 @@
 //! What is refused before anything else is looked at: too many calls, ids used twice, arguments too large.
 
+use super::intake::Earlier;
 use crate::config::Limits;
 use foldhash::fast::RandomState;
 use std::{collections::HashSet, hash::BuildHasher};
-use toolyard_core::{Batch, Call, CallError, ErrorKind};
+use toolyard_core::{Batch, Call, CallError, CallId, ErrorKind};
 
 /// The bounds of a batch (CC-4) and its repeated ids (CL-8), looked at once.
 pub(super) struct Census {
     calls_max: usize,
     arguments_bytes_max: usize,
+    /// Calls of the same stream before these.
+    earlier: usize,
     /// The places of calls whose id an earlier one has.
     repeats: HashSet<usize>,
 }
 
 impl Census {
-    pub(super) fn of(batch: &Batch, limits: &Limits) -> Self {
+    pub(super) fn of(batch: &Batch, limits: &Limits, earlier: Option<&Earlier>) -> Self {
         let calls = batch.calls();
-        let repeats = if may_repeat(calls) { repeats(calls) } else { HashSet::new() };
+        let repeats = match earlier {
+            None if !may_repeat(calls) => HashSet::new(),
+            _ => repeats(calls, |id| earlier.is_some_and(|earlier| earlier.ids.contains(id))),
+        };
+        let earlier = earlier.map_or(0, |earlier| earlier.calls as usize);
         let Limits { batch_calls_max: calls_max, arguments_bytes_max, .. } = *limits;
-        Self { calls_max, arguments_bytes_max, repeats }
+        Self { calls_max, arguments_bytes_max, earlier, repeats }
     }
 
     /// Whether this call, the one at `at`, may be looked at.
     pub(super) fn check(&self, call: &Call, at: usize) -> Result<(), CallError> {
-        if at >= self.calls_max {
+        if self.earlier + at >= self.calls_max {
             let most = self.calls_max;
             let message = format!("the batch has more than {most} calls: send the rest in another batch");
             return Err(CallError::new(ErrorKind::Overloaded, message));
@@ -64,8 +71,9 @@ fn may_repeat(calls: &[Call]) -> bool {
     })
 }
 
-fn repeats(calls: &[Call]) -> HashSet<usize> {
+fn repeats(calls: &[Call], is_earlier: impl Fn(&CallId) -> bool) -> HashSet<usize> {
     let mut seen = HashSet::with_capacity(calls.len());
-    let repeated = calls.iter().enumerate().filter(|(_, call)| !seen.insert(call.id.as_str()));
+    let repeated =
+        calls.iter().enumerate().filter(|(_, call)| is_earlier(&call.id) || !seen.insert(call.id.as_str()));
     repeated.map(|(at, _)| at).collect()
 }

@@ -5,64 +5,14 @@
 //! no wake-up of the driver stands between two calls.
 
 use super::admit::{OrEnd, ZOMBIE_WAIT};
-use super::census::Census;
-use super::ledger::Slot;
-use super::rest::Nested;
-use super::router;
-use super::run::Run;
-use super::state::{BatchState, TurnOf, index};
+use super::intake::Dispatch;
+use super::state::{BatchState, index};
 use super::stop::Stop;
-use crate::{
-    attempt::Attempt, config::OnSerialFailure, gate::Cleared, nesting::Entered, registry::Table,
-    session::SessionCore,
-};
+use crate::{attempt::Attempt, config::OnSerialFailure};
 use futures::FutureExt;
-use smallvec::SmallVec;
 use std::sync::Arc;
 use tokio::time::Instant;
-use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Placement};
-
-/// In which order the calls of a batch go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// By runs (CL-3).
-    Runs,
-    /// Every call alone: what a batch by runs is compared with.
-    OneByOne,
-}
-
-/// Whoever follows a batch from outside: a turn.
-pub(crate) trait Watch: Send + Sync {
-    /// Whether the batch is to be stopped before it has begun.
-    fn is_cancelled(&self) -> bool;
-
-    /// The result of a call that was answered before.
-    fn replay(&self, call: &Call) -> Option<Outcome>;
-
-    /// The batch has been told of and its first call has yet to go.
-    fn opened(&self, batch: &Arc<BatchState>);
-}
-
-/// A batch to be run, and how.
-pub(crate) struct Dispatch<'a> {
-    pub(crate) session: &'a Arc<SessionCore>,
-    pub(crate) turn: TurnOf,
-    pub(crate) order: Order,
-    /// Who follows it; its results are kept for them.
-    pub(crate) watch: Option<&'a dyn Watch>,
-    pub(crate) origin: Origin<'a>,
-}
-
-/// Who dispatches a batch.
-#[derive(Clone, Copy)]
-pub(crate) enum Origin<'a> {
-    /// Somebody outside of all calls.
-    Outside,
-    /// A handler, which is parked for it.
-    Nested(&'a Entered),
-    /// A handler that may not: its calls are answered with this.
-    Refused(Stop),
-}
+use toolyard_core::{Batch, Outcome, Placement};
 
 impl Dispatch<'_> {
     /// Runs a batch to its end.
@@ -70,98 +20,37 @@ impl Dispatch<'_> {
     /// Cancel safety: dropping the future cancels the batch; calls that run have their grace in the background
     /// (CC-6b).
     pub(crate) async fn run(self, batch: Batch) -> Vec<Outcome> {
-        let (batch, early) = self.open(batch).await;
-        let mut guard = StopOnDrop { batch: &batch, armed: true };
-        announce(&batch, early);
-        // From here on others can stop it: not before every call has been told of.
-        if let Some(watch) = self.watch {
-            watch.opened(&batch);
-        }
-        batch.session.register(&batch);
-        match self.origin {
-            Origin::Outside => {}
-            Origin::Nested(entered) => entered.nest().attach(entered.call(), entered.child(), &batch),
-            Origin::Refused(why) => batch.stop(why),
-        }
-        batch.ask();
+        let batch = self.launch(batch, None).await;
+        let mut guard = StopOnDrop::new(&batch);
         for run in 0..batch.runs() {
             begin(&batch, run);
-            finish(&batch, run).await;
+            batch.run_ended(run).await;
+            if batch.is_open()
+                && let Some(why) = rest(&batch, run).await
+            {
+                batch.stop(why);
+            }
         }
-        guard.armed = false;
+        guard.disarm();
         drop(guard);
         if self.watch.is_some() { batch.copies() } else { BatchState::collect(batch) }
-    }
-
-    /// Leads every call through the gate, in call order, and forms the runs.
-    async fn open(&self, batch: Batch) -> (Arc<BatchState>, Vec<(u32, Early)>) {
-        let table = self.session.engine.registry.table();
-        let census = Census::of(&batch, &self.session.engine.gate.limits);
-        let mut early = Vec::new();
-        let mut slots = Vec::with_capacity(batch.len());
-        for (at, call) in batch.into_iter().enumerate() {
-            match self.pass(&call, at, &census, &table).await {
-                Ok(work) => slots.push(Slot::cleared(call, work)),
-                Err(Early::Refused(error)) => {
-                    let known = table.contains_key(&call.name);
-                    slots.push(Slot::refused(call, known));
-                    early.push((index(at), Early::Refused(error)));
-                }
-                Err(Early::Replayed(outcome)) => {
-                    slots.push(Slot::replayed(call, &outcome));
-                    early.push((index(at), Early::Replayed(outcome)));
-                }
-            }
-        }
-        let runs: SmallVec<[Run; 2]> = match self.order {
-            Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect(),
-            Order::OneByOne => router::one_by_one(slots.len()).map(Run::new).collect(),
-        };
-        let nested = match self.origin {
-            Origin::Nested(entered) => {
-                Some(Box::new(Nested::new(entered.call().clone(), entered.child(), runs.len())))
-            }
-            Origin::Outside | Origin::Refused(_) => None,
-        };
-        let batch = BatchState::new(self.session.clone(), self.turn, nested, slots, runs);
-        (batch, early)
-    }
-
-    /// Leads one call through the gate.
-    async fn pass(&self, call: &Call, at: usize, census: &Census, table: &Table) -> Result<Cleared, Early> {
-        census.check(call, at)?;
-        if let Some(outcome) = self.watch.and_then(|watch| watch.replay(call)) {
-            return Err(Early::Replayed(outcome));
-        }
-        let gate = &self.session.engine.gate;
-        if gate.hooks.is_some() {
-            // Hooks take time: a stop in the meantime is not to wait for those of the calls to come.
-            if self.watch.is_some_and(Watch::is_cancelled) || self.session.is_stopped() {
-                return Err(Early::Refused(Stop::Cancelled.error()));
-            }
-            gate.before(call, &self.session.caller()).await?;
-        }
-        Ok(gate.check(call, table, self.session)?)
-    }
-}
-
-/// A result that a call has before its run begins.
-enum Early {
-    Refused(CallError),
-    /// The turn has answered this very call before (CL-8).
-    Replayed(Outcome),
-}
-
-impl From<CallError> for Early {
-    fn from(error: CallError) -> Self {
-        Self::Refused(error)
     }
 }
 
 /// Cancels the batch when its caller leaves.
-struct StopOnDrop<'a> {
+pub(super) struct StopOnDrop<'a> {
     batch: &'a BatchState,
     armed: bool,
+}
+
+impl<'a> StopOnDrop<'a> {
+    pub(super) fn new(batch: &'a BatchState) -> Self {
+        Self { batch, armed: true }
+    }
+
+    pub(super) fn disarm(&mut self) {
+        self.armed = false;
+    }
 }
 
 impl Drop for StopOnDrop<'_> {
@@ -172,30 +61,8 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Tells that the calls came in, and ends those that have their result already.
-fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
-    batch.emit_turn(|| EventKind::TurnStarted { calls: batch.slots.len() });
-    if batch.slots.is_empty() {
-        batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
-    }
-    let mut early = early.into_iter().peekable();
-    for index in 0..index(batch.slots.len()) {
-        batch.emit(index, None, || EventKind::Received {
-            tool_name: batch.shown_name(index),
-            bytes: batch.call(index).arguments.size(),
-        });
-        match early.next_if(|(at, _)| *at == index) {
-            None => {}
-            Some((_, Early::Refused(error))) => {
-                batch.end_unstarted(index, || error);
-            }
-            Some((_, Early::Replayed(outcome))) => batch.end_replayed(index, outcome),
-        }
-    }
-}
-
 /// Lets every call of a run go.
-fn begin(batch: &Arc<BatchState>, run: usize) {
+pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
     let ready_at = batch.session.engine.clock.now();
     let has_hooks = batch.session.engine.gate.hooks.is_some();
     // The caller may be outside of tokio, and a handler that runs in place need not know.
@@ -247,31 +114,26 @@ impl BatchState {
     }
 }
 
-/// Waits for the end of a run: until every call has its result and, where calls are left to start, until
-/// nothing of it runs.
-async fn finish(batch: &Arc<BatchState>, run: usize) {
-    batch.run_ended(run).await;
-    if batch.is_open() && batch.run_quiescent(run).now_or_never().is_none() {
-        wait_for_zombies(batch, run).await;
+/// Waits until nothing runs of a run that has ended and is not the last; gives why those behind it are not to go.
+pub(super) async fn rest(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
+    if batch.run_quiescent(run).now_or_never().is_none() && wait_for_zombies(batch, run).await {
+        return Some(Stop::Zombie);
     }
     let skip = batch.session.engine.on_serial_failure == OnSerialFailure::SkipRest;
-    if skip && batch.serial_failed(run) {
-        batch.stop(Stop::Predecessor);
-    }
+    (skip && batch.serial_failed(run)).then_some(Stop::Predecessor)
 }
 
-/// Gives handlers that were given up their time to stop; if they do not take it, the batch ends (CL-3).
-async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) {
+/// Gives handlers that were given up their time to stop; says whether they have not taken it (CL-3).
+async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) -> bool {
     let wait = {
         // A caller outside of tokio has no timer of its own.
         let _runtime = batch.session.engine.tasks.enter();
         tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run))
     };
-    if wait.await.is_err() {
-        // What is not given up yet has its grace and comes to rest.
-        batch.run_settled(run).await;
-        if batch.run_quiescent(run).now_or_never().is_none() {
-            batch.stop(Stop::Zombie);
-        }
+    if wait.await.is_ok() {
+        return false;
     }
+    // What is not given up yet has its grace and comes to rest.
+    batch.run_settled(run).await;
+    batch.run_quiescent(run).now_or_never().is_none()
 }

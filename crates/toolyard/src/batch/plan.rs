@@ -46,7 +46,7 @@ pub struct PlannedRun {
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let table = session.engine.registry.table();
     let gate = &session.engine.gate;
-    let census = Census::of(batch, &gate.limits);
+    let census = Census::of(batch, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = census.check(call, at).and_then(|()| gate.check(call, &table, session));
         let (routing, why, refusal) = match checked {

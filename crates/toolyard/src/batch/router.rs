@@ -19,11 +19,16 @@ pub(crate) fn runs(routing: impl IntoIterator<Item = Routing>) -> impl Iterator<
     from_fn(move || {
         let (start, first) = calls.next()?;
         let mut end = start + 1;
-        while first != Routing::Serial && calls.next_if(|(_, next)| *next == first).is_some() {
+        while calls.next_if(|(_, next)| goes_on(first, Some(*next))).is_some() {
             end += 1;
         }
         Some(start..end)
     })
+}
+
+/// Whether a call of the routing `next` belongs to the run of the call before it.
+pub(crate) fn goes_on(last: Routing, next: Option<Routing>) -> bool {
+    last != Routing::Serial && next == Some(last)
 }
 
 /// A run per call, for a batch that is to go one by one.

@@ -1,6 +1,6 @@
 //! A batch as the handlers of its calls see it.
 
-use super::driver::{Dispatch, Order, Origin};
+use super::intake::{Dispatch, Order, Origin};
 use super::ledger::Phase;
 use super::state::{BatchState, TurnOf};
 use crate::nesting::{self, CallRef};
@@ -22,7 +22,7 @@ impl CallScope for BatchState {
     }
 
     fn batch(&self) -> u64 {
-        self.number
+        self.base.number
     }
 
     fn call(&self, index: u32) -> &Call {

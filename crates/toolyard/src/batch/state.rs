@@ -21,7 +21,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, ToolClass, error::TerminalEvent,
+    Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass, error::TerminalEvent,
     event::Failure,
 };
 
@@ -44,6 +44,16 @@ pub(crate) struct TurnOf {
     pub(crate) is_whole: bool,
 }
 
+/// Where in its session a batch stands. A stream is many batches with one number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Base {
+    pub(super) number: u64,
+    /// Calls of the stream before its first.
+    pub(super) index: u32,
+    /// The number of its first run, which may be that of the run before.
+    pub(super) run: u32,
+}
+
 /// A batch in the air. It outlives its driver: calls that run when their caller leaves end in it.
 pub(crate) struct BatchState {
     pub(crate) session: Arc<SessionCore>,
@@ -52,7 +62,7 @@ pub(crate) struct BatchState {
     pub(crate) turn: u64,
     /// Whether it is all of its turn: then its begin and end are the turn's.
     is_turn: bool,
-    pub(crate) number: u64,
+    pub(super) base: Base,
     /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
     cancel: OnceLock<CancellationToken>,
     cancelled: AtomicBool,
@@ -74,18 +84,19 @@ impl BatchState {
     pub(super) fn new(
         session: Arc<SessionCore>,
         turn: TurnOf,
+        base: Base,
         nested: Option<Box<Nested>>,
         mut slots: Vec<Slot>,
         runs: SmallVec<[Run; 2]>,
     ) -> Arc<Self> {
         for (number, run) in runs.iter().enumerate() {
-            slots[run.calls()].iter_mut().for_each(|slot| slot.run = index(number));
+            slots[run.calls()].iter_mut().for_each(|slot| slot.run = base.run + index(number));
         }
         if !slots.is_empty() {
             session.engine.in_air.begin();
         }
         Arc::new(Self {
-            number: session.next_batch(),
+            base,
             session,
             nested,
             turn: turn.number,
@@ -133,7 +144,7 @@ impl BatchState {
     }
 
     pub(super) fn run_of(&self, index: u32) -> &Run {
-        &self.runs[self.slots[index as usize].run as usize]
+        &self.runs[(self.slots[index as usize].run - self.base.run) as usize]
     }
 
     /// What a call holds whose handler runs and whose result is not written.
@@ -153,6 +164,21 @@ impl BatchState {
 
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
+    }
+
+    /// How the calls of a run are routed.
+    pub(super) fn routing_of(&self, run: usize) -> Routing {
+        self.slots[self.calls_of(run).start].routing
+    }
+
+    /// The routing and the number of its last run.
+    pub(super) fn last_run(&self) -> Option<(Routing, u32)> {
+        self.slots.last().map(|slot| (slot.routing, slot.run))
+    }
+
+    /// How many calls ended without an output.
+    pub(super) fn failed(&self) -> usize {
+        self.failed.load(Ordering::Relaxed)
     }
 
     pub(super) fn calls_of(&self, run: usize) -> Range<usize> {
@@ -181,10 +207,10 @@ impl BatchState {
         let slot = &self.slots[index as usize];
         self.session.emit_lazily(kind, || Where {
             turn: Some(self.turn),
-            batch: Some(self.number),
+            batch: Some(self.base.number),
             run: Some(slot.run),
             call_id: Some(slot.id().clone()),
-            index: Some(index),
+            index: Some(self.base.index + index),
             attempt,
         });
     }
@@ -194,7 +220,7 @@ impl BatchState {
         if !self.is_turn {
             return;
         }
-        let place = || Where { turn: Some(self.turn), batch: Some(self.number), ..Where::default() };
+        let place = || Where { turn: Some(self.turn), batch: Some(self.base.number), ..Where::default() };
         self.session.emit_lazily(kind, place);
     }
 

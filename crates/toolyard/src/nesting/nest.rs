@@ -167,7 +167,7 @@ impl Nest {
     }
 
     /// Waits until the handler has its units again, or needs none any more.
-    pub(super) async fn until_held(&self) {
+    pub(crate) async fn until_held(&self) {
         self.until(|state| matches!(state.units, Units::Held | Units::Over)).await;
     }
 

@@ -1,0 +1,193 @@
+//! From calls to a batch in the air: the gate, the runs, the first events.
+
+use super::census::Census;
+use super::driver::StopOnDrop;
+use super::ledger::Slot;
+use super::rest::Nested;
+use super::router;
+use super::run::Run;
+use super::state::{Base, BatchState, TurnOf, index};
+use super::stop::Stop;
+use crate::{gate::Cleared, nesting::Entered, registry::Table, session::SessionCore};
+use smallvec::SmallVec;
+use std::{collections::HashSet, sync::Arc};
+use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing};
+
+/// In which order the calls of a batch go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// By runs (CL-3).
+    Runs,
+    /// Every call alone: what a batch by runs is compared with.
+    OneByOne,
+}
+
+/// Whoever follows a batch from outside: a turn.
+pub(crate) trait Watch: Send + Sync {
+    /// Whether the batch is to be stopped before it has begun.
+    fn is_cancelled(&self) -> bool;
+
+    /// The result of a call that was answered before.
+    fn replay(&self, call: &Call) -> Option<Outcome>;
+
+    /// The batch has been told of and its first call has yet to go.
+    fn opened(&self, batch: &Arc<BatchState>);
+}
+
+/// A batch to be run, and how.
+pub(crate) struct Dispatch<'a> {
+    pub(crate) session: &'a Arc<SessionCore>,
+    pub(crate) turn: TurnOf,
+    pub(crate) order: Order,
+    /// Who follows it; its results are kept for them.
+    pub(crate) watch: Option<&'a dyn Watch>,
+    pub(crate) origin: Origin<'a>,
+}
+
+/// Who dispatches a batch.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// Somebody outside of all calls.
+    Outside,
+    /// A handler, which is parked for it.
+    Nested(&'a Entered),
+    /// A handler that may not: its calls are answered with this.
+    Refused(Stop),
+}
+
+/// What of a stream came before a batch that goes on with it.
+pub(super) struct Earlier {
+    pub(super) number: u64,
+    /// Its calls, by their ids.
+    pub(super) ids: HashSet<CallId>,
+    pub(super) calls: u32,
+    /// The routing and the number of its last run.
+    pub(super) last_run: Option<(Routing, u32)>,
+}
+
+impl Dispatch<'_> {
+    /// Leads a batch through the gate and puts it where it can be stopped. Its first run has yet to go.
+    pub(super) async fn launch(&self, batch: Batch, earlier: Option<&Earlier>) -> Arc<BatchState> {
+        let (batch, early) = self.open(batch, earlier).await;
+        let mut guard = StopOnDrop::new(&batch);
+        announce(&batch, early);
+        // From here on others can stop it: not before every call has been told of.
+        if let Some(watch) = self.watch {
+            watch.opened(&batch);
+        }
+        batch.session.register(&batch);
+        match self.origin {
+            Origin::Outside => {}
+            Origin::Nested(entered) => entered.nest().attach(entered.call(), entered.child(), &batch),
+            Origin::Refused(why) => batch.stop(why),
+        }
+        batch.ask();
+        guard.disarm();
+        drop(guard);
+        batch
+    }
+
+    /// Leads every call through the gate, in call order, and forms the runs.
+    async fn open(&self, batch: Batch, earlier: Option<&Earlier>) -> (Arc<BatchState>, Vec<(u32, Early)>) {
+        let table = self.session.engine.registry.table();
+        let census = Census::of(&batch, &self.session.engine.gate.limits, earlier);
+        let mut early = Vec::new();
+        let mut slots = Vec::with_capacity(batch.len());
+        for (at, call) in batch.into_iter().enumerate() {
+            match self.pass(&call, at, &census, &table).await {
+                Ok(work) => slots.push(Slot::cleared(call, work)),
+                Err(Early::Refused(error)) => {
+                    let known = table.contains_key(&call.name);
+                    slots.push(Slot::refused(call, known));
+                    early.push((index(at), Early::Refused(error)));
+                }
+                Err(Early::Replayed(outcome)) => {
+                    slots.push(Slot::replayed(call, &outcome));
+                    early.push((index(at), Early::Replayed(outcome)));
+                }
+            }
+        }
+        let runs: SmallVec<[Run; 2]> = match self.order {
+            Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect(),
+            Order::OneByOne => router::one_by_one(slots.len()).map(Run::new).collect(),
+        };
+        let nested = match self.origin {
+            Origin::Nested(entered) => {
+                Some(Box::new(Nested::new(entered.call().clone(), entered.child(), runs.len())))
+            }
+            Origin::Outside | Origin::Refused(_) => None,
+        };
+        let first = slots.first().map(|slot| slot.routing);
+        let base = earlier.map_or_else(
+            || Base { number: self.session.next_batch(), index: 0, run: 0 },
+            |earlier| earlier.base(first.filter(|_| self.order == Order::Runs)),
+        );
+        let batch = BatchState::new(self.session.clone(), self.turn, base, nested, slots, runs);
+        (batch, early)
+    }
+
+    /// Leads one call through the gate.
+    async fn pass(&self, call: &Call, at: usize, census: &Census, table: &Table) -> Result<Cleared, Early> {
+        census.check(call, at)?;
+        if let Some(outcome) = self.watch.and_then(|watch| watch.replay(call)) {
+            return Err(Early::Replayed(outcome));
+        }
+        let gate = &self.session.engine.gate;
+        if gate.hooks.is_some() {
+            // Hooks take time: a stop in the meantime is not to wait for those of the calls to come.
+            if self.watch.is_some_and(Watch::is_cancelled) || self.session.is_stopped() {
+                return Err(Early::Refused(Stop::Cancelled.error()));
+            }
+            gate.before(call, &self.session.caller()).await?;
+        }
+        Ok(gate.check(call, table, self.session)?)
+    }
+}
+
+impl Earlier {
+    /// Where a batch stands that goes on with the stream, whose first call has this routing: its first run may be the
+    /// rest of one that has begun (CL-5).
+    fn base(&self, first: Option<Routing>) -> Base {
+        let run = match self.last_run {
+            None => 0,
+            Some((routing, number)) if router::goes_on(routing, first) => number,
+            Some((_, number)) => number + 1,
+        };
+        Base { number: self.number, index: self.calls, run }
+    }
+}
+
+/// A result that a call has before its run begins.
+enum Early {
+    Refused(CallError),
+    /// The turn has answered this very call before (CL-8).
+    Replayed(Outcome),
+}
+
+impl From<CallError> for Early {
+    fn from(error: CallError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Tells that the calls came in, and ends those that have their result already.
+fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
+    batch.emit_turn(|| EventKind::TurnStarted { calls: Some(batch.slots.len()) });
+    if batch.slots.is_empty() {
+        batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
+    }
+    let mut early = early.into_iter().peekable();
+    for index in 0..index(batch.slots.len()) {
+        batch.emit(index, None, || EventKind::Received {
+            tool_name: batch.shown_name(index),
+            bytes: batch.call(index).arguments.size(),
+        });
+        match early.next_if(|(at, _)| *at == index) {
+            None => {}
+            Some((_, Early::Refused(error))) => {
+                batch.end_unstarted(index, || error);
+            }
+            Some((_, Early::Replayed(outcome))) => batch.end_replayed(index, outcome),
+        }
+    }
+}

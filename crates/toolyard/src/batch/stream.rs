@@ -1,0 +1,317 @@
+//! A batch whose calls come while the model still writes them (CL-5).
+//!
+//! ```text
+//!   push ─► feed ─► intake: gate, first events, questions ─► player: runs, one after another ─► results
+//!                   a piece of the batch at a time            a run may go on over several pieces
+//! ```
+//!
+//! Each piece that comes in is a [`BatchState`] of its own; together they have one number, one row of indexes and
+//! one row of runs, so that nobody can tell from the results that the calls came one by one. A call starts as
+//! soon as no earlier call of another run is left, whatever is still to come.
+
+use super::driver::{begin, rest};
+use super::intake::{Dispatch, Earlier, Order, Origin};
+use super::state::{BatchState, TurnOf, index, vanished};
+use super::stop::Stop;
+use crate::{
+    nesting::{CallRef, Entered},
+    session::{SessionCore, Where},
+};
+use futures::future::join_all;
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::{mpsc, oneshot};
+use toolyard_core::{Batch, Call, EventKind, Outcome, Routing};
+
+/// How many calls that wait to come in are taken in together.
+const PIECE_MAX: usize = 256;
+
+/// A batch that is still being written: calls are pushed as they are decoded and start as soon as the order of
+/// the batch allows, with the results of the same batch given at once (CL-5).
+///
+/// A handler that opens one is parked until it is finished or dropped (CC-6).
+///
+/// Dropping it cancels the batch: calls that wait end at once, calls that run have their grace in the background
+/// (CC-6b).
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use toolyard::{Call, Engine, ToolContext, ToolSpec, tool_fn};
+/// let echo = tool_fn(ToolSpec::pure("echo"), |args: serde_json::Value, _: ToolContext| async { Ok(args) });
+/// let engine = Engine::builder().tool(echo).build().await.unwrap();
+/// let batch = engine.session("demo").open_batch();
+/// batch.push(Call::new("a", "echo", "{}")); // runs while the next one is being decoded
+/// batch.push(Call::new("b", "echo", "{}"));
+/// let outcomes = batch.finish().await;
+/// assert_eq!(outcomes.len(), 2);
+/// assert_eq!(outcomes[1].call_id.as_str(), "b");
+/// # }
+/// ```
+pub struct OpenBatch {
+    stream: Arc<Stream>,
+    /// `None` once it is finished.
+    feed: Option<mpsc::UnboundedSender<Call>>,
+    done: Option<oneshot::Receiver<()>>,
+}
+
+/// What intake, player and holder of an open batch share.
+struct Stream {
+    session: Arc<SessionCore>,
+    turn: u64,
+    number: u64,
+    order: Order,
+    /// The call whose handler opened it.
+    caller: Option<CallRef>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Every call, as it was pushed: what has not come in when its task vanishes is answered from here (SC-3).
+    pushed: Vec<Call>,
+    pieces: Vec<Piece>,
+    stopped: Option<Stop>,
+}
+
+struct Piece {
+    batch: Arc<BatchState>,
+    /// Keeps the handler parked for it.
+    _entered: Option<Entered>,
+}
+
+impl OpenBatch {
+    pub(crate) fn new(session: &Arc<SessionCore>, order: Order) -> Self {
+        let stream = Arc::new(Stream {
+            session: session.clone(),
+            turn: session.next_turn(),
+            number: session.next_batch(),
+            order,
+            caller: session.caller_call(),
+            state: Mutex::default(),
+        });
+        let (feed, calls) = mpsc::unbounded_channel();
+        let (tell_done, done) = oneshot::channel();
+        stream.emit(|| EventKind::TurnStarted { calls: None });
+        let playing = play(stream.clone(), calls);
+        session.engine.tasks.spawn(async move {
+            playing.await;
+            let _ = tell_done.send(()); // nobody may wait any more
+        });
+        Self { stream, feed: Some(feed), done: Some(done) }
+    }
+
+    /// Adds a call. It may start before this returns to its caller's next wait.
+    ///
+    /// Arguments that are half a JSON text, because the stream broke, make that call's `invalid_input`. Calls over
+    /// the bound of a batch are answered `overloaded` (CC-4).
+    pub fn push(&self, call: Call) {
+        self.stream.state().pushed.push(call.clone());
+        if let Some(feed) = &self.feed {
+            let _ = feed.send(call); // with its task gone, it is answered at the end
+        }
+    }
+
+    /// How many calls have been pushed.
+    pub fn len(&self) -> usize {
+        self.stream.state().pushed.len()
+    }
+
+    /// Whether no call has been pushed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The results there are by now, one place per call.
+    pub fn finished(&self) -> Vec<Option<Outcome>> {
+        let state = self.stream.state();
+        let mut finished: Vec<_> = state.pieces.iter().flat_map(|piece| piece.batch.finished()).collect();
+        finished.resize_with(state.pushed.len(), || None);
+        finished
+    }
+
+    /// Cancels its calls, now and from now on. Their results are still to be had from [`finish`](Self::finish).
+    pub fn cancel(&self) {
+        self.stream.stop(Stop::Cancelled);
+    }
+
+    /// No more calls come: waits for the results, one per call, in the order in which they were pushed (CL-4).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the batch.
+    pub async fn finish(mut self) -> Vec<Outcome> {
+        drop(self.feed.take());
+        if let Some(done) = &mut self.done {
+            let _ = done.await; // with its task gone, what has not come in is answered below
+        }
+        self.done = None;
+        let outcomes = self.stream.collect();
+        if let Some(call) = &self.stream.caller
+            && let Some(nest) = call.batch.nest_of(call.index)
+        {
+            nest.until_held().await;
+        }
+        outcomes
+    }
+}
+
+impl Drop for OpenBatch {
+    fn drop(&mut self) {
+        if self.done.is_some() {
+            self.stream.stop(Stop::Cancelled);
+        }
+    }
+}
+
+impl fmt::Debug for OpenBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenBatch").field("calls", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Stream {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn emit(&self, kind: impl FnOnce() -> EventKind) {
+        let place = || Where { turn: Some(self.turn), batch: Some(self.number), ..Where::default() };
+        self.session.emit_lazily(kind, place);
+    }
+
+    /// Stops what came in and what is to come.
+    fn stop(&self, why: Stop) {
+        let (first, pieces) = {
+            let mut state = self.state();
+            let first = state.stopped.is_none();
+            state.stopped.get_or_insert(why);
+            (first, state.pieces.iter().map(|piece| piece.batch.clone()).collect::<Vec<_>>())
+        };
+        if first && why == Stop::Cancelled {
+            self.emit(|| EventKind::TurnCancelled);
+        }
+        pieces.iter().for_each(|batch| batch.stop(why));
+    }
+
+    /// Takes some calls in.
+    async fn take_in(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
+        let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
+        let entered = self.caller.as_ref().map(Entered::new);
+        let (origin, refused) = match &entered {
+            None => (Origin::Outside, None),
+            Some(Ok(entered)) => (Origin::Nested(entered), None),
+            Some(Err(why)) => (Origin::Refused(*why), Some(*why)),
+        };
+        let turn = TurnOf { number: self.turn, is_whole: false };
+        let dispatch = Dispatch { session: &self.session, turn, order: self.order, watch: None, origin };
+        let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
+        earlier.ids.extend(ids);
+        earlier.calls += index(batch.slots.len());
+        earlier.last_run = batch.last_run();
+        let stopped = {
+            let mut state = self.state();
+            let entered = entered.and_then(Result::ok);
+            state.pieces.push(Piece { batch: batch.clone(), _entered: entered });
+            state.stopped.or(refused)
+        };
+        if let Some(why) = stopped {
+            batch.stop(why);
+        }
+        batch
+    }
+
+    /// Every result, in the order of the calls.
+    fn collect(&self) -> Vec<Outcome> {
+        let State { pushed, pieces, .. } = std::mem::take(&mut *self.state());
+        let mut outcomes: Vec<_> = pieces.into_iter().flat_map(|piece| piece.results()).collect();
+        let lost = pushed.get(outcomes.len()..).unwrap_or_default();
+        let lost =
+            lost.iter().map(|call| Outcome::new(call, Routing::ShortCircuit, Err(vanished().not_started())));
+        outcomes.extend(lost.collect::<Vec<_>>());
+        outcomes
+    }
+}
+
+impl Piece {
+    fn results(self) -> Vec<Outcome> {
+        BatchState::collect(self.batch)
+    }
+}
+
+/// Takes calls in and plays their runs, until all have come and ended.
+async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
+    let (to_player, pieces) = mpsc::unbounded_channel();
+    let intake = async {
+        let to_player = to_player; // dropped at the end, that the player knows of it
+        let mut earlier = Earlier { number: stream.number, ids: HashSet::new(), calls: 0, last_run: None };
+        loop {
+            let mut piece = Vec::new();
+            if calls.recv_many(&mut piece, PIECE_MAX).await == 0 {
+                break;
+            }
+            let _ = to_player.send(stream.take_in(piece, &mut earlier).await);
+        }
+    };
+    tokio::join!(intake, play_runs(&stream, pieces));
+    stream.tell_end();
+}
+
+/// A run, or the parts of one that came in several pieces.
+#[derive(Default)]
+struct Parts {
+    routing: Option<Routing>,
+    parts: Vec<(Arc<BatchState>, usize)>,
+}
+
+async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<BatchState>>) {
+    let mut current = Parts::default();
+    while let Some(batch) = pieces.recv().await {
+        for run in 0..batch.runs() {
+            let routing = batch.routing_of(run);
+            if !current.goes_on_with(routing, stream.order) {
+                current.rest(stream).await;
+                current = Parts { routing: Some(routing), parts: Vec::new() };
+            }
+            begin(&batch, run);
+            current.parts.push((batch.clone(), run));
+        }
+    }
+    current.end().await;
+}
+
+impl Parts {
+    fn goes_on_with(&self, routing: Routing, order: Order) -> bool {
+        order == Order::Runs && self.routing.is_some_and(|last| super::router::goes_on(last, Some(routing)))
+    }
+
+    /// Waits until every call has its result.
+    async fn end(&self) {
+        for (batch, run) in &self.parts {
+            batch.run_ended(*run).await;
+        }
+    }
+
+    /// Waits until nothing of it runs, or those behind it are not to go.
+    async fn rest(&self, stream: &Stream) {
+        self.end().await;
+        // Together: each may have to wait for handlers that were given up.
+        let rests = join_all(self.parts.iter().map(|(batch, run)| rest(batch, *run))).await;
+        if let Some(why) = rests.into_iter().flatten().next() {
+            stream.stop(why);
+        }
+    }
+}
+
+impl Stream {
+    fn tell_end(&self) {
+        self.emit(|| {
+            let state = self.state();
+            let failed = state.pieces.iter().map(|piece| piece.batch.failed()).sum::<usize>();
+            let calls = state.pieces.iter().map(|piece| piece.batch.slots.len()).sum::<usize>();
+            EventKind::TurnEnded { ok: calls - failed, failed }
+        });
+    }
+}
