@@ -230,12 +230,11 @@ impl Drop for Attempt {
 }
 
 /// What a handler that was given up and still runs goes on holding (SC-6): a mutating one its tool and class
-/// units, since it may still change things; a reading one nothing but its tool's.
+/// units, since it may still change things; a reading one nothing.
 fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     match unit {
         UnitKind::Session | UnitKind::Tree => false,
-        UnitKind::Tool => true,
-        UnitKind::Class(_) => class != ToolClass::Read,
+        UnitKind::Tool | UnitKind::Class(_) => class != ToolClass::Read,
     }
 }
 

@@ -37,37 +37,48 @@ pub(crate) struct Granted<'a> {
 }
 
 impl Granted<'_> {
-    /// Starts the calls; from within a start, when those before them have been started.
+    /// Ends those who were refused and starts the calls; from within a start, when those before them have been
+    /// started.
     ///
     /// # Panics
-    /// When the start of a call panics, after all of them have been started.
+    /// When the start or the end of a call panics, after all of them have been started.
     pub(crate) fn start(self) {
-        for place in self.refused {
-            place.waiter.refuse(place.index);
-        }
-        if self.calls.is_empty() {
+        if self.refused.is_empty() && self.calls.is_empty() {
             return; // nearly always: a release that nobody waited for
         }
-        let admission = self.admission;
-        let mut ready = self.calls.into_iter().map(|Going { waiter, need, entry }| {
-            let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry));
-            if permit.is_none() {
-                admission.unparked();
-            }
-            (waiter, permit)
-        });
-        let first = STARTING.with_borrow_mut(|starting| {
-            let Some(starting) = starting else {
-                let first = ready.next();
-                *starting = Some(ManuallyDrop::new(ready.collect()));
-                return first;
-            };
-            starting.extend(ready);
-            None
-        });
-        if let Some(first) = first {
-            start_all(first);
+        let mut panic = None;
+        for place in self.refused {
+            let refuse = AssertUnwindSafe(|| place.waiter.refuse(place.index));
+            panic = panic.or(catch_unwind(refuse).err());
         }
+        start_in_turn(self.admission, self.calls);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Starts the calls, or has the start do it that this thread is in.
+fn start_in_turn(admission: &Arc<Admission>, calls: Vec<Going<Place>>) {
+    let ready = |Going { waiter, need, entry }: Going<Place>| {
+        let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry));
+        if permit.is_none() {
+            admission.unparked();
+        }
+        (waiter, permit)
+    };
+    let mut ready = calls.into_iter().map(ready);
+    let first = STARTING.with_borrow_mut(|starting| {
+        let Some(starting) = starting else {
+            let first = ready.next()?;
+            *starting = Some(ManuallyDrop::new(ready.collect()));
+            return Some(first);
+        };
+        starting.extend(ready);
+        None
+    });
+    if let Some(first) = first {
+        start_all(first);
     }
 }
 

@@ -105,6 +105,12 @@ impl Queue {
         let lanes = self.shares.get(&root).into_iter().flat_map(|share| &share.lanes);
         lanes.map(|(_, _, lane)| *lane)
     }
+
+    /// The ring as it stands: sessions and their credits.
+    #[cfg(test)]
+    pub(super) fn ring(&self) -> Vec<(u64, u8)> {
+        self.ring.values().map(|root| (*root, self.shares[root].credit)).collect()
+    }
 }
 
 /// The head of a lane before and after a change.

@@ -1,5 +1,13 @@
+mod directed;
 mod life;
+mod model;
+mod programs;
+mod random;
 mod rules;
+mod search;
+mod starve;
+mod state_machine;
+mod world;
 
 use super::life::Resumed;
 use super::lines::Missing;

@@ -52,13 +52,13 @@ impl Unit {
         self.in_use + usize::from(held_back) < self.width
     }
 
-    /// Whether nothing but handlers that were given up keeps it from being free.
+    /// Whether it is held by handlers that were given up, and by them alone: it does not come free by itself (V3).
     pub(super) fn is_held_by_zombies(&self) -> bool {
         !self.paused && self.is_full_of_zombies()
     }
 
     /// The same to a resume, which no pause holds back.
     pub(super) fn is_full_of_zombies(&self) -> bool {
-        self.in_use >= self.width && self.in_use - self.zombies < self.width
+        self.zombies >= self.width
     }
 }

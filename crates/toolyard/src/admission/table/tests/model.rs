@@ -1,0 +1,373 @@
+//! The rules once more, as plainly as can be: one list of those who wait, looked through from the front.
+
+/// What can be missing: a unit or a lease, by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Res {
+    Unit(usize),
+    Lease(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Running,
+    Parked,
+    Resuming,
+    Stopped,
+    Zombie,
+    Gone,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    pub(super) width: usize,
+    pub(super) in_use: usize,
+    pub(super) zombies: usize,
+    pub(super) paused: bool,
+}
+
+/// One on a lease. It keeps its index for ever.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) lease: usize,
+    parent: Option<usize>,
+    pub(super) state: State,
+}
+
+/// Units and lease by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Need {
+    pub(super) units: Vec<usize>,
+    pub(super) lease: Option<usize>,
+}
+
+impl Need {
+    fn all(&self) -> Vec<Res> {
+        self.units.iter().map(|u| Res::Unit(*u)).chain(self.lease.map(Res::Lease)).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Call { root: u64, depth: u8, lineage: Option<usize> },
+    Resume { entry: Option<usize> },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Waiter {
+    pub(super) id: u32,
+    pub(super) since: u64,
+    pub(super) need: Need,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Granted(Option<usize>),
+    Waiting,
+    Refused,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    pub(super) units: Vec<Unit>,
+    /// Rank and stack.
+    pub(super) leases: Vec<(u32, Vec<usize>)>,
+    pub(super) serial_paused: bool,
+    pub(super) entries: Vec<Entry>,
+    /// In the order in which they came.
+    pub(super) waiting: Vec<Waiter>,
+    rings: Vec<(Res, Vec<(u64, u8)>)>,
+    pub(super) weights: Vec<u8>,
+    reserved: Option<Waiter>,
+    /// Who went, and on which entry.
+    pub(super) granted: Vec<(u32, Option<usize>)>,
+    pub(super) refused: Vec<u32>,
+}
+
+impl Model {
+    pub(super) fn new(widths: &[usize], ranks: &[u32], roots: usize) -> Self {
+        let unit = |width: &usize| Unit { width: *width, in_use: 0, zombies: 0, paused: false };
+        let units: Vec<_> = widths.iter().map(unit).collect();
+        let all = (0..units.len()).map(Res::Unit).chain((0..ranks.len()).map(Res::Lease));
+        Self {
+            rings: all.map(|res| (res, Vec::new())).collect(),
+            units,
+            leases: ranks.iter().map(|rank| (*rank, Vec::new())).collect(),
+            serial_paused: false,
+            entries: Vec::new(),
+            waiting: Vec::new(),
+            weights: vec![1; roots],
+            reserved: None,
+            granted: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    fn lineage(&self, from: Option<usize>) -> Vec<usize> {
+        std::iter::successors(from, |entry| self.entries[*entry].parent).collect()
+    }
+
+    fn holder(&self, lease: usize, lineage: Option<usize>) -> Option<usize> {
+        self.lineage(lineage).into_iter().find(|entry| self.entries[*entry].lease == lease)
+    }
+
+    fn may_push(&self, lease: usize, lineage: Option<usize>) -> bool {
+        let Some(top) = self.leases[lease].1.last() else { return true };
+        let lent = matches!(self.entries[*top].state, State::Parked | State::Stopped);
+        lent && self.holder(lease, lineage) == Some(*top)
+    }
+
+    fn is_strict(&self, lease: usize, lineage: Option<usize>) -> bool {
+        let held: Vec<_> = self.lineage(lineage).iter().map(|entry| self.entries[*entry].lease).collect();
+        let above = held.iter().all(|other| self.leases[lease].0 > self.leases[*other].0);
+        held.first().is_some_and(|nearest| *nearest != lease) && !above
+    }
+
+    /// Whether two wait in one lane.
+    fn is_same_lane(&self, a: &Waiter, b: &Waiter) -> bool {
+        let key = |kind| match kind {
+            Kind::Call { root, depth, lineage } => {
+                let on =
+                    a.need.lease.map(|lease| (self.holder(lease, lineage), self.is_strict(lease, lineage)));
+                (Some((root, depth, on)), None)
+            }
+            Kind::Resume { entry } => (None, Some(entry)),
+        };
+        a.need == b.need && key(a.kind) == key(b.kind)
+    }
+
+    fn is_head(&self, at: usize) -> bool {
+        !self.waiting[..at].iter().any(|before| self.is_same_lane(before, &self.waiting[at]))
+    }
+
+    /// Whether one could go if it were the head of its lane.
+    pub(super) fn can_go(&self, waiter: &Waiter) -> bool {
+        match waiter.kind {
+            Kind::Resume { entry } => {
+                let is_top = |e: usize| self.leases[self.entries[e].lease].1.last() == Some(&e);
+                let has_room = |unit: &usize| self.units[*unit].in_use < self.units[*unit].width;
+                entry.is_none_or(is_top) && waiter.need.units.iter().all(has_room)
+            }
+            Kind::Call { lineage, .. } => {
+                let held = self.reserved.as_ref().filter(|reserved| reserved.id != waiter.id);
+                let is_free = |at: &usize| {
+                    let unit = &self.units[*at];
+                    let back = held.is_some_and(|held| held.need.units.contains(at));
+                    !unit.paused && unit.width.saturating_sub(unit.in_use) > usize::from(back)
+                };
+                let may_push = |lease| {
+                    let back = held.is_some_and(|held| held.need.lease == Some(lease));
+                    !self.serial_paused && !back && self.may_push(lease, lineage)
+                };
+                waiter.need.units.iter().all(is_free) && waiter.need.lease.is_none_or(may_push)
+            }
+        }
+    }
+
+    /// Whether somebody who could go waits.
+    pub(super) fn left_behind(&self) -> Option<&Waiter> {
+        (0..self.waiting.len())
+            .find(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at))
+            .map(|at| &self.waiting[at])
+    }
+
+    pub(super) fn admit(&mut self, waiter: Waiter) -> Asked {
+        let Kind::Call { lineage, .. } = waiter.kind else { unreachable!("calls ask") };
+        if let Some(lease) = waiter.need.lease
+            && self.is_strict(lease, lineage)
+            && !self.may_push(lease, lineage)
+        {
+            return Asked::Refused;
+        }
+        self.age(waiter.since);
+        let lane_waits = self.waiting.iter().any(|other| self.is_same_lane(other, &waiter));
+        if !lane_waits && self.can_go(&waiter) {
+            return Asked::Granted(self.take(&waiter));
+        }
+        self.enqueue(waiter);
+        Asked::Waiting
+    }
+
+    fn enqueue(&mut self, waiter: Waiter) {
+        if let Kind::Call { root, .. } = waiter.kind {
+            let weight = self.weights[usize::try_from(root).unwrap()];
+            for (_, ring) in self.rings.iter_mut().filter(|(res, _)| waiter.need.all().contains(res)) {
+                if ring.iter().all(|(other, _)| *other != root) {
+                    ring.push((root, weight));
+                }
+            }
+        }
+        self.waiting.push(waiter);
+    }
+
+    fn take(&mut self, waiter: &Waiter) -> Option<usize> {
+        waiter.need.units.iter().for_each(|unit| self.units[*unit].in_use += 1);
+        assert!(waiter.need.units.iter().all(|at| self.units[*at].in_use <= self.units[*at].width), "I3");
+        match waiter.kind {
+            Kind::Resume { entry } => entry.inspect(|entry| self.entries[*entry].state = State::Running),
+            Kind::Call { lineage, .. } => waiter.need.lease.map(|lease| {
+                let entry = self.entries.len();
+                self.entries.push(Entry { lease, parent: lineage, state: State::Running });
+                self.leases[lease].1.push(entry);
+                entry
+            }),
+        }
+    }
+
+    fn leave(&mut self, at: usize) -> Waiter {
+        let waiter = self.waiting.remove(at);
+        let root_of = |kind| if let Kind::Call { root, .. } = kind { Some(root) } else { None };
+        for (res, ring) in &mut self.rings {
+            let here = |root| {
+                let of_root = self.waiting.iter().filter(|other| root_of(other.kind) == Some(root));
+                of_root.into_iter().any(|other| other.need.all().contains(res))
+            };
+            ring.retain(|(root, _)| here(*root));
+        }
+        waiter
+    }
+
+    fn grant(&mut self, at: usize) {
+        let waiter = self.leave(at);
+        if self.reserved.as_ref().is_some_and(|reserved| reserved.id == waiter.id) {
+            self.reserved = None;
+        }
+        if let Kind::Call { root, .. } = waiter.kind {
+            let weight = self.weights[usize::try_from(root).unwrap()];
+            for (_, ring) in self.rings.iter_mut().filter(|(res, _)| waiter.need.all().contains(res)) {
+                let Some(at) = ring.iter().position(|(other, _)| *other == root) else { continue };
+                ring[at].1 -= 1;
+                if ring[at].1 == 0 {
+                    ring.remove(at);
+                    ring.push((root, weight));
+                }
+            }
+        }
+        let entry = self.take(&waiter);
+        self.granted.push((waiter.id, entry));
+    }
+
+    /// The reservation is that of the first who qualifies; what another loses has come free.
+    fn age(&mut self, now: u64) -> Vec<Res> {
+        let eligible = |waiter: &&Waiter| match waiter.kind {
+            Kind::Resume { .. } => false,
+            Kind::Call { lineage, .. } => {
+                let serial = |lease| !self.serial_paused && self.may_push(lease, lineage);
+                let paused = waiter.need.lease.is_none() && self.units[waiter.need.units[0]].paused;
+                waiter.need.lease.is_none_or(serial) && !paused
+            }
+        };
+        let first = self.waiting.iter().find(eligible).filter(|first| now - first.since > 2_000_000).cloned();
+        let before = std::mem::replace(&mut self.reserved, first);
+        let lost = before.filter(|before| self.reserved.as_ref().is_none_or(|now| now.id != before.id));
+        lost.map(|lost| lost.need.all()).unwrap_or_default()
+    }
+
+    fn refuse(&mut self) {
+        let nested = |model: &Self, waiter: &Waiter| match (waiter.kind, waiter.need.lease) {
+            (Kind::Call { lineage, .. }, Some(lease)) => {
+                model.is_strict(lease, lineage) && !model.may_push(lease, lineage)
+            }
+            _ => false,
+        };
+        while let Some(at) = (0..self.waiting.len()).find(|at| nested(self, &self.waiting[*at])) {
+            let waiter = self.leave(at);
+            self.refused.push(waiter.id);
+        }
+    }
+
+    pub(super) fn settle(&mut self, mut freed: Vec<Res>, now: u64) {
+        loop {
+            self.refuse();
+            let is_resume = |waiter: &Waiter| matches!(waiter.kind, Kind::Resume { .. });
+            let able = |at: &usize| self.can_go(&self.waiting[*at]);
+            if let Some(at) = (0..self.waiting.len()).filter(|at| is_resume(&self.waiting[*at])).find(able) {
+                self.grant(at);
+                continue;
+            }
+            freed.extend(self.age(now));
+            let Some(first) = freed.first() else { return };
+            let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
+            let aged = (0..self.waiting.len()).find(|at| Some(self.waiting[*at].id) == reserved);
+            match aged.filter(|at| self.can_go(&self.waiting[*at])).or_else(|| self.next_for(*first)) {
+                Some(at) => self.grant(at),
+                None => drop(freed.remove(0)),
+            }
+        }
+    }
+
+    fn next_for(&self, res: Res) -> Option<usize> {
+        let (_, ring) = self.rings.iter().find(|(other, _)| *other == res)?;
+        let heads = (0..self.waiting.len()).filter(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at));
+        let here = heads.filter(|at| self.waiting[*at].need.all().contains(&res));
+        let order = |at: &usize| match self.waiting[*at].kind {
+            Kind::Call { root, depth, .. } => {
+                (ring.iter().position(|(other, _)| *other == root), std::cmp::Reverse(depth), *at)
+            }
+            Kind::Resume { .. } => unreachable!("those that could go have gone"),
+        };
+        here.min_by_key(order)
+    }
+
+    /// Gives units back and has the entry stand as told, or leave.
+    pub(super) fn change(&mut self, units: &[usize], entry: Option<usize>, state: State, now: u64) {
+        units.iter().for_each(|unit| self.units[*unit].in_use -= 1);
+        let mut freed: Vec<_> = units.iter().map(|unit| Res::Unit(*unit)).collect();
+        if let Some(entry) = entry {
+            let lease = self.entries[entry].lease;
+            self.entries[entry].state = state;
+            if state == State::Gone {
+                self.leases[lease].1.retain(|other| *other != entry);
+            }
+            freed.push(Res::Lease(lease));
+        }
+        self.settle(freed, now);
+    }
+
+    /// `true`: goes on at once.
+    pub(super) fn resume(&mut self, waiter: Waiter) -> bool {
+        let Kind::Resume { entry } = waiter.kind else { unreachable!("handlers resume") };
+        let now = waiter.since;
+        let goes = self.can_go(&waiter);
+        if goes {
+            self.take(&waiter);
+        } else {
+            entry.into_iter().for_each(|entry| self.entries[entry].state = State::Resuming);
+            self.enqueue(waiter);
+        }
+        self.settle(entry.map(|entry| Res::Lease(self.entries[entry].lease)).into_iter().collect(), now);
+        goes
+    }
+
+    pub(super) fn cancel(&mut self, id: u32, now: u64) {
+        let at = self.waiting.iter().position(|waiter| waiter.id == id).unwrap();
+        if let Kind::Resume { entry: Some(entry) } = self.leave(at).kind {
+            return self.change(&[], Some(entry), State::Parked, now);
+        }
+        self.settle(Vec::new(), now);
+    }
+
+    pub(super) fn is_behind_zombies(&self, id: u32) -> bool {
+        let waiter = self.waiting.iter().find(|waiter| waiter.id == id).unwrap();
+        let units = || waiter.need.units.iter().map(|unit| &self.units[*unit]);
+        let dead = |unit: &Unit| unit.zombies >= unit.width;
+        let stack_dead = |lease: usize, above: Option<usize>| {
+            let stack = &self.leases[lease].1;
+            let from = above.map_or(0, |above| stack.iter().position(|e| *e == above).unwrap() + 1);
+            !stack[from..].is_empty() && stack[from..].iter().all(|e| self.entries[*e].state == State::Zombie)
+        };
+        match waiter.kind {
+            Kind::Resume { entry } => {
+                entry.is_some_and(|entry| stack_dead(self.entries[entry].lease, Some(entry)))
+                    || units().any(dead)
+            }
+            Kind::Call { lineage, .. } => {
+                let full = |unit: &&Unit| unit.paused || unit.in_use >= unit.width;
+                let lease = waiter.need.lease.filter(|lease| !self.may_push(*lease, lineage));
+                (units().any(|unit| full(&unit)) || lease.is_some())
+                    && units().filter(full).all(|unit| !unit.paused && dead(unit))
+                    && lease.is_none_or(|lease| stack_dead(lease, self.holder(lease, lineage)))
+            }
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! The table beside the [`Model`], step by step.
+
+use super::model::{self, Kind, Model, Res, State, Waiter};
+use super::*;
+use proptest::prelude::*;
+
+/// What a driver of the table may do. Numbers choose among those to whom it may be done.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A call, of a root session or of a parked handler.
+    Ask {
+        root: u64,
+        parent: usize,
+        nested: bool,
+        need: usize,
+    },
+    Park(usize),
+    Resume(usize),
+    End(usize),
+    /// A parked handler is dropped; what it awaited may go on.
+    Abandon(usize),
+    GiveUp(usize),
+    ZombieEnds(usize),
+    Cancel(usize),
+    Time(u64),
+    Weight {
+        root: u64,
+        weight: u8,
+    },
+    Resize {
+        unit: usize,
+        width: usize,
+    },
+    Pause {
+        class: ToolClass,
+        paused: bool,
+    },
+}
+
+const ROOTS: u64 = 3;
+/// Two class units, a tool, a session.
+const UNITS: usize = 4;
+/// A lease of each tree, and two named ones, in order of rank.
+const RANKS: [u32; 5] = [0, 0, 0, 1, 2];
+
+fn step() -> impl Strategy<Value = Step> {
+    let number = any::<usize>;
+    prop_oneof![
+        10 => (0..ROOTS, number(), any::<bool>(), 0..20usize)
+            .prop_map(|(root, parent, nested, need)| Step::Ask { root, parent, nested, need }),
+        4 => number().prop_map(Step::Park),
+        4 => number().prop_map(Step::Resume),
+        6 => number().prop_map(Step::End),
+        1 => number().prop_map(Step::Abandon),
+        1 => number().prop_map(Step::GiveUp),
+        1 => number().prop_map(Step::ZombieEnds),
+        2 => number().prop_map(Step::Cancel),
+        3 => (1..1500u64).prop_map(Step::Time),
+        1 => (0..ROOTS, prop_oneof![Just(1u8), Just(2), Just(4)])
+            .prop_map(|(root, weight)| Step::Weight { root, weight }),
+        1 => (2..UNITS, 1..3usize).prop_map(|(unit, width)| Step::Resize { unit, width }),
+        1 => (0..3usize, any::<bool>())
+            .prop_map(|(class, paused)| Step::Pause { class: ToolClass::ALL[class], paused }),
+    ]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Waiting(Ticket),
+    Running,
+    Parked,
+    Resuming(Ticket),
+    Stopped,
+    Zombie,
+    Quiet,
+}
+
+/// A call as its driver knows it: by its own index, its entry in the table, and that in the model.
+#[derive(Debug, Clone)]
+struct Call {
+    root: u64,
+    depth: u8,
+    parent: Option<usize>,
+    need: (Need, model::Need),
+    phase: Phase,
+    entry: Option<(EntryId, usize)>,
+}
+
+struct Pair {
+    table: Table<u32>,
+    model: Model,
+    units: Vec<UnitId>,
+    leases: Vec<LeaseId>,
+    calls: Vec<Call>,
+    now: u64,
+}
+
+impl Pair {
+    fn new(widths: [usize; UNITS]) -> Self {
+        let mut table = Table::new([widths[0], 1, widths[1]], 10_000, 10_000);
+        let units = vec![
+            table.open_class(ToolClass::Read),
+            table.open_class(ToolClass::Concurrent),
+            table.open_tool(widths[2]),
+            table.open_session(widths[3]),
+        ];
+        let scopes =
+            [Scope::Tree, Scope::Tree, Scope::Tree, Scope::Named("a".into()), Scope::Named("b".into())];
+        let leases = scopes.map(|scope| table.open_lease(scope)).to_vec();
+        let model = Model::new(&widths, &RANKS, 3);
+        Self { table, model, units, leases, calls: Vec::new(), now: 0 }
+    }
+
+    fn clock(&self) -> impl Fn() -> Moment + use<> {
+        let now = Moment(self.now);
+        move || now
+    }
+
+    /// One of five classes and scopes, with the tool or not, in the session or not.
+    fn need(&self, root: u64, kind: usize) -> (Need, model::Need) {
+        let (class, tool, session) = (kind % 5, kind / 5 % 2 == 1, kind / 10 == 1);
+        let mut units: Vec<usize> = if class < 2 { vec![class] } else { vec![] };
+        let tree = usize::try_from(root).unwrap();
+        let lease = [None, None, Some(tree), Some(3), Some(4)][class];
+        units.extend(tool.then_some(2).into_iter().chain(session.then_some(3)));
+        let (tool, session) = (tool.then(|| self.units[2]), session.then(|| self.units[3]));
+        let need = match lease {
+            None => Need::of(self.units[class], tool, session),
+            Some(lease) => Need::serial(self.leases[lease], tool, session),
+        };
+        (need, model::Need { units, lease })
+    }
+
+    /// The calls in these phases, and the one of them that a number chooses.
+    fn choose(&self, number: usize, is: impl Fn(&Phase) -> bool) -> Option<usize> {
+        let of: Vec<_> = (0..self.calls.len()).filter(|at| is(&self.calls[*at].phase)).collect();
+        (!of.is_empty()).then(|| of[number % of.len()])
+    }
+
+    fn has_open_children(&self, of: usize) -> bool {
+        self.calls.iter().any(|call| call.parent == Some(of) && call.phase != Phase::Quiet)
+    }
+
+    /// The nearest ancestor on a lease.
+    fn lineage(&self, mut parent: Option<usize>) -> Option<(EntryId, usize)> {
+        while let Some(at) = parent {
+            if self.calls[at].entry.is_some() {
+                return self.calls[at].entry;
+            }
+            parent = self.calls[at].parent;
+        }
+        None
+    }
+
+    fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Ask { root, parent, nested, need } => self.ask(root, (nested, parent), need),
+            Step::Park(at) => self.each(at, |phase| *phase == Phase::Running, Self::park),
+            Step::Resume(at) => self.each(at, |phase| *phase == Phase::Parked, Self::resume),
+            Step::End(at) => self.each(at, |phase| *phase == Phase::Running, Self::end),
+            Step::Abandon(at) => self.each(at, |phase| *phase == Phase::Parked, Self::abandon),
+            Step::GiveUp(at) => self.each(at, |phase| *phase == Phase::Running, Self::give_up),
+            Step::ZombieEnds(at) => self.each(at, |phase| *phase == Phase::Zombie, Self::zombie_ends),
+            Step::Cancel(at) => {
+                self.each(at, |p| matches!(p, Phase::Waiting(_) | Phase::Resuming(_)), Self::cancel);
+            }
+            Step::Time(millis) => self.now += millis * 1000,
+            Step::Weight { root, weight } => {
+                self.table.set_weight(root, weight);
+                self.model.weights[usize::try_from(root).unwrap()] = weight;
+            }
+            Step::Resize { unit, width } => {
+                self.table.resize_unit(self.units[unit], width, self.clock());
+                self.model.units[unit].width = width;
+                self.model.settle(vec![Res::Unit(unit)], self.now);
+            }
+            Step::Pause { class, paused } => self.pause(class, paused),
+        }
+        self.compare();
+        self.quiet_those_who_can();
+    }
+
+    fn each(&mut self, number: usize, is: impl Fn(&Phase) -> bool, act: impl Fn(&mut Self, usize)) {
+        if let Some(at) = self.choose(number, is) {
+            act(self, at);
+        }
+    }
+
+    fn pause(&mut self, class: ToolClass, paused: bool) {
+        self.table.pause_class(class, paused, self.clock());
+        let freed = match class {
+            ToolClass::Read => vec![Res::Unit(0)],
+            ToolClass::Concurrent => vec![Res::Unit(1)],
+            ToolClass::Serial => (0..RANKS.len()).map(Res::Lease).collect(),
+        };
+        for res in &freed {
+            match res {
+                Res::Unit(unit) => self.model.units[*unit].paused = paused,
+                Res::Lease(_) => self.model.serial_paused = paused,
+            }
+        }
+        self.model.settle(freed, self.now);
+    }
+
+    fn ask(&mut self, root: u64, (nested, parent): (bool, usize), kind: usize) {
+        let parent = self.choose(parent, |phase| *phase == Phase::Parked).filter(|_| nested);
+        let (root, depth) = parent.map_or((root, 0), |at| (self.calls[at].root, self.calls[at].depth + 1));
+        let (lineage, need) = (self.lineage(parent), self.need(root, kind));
+        let id = u32::try_from(self.calls.len()).unwrap();
+        let ask = Ask { root, depth, lineage: lineage.map(|(entry, _)| entry), need: need.0 };
+        let lineage = lineage.map(|(_, entry)| entry);
+        let kind = Kind::Call { root, depth, lineage };
+        let expected = self.model.admit(Waiter { id, since: self.now, need: need.1.clone(), kind });
+        let asked = match self.table.try_grant(&ask) {
+            Some(entry) => Asked::Granted(entry),
+            None => self.table.admit(&ask, self.clock(), || id),
+        };
+        let (phase, entry) = match (asked, expected) {
+            (Asked::Granted(entry), model::Asked::Granted(expected)) => (Phase::Running, entry.zip(expected)),
+            (Asked::Waiting(ticket), model::Asked::Waiting) => (Phase::Waiting(ticket), None),
+            (Asked::Refused(Refusal::SerialNesting), model::Asked::Refused) => (Phase::Quiet, None),
+            other => panic!("{id}: {other:?}"),
+        };
+        self.calls.push(Call { root, depth, parent, need, phase, entry });
+        self.model.settle(Vec::new(), self.now);
+    }
+
+    fn park(&mut self, at: usize) {
+        let call = self.calls[at].clone();
+        self.table.park(call.need.0, call.entry.map(|e| e.0), self.clock());
+        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), State::Parked, self.now);
+        self.calls[at].phase = Phase::Parked;
+    }
+
+    /// A handler goes on when what it awaits is over.
+    fn resume(&mut self, at: usize) {
+        if self.has_open_children(at) {
+            return;
+        }
+        let call = self.calls[at].clone();
+        let id = u32::try_from(at).unwrap();
+        let resumed = self.table.resume(call.need.0, call.entry.map(|e| e.0), self.clock(), || id);
+        let kind = Kind::Resume { entry: call.entry.map(|e| e.1) };
+        let goes = self.model.resume(Waiter { id, since: self.now, need: call.need.1, kind });
+        self.calls[at].phase = match resumed {
+            Resumed::Now => Phase::Running,
+            Resumed::Waiting(ticket) => Phase::Resuming(ticket),
+        };
+        assert_eq!(goes, resumed == Resumed::Now);
+    }
+
+    fn end(&mut self, at: usize) {
+        let call = self.calls[at].clone();
+        let entry = call.entry.map(|e| e.0);
+        let (phase, state) = if self.has_open_children(at) {
+            self.table.release(call.need.0, entry, self.clock());
+            (Phase::Stopped, State::Stopped)
+        } else {
+            self.table.finish(call.need.0, entry, self.clock());
+            (Phase::Quiet, State::Gone)
+        };
+        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), state, self.now);
+        self.calls[at].phase = phase;
+    }
+
+    fn abandon(&mut self, at: usize) {
+        let call = self.calls[at].clone();
+        self.table.release(Need::default(), call.entry.map(|e| e.0), self.clock());
+        self.model.change(&[], call.entry.map(|e| e.1), State::Stopped, self.now);
+        self.calls[at].phase = Phase::Stopped;
+    }
+
+    /// Its session's unit comes back, and a reading one's class (SC-6).
+    fn give_up(&mut self, at: usize) {
+        let call = self.calls[at].clone();
+        let keeps = |unit: usize| unit == 1 || unit == 2;
+        let ids = self.units.clone();
+        let (kept, freed) = call.need.0.split(|id| keeps(ids.iter().position(|unit| *unit == id).unwrap()));
+        self.table.become_zombie(kept, freed, call.entry.map(|e| e.0), self.clock());
+        let (kept_units, freed_units): (Vec<_>, Vec<_>) =
+            call.need.1.units.iter().copied().partition(|u| keeps(*u));
+        kept_units.iter().for_each(|unit| self.model.units[*unit].zombies += 1);
+        self.model.change(&freed_units, call.entry.map(|e| e.1), State::Zombie, self.now);
+        self.calls[at].need = (kept, model::Need { units: kept_units, lease: call.need.1.lease });
+        self.calls[at].phase = Phase::Zombie;
+    }
+
+    fn zombie_ends(&mut self, at: usize) {
+        let call = self.calls[at].clone();
+        self.table.zombie_ended(call.need.0, call.entry.map(|e| e.0), self.clock());
+        call.need.1.units.iter().for_each(|unit| self.model.units[*unit].zombies -= 1);
+        self.model.change(&call.need.1.units, call.entry.map(|e| e.1), State::Stopped, self.now);
+        self.calls[at].phase = Phase::Stopped;
+    }
+
+    /// Whose caller goes away: a call leaves; a handler that was to go on is parked again.
+    fn cancel(&mut self, at: usize) {
+        let id = u32::try_from(at).unwrap();
+        let (ticket, phase) = match self.calls[at].phase {
+            Phase::Waiting(ticket) => (ticket, Phase::Quiet),
+            Phase::Resuming(ticket) => (ticket, Phase::Parked),
+            phase => unreachable!("{phase:?} does not wait"),
+        };
+        assert_eq!(self.table.cancel(ticket, self.clock()), Some(id));
+        assert_eq!(self.table.cancel(ticket, self.clock()), None, "CC-9: it has left");
+        self.model.cancel(id, self.now);
+        self.calls[at].phase = phase;
+    }
+
+    fn quiet_those_who_can(&mut self) {
+        let can =
+            |pair: &Self, at: &usize| pair.calls[*at].phase == Phase::Stopped && !pair.has_open_children(*at);
+        while let Some(at) = (0..self.calls.len()).find(|at| can(self, at)) {
+            self.calls[at].phase = Phase::Quiet;
+            if let Some((entry, expected)) = self.calls[at].entry {
+                self.table.quiet(entry, self.clock());
+                self.model.change(&[], Some(expected), State::Gone, self.now);
+                self.compare();
+            }
+        }
+    }
+
+    /// The same ones went, in the same order, and nobody is left who could.
+    fn compare(&mut self) {
+        let (granted, expected) = (self.table.take_granted(), std::mem::take(&mut self.model.granted));
+        assert_eq!(
+            granted.iter().map(|going| going.waiter).collect::<Vec<_>>(),
+            expected.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+            "the order of grants"
+        );
+        for (going, (id, entry)) in granted.into_iter().zip(expected) {
+            let call = &mut self.calls[id as usize];
+            assert_eq!(going.need, call.need.0);
+            (call.phase, call.entry) = (Phase::Running, going.entry.zip(entry));
+        }
+        let refused = self.table.take_refused();
+        assert_eq!(refused, std::mem::take(&mut self.model.refused), "CC-8");
+        refused.into_iter().for_each(|id| self.calls[id as usize].phase = Phase::Quiet);
+        assert!(self.model.left_behind().is_none(), "{:?} could go and waits", self.model.left_behind());
+        self.check_leases();
+        self.check_numbers();
+    }
+
+    /// I4: of the handlers on one lease, one at most is not parked, and one that was not given up is the top.
+    fn check_leases(&self) {
+        for (lease, (_, expected)) in self.leases.iter().zip(&self.model.leases) {
+            let stack: Vec<_> = self.table.leases.stack(*lease).collect();
+            assert_eq!(stack.len(), expected.len());
+            assert!(stack.iter().filter(|(_, entry)| entry.runs()).count() <= 1, "I4");
+            let running = stack.iter().position(|(_, entry)| entry.state == EntryState::Running);
+            assert!(running.is_none_or(|at| at == 0), "I4");
+        }
+    }
+
+    /// I3, V3: the units of both agree, and so does who waits behind whom.
+    fn check_numbers(&self) {
+        for (id, unit) in self.units.iter().zip(&self.model.units) {
+            assert_eq!(
+                (self.table.unit(*id).in_use, self.table.unit(*id).zombies),
+                (unit.in_use, unit.zombies)
+            );
+        }
+        for (at, call) in self.calls.iter().enumerate() {
+            if let Phase::Waiting(ticket) | Phase::Resuming(ticket) = call.phase {
+                let expected = self.model.is_behind_zombies(u32::try_from(at).unwrap());
+                assert_eq!(self.table.is_behind_zombies(ticket), expected, "V3: {at}");
+            }
+        }
+        let calls = self.calls.iter().filter(|call| matches!(call.phase, Phase::Waiting(_))).count();
+        assert_eq!(self.table.waiting, calls);
+    }
+
+    /// Lets everything that is begun end: nobody is left behind, and nothing is left over.
+    fn drain(&mut self) {
+        ToolClass::ALL.into_iter().for_each(|class| self.pause(class, false));
+        self.compare();
+        for _ in 0..1000 {
+            let resumable = |pair: &Self, at: &usize| {
+                pair.calls[*at].phase == Phase::Parked && !pair.has_open_children(*at)
+            };
+            let resumable = (0..self.calls.len()).find(|at| resumable(self, at));
+            let open = self.choose(0, |phase| *phase != Phase::Quiet);
+            match (self.choose(0, |phase| matches!(phase, Phase::Running | Phase::Zombie)), resumable, open) {
+                (Some(at), _, _) if self.calls[at].phase == Phase::Running => self.end(at),
+                (Some(at), _, _) => self.zombie_ends(at),
+                (None, Some(at), _) => self.resume(at),
+                (None, None, Some(at)) => panic!("{at} waits for ever: {:?}", self.calls[at]),
+                (None, None, None) => break,
+            }
+            self.compare();
+            self.quiet_those_who_can();
+        }
+        let in_use: usize = self.units.iter().map(|unit| self.table.unit(*unit).in_use).sum();
+        assert_eq!(in_use, 0);
+        assert!(!self.table.wants_time() && self.table.leases.entries().next().is_none());
+        assert!(self.table.waiting_by_root.is_empty() && self.table.aging.reserved.is_none());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    /// TS-1, I3, I4, CC-1, CC-3, CC-3b, CC-7, CC-8, CC-9, V3: the same grants in the same order as by a plain
+    /// reading of the rules, nobody left who could go, and all is free in the end.
+    #[test]
+    fn the_table_agrees_with_a_plain_reading_of_the_rules(
+        widths in proptest::array::uniform4(1..3usize),
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
+        let mut pair = Pair::new(widths);
+        steps.iter().for_each(|step| pair.run(step));
+        pair.drain();
+    }
+}

@@ -1,0 +1,146 @@
+//! Batches whose calls come while the model still writes them (CL-5).
+
+use crate::nested::{nest, nesting};
+use std::time::Duration;
+use toolyard::{Call, EventKind, Outcome, ToolContext, ToolSpec, tool_fn};
+use toolyard_tests::{Yard, call, scripted, shape, yard};
+
+async fn ms(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+async fn plain() -> Yard {
+    yard(|builder, log| builder.tool(nesting(ToolSpec::write("nests"), log))).await
+}
+
+/// CL-5: a call starts as soon as no earlier call of another run is unfinished, whatever is still to come.
+#[tokio::test(start_paused = true)]
+async fn a_call_starts_before_the_last_is_decoded() {
+    let yard = plain().await;
+    let batch = yard.engine.session("s").open_batch();
+    for (n, tool) in ["read", "read", "serial", "read", "read"].into_iter().enumerate() {
+        batch.push(call(&format!("c{n}"), tool, 25, "ok"));
+        ms(10).await;
+    }
+    assert_eq!(shape(&batch.finished().into_iter().flatten().collect::<Vec<_>>()), "c0 ok, c1 ok");
+    assert_eq!(shape(&batch.finish().await), "c0 ok, c1 ok, c2 ok, c3 ok, c4 ok");
+    assert_eq!(yard.log.spans(), ["c0 0..25", "c1 10..35", "c2 35..60", "c3 60..85", "c4 60..85"]);
+    yard.events.check();
+}
+
+/// What does not depend on when things happened.
+fn steady(outcomes: &[Outcome]) -> Vec<String> {
+    let line = |one: &Outcome| format!("{} run {} {} {}", one.call_id, one.run, one.routing, one.to_text());
+    outcomes.iter().map(line).collect()
+}
+
+/// CL-5, CL-8, CC-4: the results are those of the same batch given at once, refusals, repeats and runs included.
+#[tokio::test(start_paused = true)]
+async fn the_results_are_those_of_the_whole_batch() {
+    let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];
+    let mut calls: Vec<_> =
+        tools.iter().enumerate().map(|(n, tool)| call(&format!("c{n}"), tool, 5, "ok")).collect();
+    calls.push(call("c1", "read", 0, "ok"));
+    calls.push(Call::new("broken", "read", r#"{"ms": 5, "en"#));
+    calls.push(call("fails", "serial", 0, "fail"));
+    calls.push(nest("deep", "nests", vec![call("in", "serial", 1, "ok")]));
+    for pause in [0, 3, 40] {
+        let (whole, streamed) = (plain().await, plain().await);
+        let expected = whole.engine.session("s").dispatch(calls.clone()).await;
+        let batch = streamed.engine.session("s").open_batch();
+        for call in calls.clone() {
+            batch.push(call);
+            if pause > 0 {
+                ms(pause).await;
+            }
+        }
+        assert_eq!(batch.len(), calls.len());
+        assert_eq!(steady(&batch.finish().await), steady(&expected), "{pause} ms between calls");
+        streamed.events.check();
+        let runs = |yard: &Yard| {
+            let events = yard.events.events();
+            let ended = events.into_iter().filter(|event| event.kind.is_terminal() && event.batch == Some(1));
+            let mut runs: Vec<_> = ended.map(|event| (event.index, event.run)).collect();
+            runs.sort_unstable();
+            runs
+        };
+        assert_eq!(runs(&streamed), runs(&whole));
+    }
+}
+
+/// CL-3: a run that comes in pieces is one run; a call that is refused splits it all the same.
+#[tokio::test(start_paused = true)]
+async fn a_serial_call_waits_for_all_pieces_of_the_run_before() {
+    let yard = plain().await;
+    let batch = yard.engine.session("s").open_batch();
+    batch.push(call("long", "read", 50, "ok"));
+    ms(1).await;
+    batch.push(call("short", "read", 5, "ok"));
+    ms(1).await;
+    batch.push(call("write", "serial", 5, "ok"));
+    batch.finish().await;
+    assert_eq!(yard.log.spans(), ["long 0..50", "short 1..6", "write 50..55"]);
+    yard.events.check();
+}
+
+/// CC-6b: dropping an open batch cancels it; cancelling one leaves its results.
+#[tokio::test(start_paused = true)]
+async fn an_open_batch_can_be_dropped_and_cancelled() {
+    let yard = plain().await;
+    let session = yard.engine.session("s");
+    let dropped = session.open_batch();
+    dropped.push(call("a", "serial", 0, "polite"));
+    dropped.push(call("b", "serial", 0, "ok"));
+    ms(1).await;
+    drop(dropped);
+    let cancelled = session.open_batch();
+    cancelled.push(call("c", "serial", 0, "polite"));
+    cancelled.push(call("d", "serial", 0, "ok"));
+    ms(1).await;
+    cancelled.cancel();
+    cancelled.push(call("e", "read", 0, "ok"));
+    assert_eq!(shape(&cancelled.finish().await), "c cancelled, d cancelled, e cancelled");
+    assert_eq!(yard.log.started(), ["a", "c"]);
+    assert_eq!(yard.log.running(), 0);
+    assert_eq!(yard.events.of_call("b"), ["tool.call.received", "tool.failed"]);
+    yard.events.check();
+}
+
+/// CL-4: an empty stream has no results; a session that is cancelled answers what is still to come.
+#[tokio::test(start_paused = true)]
+async fn streams_end_with_nothing_and_with_their_session() {
+    let yard = plain().await;
+    let session = yard.engine.session("s");
+    assert!(session.open_batch().finish().await.is_empty());
+    let batch = session.open_batch();
+    batch.push(call("a", "read", 5, "ok"));
+    ms(10).await;
+    session.cancel();
+    batch.push(call("b", "read", 5, "ok"));
+    assert_eq!(shape(&batch.finish().await), "a ok, b cancelled");
+    let names: Vec<_> = yard.events.events().into_iter().map(|event| event.kind).collect();
+    assert!(names.contains(&EventKind::TurnEnded { ok: 1, failed: 1 }));
+    yard.events.check();
+}
+
+/// CC-6: a handler may stream calls of its own; it is parked until the batch is finished.
+#[tokio::test(start_paused = true)]
+async fn a_handler_may_stream_calls_of_its_own() {
+    let yard = yard(|builder, log| {
+        let narrow = ToolSpec::read("narrow").max_concurrency(1.try_into().unwrap());
+        let streams = tool_fn(ToolSpec::write("streams"), |(): (), cx: ToolContext| async move {
+            use toolyard::SubAgents;
+            let agent = cx.fork(toolyard::ForkPolicy::default())?;
+            let batch = agent.open_batch();
+            batch.push(call("x", "serial", 5, "ok"));
+            ms(1).await;
+            batch.push(call("y", "narrow", 5, "ok"));
+            Ok(shape(&batch.finish().await))
+        });
+        builder.tool(scripted(narrow, log)).tool(streams)
+    })
+    .await;
+    let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "streams", "{}")]).await;
+    assert_eq!(outcomes[0].to_text(), "x ok, y ok");
+    yard.events.check();
+}
