@@ -28,8 +28,9 @@ impl Tool for Nothing {
 pub(crate) struct Full {
     placed: Placed,
     session: Session,
-    /// Ids are the provider's; making them is not the engine's work.
+    /// Ids and names are the provider's; making them is not the engine's work.
     ids: Arc<[CallId]>,
+    name: Arc<str>,
     // Keeps the pools alive.
     _engine: Engine,
 }
@@ -48,7 +49,7 @@ impl Full {
         let engine = Engine::builder().tool(from_fn(spec, || Nothing)).build().await;
         let engine = engine.map_err(|error| format!("the engine cannot be built: {error}"))?;
         let ids = (0..IDS).map(|n| CallId::from(format!("call_{n}"))).collect();
-        Ok(Self { placed, session: engine.session("bench"), ids, _engine: engine })
+        Ok(Self { placed, session: engine.session("bench"), ids, name: "nothing".into(), _engine: engine })
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -59,8 +60,7 @@ impl Full {
     }
 
     pub(crate) fn batch(&self, size: usize) -> Batch {
-        let name: Arc<str> = "nothing".into();
-        let call = |n: usize| Call::new(self.ids[n].clone(), name.clone(), json!({"n": n}));
+        let call = |n: usize| Call::new(self.ids[n].clone(), self.name.clone(), json!({"n": n}));
         (0..size).map(call).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Who may run: the counting semaphores of the whole engine, in one place.
 //!
 //! ```text
-//!   call ──► Need { tool limit, class pool or serial lease, session cap }
+//!   call ──► Need { class pool or serial lease, tool limit, session cap, tree cap }
 //!              │ all of it is free, nobody of its lane waits  ──► Permit, at once
 //!              └ otherwise ──► its lane ··· a release ──► the heads that can go ──► Permit
 //! ```
@@ -17,11 +17,12 @@ mod table;
 
 pub(crate) use permit::Permit;
 pub(crate) use start::Granted;
-pub(crate) use table::{Need, Ticket, UnitId, UnitKind};
+pub(crate) use table::{Ask, LeaseId, Need, Refusal, Scope, Ticket, UnitId, UnitKind};
 
 use crate::pool::PoolLoad;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use table::Table;
+use table::{Asked, EntryId, Going, Moment, Table};
+use tokio::time::Instant;
 use toolyard_core::ToolClass;
 
 /// A call that waits, and how to start it.
@@ -31,6 +32,9 @@ pub(crate) trait Waiter: Send + Sync {
 
     /// Ends call `index`, which has waited long enough for what handlers hold that were given up.
     fn expire(&self, index: u32);
+
+    /// Ends call `index`, whose lease went to another and who may not wait for it (CC-8).
+    fn refuse(&self, index: u32);
 }
 
 /// A place in line: the batch, and the call's index in it. 24 bytes; a waiting call has no task.
@@ -40,16 +44,11 @@ struct Place {
     index: u32,
 }
 
-/// Why a call may not even wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct QueueFull {
-    /// The bound that was met.
-    pub(crate) queue_max: usize,
-}
-
 /// The lock around the [`Table`].
 pub(crate) struct Admission {
     table: Mutex<Table<Place>>,
+    /// What the table's moments are counted from.
+    began: Instant,
 }
 
 /// What an attempt to get in ends with.
@@ -71,7 +70,12 @@ impl Admission {
         queue_engine_max: usize,
         queue_session_max: usize,
     ) -> Arc<Self> {
-        Arc::new(Self { table: Mutex::new(Table::new(widths, queue_engine_max, queue_session_max)) })
+        let table = Mutex::new(Table::new(widths, queue_engine_max, queue_session_max));
+        Arc::new(Self { table, began: Instant::now() })
+    }
+
+    fn now(&self) -> Moment {
+        Moment(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
     fn table(&self) -> MutexGuard<'_, Table<Place>> {
@@ -79,53 +83,61 @@ impl Admission {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A permit now, or a place in the line of `lane`.
+    /// A permit now, or a place in line.
     ///
     /// # Errors
-    /// [`QueueFull`] when the session's or the engine's line is at its bound (CC-4).
+    /// [`Refusal`]: the call ends, for it may not even wait.
     pub(crate) fn admit(
         self: &Arc<Self>,
-        lane: u64,
-        need: Need,
+        ask: &Ask,
         waiter: impl FnOnce() -> (Arc<dyn Waiter>, u32),
-    ) -> Result<Admitted, QueueFull> {
+    ) -> Result<Admitted, Refusal> {
+        let permit = |entry| Ok(Admitted::Now(Permit::new(self.clone(), ask.need, entry)));
         let mut table = self.table();
-        if table.try_grant(lane, need) {
+        if let Some(entry) = table.try_grant(ask) {
             drop(table);
-            return Ok(Admitted::Now(Permit::new(self.clone(), need)));
+            return permit(entry);
         }
-        let (waiter, index) = waiter();
-        let place = Place { waiter, index };
-        match table.enqueue(lane, need, place) {
-            Ok(ticket) => Ok(Admitted::Waiting { ticket, behind_zombies: table.is_behind_zombies(need) }),
-            Err((queue_max, _)) => Err(QueueFull { queue_max }),
+        let place = || {
+            let (waiter, index) = waiter();
+            Place { waiter, index }
+        };
+        match table.admit(ask, || self.now(), place) {
+            Asked::Granted(entry) => {
+                // It stands on its lease now, and that may end calls which may not wait for it.
+                let refused = self.settled(&mut table);
+                drop(table);
+                refused.start();
+                permit(entry)
+            }
+            Asked::Waiting(ticket) => {
+                Ok(Admitted::Waiting { ticket, behind_zombies: table.is_behind_zombies(ticket) })
+            }
+            Asked::Refused(refusal) => Err(refusal),
         }
     }
 
     /// A permit now, without waiting.
     #[cfg(test)]
-    pub(crate) fn try_admit(self: &Arc<Self>, lane: u64, need: Need) -> Option<Permit> {
-        let granted = self.table().try_grant(lane, need);
-        granted.then(|| Permit::new(self.clone(), need))
+    pub(crate) fn try_admit(self: &Arc<Self>, root: u64, need: Need) -> Option<Permit> {
+        let entry = self.table().try_grant(&Ask::of_root(root, need))?;
+        Some(Permit::new(self.clone(), need, entry))
     }
 
-    /// Leaves the line (CC-9). `false` when the call has been granted its permit meanwhile.
-    pub(crate) fn leave(&self, ticket: Ticket) -> bool {
-        self.table().cancel(ticket).is_some()
+    /// Leaves the line (CC-9), unless the call has been granted its permit meanwhile. Who can go for it is the
+    /// caller's to start, outside of its own locks.
+    pub(crate) fn leave(self: &Arc<Self>, ticket: Ticket) -> Granted<'_> {
+        let mut table = self.table();
+        let left = table.cancel(ticket, || self.now());
+        let granted = self.settled(&mut table);
+        drop(table);
+        drop(left); // what stands for a call may be the last of its batch
+        granted
     }
 
-    /// Gives back everything in `need` and starts whoever can go now.
-    fn release(self: &Arc<Self>, need: Need) {
-        self.change(|table| table.release(need));
-    }
-
-    fn release_zombie(self: &Arc<Self>, need: Need) {
-        self.change(|table| table.release_zombie(need));
-    }
-
-    /// Whether a call of this need waits for nothing but what handlers hold that were given up.
-    pub(crate) fn is_behind_zombies(&self, need: Need) -> bool {
-        self.table().is_behind_zombies(need)
+    /// Whether a call still waits, for nothing but what handlers hold that were given up.
+    pub(crate) fn is_behind_zombies(&self, ticket: Ticket) -> bool {
+        self.table().is_behind_zombies(ticket)
     }
 
     /// A mark in the order of those who wait: who is in line by now is before it.
@@ -140,14 +152,24 @@ impl Admission {
     }
 
     /// Changes the table, then starts whoever can go now, outside the lock: starting a call may admit others.
-    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>)) {
-        self.grant(change).start();
+    fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>, &dyn Fn() -> Moment) -> T) -> T {
+        let mut table = self.table();
+        let value = change(&mut table, &|| self.now());
+        let granted = self.settled(&mut table);
+        drop(table);
+        granted.start();
+        value
     }
 
-    fn grant(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>)) -> Granted<'_> {
+    fn grant(self: &Arc<Self>, change: impl FnOnce(&mut Table<Place>, &dyn Fn() -> Moment)) -> Granted<'_> {
         let mut table = self.table();
-        change(&mut table);
-        Granted { admission: self, calls: table.take_granted() }
+        change(&mut table, &|| self.now());
+        self.settled(&mut table)
+    }
+
+    /// What the changes of the table have led to.
+    fn settled(self: &Arc<Self>, table: &mut Table<Place>) -> Granted<'_> {
+        Granted { admission: self, calls: table.take_granted(), refused: table.take_refused() }
     }
 
     /// A new unit of a class, as wide as the class is at this moment and paused if the class is (CL-6).
@@ -165,6 +187,16 @@ impl Admission {
         self.table().open_session(width)
     }
 
+    /// A lease for the serial calls of a session tree.
+    pub(crate) fn open_lease(&self, scope: Scope) -> LeaseId {
+        self.table().open_lease(scope)
+    }
+
+    /// Takes a lease away that nobody stands on or waits for any more.
+    pub(crate) fn close_lease(&self, lease: LeaseId) {
+        self.table().close_lease(lease);
+    }
+
     /// Takes units away that nothing uses or waits for any more.
     pub(crate) fn close_units(&self, units: impl IntoIterator<Item = UnitId>) {
         let mut table = self.table();
@@ -173,18 +205,18 @@ impl Admission {
 
     /// Sets the width of one unit. Who can go now is the caller's to start, outside of its own locks.
     pub(crate) fn resize_unit(self: &Arc<Self>, unit: UnitId, width: usize) -> Granted<'_> {
-        self.grant(|table| table.resize_unit(unit, width))
+        self.grant(|table, now| table.resize_unit(unit, width, now))
     }
 
     /// Sets the width of every unit of a class, those still to be opened included. Narrower
     /// than what runs: nothing is taken away, new calls wait until enough have ended.
     pub(crate) fn resize_class(self: &Arc<Self>, class: ToolClass, width: usize) {
-        self.change(|table| table.resize_class(class, width));
+        self.change(|table, now| table.resize_class(class, width, now));
     }
 
     /// Stops or resumes granting of a class, in units still to be opened too; what runs goes on.
     pub(crate) fn pause_class(self: &Arc<Self>, class: ToolClass, paused: bool) {
-        self.change(|table| table.pause_class(class, paused));
+        self.change(|table, now| table.pause_class(class, paused, now));
     }
 
     /// How many calls of each class run and wait.

@@ -7,17 +7,19 @@
 //!                                                                  └ cancel ─► grace ─► abandon
 //! ```
 //!
-//! An attempt is a task of its own; the permit is moved into it, so nothing runs without one and nothing that
+//! An attempt has a task of its own while it runs (`runner.rs`); the permit is moved into it, so nothing runs without one and nothing that
 //! ended keeps one (SC-2). A panic ends this call alone. A blocking handler cannot be dropped: its call ends
 //! on time, and what it holds goes on with it until it stops (SC-6).
 
 mod backend;
 mod blocking;
 mod classify;
+mod runner;
 mod supervise;
 
 pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
 pub use blocking::{Blocking, BlockingThreads};
+pub(crate) use runner::Runners;
 
 use crate::{
     admission::{Permit, UnitKind},
@@ -26,7 +28,6 @@ use crate::{
 use classify::{Facts, classify};
 use futures::FutureExt;
 use std::{
-    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -35,44 +36,39 @@ use tokio::sync::oneshot;
 use toolyard_core::{Dedupe, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
 
-/// Runs a call that has its permits, to its one result.
-///
-/// Not an `async fn`: what writes a result if the task vanishes has to be there before its first poll.
-pub(crate) fn run(
-    batch: Arc<BatchState>,
-    index: u32,
-    permit: Permit,
-    timing: Timing,
-) -> impl Future<Output = ()> + Send {
-    let mut open = Open { permit: Some(permit), batch, index, timing, ending: None, done: false };
-    async move {
-        open.announce();
-        let executed = AssertUnwindSafe(open.execute().instrument(open.span())).catch_unwind().await;
-        // Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
-        let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
-        open.release(still_running.is_some());
-        open.ending = Some(open.ending(verdict));
-        if open.batch.session.engine.gate.hooks.is_some() {
-            // Boxed: a call without hooks has no room for them in its task.
-            Box::pin(open.tell_hook()).await;
-        }
-        open.finish(still_running);
-    }
-}
-
-/// An attempt that has no result yet. Should its task vanish, dropping it writes one (SC-3).
-struct Open {
+/// A call that has its permits and no result yet. Should it vanish, dropping it writes one (SC-3).
+pub(crate) struct Attempt {
     /// First, so that it is given back before the batch, and with it the session's units, can be gone.
     permit: Option<Permit>,
     batch: Arc<BatchState>,
     index: u32,
     timing: Timing,
-    /// The result, while the hook at its end is told.
-    ending: Option<Ending>,
+    /// The result, while the hook at its end is told. Boxed: most calls have no such hook, and an attempt is moved
+    /// to its runner.
+    told: Option<Box<Ending>>,
     done: bool,
 }
 
-impl Open {
+impl Attempt {
+    pub(crate) fn new(batch: Arc<BatchState>, index: u32, permit: Permit, timing: Timing) -> Self {
+        Self { permit: Some(permit), batch, index, timing, told: None, done: false }
+    }
+
+    /// Runs the call to its one result.
+    pub(crate) async fn run(mut self) {
+        self.announce();
+        let executed = AssertUnwindSafe(self.execute().instrument(self.span())).catch_unwind().await;
+        // Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
+        let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
+        self.release(still_running.is_some());
+        let mut ending = self.ending(verdict);
+        if self.batch.session.engine.gate.hooks.is_some() {
+            // Boxed: a call without hooks has no room for them in its task.
+            ending = Box::pin(self.tell_hook(ending)).await;
+        }
+        self.finish(ending, still_running);
+    }
+
     fn announce(&self) {
         let work = self.batch.work(self.index);
         self.batch.emit(self.index, None, || EventKind::Called {
@@ -150,23 +146,24 @@ impl Open {
         }
     }
 
-    /// The hook at the call's end (V1).
-    async fn tell_hook(&self) {
-        if let Some(ending) = &self.ending {
-            let outcome = self.batch.outcome(self.index, ending.clone());
-            self.batch.session.engine.gate.ended(&outcome, &self.batch.caller()).await;
-        }
+    /// The hook at the call's end (V1). Should the task vanish meanwhile, the result is there.
+    async fn tell_hook(&mut self, ending: Ending) -> Ending {
+        let ending = self.told.insert(Box::new(ending));
+        let outcome = self.batch.outcome(self.index, Ending::clone(ending));
+        self.batch.session.engine.gate.ended(&outcome, &self.batch.caller()).await;
+        *self.told.take().expect("it was put there above")
     }
 
     /// Writes the result. The call is quiescent with it, or when its handler has stopped (V2).
-    fn finish(mut self, still_running: Option<oneshot::Receiver<bool>>) {
+    fn finish(mut self, ending: Ending, still_running: Option<oneshot::Receiver<bool>>) {
+        self.done = true;
         match (still_running, self.permit.take()) {
             (Some(stopped), Some(permit)) => {
-                self.write_result(false);
+                self.batch.end_started(self.index, ending, false);
                 let zombie = Zombie { permit, batch: self.batch.clone(), index: self.index };
-                self.batch.session.engine.runtime.spawn(zombie.watch(stopped));
+                self.batch.session.engine.tasks.spawn(zombie.watch(stopped));
             }
-            _ => self.write_result(true),
+            _ => self.batch.end_started(self.index, ending, true),
         }
     }
 
@@ -191,20 +188,15 @@ impl Open {
             dedupe: Dedupe::Fresh,
         }
     }
-
-    /// Writes the result there is; without one, that the task vanished.
-    fn write_result(&mut self, is_quiescent: bool) {
-        self.done = true;
-        let ending = self.ending.take().unwrap_or_else(|| Ending::vanished(vanished(), self.timing));
-        self.batch.end_started(self.index, ending, is_quiescent);
-    }
 }
 
-impl Drop for Open {
+impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.done {
             drop(self.permit.take());
-            self.write_result(true);
+            let told = self.told.take().map(|told| *told);
+            let ending = told.unwrap_or_else(|| Ending::vanished(vanished(), self.timing));
+            self.batch.end_started(self.index, ending, true);
         }
     }
 }
@@ -213,7 +205,7 @@ impl Drop for Open {
 /// units, since it may still change things; a reading one nothing but its tool's.
 fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     match unit {
-        UnitKind::Session => false,
+        UnitKind::Session | UnitKind::Tree => false,
         UnitKind::Tool => true,
         UnitKind::Class(_) => class != ToolClass::Read,
     }
@@ -221,7 +213,7 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
 
 /// A handler that was given up and could not be dropped.
 struct Zombie {
-    /// First, as in [`Open`].
+    /// First, as in [`Attempt`].
     #[expect(dead_code, reason = "held until the handler has stopped")]
     permit: Permit,
     batch: Arc<BatchState>,

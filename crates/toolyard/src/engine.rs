@@ -11,7 +11,7 @@ use in_air::InAir;
 
 use crate::{
     admission::{Admission, UnitId},
-    attempt::Backend,
+    attempt::{Backend, Runners},
     batch::Stop,
     clock::Clock,
     config::{Drain, OnSerialFailure},
@@ -20,6 +20,7 @@ use crate::{
     pool::{Leases, PoolError, PoolStatus, Pools},
     registry::Registry,
     session::{Numbers, Session, SessionCore, SessionOptions},
+    tasks::Tasks,
 };
 use foldhash::HashMap;
 use std::{
@@ -31,7 +32,6 @@ use std::{
     },
     time::Duration,
 };
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, SessionId, ToolClass};
 
@@ -47,7 +47,8 @@ pub(crate) struct EngineCore {
     sequence: Sequence,
     pub(crate) clock: Clock,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) runtime: Handle,
+    pub(crate) tasks: Tasks,
+    pub(crate) runners: Arc<Runners>,
     pub(crate) in_air: InAir,
     pub(crate) grace: Duration,
     /// Fires when a drain leaves handlers no more time to stop.
@@ -60,6 +61,12 @@ pub(crate) struct EngineCore {
     pub(crate) scope: Option<Arc<dyn PathScope>>,
     sessions: Mutex<Sessions>,
     opened: AtomicU64,
+}
+
+impl Drop for EngineCore {
+    fn drop(&mut self) {
+        self.runners.close();
+    }
 }
 
 /// The open sessions, by name.

@@ -14,13 +14,13 @@ use crate::{
     config::Limits,
     registry::{Table, ToolEntry, not_found},
     session::SessionCore,
+    tasks::Tasks,
 };
 use serde_json::Value;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, LazyLock},
 };
-use tokio::runtime::Handle;
 use toolyard_core::{
     Approver, Call, CallError, Caller, ConfirmationMode, Confirmations, Denied, ErrorKind, Grant, Hooks,
     PathScope, RuntimePolicy, ToolClass, wording,
@@ -37,7 +37,7 @@ pub(crate) struct Gate {
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) limits: Limits,
     /// In which hooks run.
-    pub(crate) runtime: Handle,
+    pub(crate) tasks: Tasks,
 }
 
 /// A call that may run.

@@ -11,6 +11,7 @@ mod gate;
 mod pool;
 mod registry;
 mod session;
+mod tasks;
 mod tool_fn;
 
 pub use attempt::{
@@ -24,5 +25,6 @@ pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
 pub use session::{Session, SessionOptions, Turn};
+pub use tasks::Spawner;
 pub use tool_fn::tool_fn;
 pub use toolyard_core::*;

@@ -81,6 +81,7 @@ fn hooks_run_for_a_caller_outside_of_tokio() {
     let outcomes = futures::executor::block_on(session.dispatch(vec![call("c", "read", 1, "ok")]));
     assert_eq!(shape(&outcomes), "c ok");
 }
+
 /// SC-2: an inline handler has its timers whoever drives the dispatch.
 #[test]
 fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
@@ -90,4 +91,42 @@ fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
     let session = yard.engine.session("s");
     let outcomes = futures::executor::block_on(session.dispatch(vec![call("c", "inline", 1, "ok")]));
     assert_eq!(shape(&outcomes), "c ok");
+}
+
+/// SC-2, SC-3: tasks that have run calls and rest are not waited for when their runtime is gone.
+#[test]
+fn a_call_may_come_when_the_tasks_of_earlier_ones_are_gone() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder));
+    let session = yard.engine.session("s");
+    let batch: Vec<_> = (0..100).map(|n| call(&format!("c{n}"), "read", 0, "ok")).collect();
+    let before = engines.block_on(session.dispatch(batch.clone()));
+    assert_eq!(kinds(&before), [None; 100]);
+    engines.shutdown_background();
+    let after = callers().block_on(soon(session.dispatch(batch)));
+    assert_eq!(kinds(&after), [Some(ErrorKind::Internal); 100]);
+    yard.events.check();
+}
+
+/// SC-2: an engine that is gone leaves no task behind, and while it lives it keeps a bounded number of them.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_engine_that_goes_takes_its_tasks_along() {
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = alive();
+    let yard = yard(|builder, _| {
+        let mut widths = toolyard::PoolWidths::default();
+        widths.read = 1000.try_into().unwrap();
+        builder.pools(widths)
+    })
+    .await;
+    let batch: Vec<_> = (0..1000).map(|n| call(&format!("c{n}"), "read", 5, "ok")).collect();
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(kinds(&outcomes), [None; 1000]);
+    tokio::task::yield_now().await;
+    assert!(alive() < 300, "{} tasks rest", alive());
+    yard.engine.shutdown(toolyard::Drain::default()).await;
+    drop(yard);
+    while alive() > before {
+        tokio::task::yield_now().await;
+    }
 }

@@ -1,6 +1,6 @@
 //! The right to run one call; given back on drop.
 
-use super::{Admission, Need, UnitKind};
+use super::{Admission, EntryId, Need, UnitKind};
 use std::sync::Arc;
 
 /// Everything one running call holds. Dropping it gives all of it back and starts whoever can go now, so a
@@ -9,36 +9,42 @@ use std::sync::Arc;
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     need: Need,
+    /// Its place on its lease, if it is serial.
+    entry: Option<EntryId>,
     /// Whether its handler was given up and still runs.
     is_zombie: bool,
 }
 
 impl Permit {
     /// The table has granted `need`.
-    pub(super) fn new(admission: Arc<Admission>, need: Need) -> Self {
-        Self { admission, need, is_zombie: false }
+    pub(super) fn new(admission: Arc<Admission>, need: Need, entry: Option<EntryId>) -> Self {
+        Self { admission, need, entry, is_zombie: false }
     }
 
-    /// The handler was given up and still runs: gives back what it need not go on holding (SC-6).
+    /// The handler was given up and still runs: gives back what it need not go on holding (SC-6). A lease it
+    /// keeps in any case.
     pub(crate) fn become_zombie(&mut self, keeps: impl Fn(UnitKind) -> bool) {
-        let freed = {
-            let mut table = self.admission.table();
-            let (kept, freed) = self.need.split(|unit| table.kind(unit).is_some_and(&keeps));
-            table.mark_zombie(kept);
-            self.need = kept;
-            freed
-        };
-        self.is_zombie = true;
-        self.admission.release(freed);
+        let (admission, entry, need) = (&self.admission, self.entry, self.need);
+        let kept = admission.change(|table, now| {
+            let (kept, freed) = need.split(|unit| table.kind(unit).is_some_and(&keeps));
+            table.become_zombie(kept, freed, entry, now);
+            kept
+        });
+        (self.need, self.is_zombie) = (kept, true);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if self.is_zombie {
-            self.admission.release_zombie(self.need);
-        } else {
-            self.admission.release(self.need);
-        }
+        let Self { need, entry, is_zombie, .. } = *self;
+        self.admission.change(|table, now| {
+            if !is_zombie {
+                return table.finish(need, entry, now);
+            }
+            table.zombie_ended(need, entry, now);
+            if let Some(entry) = entry {
+                table.quiet(entry, now);
+            }
+        });
     }
 }

@@ -8,7 +8,7 @@
 //! A call that cannot start gives its permit back at once, and that starts the next. Were each started from
 //! within the one before, a long queue of such calls would use up the stack.
 
-use super::{Admission, Need, Permit, Place};
+use super::{Admission, Going, Permit, Place};
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -30,7 +30,9 @@ thread_local! {
 #[must_use = "calls that are granted are to be started"]
 pub(crate) struct Granted<'a> {
     pub(super) admission: &'a Arc<Admission>,
-    pub(super) calls: Vec<(Place, Need)>,
+    pub(super) calls: Vec<Going<Place>>,
+    /// Those who waited and may not wait any more (CC-8).
+    pub(super) refused: Vec<Place>,
 }
 
 impl Granted<'_> {
@@ -39,12 +41,16 @@ impl Granted<'_> {
     /// # Panics
     /// When the start of a call panics, after all of them have been started.
     pub(crate) fn start(self) {
+        for place in self.refused {
+            place.waiter.refuse(place.index);
+        }
         if self.calls.is_empty() {
             return; // nearly always: a release that nobody waited for
         }
         let admission = self.admission;
+        let permit = |going: &Going<_>| Permit::new(admission.clone(), going.need, going.entry);
         let mut ready =
-            self.calls.into_iter().map(|(place, need)| (place, Permit::new(admission.clone(), need)));
+            self.calls.into_iter().map(|going| (permit(&going), going.waiter)).map(|(p, w)| (w, p));
         let first = STARTING.with_borrow_mut(|starting| {
             let Some(starting) = starting else {
                 let first = ready.next();

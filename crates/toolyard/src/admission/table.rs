@@ -1,58 +1,115 @@
-//! The pure table of units and lanes: grants all of a need or nothing.
+//! The pure table of units, leases and lanes: grants all of a need or nothing.
 //!
 //! ```text
-//!   units    read 20/20 used     serial(tree 1) 1/1     session(7) 3/8     tool(7, "search") 1/1
-//!   lanes    {session 7: read}          call, call, call        first in, first out
-//!            {session 9: read}          call
-//!            {session 7: search, read}  call
+//!   units    read 20/20 used     concurrent(agent 2) 3/10     session(7) 3/8     tool(7, "search") 1/1
+//!   leases   tree(1): call 4 runs, on call 1, parked          named("db"): nobody
+//!   lanes    {root 7, depth 0: read}            call, call, call        first in, first out
+//!            {root 9, depth 2: read}            call
+//!            {root 7, depth 1: search, read}    call
+//!            {resume: read}                     handler
 //! ```
 //!
-//! A *lane* is one session's calls with the same need. A head that cannot go blocks its own lane only. Of the
-//! heads that can, the lane that was served longest ago goes first, so a session with a thousand calls and
-//! one with a single call take turns. Each unit keeps its lanes in that order: a release looks at the first
-//! that can go, past those only that wait for something else besides. After every change no head is left that
-//! could go; hence a newcomer whose lane is empty and whose units are free passes nobody who could have gone
-//! instead.
+//! A *lane* is those who wait of whom each can go if one can: a root session's calls of one depth, one need
+//! and, if they are serial, one nearest ancestor on the lease. A head that cannot go blocks its own lane only.
+//! Who of the others goes first is in `order.rs`, and who has waited so long that it is not passed any more in
+//! `aging.rs`. After every change no head is left that could go; hence a newcomer whose lane is empty and who
+//! can go passes nobody who could have gone instead.
+//!
+//! It knows no clock: whoever changes it says when, and is asked only while somebody waits.
 
+mod aging;
 mod lanes;
+mod leases;
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine nests no calls yet"))]
+mod life;
+#[cfg_attr(not(test), expect(dead_code, reason = "no status asks for it yet"))]
+mod lines;
+mod need;
+mod order;
+mod pools;
+mod queue;
+mod slab;
 mod units;
+mod zombies;
 
-pub(crate) use units::{Need, UnitId, UnitKind};
+pub(crate) use lanes::Ticket;
+pub(crate) use leases::{EntryId, EntryState, LeaseId, Scope};
+pub(crate) use need::{Ask, Need};
+pub(crate) use units::{UnitId, UnitKind};
 
-use crate::pool::PoolLoad;
+use aging::Aging;
 use foldhash::{HashMap, HashMapExt};
-use lanes::{LaneKey, Lanes, Turn};
+use lanes::{LaneKey, Lanes, Waiting, Who};
+use leases::Leases;
+use pools::ClassRule;
+use queue::{Change, Queue};
+use slab::Slab;
+use std::collections::VecDeque;
 use toolyard_core::ToolClass;
 use units::Unit;
 
-/// A place in a lane.
+/// When something happens: microseconds from any moment that stays the same for a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Moment(pub(crate) u64);
+
+/// Why a call may not even wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    lane: u32,
-    number: u64,
+pub(crate) enum Refusal {
+    /// The session's or the engine's line is at its bound (CC-4).
+    QueueFull {
+        /// The bound that was met.
+        queue_max: usize,
+    },
+    /// Its lease cannot be had now, and what its ancestors hold forbids to wait for it (CC-8).
+    SerialNesting,
 }
 
-/// What every unit of a class has in common, those still to be opened included.
-#[derive(Debug, Clone, Copy)]
-struct ClassRule {
-    width: usize,
-    paused: bool,
+/// What a call that asks is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It runs, on this entry if it is serial.
+    Granted(Option<EntryId>),
+    /// It waits.
+    Waiting(Ticket),
+    /// It ends.
+    Refused(Refusal),
 }
 
-/// The table. `W` is whatever stands for a waiting call.
-#[derive(Debug)]
+/// One who waited and goes now.
+#[derive(Debug, Clone)]
+pub(super) struct Going<W> {
+    pub(super) waiter: W,
+    pub(super) need: Need,
+    pub(super) entry: Option<EntryId>,
+}
+
+/// What may be given back: a unit or a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resource {
+    Unit(UnitId),
+    Lease(LeaseId),
+}
+
+/// The table. `W` is whatever stands for one who waits.
+#[derive(Debug, Clone)]
 pub(super) struct Table<W> {
     classes: [ClassRule; ToolClass::ALL.len()],
-    units: Vec<Option<Unit>>,
-    free_units: Vec<u32>,
+    units: Slab<Unit>,
+    leases: Leases,
     lanes: Lanes<W>,
+    aging: Aging,
+    /// Calls that wait, resumes not counted.
     waiting: usize,
-    waiting_by_session: HashMap<u64, usize>,
+    waiting_by_root: HashMap<u64, usize>,
     queue_max: usize,
     queue_session_max: usize,
+    /// Of root sessions whose weight is not 1.
+    weights: HashMap<u64, u8>,
     tickets: u64,
-    grants: u64,
-    granted: Vec<(W, Need)>,
+    /// What has come free and may let somebody go.
+    freed: VecDeque<Resource>,
+    granted: Vec<Going<W>>,
+    refused: Vec<W>,
 }
 
 impl<W> Table<W> {
@@ -63,182 +120,205 @@ impl<W> Table<W> {
         queue_session_max: usize,
     ) -> Self {
         Self {
-            classes: widths.map(|width| ClassRule { width, paused: false }),
-            units: Vec::new(),
-            free_units: Vec::new(),
+            classes: widths.map(ClassRule::new),
+            units: Slab::new(),
+            leases: Leases::new(),
             lanes: Lanes::new(),
+            aging: Aging::default(),
             waiting: 0,
-            waiting_by_session: HashMap::new(),
+            waiting_by_root: HashMap::new(),
             queue_max,
             queue_session_max,
+            weights: HashMap::new(),
             tickets: 0,
-            grants: 0,
+            freed: VecDeque::new(),
             granted: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
-    /// A unit as wide as its class is now, and paused if its class is.
-    pub(super) fn open_class(&mut self, class: ToolClass) -> UnitId {
-        let ClassRule { width, paused } = self.classes[class.index()];
-        self.open(Unit::new(UnitKind::Class(class), width, paused))
+    /// Whether anybody waits: only then does it matter to the table what time it is.
+    pub(super) fn wants_time(&self) -> bool {
+        !self.lanes.is_empty()
     }
 
-    /// A unit for the calls of one tool in one agent.
-    pub(super) fn open_tool(&mut self, width: usize) -> UnitId {
-        self.open(Unit::new(UnitKind::Tool, width, false))
-    }
-
-    /// A unit for the calls of one session.
-    pub(super) fn open_session(&mut self, width: usize) -> UnitId {
-        self.open(Unit::new(UnitKind::Session, width, false))
-    }
-
-    fn open(&mut self, unit: Unit) -> UnitId {
-        match self.free_units.pop() {
-            Some(at) => {
-                self.units[at as usize] = Some(unit);
-                UnitId(at)
-            }
-            None => {
-                self.units.push(Some(unit));
-                UnitId(u32::try_from(self.units.len() - 1).expect("fewer than 2^32 units are open"))
-            }
+    /// Lets a call go at once if nobody waits and all it needs is free: the way of nearly every call. `None`: see
+    /// [`Table::admit`].
+    pub(super) fn try_grant(&mut self, ask: &Ask) -> Option<Option<EntryId>> {
+        if self.wants_time() || !ask.need.units().all(|unit| self.unit(unit).is_free(false)) {
+            return None;
         }
-    }
-
-    pub(super) fn close_unit(&mut self, UnitId(at): UnitId) {
-        let unit = self.units[at as usize].take();
-        debug_assert!(unit.is_some_and(|unit| unit.in_use == 0 && unit.lanes.is_empty()), "unit in use");
-        self.free_units.push(at);
-    }
-
-    pub(super) fn kind(&self, UnitId(at): UnitId) -> Option<UnitKind> {
-        self.units[at as usize].as_ref().map(|unit| unit.kind)
-    }
-
-    fn unit(&mut self, UnitId(at): UnitId) -> &mut Unit {
-        self.units[at as usize].as_mut().expect("a need names open units only")
-    }
-
-    fn is_free(&self, need: Need) -> bool {
-        need.iter().all(|UnitId(at)| self.units[at as usize].as_ref().is_some_and(Unit::is_free))
-    }
-
-    fn take(&mut self, need: Need) {
-        need.iter().for_each(|unit| self.unit(unit).in_use += 1);
-        self.grants += 1;
-    }
-
-    /// Takes all of `need` if it is free and nobody in the same lane waits.
-    pub(super) fn try_grant(&mut self, session: u64, need: Need) -> bool {
-        let lane_waits = self.waiting > 0 && self.lanes.find(LaneKey { session, need }).is_some();
-        if lane_waits || !self.is_free(need) {
-            return false;
+        if let Some(lease) = ask.need.lease
+            && (self.is_serial_paused() || !self.leases.may_push(lease, self.holder(ask)))
+        {
+            return None;
         }
-        self.take(need);
-        true
+        Some(self.take(ask.need, ask.root, ask.lineage))
     }
 
-    /// A place at the end of the lane, or the bound that forbids it, with the waiter given back.
-    pub(super) fn enqueue(&mut self, session: u64, need: Need, waiter: W) -> Result<Ticket, (usize, W)> {
-        if let Some(queue_max) = self.bound_met(session) {
-            return Err((queue_max, waiter));
+    /// Lets a call go at once, or gives it a place at the end of its lane, or refuses it.
+    pub(super) fn admit(
+        &mut self,
+        ask: &Ask,
+        now: impl FnOnce() -> Moment,
+        waiter: impl FnOnce() -> W,
+    ) -> Asked {
+        let now = now();
+        let (key, may_push) = self.key(ask);
+        if let (Who::Call { strict: true, .. }, false) = (key.who, may_push) {
+            return Asked::Refused(Refusal::SerialNesting);
         }
-        *self.waiting_by_session.entry(session).or_default() += 1;
+        self.age(now);
+        if self.lanes.find(&key).is_none() && self.can_go(&key, None) {
+            return Asked::Granted(self.take(ask.need, ask.root, ask.lineage));
+        }
+        if let Some(queue_max) = self.bound_met(ask.root) {
+            return Asked::Refused(Refusal::QueueFull { queue_max });
+        }
+        *self.waiting_by_root.entry(ask.root).or_default() += 1;
         self.waiting += 1;
-        self.tickets += 1;
-        need.iter().for_each(|unit| self.unit(unit).queued += 1);
-        let (key, number) = (LaneKey { session, need }, self.tickets);
-        let (lane, is_new) = match self.lanes.find(key) {
-            Some(lane) => (lane, false),
-            None => (self.lanes.open(key, self.grants), true),
-        };
-        let open = self.lanes.get(lane).expect("the lane was just found");
-        open.push(number, waiter);
-        if is_new {
-            let turn = open.turn(lane);
-            self.list(need, None, turn);
+        ask.need.units().for_each(|unit| self.unit_mut(unit).queued += 1);
+        if let Some(lease) = ask.need.lease {
+            self.leases.get_mut(lease).queued += 1;
         }
-        Ok(Ticket { lane, number })
+        Asked::Waiting(self.enqueue(key, now, ask.lineage, waiter()))
     }
 
-    /// The bound that forbids one more waiter of this session (CC-4).
-    fn bound_met(&self, session: u64) -> Option<usize> {
-        let in_session = self.waiting_by_session.get(&session).copied().unwrap_or(0);
+    /// The lane of a call, and whether its lease, if it needs one, may be stepped on now.
+    fn key(&self, ask: &Ask) -> (LaneKey, bool) {
+        let Ask { root, depth, lineage, need } = *ask;
+        let Some(lease) = need.lease else {
+            return (LaneKey { need, who: Who::Call { root, depth, holder: None, strict: false } }, true);
+        };
+        let holder = self.holder(ask);
+        let strict = self.leases.is_strict(lease, lineage);
+        let who = Who::Call { root, depth, holder, strict };
+        (LaneKey { need, who }, self.leases.may_push(lease, holder))
+    }
+
+    fn holder(&self, ask: &Ask) -> Option<EntryId> {
+        ask.lineage.and_then(|_| self.leases.holder(ask.need.lease?, ask.lineage))
+    }
+
+    /// The bound that forbids one more waiter of this root session (CC-4).
+    fn bound_met(&self, root: u64) -> Option<usize> {
+        let in_session = self.waiting_by_root.get(&root).copied().unwrap_or(0);
         if in_session >= self.queue_session_max {
             return Some(self.queue_session_max);
         }
         (self.waiting >= self.queue_max).then_some(self.queue_max)
     }
 
-    /// Puts a lane at its place in the units it needs.
-    fn list(&mut self, need: Need, before: Option<Turn>, now: Option<Turn>) {
-        for unit in need.iter() {
-            let lanes = &mut self.unit(unit).lanes;
-            if let Some(before) = before {
-                let was_listed = lanes.remove(&before);
-                debug_assert!(was_listed, "a unit lists its lanes as they are");
-            }
-            lanes.extend(now);
-        }
+    fn enqueue(&mut self, key: LaneKey, now: Moment, lineage: Option<EntryId>, waiter: W) -> Ticket {
+        self.tickets += 1;
+        let number = self.tickets;
+        let lane = self.lanes.find(&key).unwrap_or_else(|| self.lanes.open(key));
+        let open = self.lanes.open_one_mut(lane);
+        let before = open.turn();
+        open.push(Waiting::new(number, now, lineage, waiter));
+        self.relist(lane, before);
+        Ticket { lane, number }
     }
 
-    /// Takes a waiter out of its lane; `None` when it is no longer there.
-    pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<W> {
+    /// Takes all of a need that is free, and steps on its lease.
+    fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>) -> Option<EntryId> {
+        need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
+        let lease = need.lease?;
+        let entry = self.leases.push(lease, lineage, root);
+        self.lease_changed(lease);
+        Some(entry)
+    }
+
+    /// Takes one who waits out of the line (CC-9); `None` when it has gone or was refused. Others may go for it:
+    /// see [`Table::take_granted`]. A handler that waited to resume is parked again.
+    pub(super) fn cancel(&mut self, ticket: Ticket, now: impl FnOnce() -> Moment) -> Option<W> {
         let lane = self.lanes.get(ticket.lane)?;
-        let before = lane.turn(ticket.lane);
-        let waiter = lane.cancel(ticket.number)?;
-        self.left(ticket.lane, before);
+        let (key, before) = (lane.key, lane.turn());
+        let waiter = self.lanes.open_one_mut(ticket.lane).cancel(ticket.number)?;
+        self.left(&key, 1);
+        self.relist(ticket.lane, before);
+        if let Who::Resume { entry: Some(entry) } = key.who {
+            self.set_state(entry, EntryState::Parked);
+            self.settle(now);
+        } else if self.aging.is_reserved_by(ticket.lane) {
+            self.settle(now);
+        }
         Some(waiter)
     }
 
-    /// Counts one waiter less in a lane, and closes the lane when it was the last.
-    fn left(&mut self, at: u32, before: Option<Turn>) {
-        let lane = self.lanes.get(at).expect("a waiter leaves an open lane");
-        let (key, now) = (lane.key, lane.turn(at));
-        self.waiting -= 1;
-        let in_session = self.waiting_by_session.get_mut(&key.session).expect("its session has a waiter");
-        *in_session -= 1;
+    /// Counts calls that have left their lane.
+    fn left(&mut self, key: &LaneKey, count: usize) {
+        let Who::Call { root, .. } = key.who else { return };
+        self.waiting -= count;
+        let in_session = self.waiting_by_root.get_mut(&root).expect("its session has a waiter");
+        *in_session -= count;
         if *in_session == 0 {
-            self.waiting_by_session.remove(&key.session);
+            self.waiting_by_root.remove(&root);
         }
-        key.need.iter().for_each(|unit| self.unit(unit).queued -= 1);
-        if now != before {
-            self.list(key.need, before, now);
+        key.need.units().for_each(|unit| self.unit_mut(unit).queued -= count);
+        if let Some(lease) = key.need.lease {
+            self.leases.get_mut(lease).queued -= count;
+        }
+    }
+
+    /// Puts a lane whose head has changed at its place everywhere, and closes it when it has none.
+    fn relist(&mut self, lane: u32, before: Option<u64>) {
+        let (key, now) = (self.lanes.open_one(lane).key, self.lanes.open_one(lane).turn());
+        if before == now {
+            return;
+        }
+        let weight = match key.who {
+            Who::Call { root, .. } => self.weight(root),
+            Who::Resume { .. } => 1,
+        };
+        let change = Change { before, now, weight };
+        for unit in key.need.units() {
+            Queue::place(&mut self.unit_mut(unit).queue, lane, &key, change);
+        }
+        match (key.who, key.need.lease) {
+            (Who::Resume { entry: Some(entry) }, _) => {
+                self.leases.entry_mut(entry).resume = now.map(|_| lane);
+            }
+            (Who::Resume { entry: None }, _) => {}
+            (Who::Call { strict, .. }, Some(lease)) => {
+                self.relist_on_lease(lease, lane, (&key, strict), change)
+            }
+            (Who::Call { .. }, None) => self.aging.relist(self.class_of(key.need), lane, change),
         }
         if now.is_none() {
-            self.lanes.close(at);
+            self.lanes.close(lane);
         }
     }
 
-    /// Gives back all of `need` and grants whoever can go now; see [`Table::take_granted`].
-    pub(super) fn release(&mut self, need: Need) {
-        for unit in need.iter() {
-            let unit = self.unit(unit);
-            debug_assert!(unit.in_use > 0, "more is given back than was taken");
-            unit.in_use -= 1;
+    fn relist_on_lease(&mut self, id: LeaseId, lane: u32, (key, strict): (&LaneKey, bool), change: Change) {
+        let lease = self.leases.get_mut(id);
+        Queue::place(&mut lease.queue, lane, key, change);
+        if let Some(before) = change.before {
+            lease.heads.remove(&(before, lane));
         }
-        if self.waiting > 0 {
-            need.iter().for_each(|unit| self.serve(unit));
+        lease.heads.extend(change.now.map(|now| (now, lane)));
+        if change.now.is_none() {
+            lease.strict.remove(&lane);
+        } else if strict {
+            lease.strict.insert(lane);
+        }
+        self.list_eldest(id);
+    }
+
+    /// The weight of a root session: how many of its calls go before it is the next one's turn (CC-3). 1 unless it
+    /// was set; a session that ends is to be set back to 1.
+    #[cfg_attr(not(test), expect(dead_code, reason = "sessions have no priorities yet"))]
+    pub(super) fn set_weight(&mut self, root: u64, weight: u8) {
+        debug_assert!(matches!(weight, 1 | 2 | 4), "a priority is one of three");
+        if weight > 1 {
+            self.weights.insert(root, weight);
+        } else {
+            self.weights.remove(&root);
         }
     }
 
-    /// What is held of `need` is held by a handler that was given up.
-    pub(super) fn mark_zombie(&mut self, need: Need) {
-        need.iter().for_each(|unit| self.unit(unit).zombies += 1);
-    }
-
-    /// A handler that was given up has stopped: as [`Table::release`].
-    pub(super) fn release_zombie(&mut self, need: Need) {
-        need.iter().for_each(|unit| self.unit(unit).zombies -= 1);
-        self.release(need);
-    }
-
-    /// Whether all that is missing of `need` is held by handlers that were given up (V3).
-    pub(super) fn is_behind_zombies(&self, need: Need) -> bool {
-        let units = need.iter().filter_map(|UnitId(at)| self.units[at as usize].as_ref());
-        let mut missing = units.filter(|unit| !unit.is_free()).peekable();
-        missing.peek().is_some() && missing.all(Unit::is_held_by_zombies)
+    fn weight(&self, root: u64) -> u8 {
+        if self.weights.is_empty() { 1 } else { self.weights.get(&root).copied().unwrap_or(1) }
     }
 
     /// The number of the last ticket.
@@ -246,72 +326,23 @@ impl<W> Table<W> {
         self.tickets
     }
 
-    /// Grants heads of the lanes that need this unit until none of them can go.
-    fn serve(&mut self, unit: UnitId) {
-        while self.unit(unit).is_free() {
-            let Some(turn) = self.next_turn(unit) else { return };
-            let lane = self.lanes.get(turn.lane).expect("a unit lists open lanes only");
-            let (waiter, need) = (lane.serve(self.grants + 1), lane.key.need);
-            self.left(turn.lane, Some(turn));
-            self.take(need);
-            self.granted.push((waiter, need));
-        }
-    }
-
-    /// Of the lanes that need this unit, the first whose head can go.
-    fn next_turn(&self, UnitId(at): UnitId) -> Option<Turn> {
-        let lanes = &self.units[at as usize].as_ref()?.lanes;
-        lanes.iter().copied().find(|turn| self.lanes.need(turn.lane).is_some_and(|need| self.is_free(need)))
-    }
-
-    /// Who was granted since this was asked last.
-    pub(super) fn take_granted(&mut self) -> Vec<(W, Need)> {
+    /// Who was granted since this was asked last, in order.
+    pub(super) fn take_granted(&mut self) -> Vec<Going<W>> {
         std::mem::take(&mut self.granted)
     }
 
-    /// Sets the width of one unit.
-    pub(super) fn resize_unit(&mut self, unit: UnitId, width: usize) {
-        self.unit(unit).width = width;
-        self.serve(unit);
+    /// Who waited and was refused since this was asked last: calls whose lease went to another and who may not
+    /// wait for it (CC-8).
+    pub(super) fn take_refused(&mut self) -> Vec<W> {
+        std::mem::take(&mut self.refused)
     }
 
-    pub(super) fn resize_class(&mut self, class: ToolClass, width: usize) {
-        self.classes[class.index()].width = width;
-        self.change_class(class, |unit| unit.width = width);
+    fn unit(&self, UnitId(key): UnitId) -> &Unit {
+        self.units.get(key).expect("a need names open units only")
     }
 
-    pub(super) fn pause_class(&mut self, class: ToolClass, paused: bool) {
-        self.classes[class.index()].paused = paused;
-        self.change_class(class, |unit| unit.paused = paused);
-    }
-
-    fn change_class(&mut self, class: ToolClass, change: impl Fn(&mut Unit)) {
-        let of_class = |unit: &Unit| unit.kind == UnitKind::Class(class);
-        for at in 0..self.units.len() {
-            let Some(unit) = self.units[at].as_mut().filter(|unit| of_class(unit)) else {
-                continue;
-            };
-            change(unit);
-            self.serve(UnitId(u32::try_from(at).expect("units are counted in u32")));
-        }
-    }
-
-    pub(super) fn load(&self, class: ToolClass) -> PoolLoad {
-        let units = self.units.iter().flatten().filter(|unit| unit.kind == UnitKind::Class(class));
-        let (mut running, mut queued) = (0, 0);
-        for unit in units {
-            running += unit.in_use;
-            queued += unit.queued;
-        }
-        PoolLoad { running, queued }
-    }
-}
-
-impl<W: Clone> Table<W> {
-    /// Who has waited since that ticket or before, for nothing but what handlers hold that were given up.
-    pub(super) fn behind_zombies(&self, ticket: u64) -> Vec<W> {
-        let lanes = self.lanes.iter().filter(|lane| self.is_behind_zombies(lane.key.need));
-        lanes.flat_map(|lane| lane.until(ticket)).cloned().collect()
+    fn unit_mut(&mut self, UnitId(key): UnitId) -> &mut Unit {
+        self.units.get_mut(key).expect("a need names open units only")
     }
 }
 

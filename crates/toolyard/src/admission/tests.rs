@@ -15,6 +15,10 @@ impl<F: Fn(u32, Permit) + Send + Sync> Waiter for Does<F> {
         unreachable!("no handler is given up here");
     }
 
+    fn refuse(&self, _: u32) {
+        unreachable!("nothing is nested here");
+    }
+
     fn start(self: Arc<Self>, index: u32, permit: Permit) {
         (self.0)(index, permit);
     }
@@ -29,7 +33,10 @@ fn in_line(waiters: u32, does: impl Fn(u32, Permit) + Send + Sync + 'static) -> 
     let permit = admission.try_admit(1, need).unwrap();
     let waiter: Arc<dyn Waiter> = Arc::new(Does(does));
     for index in 0..waiters {
-        assert!(matches!(admission.admit(1, need, || (waiter.clone(), index)), Ok(Admitted::Waiting { .. })));
+        assert!(matches!(
+            admission.admit(&Ask::of_root(1, need), || (waiter.clone(), index)),
+            Ok(Admitted::Waiting { .. })
+        ));
     }
     (admission, permit)
 }

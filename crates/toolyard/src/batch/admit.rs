@@ -4,8 +4,8 @@ use super::ledger::Phase;
 use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
-    admission::{Admitted, Need, Permit, QueueFull, Waiter},
-    attempt,
+    admission::{Admitted, Ask, Permit, Refusal, Ticket, Waiter},
+    attempt::Attempt,
     gate::Cleared,
     pool::{Leases, PoolState},
     registry::not_found,
@@ -45,7 +45,8 @@ impl BatchState {
         }
         let need = self.session.need(&work.entry, work.class);
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
-        match engine.admission.admit(self.session.number, need, || (self.clone() as Arc<dyn Waiter>, index)) {
+        let ask = Ask::of_root(self.session.number, need);
+        match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(permit)) => {
                 *phase = Phase::Started;
                 Some((permit, Timing { ready_at, granted_at: ready_at }))
@@ -53,13 +54,12 @@ impl BatchState {
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 *phase = Phase::Queued { ticket, ready_at };
                 if behind_zombies {
-                    self.expire_later(index, need);
+                    self.expire_later(index, ticket);
                 }
                 None
             }
-            Err(QueueFull { queue_max }) => {
-                let message = format!("the queue is full: {queue_max} calls wait already");
-                self.end_waiting(phase, index, CallError::new(ErrorKind::Overloaded, message));
+            Err(refusal) => {
+                self.end_waiting(phase, index, refused(refusal));
                 None
             }
         }
@@ -77,17 +77,17 @@ impl BatchState {
     /// Starts a call on a task of its own.
     pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
         let engine = &self.session.engine;
-        engine.runtime.spawn(attempt::run(self.clone(), index, permit, timing));
+        engine.runners.run(&engine.tasks, Attempt::new(self.clone(), index, permit, timing));
     }
 
     /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
     /// their time (V3). A batch that ends meanwhile is not kept for it.
-    fn expire_later(self: &Arc<Self>, index: u32, need: Need) {
+    fn expire_later(self: &Arc<Self>, index: u32, ticket: Ticket) {
         let batch = Arc::downgrade(self);
-        self.session.engine.runtime.spawn(async move {
+        self.session.engine.tasks.spawn(async move {
             tokio::time::sleep(ZOMBIE_WAIT).await;
             if let Some(batch) = batch.upgrade()
-                && batch.session.engine.admission.is_behind_zombies(need)
+                && batch.session.engine.admission.is_behind_zombies(ticket)
             {
                 batch.expire(index);
             }
@@ -99,6 +99,12 @@ impl Waiter for BatchState {
     fn expire(&self, index: u32) {
         if matches!(*self.slots[index as usize].phase(), Phase::Queued { .. }) {
             self.end_unstarted(index, behind_a_zombie);
+        }
+    }
+
+    fn refuse(&self, index: u32) {
+        if matches!(*self.slots[index as usize].phase(), Phase::Queued { .. }) {
+            self.end_unstarted(index, || refused(Refusal::SerialNesting));
         }
     }
 
@@ -141,6 +147,20 @@ fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
         PoolState::Failed => CallError::new(ErrorKind::Internal, format!("the {class} pool has failed")),
         PoolState::Running | PoolState::Paused | PoolState::Draining => Stop::ShuttingDown.error(),
     })
+}
+
+/// The error of calls that may not wait.
+fn refused(refusal: Refusal) -> CallError {
+    match refusal {
+        Refusal::QueueFull { queue_max } => {
+            let message = format!("the queue is full: {queue_max} calls wait already");
+            CallError::new(ErrorKind::Overloaded, message)
+        }
+        Refusal::SerialNesting => {
+            let message = "its serial scope is in use, and a call it is nested in holds another";
+            CallError::new(ErrorKind::SerialNesting, message)
+        }
+    }
 }
 
 /// The error of calls behind handlers that were given up and do not stop (V3, CL-3).

@@ -3,7 +3,7 @@
 use super::admit::OrEnd;
 use super::ledger::Phase;
 use super::state::{BatchState, index};
-use futures::FutureExt;
+use futures::{FutureExt, future::abortable};
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
@@ -40,7 +40,7 @@ impl BatchState {
         });
         drop(phase);
         let (batch, request, or_end) = (self.clone(), self.request(index), OrEnd::new(self, index));
-        let question = engine.runtime.spawn(async move {
+        let (question, withdraw) = abortable(async move {
             let asked = AssertUnwindSafe(async { approver.ask(&request).await }).catch_unwind();
             match tokio::time::timeout(within, asked).await {
                 Ok(Ok(Answer::Allow)) => batch.approved(index),
@@ -50,7 +50,8 @@ impl BatchState {
             }
             or_end.disarm();
         });
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner).push(question.abort_handle());
+        engine.tasks.spawn(question.map(|_| ()));
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner).push(withdraw);
         if self.stopped.get().is_some() {
             self.withdraw_questions(); // stopped before this one could be seen
         }

@@ -10,7 +10,9 @@ use super::ledger::Slot;
 use super::router;
 use super::state::{BatchState, Run, index};
 use super::stop::Stop;
-use crate::{attempt, config::OnSerialFailure, gate::Cleared, registry::Table, session::SessionCore};
+use crate::{
+    attempt::Attempt, config::OnSerialFailure, gate::Cleared, registry::Table, session::SessionCore,
+};
 use futures::FutureExt;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -181,7 +183,7 @@ fn begin(batch: &Arc<BatchState>, run: usize) {
         if has_hooks {
             batch.clone().go_after_hook(index);
         } else if work.entry.spec().placement == Placement::Inline {
-            entered.get_or_insert_with(|| batch.session.engine.runtime.enter());
+            entered.get_or_insert_with(|| batch.session.engine.tasks.enter());
             begin_inline(batch, index, ready_at);
         } else {
             batch.go(index, ready_at);
@@ -192,10 +194,10 @@ fn begin(batch: &Arc<BatchState>, run: usize) {
 /// Runs a call in place as far as its first wait (SC-2).
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
     let Some((permit, timing)) = batch.admit(index, ready_at) else { return };
-    let mut attempt = Box::pin(attempt::run(batch.clone(), index, permit, timing));
+    let mut attempt = Box::pin(Attempt::new(batch.clone(), index, permit, timing).run());
     // Polled without a task: should it wait, its task polls it again and is the one that is woken.
     if attempt.as_mut().now_or_never().is_none() {
-        batch.session.engine.runtime.spawn(attempt);
+        batch.session.engine.tasks.spawn(attempt);
     }
 }
 
@@ -213,8 +215,8 @@ impl BatchState {
             return;
         }
         let or_end = OrEnd::new(&self, index);
-        let runtime = self.session.engine.runtime.clone();
-        runtime.spawn(async move {
+        let tasks = self.session.engine.tasks.clone();
+        tasks.spawn(async move {
             let engine = &self.session.engine;
             engine.gate.starting(self.call(index), &self.caller()).await;
             self.go(index, engine.clock.now());
@@ -240,7 +242,7 @@ async fn finish(batch: &Arc<BatchState>, run: usize) {
 async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) {
     let wait = {
         // A caller outside of tokio has no timer of its own.
-        let _runtime = batch.session.engine.runtime.enter();
+        let _runtime = batch.session.engine.tasks.enter();
         tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run))
     };
     if wait.await.is_err() {

@@ -6,7 +6,8 @@ use crate::{
     gate::Cleared,
     session::{SessionCore, Where},
 };
-use futures::task::AtomicWaker;
+use futures::{future::AbortHandle, task::AtomicWaker};
+use smallvec::SmallVec;
 use std::{
     future::poll_fn,
     ops::Range,
@@ -17,7 +18,6 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
     Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, ToolClass, error::TerminalEvent,
@@ -26,6 +26,9 @@ use toolyard_core::{
 
 /// The name of a tool that no registry has, in events (OB-4).
 const UNKNOWN_TOOL: &str = "_unknown";
+
+/// The place of a batch that its session does not know yet.
+const UNREGISTERED: usize = usize::MAX;
 
 /// A place in a batch, as small as its bound allows.
 pub(super) fn index(at: usize) -> u32 {
@@ -76,7 +79,10 @@ pub(crate) struct BatchState {
     pub(super) stopped: OnceLock<Stop>,
     /// Questions to the approver that are in the air; a batch that stops withdraws them.
     pub(super) questions: Mutex<Vec<AbortHandle>>,
-    runs: Vec<Run>,
+    /// Most batches have few: those need no allocation.
+    runs: SmallVec<[Run; 2]>,
+    /// Its place among the open batches of its session, from when a cancel can find it.
+    place: AtomicUsize,
     /// Runs with a call that has no result.
     open_runs: AtomicUsize,
     failed: AtomicUsize,
@@ -88,7 +94,7 @@ impl BatchState {
         session: Arc<SessionCore>,
         turn: u64,
         mut slots: Vec<Slot>,
-        runs: Vec<Run>,
+        runs: SmallVec<[Run; 2]>,
     ) -> Arc<Self> {
         for (number, run) in runs.iter().enumerate() {
             slots[run.calls.clone()].iter_mut().for_each(|slot| slot.run = index(number));
@@ -106,6 +112,7 @@ impl BatchState {
             questions: Mutex::new(Vec::new()),
             open_runs: AtomicUsize::new(runs.len()),
             runs,
+            place: AtomicUsize::new(UNREGISTERED),
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
             driver: AtomicWaker::new(),
@@ -194,15 +201,16 @@ impl BatchState {
     /// Ends a call that has not started, from wherever it waits; `false` when it has started or ended.
     pub(super) fn end_unstarted(&self, index: u32, error: impl FnOnce() -> CallError) -> bool {
         let phase = self.slots[index as usize].phase();
-        match &*phase {
+        let granted = match &*phase {
             Phase::Started | Phase::Ended(_) | Phase::Taken => return false,
-            Phase::Queued { ticket, .. } => {
-                // Granted at this very moment: the permit finds the call ended and goes back.
-                self.session.engine.admission.leave(*ticket);
-            }
-            Phase::Asking { .. } | Phase::Waiting => {}
-        }
+            // Granted at this very moment: the permit finds the call ended and goes back.
+            Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
+            Phase::Asking { .. } | Phase::Waiting => None,
+        };
         self.end_waiting(phase, index, error());
+        if let Some(granted) = granted {
+            granted.start();
+        }
         true
     }
 
@@ -333,16 +341,25 @@ impl BatchState {
     }
 
     /// Every result, in the order of the calls, handed over.
-    pub(super) fn collect(mut batch: Arc<Self>) -> Vec<Outcome> {
-        batch.session.forget(batch.number);
+    pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(batch.slots.len());
         // Mostly the last task is gone by now; then the calls are moved out and not copied.
-        match Arc::get_mut(&mut batch) {
-            Some(alone) => {
+        match Arc::try_unwrap(batch) {
+            Ok(mut alone) => {
                 let slots = std::mem::take(&mut alone.slots).into_vec();
-                slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)).collect()
+                outcomes
+                    .extend(slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)));
             }
-            None => batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)).collect(),
+            Err(batch) => {
+                outcomes.extend(batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)));
+            }
         }
+        outcomes
+    }
+
+    /// Where its session finds it.
+    pub(crate) fn registered_at(&self, place: usize) {
+        self.place.store(place, Ordering::Relaxed);
     }
 
     /// The results there are by now, one place per call.
@@ -362,7 +379,10 @@ impl BatchState {
 
 impl Drop for BatchState {
     fn drop(&mut self) {
-        self.session.forget(self.number);
+        let place = *self.place.get_mut();
+        if place != UNREGISTERED {
+            self.session.forget(place);
+        }
     }
 }
 

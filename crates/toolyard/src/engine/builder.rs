@@ -11,6 +11,7 @@ use crate::{
     gate::Gate,
     pool::{Leases, Pools},
     registry::{RegisterError, Registry},
+    tasks::{Spawner, Tasks},
 };
 use std::{
     collections::BTreeMap,
@@ -80,6 +81,7 @@ pub struct EngineBuilder {
     grace: Option<Duration>,
     clock: Option<Clock>,
     blocking: Option<Arc<dyn Blocking>>,
+    spawner: Option<Arc<dyn Spawner>>,
     backend: Option<Arc<dyn Backend>>,
 }
 
@@ -197,6 +199,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets where the tasks of calls run; the runtime itself without a word. For simulations.
+    pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
+        self.spawner = Some(spawner);
+        self
+    }
+
     /// Sets where calls execute; this process without a word.
     pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
         self.backend = Some(backend);
@@ -237,6 +245,7 @@ impl EngineBuilder {
     ) -> EngineCore {
         let threads = || Arc::new(BlockingThreads::new(runtime.clone()));
         let blocking = self.blocking.unwrap_or_else(|| threads());
+        let tasks = Tasks::new(runtime, self.spawner);
         EngineCore {
             registry,
             gate: Gate {
@@ -245,7 +254,7 @@ impl EngineBuilder {
                 approver: self.approver,
                 hooks: self.hooks,
                 limits: self.limits,
-                runtime: runtime.clone(),
+                tasks: tasks.clone(),
             },
             read: admission.open_class(ToolClass::Read),
             admission,
@@ -254,7 +263,8 @@ impl EngineBuilder {
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
             backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
-            runtime,
+            tasks,
+            runners: Arc::default(),
             in_air: InAir::default(),
             grace: self.grace.unwrap_or(Self::GRACE),
             abandon: CancellationToken::new(),

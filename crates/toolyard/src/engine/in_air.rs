@@ -7,26 +7,31 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(crate) struct InAir {
     batches: AtomicUsize,
+    /// How many wait for the last to land. Nearly always none, and then a landing tells nobody.
+    waiting: AtomicUsize,
     landed: Notify,
 }
 
 impl InAir {
     pub(crate) fn begin(&self) {
-        self.batches.fetch_add(1, Ordering::AcqRel);
+        self.batches.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(crate) fn end(&self) {
-        if self.batches.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // Sequentially consistent with `none`: the last to land sees who waits, or who waits sees that none is left.
+        if self.batches.fetch_sub(1, Ordering::SeqCst) == 1 && self.waiting.load(Ordering::SeqCst) > 0 {
             self.landed.notify_waiters();
         }
     }
 
     pub(super) fn count(&self) -> usize {
-        self.batches.load(Ordering::Acquire)
+        self.batches.load(Ordering::SeqCst)
     }
 
     /// Waits until no batch is in the air.
     pub(super) async fn none(&self) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let _waiting = Waiting(self);
         loop {
             // Made before the count is read: a landing in between is not missed.
             let landed = self.landed.notified();
@@ -35,5 +40,14 @@ impl InAir {
             }
             landed.await;
         }
+    }
+}
+
+/// Somebody who waits, or has gone.
+struct Waiting<'a>(&'a InAir);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }

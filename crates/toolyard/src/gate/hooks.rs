@@ -1,13 +1,13 @@
 //! An embedder's hooks, each bounded and none able to take the turn with it (V1).
 
 use super::Gate;
+use crate::tasks::Tasks;
 use futures::FutureExt;
 use std::{
     future::{Future, poll_fn},
     panic::AssertUnwindSafe,
     time::Duration,
 };
-use tokio::runtime::Handle;
 use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 
 /// The time a hook has.
@@ -21,15 +21,15 @@ enum Hooked<T> {
 }
 
 /// Runs a hook. It is made inside, so that one that panics before its first wait is caught too.
-async fn bounded<T, F: Future<Output = T>>(runtime: &Handle, hook: impl FnOnce() -> F) -> Hooked<T> {
+async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> Hooked<T> {
     let hook = AssertUnwindSafe(async move { hook().await }).catch_unwind();
     let mut bounded = {
-        let _runtime = runtime.enter();
+        let _runtime = tasks.enter();
         Box::pin(tokio::time::timeout(HOOK_WITHIN, hook))
     };
     // The caller may be outside of tokio, and a hook need not know.
     let hooked = poll_fn(|cx| {
-        let _runtime = runtime.enter();
+        let _runtime = tasks.enter();
         bounded.as_mut().poll(cx)
     });
     match hooked.await {
@@ -43,7 +43,7 @@ impl Gate {
     /// The hook before everything; its refusal is the call's `aborted`.
     pub(crate) async fn before(&self, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
         let Some(hooks) = &self.hooks else { return Ok(()) };
-        let message = match bounded(&self.runtime, || hooks.on_tool_call(call, caller)).await {
+        let message = match bounded(&self.tasks, || hooks.on_tool_call(call, caller)).await {
             Hooked::Done(Ok(())) => return Ok(()),
             Hooked::Done(Err(abort)) => abort.message,
             Hooked::Panicked => "the hook before this call panicked".to_owned(),
@@ -60,7 +60,7 @@ impl Gate {
             warn_unless_done(
                 "on_tool_start",
                 &call.name,
-                &bounded(&self.runtime, || hooks.on_tool_start(call, caller)).await,
+                &bounded(&self.tasks, || hooks.on_tool_start(call, caller)).await,
             );
         }
     }
@@ -71,7 +71,7 @@ impl Gate {
             warn_unless_done(
                 "on_tool_end",
                 &outcome.tool,
-                &bounded(&self.runtime, || hooks.on_tool_end(outcome, caller)).await,
+                &bounded(&self.tasks, || hooks.on_tool_end(outcome, caller)).await,
             );
         }
     }

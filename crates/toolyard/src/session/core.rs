@@ -2,12 +2,13 @@
 
 use super::SessionOptions;
 use crate::{
-    admission::{Need, UnitId},
+    admission::{LeaseId, Need, Scope, UnitId},
     batch::{BatchState, Stop},
     engine::EngineCore,
     registry::ToolEntry,
 };
 use foldhash::HashMap;
+use slab::Slab;
 use std::sync::{
     Arc, Mutex, MutexGuard, Once, PoisonError, Weak,
     atomic::{AtomicU64, Ordering},
@@ -38,7 +39,7 @@ pub(crate) struct SessionCore {
     pub(crate) number: u64,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
-    serial: UnitId,
+    serial: LeaseId,
     concurrent: UnitId,
     cap: Option<UnitId>,
     tools: Mutex<HashMap<Arc<str>, ToolUnit>>,
@@ -66,7 +67,7 @@ struct ToolUnit {
 /// The batches in the air.
 #[derive(Default)]
 struct Open {
-    batches: HashMap<u64, Weak<BatchState>>,
+    batches: Slab<Weak<BatchState>>,
     stopped: Option<Stop>,
 }
 
@@ -90,7 +91,7 @@ impl SessionCore {
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
             },
             scope: options.scope.or_else(|| engine.scope.clone()),
-            serial: admission.open_class(ToolClass::Serial),
+            serial: admission.open_lease(Scope::Tree),
             concurrent: admission.open_class(ToolClass::Concurrent),
             cap: most.map(|most| admission.open_session(most.get())),
             tools: Mutex::default(),
@@ -119,13 +120,12 @@ impl SessionCore {
 
     /// What a call of this tool needs to run (CC-1).
     pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> Need {
-        let class = match class {
-            ToolClass::Read => self.engine.read,
-            ToolClass::Serial => self.serial,
-            ToolClass::Concurrent => self.concurrent,
-        };
         let tool = entry.spec().max_concurrency.map(|most| self.tool_unit(entry, most.get()));
-        Need::of(class, tool, self.cap)
+        match class {
+            ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
+            ToolClass::Serial => Need::serial(self.serial, tool, self.cap),
+            ToolClass::Concurrent => Need::of(self.concurrent, tool, self.cap),
+        }
     }
 
     /// The unit that bounds a tool in this agent, opened with its first call and as wide as the tool that has
@@ -151,29 +151,35 @@ impl SessionCore {
     }
 
     /// Emits an event of this session, built only if anybody would see it.
+    #[inline]
     pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> Where) {
-        let bus = &self.engine.bus;
-        if !bus.is_listening() {
-            return;
+        if self.engine.bus.is_listening() {
+            self.emit(kind(), place());
         }
-        let (place, now) = (place(), self.engine.clock.now());
-        let mut event = Event::new(self.id.clone(), self.agent.clone(), kind());
+    }
+
+    // Out of the way of those to whom nobody listens.
+    #[inline(never)]
+    fn emit(&self, kind: EventKind, place: Where) {
+        let now = self.engine.clock.now();
+        let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
         event.wall_ms = self.engine.clock.wall_ms(now);
         event.mono_us = self.engine.clock.mono_us(now);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
-        self.numbers.sequence.publish(bus, event);
+        self.numbers.sequence.publish(&self.engine.bus, event);
     }
 
     fn open_batches(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch where a cancel of the session finds it; a session that was cancelled stops it at once.
+    /// Puts a batch where a cancel of the session finds it, until [`forget`](Self::forget) is told its place; a
+    /// session that was cancelled stops it at once.
     pub(crate) fn register(&self, batch: &Arc<BatchState>) {
         let stopped = {
             let mut open = self.open_batches();
-            open.batches.insert(batch.number, Arc::downgrade(batch));
+            batch.registered_at(open.batches.insert(Arc::downgrade(batch)));
             open.stopped
         };
         if let Some(why) = stopped {
@@ -181,13 +187,13 @@ impl SessionCore {
         }
     }
 
-    pub(crate) fn forget(&self, batch: u64) {
-        self.open_batches().batches.remove(&batch);
+    pub(crate) fn forget(&self, place: usize) {
+        self.open_batches().batches.remove(place);
     }
 
     /// The batches in the air.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
-        self.open_batches().batches.values().filter_map(Weak::upgrade).collect()
+        self.open_batches().batches.iter().filter_map(|(_, batch)| batch.upgrade()).collect()
     }
 
     /// Whether the session takes no more batches.
@@ -206,9 +212,9 @@ impl Drop for SessionCore {
     fn drop(&mut self) {
         self.emit_lazily(|| EventKind::SessionClosed, Where::default);
         let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let units =
-            tools.into_values().map(|unit| unit.id).chain([self.serial, self.concurrent]).chain(self.cap);
+        let units = tools.into_values().map(|unit| unit.id).chain([self.concurrent]).chain(self.cap);
         self.engine.admission.close_units(units);
+        self.engine.admission.close_lease(self.serial);
         self.engine.forget(&self.id);
     }
 }

@@ -1,80 +1,146 @@
-//! The lanes: who waits, in which order.
+//! The lanes: who waits, first in, first out.
 
-use super::Need;
+use super::{EntryId, Moment, Need};
 use foldhash::{HashMap, HashMapExt};
 use std::collections::VecDeque;
 
-/// What the calls of a lane have in common.
+/// A place in a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(super) lane: u32,
+    pub(super) number: u64,
+}
+
+/// Who waits in a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    /// Calls that have not started.
+    Call {
+        root: u64,
+        depth: u8,
+        /// Their nearest ancestor on the lease they need: while it is on top they may stand on it (CC-7).
+        holder: Option<EntryId>,
+        /// Whether they may not wait for the lease they need (CC-8).
+        strict: bool,
+    },
+    /// Handlers that were parked. Those on a lease have a lane each.
+    Resume { entry: Option<EntryId> },
+}
+
+/// What all who wait in a lane have in common: whether one can go, each can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LaneKey {
-    pub(super) session: u64,
     pub(super) need: Need,
+    pub(super) who: Who,
 }
 
-/// When a lane is to be served: the one served longest ago first, then the one whose head came first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Turn {
-    served_at: u64,
-    head: u64,
-    pub(super) lane: u32,
+/// One who waits.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting<W> {
+    pub(super) number: u64,
+    pub(super) since: Moment,
+    /// The nearest ancestor on any lease.
+    pub(super) lineage: Option<EntryId>,
+    /// `None`: has left. Its place goes with the next that is tidied up.
+    what: Option<W>,
 }
 
-/// One session's calls with the same need.
-#[derive(Debug)]
+impl<W> Waiting<W> {
+    pub(super) fn new(number: u64, since: Moment, lineage: Option<EntryId>, what: W) -> Self {
+        Self { number, since, lineage, what: Some(what) }
+    }
+
+    pub(super) fn into_what(self) -> W {
+        self.what.expect("a head has not left")
+    }
+}
+
+/// Those of one key.
+#[derive(Debug, Clone)]
 pub(super) struct Lane<W> {
     pub(super) key: LaneKey,
-    /// Waiters in order of their numbers; one that left is `None` until it reaches an end.
-    waiters: VecDeque<(u64, Option<W>)>,
-    /// When this lane was served last or opened, in grants of the whole table.
-    served_at: u64,
+    /// In order of their numbers. The first and the last have not left.
+    waiting: VecDeque<Waiting<W>>,
+    gone: usize,
 }
 
 impl<W> Lane<W> {
-    pub(super) fn push(&mut self, number: u64, waiter: W) {
-        self.waiters.push_back((number, Some(waiter)));
+    pub(super) fn head(&self) -> Option<&Waiting<W>> {
+        self.waiting.front()
     }
 
-    /// Takes the head out, at this grant of the table.
-    pub(super) fn serve(&mut self, served_at: u64) -> W {
-        let (_, head) = self.waiters.pop_front().expect("an open lane has a head");
-        self.served_at = served_at;
-        self.trim();
-        head.expect("a head has not left")
+    /// The number of the head, under which the lane is listed.
+    pub(super) fn turn(&self) -> Option<u64> {
+        self.head().map(|head| head.number)
     }
 
-    /// Takes a waiter out, wherever it stands; `None` when it is no longer there.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len() - self.gone
+    }
+
+    /// How many places it has, those of the ones that left included.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn push(&mut self, waiting: Waiting<W>) {
+        self.waiting.push_back(waiting);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Waiting<W>> {
+        let head = self.waiting.pop_front()?;
+        self.tidy();
+        Some(head)
+    }
+
+    /// Takes all out, with their numbers.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = (u64, W)> {
+        self.gone = 0;
+        let all = std::mem::take(&mut self.waiting).into_iter();
+        all.filter_map(|waiting| Some((waiting.number, waiting.what?)))
+    }
+
+    /// Takes one out, wherever it stands; `None` when it is no longer there.
     pub(super) fn cancel(&mut self, number: u64) -> Option<W> {
-        let at = self.waiters.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        let waiter = self.waiters[at].1.take()?;
-        self.trim();
-        Some(waiter)
+        let at = self.waiting.binary_search_by_key(&number, |waiting| waiting.number).ok()?;
+        let what = self.waiting[at].what.take()?;
+        self.gone += 1;
+        self.tidy();
+        Some(what)
     }
 
-    /// Drops waiters that left from both ends, so that head and emptiness are what they seem.
-    fn trim(&mut self) {
-        while self.waiters.front().is_some_and(|(_, waiter)| waiter.is_none()) {
-            self.waiters.pop_front();
+    /// Drops the places of those who left: at both ends at once, in between before they outnumber the others.
+    fn tidy(&mut self) {
+        while self.waiting.front().is_some_and(|first| first.what.is_none()) {
+            self.waiting.pop_front();
+            self.gone -= 1;
         }
-        while self.waiters.back().is_some_and(|(_, waiter)| waiter.is_none()) {
-            self.waiters.pop_back();
+        while self.waiting.back().is_some_and(|last| last.what.is_none()) {
+            self.waiting.pop_back();
+            self.gone -= 1;
+        }
+        if self.gone > self.waiting.len() / 2 {
+            self.waiting.retain(|waiting| waiting.what.is_some());
+            self.gone = 0;
         }
     }
 
-    /// Its waiters up to that number.
+    /// Those who came up to that number.
     pub(super) fn until(&self, number: u64) -> impl Iterator<Item = &W> {
-        let first = self.waiters.iter().take_while(move |(at, _)| *at <= number);
-        first.filter_map(|(_, waiter)| waiter.as_ref())
+        let first = self.waiting.iter().take_while(move |waiting| waiting.number <= number);
+        first.filter_map(|waiting| waiting.what.as_ref())
     }
 
-    /// When it is to be served; `None` when nobody waits in it.
-    pub(super) fn turn(&self, lane: u32) -> Option<Turn> {
-        let (head, _) = self.waiters.front()?;
-        Some(Turn { served_at: self.served_at, head: *head, lane })
+    /// Whether this one still waits here.
+    pub(super) fn holds(&self, number: u64) -> bool {
+        let at = self.waiting.binary_search_by_key(&number, |waiting| waiting.number);
+        at.is_ok_and(|at| self.waiting[at].what.is_some())
     }
 }
 
 /// The open lanes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Lanes<W> {
     slots: Vec<Option<Lane<W>>>,
     free: Vec<u32>,
@@ -86,26 +152,34 @@ impl<W> Lanes<W> {
         Self { slots: Vec::new(), free: Vec::new(), by_key: HashMap::new() }
     }
 
-    pub(super) fn find(&self, key: LaneKey) -> Option<u32> {
-        self.by_key.get(&key).copied()
+    pub(super) fn find(&self, key: &LaneKey) -> Option<u32> {
+        self.by_key.get(key).copied()
     }
 
-    pub(super) fn get(&mut self, at: u32) -> Option<&mut Lane<W>> {
-        self.slots.get_mut(at as usize)?.as_mut()
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// The lane of a ticket, if it is open; its number tells whether it is still the same lane.
+    pub(super) fn get(&self, at: u32) -> Option<&Lane<W>> {
+        self.slots.get(at as usize)?.as_ref()
+    }
+
+    /// A lane that is listed somewhere.
+    pub(super) fn open_one(&self, at: u32) -> &Lane<W> {
+        self.get(at).expect("open lanes only are listed")
+    }
+
+    pub(super) fn open_one_mut(&mut self, at: u32) -> &mut Lane<W> {
+        self.slots[at as usize].as_mut().expect("open lanes only are listed")
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Lane<W>> {
         self.slots.iter().flatten()
     }
 
-    pub(super) fn need(&self, at: u32) -> Option<Need> {
-        Some(self.slots.get(at as usize)?.as_ref()?.key.need)
-    }
-
-    /// Opens a lane. It counts as served at the moment it opens: were it the one served longest ago, sessions
-    /// with one call at a time would open a lane for each and go before all who wait.
-    pub(super) fn open(&mut self, key: LaneKey, now: u64) -> u32 {
-        let lane = Some(Lane { key, waiters: VecDeque::new(), served_at: now });
+    pub(super) fn open(&mut self, key: LaneKey) -> u32 {
+        let lane = Some(Lane { key, waiting: VecDeque::new(), gone: 0 });
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = lane;

@@ -1,80 +1,65 @@
-//! What is counted, and what a call needs of it.
+//! The counting semaphores.
 
-use super::lanes::Turn;
-use std::collections::BTreeSet;
+use super::queue::Queue;
+use super::slab::Key;
 use toolyard_core::ToolClass;
 
 /// A counting semaphore of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct UnitId(pub(super) u32);
+pub(crate) struct UnitId(pub(super) Key);
 
 /// What a unit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnitKind {
-    /// The width of a pool, or the serial lease.
+    /// The width of a pool. Serial calls have a lease in its place.
     Class(ToolClass),
-    /// Calls of one tool in one agent.
+    /// Calls of one tool, in one agent or wider.
     Tool,
     /// Calls of one session.
     Session,
+    /// Calls of a session and everything under it.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the engine has no tree caps yet"))]
+    Tree,
 }
 
-/// The units a call needs, all at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Need {
-    units: [Option<UnitId>; Need::UNITS_MAX],
-}
-
-impl Need {
-    /// Tool limit, class, session cap.
-    const UNITS_MAX: usize = 3;
-
-    /// The units given; what is `None` is not bounded.
-    pub(crate) fn of(class: UnitId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
-        Self { units: [Some(class), tool, session] }
-    }
-
-    pub(super) fn iter(self) -> impl Iterator<Item = UnitId> {
-        self.units.into_iter().flatten()
-    }
-
-    /// Those units that `keep` names, and the rest.
-    pub(in crate::admission) fn split(self, keep: impl Fn(UnitId) -> bool) -> (Self, Self) {
-        let (mut kept, mut rest) = (Self::default(), Self::default());
-        for (at, unit) in self.units.into_iter().enumerate() {
-            let side = if unit.is_some_and(&keep) { &mut kept } else { &mut rest };
-            side.units[at] = unit;
-        }
-        (kept, rest)
-    }
-}
-
-/// One counting semaphore.
-#[derive(Debug)]
+/// One counting semaphore. It is small while nobody waits: a fork opens several.
+#[derive(Debug, Clone)]
 pub(super) struct Unit {
     pub(super) kind: UnitKind,
+    pub(super) paused: bool,
     pub(super) width: usize,
     pub(super) in_use: usize,
     /// How many of those in use are held by handlers that were given up and still run.
     pub(super) zombies: usize,
-    pub(super) paused: bool,
-    /// Calls that wait and need this unit.
+    /// Calls that wait and need this unit. Handlers that resume are not among them.
     pub(super) queued: usize,
-    /// The lanes with a waiter that needs this unit, whose turn is first in front.
-    pub(super) lanes: BTreeSet<Turn>,
+    /// The lanes that need this unit; `None` while there are none.
+    pub(super) queue: Option<Box<Queue>>,
 }
 
 impl Unit {
     pub(super) fn new(kind: UnitKind, width: usize, paused: bool) -> Self {
-        Self { kind, width, in_use: 0, zombies: 0, paused, queued: 0, lanes: BTreeSet::new() }
+        Self { kind, paused, width, in_use: 0, zombies: 0, queued: 0, queue: None }
     }
 
-    pub(super) fn is_free(&self) -> bool {
-        !self.paused && self.in_use < self.width
+    /// Whether a new call may have one, and one more if one is held back for another.
+    pub(super) fn is_free(&self, held_back: bool) -> bool {
+        !self.paused && self.has_room(held_back)
+    }
+
+    /// Whether fewer than its width are out. This, not [`Unit::is_free`], is what a resume asks: a pause stops
+    /// new calls, and a handler that resumes is one that runs.
+    pub(super) fn has_room(&self, held_back: bool) -> bool {
+        self.in_use + usize::from(held_back) < self.width
     }
 
     /// Whether nothing but handlers that were given up keeps it from being free.
     pub(super) fn is_held_by_zombies(&self) -> bool {
-        !self.paused && self.in_use >= self.width && self.in_use - self.zombies < self.width
+        !self.paused && self.is_full_of_zombies()
+    }
+
+    /// The same to a resume, which no pause holds back.
+    pub(super) fn is_full_of_zombies(&self) -> bool {
+        self.in_use >= self.width && self.in_use - self.zombies < self.width
     }
 }

@@ -1,0 +1,164 @@
+//! From a grant to quiescence: what a handler holds, lends and gives back.
+//!
+//! ```text
+//!   granted ─► Running ─► release ─► Stopped ─► quiet            finish: both at once
+//!                │  ▲                   ▲
+//!            park│  │resume             │zombie_ended
+//!                ▼  │                   │
+//!          Parked ─► Resuming        Zombie ◄─ become_zombie
+//! ```
+//!
+//! The states are those of an entry. A handler that is not on a lease has none and goes the same way.
+
+use super::lanes::LaneKey;
+use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, UnitId, Who};
+
+/// What a handler that is to go on is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resumed {
+    /// It has everything again.
+    Now,
+    /// It waits.
+    Waiting(Ticket),
+}
+
+impl<W> Table<W> {
+    /// A handler awaits calls of its own: its units are given back and its lease is lent to them (CC-6).
+    pub(in crate::admission) fn park(
+        &mut self,
+        need: Need,
+        entry: Option<EntryId>,
+        now: impl FnOnce() -> Moment,
+    ) {
+        self.give_back(need);
+        self.set_states(entry, EntryState::Parked);
+        self.settle(now);
+    }
+
+    /// A parked handler is to go on: it gets its units again, on its lease only as the top. It goes before all
+    /// calls, and neither a pause nor a bound of the queue holds it back: it is one that runs, and what it holds
+    /// and lends would be out for as long. How many are parked is the caller's to bound. One whose handler
+    /// is dropped meanwhile is taken out by [`Table::cancel`].
+    pub(in crate::admission) fn resume(
+        &mut self,
+        need: Need,
+        entry: Option<EntryId>,
+        now: impl FnOnce() -> Moment,
+        waiter: impl FnOnce() -> W,
+    ) -> Resumed {
+        let key = LaneKey { need, who: Who::Resume { entry } };
+        if self.can_go(&key, None) {
+            need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
+            self.set_states(entry, EntryState::Running);
+            self.settle(now);
+            return Resumed::Now;
+        }
+        let now = now();
+        self.set_states(entry, EntryState::Resuming);
+        let ticket = self.enqueue(key, now, None, waiter());
+        self.settle(|| now);
+        Resumed::Waiting(ticket)
+    }
+
+    /// A handler has stopped, and something under it may not have: its units are given back, and its lease is
+    /// lent to what is under it. Of a handler that was parked, `need` is empty.
+    pub(in crate::admission) fn release(
+        &mut self,
+        need: Need,
+        entry: Option<EntryId>,
+        now: impl FnOnce() -> Moment,
+    ) {
+        self.give_back(need);
+        self.set_states(entry, EntryState::Stopped);
+        self.settle(now);
+    }
+
+    /// A call is quiescent: its entry leaves the lease, from wherever it stands (CC-7). Nothing under it may name
+    /// it any more.
+    pub(in crate::admission) fn quiet(&mut self, entry: EntryId, now: impl FnOnce() -> Moment) {
+        self.step_off(entry);
+        self.settle(now);
+    }
+
+    /// A handler has stopped and nothing is under it: [`Table::release`] and [`Table::quiet`] in one step.
+    pub(in crate::admission) fn finish(
+        &mut self,
+        need: Need,
+        entry: Option<EntryId>,
+        now: impl FnOnce() -> Moment,
+    ) {
+        self.give_back(need);
+        if let Some(entry) = entry {
+            self.step_off(entry);
+        }
+        self.settle(now);
+    }
+
+    /// A handler was given up and still runs: it goes on holding `kept` and its lease (SC-6).
+    pub(in crate::admission) fn become_zombie(
+        &mut self,
+        kept: Need,
+        freed: Need,
+        entry: Option<EntryId>,
+        now: impl FnOnce() -> Moment,
+    ) {
+        kept.units().for_each(|unit| self.unit_mut(unit).zombies += 1);
+        self.give_back(freed);
+        self.set_states(entry, EntryState::Zombie);
+        self.settle(now);
+    }
+
+    /// A handler that was given up has stopped.
+    pub(in crate::admission) fn zombie_ended(
+        &mut self,
+        kept: Need,
+        entry: Option<EntryId>,
+        now: impl FnOnce() -> Moment,
+    ) {
+        kept.units().for_each(|unit| self.unit_mut(unit).zombies -= 1);
+        self.release(kept, entry, now);
+    }
+
+    /// From now on all that is left under this entry are handlers that were given up, each told of (V2).
+    pub(in crate::admission) fn listed(&mut self, entry: EntryId) {
+        self.leases.entry_mut(entry).listed = true;
+    }
+
+    fn give_back(&mut self, need: Need) {
+        for unit in need.units() {
+            self.give_back_unit(unit);
+        }
+    }
+
+    fn give_back_unit(&mut self, id: UnitId) {
+        let unit = self.unit_mut(id);
+        debug_assert!(unit.in_use > 0, "more is given back than was taken");
+        unit.in_use -= 1;
+        if unit.queue.is_some() {
+            self.freed.push_back(Resource::Unit(id));
+        }
+    }
+
+    fn set_states(&mut self, entry: Option<EntryId>, state: EntryState) {
+        if let Some(entry) = entry {
+            self.set_state(entry, state);
+        }
+    }
+
+    pub(super) fn set_state(&mut self, id: EntryId, state: EntryState) {
+        let entry = self.leases.entry_mut(id);
+        entry.state = state;
+        let lease = entry.lease;
+        if self.leases.get(lease).top == Some(id) {
+            self.lease_changed(lease);
+            self.freed.push_back(Resource::Lease(lease));
+        }
+    }
+
+    fn step_off(&mut self, entry: EntryId) {
+        let gone = self.leases.remove(entry);
+        debug_assert!(gone.resume.is_none(), "a call that waits to resume is not quiescent");
+        self.lease_changed(gone.lease);
+        self.freed.push_back(Resource::Lease(gone.lease));
+    }
+}

@@ -1,0 +1,118 @@
+//! What is opened and closed, and what an operator changes.
+
+use super::{LeaseId, Moment, Resource, Scope, Table, Unit, UnitId, UnitKind};
+use toolyard_core::ToolClass;
+
+/// What every unit of a class has in common, those still to be opened included.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClassRule {
+    pub(super) width: usize,
+    pub(super) paused: bool,
+}
+
+impl ClassRule {
+    pub(super) fn new(width: usize) -> Self {
+        Self { width, paused: false }
+    }
+}
+
+impl<W> Table<W> {
+    /// A unit as wide as its class is now, and paused if its class is.
+    pub(in crate::admission) fn open_class(&mut self, class: ToolClass) -> UnitId {
+        let ClassRule { width, paused } = self.classes[class.index()];
+        self.open(Unit::new(UnitKind::Class(class), width, paused))
+    }
+
+    /// A unit for the calls of one tool.
+    pub(in crate::admission) fn open_tool(&mut self, width: usize) -> UnitId {
+        self.open(Unit::new(UnitKind::Tool, width, false))
+    }
+
+    /// A unit for the calls of one session.
+    pub(in crate::admission) fn open_session(&mut self, width: usize) -> UnitId {
+        self.open(Unit::new(UnitKind::Session, width, false))
+    }
+
+    /// A unit for the calls of a session and everything under it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the engine has no tree caps yet"))]
+    pub(in crate::admission) fn open_tree(&mut self, width: usize) -> UnitId {
+        self.open(Unit::new(UnitKind::Tree, width, false))
+    }
+
+    pub(super) fn open(&mut self, unit: Unit) -> UnitId {
+        UnitId(self.units.insert(unit))
+    }
+
+    /// Takes a unit away that nothing uses or waits for any more.
+    pub(in crate::admission) fn close_unit(&mut self, UnitId(unit): UnitId) {
+        let unit = self.units.remove(unit);
+        debug_assert!(unit.is_some_and(|unit| unit.in_use == 0 && unit.queue.is_none()), "unit in use");
+    }
+
+    /// A stack for serial calls. Two of the same name are two stacks: that a scope has one is the caller's to see
+    /// to.
+    pub(in crate::admission) fn open_lease(&mut self, scope: Scope) -> LeaseId {
+        self.leases.open(scope)
+    }
+
+    /// Takes a lease away that nobody stands on or waits for any more.
+    pub(in crate::admission) fn close_lease(&mut self, lease: LeaseId) {
+        self.leases.close(lease);
+    }
+
+    /// What a unit bounds; `None` when it is closed.
+    pub(in crate::admission) fn kind(&self, UnitId(unit): UnitId) -> Option<UnitKind> {
+        self.units.get(unit).map(|unit| unit.kind)
+    }
+
+    /// Sets the width of one unit.
+    pub(in crate::admission) fn resize_unit(
+        &mut self,
+        unit: UnitId,
+        width: usize,
+        now: impl FnOnce() -> Moment,
+    ) {
+        self.unit_mut(unit).width = width;
+        self.freed.push_back(Resource::Unit(unit));
+        self.settle(now);
+    }
+
+    /// Sets the width of every unit of a class, those still to be opened included. A lease is always one wide.
+    pub(in crate::admission) fn resize_class(
+        &mut self,
+        class: ToolClass,
+        width: usize,
+        now: impl FnOnce() -> Moment,
+    ) {
+        self.classes[class.index()].width = width;
+        self.change_class(class, |unit| unit.width = width);
+        self.settle(now);
+    }
+
+    /// Stops or resumes granting of a class; what runs goes on, parked handlers included.
+    pub(in crate::admission) fn pause_class(
+        &mut self,
+        class: ToolClass,
+        paused: bool,
+        now: impl FnOnce() -> Moment,
+    ) {
+        self.classes[class.index()].paused = paused;
+        self.change_class(class, |unit| unit.paused = paused);
+        if class == ToolClass::Serial {
+            self.freed.extend(self.leases.iter().map(|(lease, _)| Resource::Lease(lease)));
+        }
+        self.settle(now);
+    }
+
+    fn change_class(&mut self, class: ToolClass, change: impl Fn(&mut Unit)) {
+        let of_class = |unit: &Unit| unit.kind == UnitKind::Class(class);
+        self.units.values_mut().filter(|unit| of_class(unit)).for_each(change);
+        let changed = self.units.iter().filter(|(_, unit)| of_class(unit));
+        self.freed.extend(changed.map(|(key, _)| Resource::Unit(UnitId(key))));
+    }
+
+    /// Serial calls have leases in place of class units, and all of them obey the pause of their class.
+    pub(super) fn is_serial_paused(&self) -> bool {
+        self.classes[ToolClass::Serial.index()].paused
+    }
+}
