@@ -39,10 +39,36 @@ struct Options {
     /// How many runs may be spent on making a failing program small.
     #[arg(long, default_value_t = 2000)]
     shrink: usize,
+    /// Gives the engine a deliberate fault: a violation is expected then, and the first seed that shows it is told.
+    #[cfg(toolyard_faults)]
+    #[arg(long)]
+    fault: Option<toolyard::fault::Fault>,
+}
+
+impl Options {
+    /// Every thread that runs seeds takes the fault on.
+    fn take_fault(&self) {
+        #[cfg(toolyard_faults)]
+        toolyard::fault::set(self.fault);
+    }
+
+    /// Whether a violation is what is looked for.
+    fn expects_violation(&self) -> bool {
+        #[cfg(toolyard_faults)]
+        return self.fault.is_some();
+        #[cfg(not(toolyard_faults))]
+        false
+    }
+
+    /// Success where what was found is what was looked for.
+    fn code(&self, found: bool) -> ExitCode {
+        if found == self.expects_violation() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    options.take_fault();
     match options.seed {
         Some(seed) => one(seed, &options),
         None => many(&options),
@@ -59,7 +85,7 @@ fn one(seed: u64, options: &Options) -> ExitCode {
     }
     tell(seed, &report);
     println!("seed {seed}: {} violations, trace {:016x}", report.violations.len(), report.trace_hash);
-    if report.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    options.code(!report.violations.is_empty())
 }
 
 fn tell(seed: u64, report: &Report) {
@@ -83,12 +109,14 @@ fn many(options: &Options) -> ExitCode {
     std::thread::scope(|scope| {
         for _ in 0..jobs(options) {
             scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
-                        return;
+                options.take_fault();
+                while let Some(seed) = take(&next, end) {
+                    let report = sim(seed);
+                    if options.expects_violation() && !report.violations.is_empty() {
+                        // Seeds are taken in order, so those before it are under way already.
+                        next.store(end, Ordering::Relaxed);
                     }
-                    count(&sum, seed, sim(seed));
+                    count(&sum, seed, report);
                     bar.inc(1);
                 }
             });
@@ -96,6 +124,11 @@ fn many(options: &Options) -> ExitCode {
     });
     bar.finish_and_clear();
     summary(options, sum.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The next seed, if one is left.
+fn take(next: &AtomicU64, end: u64) -> Option<u64> {
+    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < end)
 }
 
 fn jobs(options: &Options) -> u64 {
@@ -116,7 +149,9 @@ fn count(sum: &Mutex<Sum>, seed: u64, mut report: Report) {
 fn summary(options: &Options, mut sum: Sum) -> ExitCode {
     sum.failed.sort_by_key(|(seed, _)| *seed);
     sum.failed.iter().take(20).for_each(|(seed, report)| tell(*seed, report));
-    if let Some((seed, report)) = sum.failed.first() {
+    if let Some((seed, report)) = sum.failed.first()
+        && options.shrink > 0
+    {
         small(*seed, report, options);
     }
     let seeds: Vec<_> = sum.failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
@@ -130,7 +165,7 @@ fn summary(options: &Options, mut sum: Sum) -> ExitCode {
         sum.hashes.len(),
         sum.entries,
     );
-    if sum.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    options.code(!sum.failed.is_empty())
 }
 
 /// Makes a failing program small and prints it with all that was seen of it.

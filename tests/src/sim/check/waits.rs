@@ -5,6 +5,9 @@ use crate::sim::program::{Index, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{EventKind, ToolClass};
 
+/// A call that has waited for so long goes by age; with what granting and calling may be apart.
+const AGED_US: u64 = 2_000_000 - SLACK_US;
+
 /// A read that was let in.
 struct Granted {
     node: u32,
@@ -69,7 +72,9 @@ fn waited_too_long(
     };
     let first_since = granted[..at].iter().filter(is_ahead).map(|other| other.at_us).max().unwrap_or(0);
     let first_since = first_since.max(grant.ready_us) + SLACK_US / 10;
-    let meanwhile = granted[..at].iter().filter(|other| other.at_us > first_since);
+    // Who has waited for long goes before turns are taken (CC-3b).
+    let is_aged = |other: &Granted| other.at_us - other.ready_us >= AGED_US;
+    let meanwhile = granted[..at].iter().filter(|other| other.at_us > first_since && !is_aged(other));
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
     meanwhile.for_each(|other| *count.entry(other.root).or_default() += 1);
     let own = count.remove(&grant.root).unwrap_or(0);
