@@ -13,6 +13,7 @@ pub mod check;
 mod dice;
 mod journal;
 pub(crate) mod nest;
+mod panics;
 pub mod program;
 mod report;
 mod run;

@@ -126,6 +126,8 @@ pub struct TurnPlan {
 /// How a batch is handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
+    /// By runs, as a batch of the session that no turn follows.
+    Plain,
     /// By runs.
     Runs,
     /// One by one.

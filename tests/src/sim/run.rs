@@ -2,8 +2,9 @@
 
 use super::{
     Entry, Program, Report,
-    check::check,
-    journal::{Fact, trace_hash},
+    check::{Violation, check},
+    journal::{Fact, Journal, trace_hash},
+    panics::panics_of,
     stage::{self, Stage, play_order, play_turns},
 };
 use futures::future::{BoxFuture, join_all};
@@ -21,15 +22,20 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Panics
 /// Where the run itself cannot be set up.
 pub fn play(program: &Program) -> Report {
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    let entries = runtime.expect("a runtime can be made").block_on(seen(program));
-    let violations = check(program, &entries);
+    let mut entries = Vec::new();
+    let panics = panics_of(|| {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime can be made").block_on(seen(program, &mut entries));
+    });
+    let panics = panics.into_iter().map(|panic| Violation::new("panic", panic));
+    let violations: Vec<_> = panics.chain(check(program, &entries)).collect();
     Report { trace_hash: trace_hash(&entries, &violations), violations, entries }
 }
 
 /// Plays a program to its end, or until nothing gets on any more.
-async fn seen(program: &Program) -> Vec<Entry> {
+async fn seen(program: &Program, entries: &mut Vec<Entry>) {
     let stage = Stage::new(program);
+    let mut taken = Taken { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
     tokio::select! {
         biased;
@@ -39,7 +45,28 @@ async fn seen(program: &Program) -> Vec<Entry> {
             stage.journal.note(Fact::Stuck(dump));
         }
     }
-    stage.journal.entries()
+    taken.take();
+}
+
+/// Hands over what was seen, also when the run unwinds.
+struct Taken<'a> {
+    journal: Journal,
+    entries: &'a mut Vec<Entry>,
+}
+
+impl Taken<'_> {
+    /// What comes later is the end of the runtime and no part of the run.
+    fn take(&mut self) {
+        if self.entries.is_empty() {
+            *self.entries = self.journal.entries();
+        }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.take();
+    }
 }
 
 /// Everybody does what the program says; then the engine is shut down.
@@ -59,10 +86,10 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     }
     // What follows a result is short: hooks, and tasks that are dropped.
     sleep(Duration::from_secs(1)).await;
-    drop(sessions);
     if let Ok(status) = engine.status().await {
         stage.journal.note(Fact::Quiet(status));
     }
+    drop(sessions);
     stage::shut_down(stage, engine, 0, 0).await;
 }
 

@@ -150,6 +150,7 @@ impl Maker {
             how: match self.dice.range(0..=9) {
                 0 => How::OneByOne,
                 1 if crate::sim::nest::AVAILABLE => How::Streamed(self.dice.pick(&[0, 3, 50])),
+                2..=5 => How::Plain,
                 _ => How::Runs,
             },
             cut: self.dice.maybe(cancels, |dice| Cut {

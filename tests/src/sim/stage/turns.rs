@@ -30,6 +30,7 @@ async fn play_turn(stage: &Arc<Stage>, session: &Session, plan: &TurnPlan) {
     let awaited = Awaited::new(stage, plan.batch.key());
     let dispatch = async {
         match plan.how {
+            How::Plain => session.dispatch(calls).await,
             How::Runs => turn.dispatch(calls).await,
             How::OneByOne => turn.dispatch_sequential(calls).await,
             How::Streamed(gap_ms) => nest::stream(session, calls, gap_ms).await,
@@ -42,7 +43,7 @@ async fn play_turn(stage: &Arc<Stage>, session: &Session, plan: &TurnPlan) {
         () = cut(plan.cut) => {}
     }
     let by_drop = matches!(plan.cut, Some(Cut { by: CutBy::Drop, .. }));
-    if by_drop || matches!(plan.how, How::Streamed(_)) {
+    if by_drop || matches!(plan.how, How::Plain | How::Streamed(_)) {
         // Told of before it happens: what is dropped ends calls there and then.
         drop(awaited);
         drop(dispatch);
