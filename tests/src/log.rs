@@ -15,6 +15,7 @@ struct State {
     spans: Vec<Span>,
     running: usize,
     most: usize,
+    notes: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -59,6 +60,16 @@ impl Log {
             None => format!("{} {}..", span.call, span.from),
         };
         self.state().spans.iter().map(line).collect()
+    }
+
+    /// Keeps a word of a handler.
+    pub fn note(&self, word: impl Into<String>) {
+        self.state().notes.push(word.into());
+    }
+
+    /// The words of the handlers, in order.
+    pub fn notes(&self) -> Vec<String> {
+        self.state().notes.clone()
     }
 
     /// The most handlers that ran at once.

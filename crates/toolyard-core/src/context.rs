@@ -1,8 +1,8 @@
 //! What a handler knows of the call it serves.
 
-use crate::{AgentPath, Call, CallId, Resources, SessionId};
+use crate::{AgentPath, Batch, Call, CallError, CallId, ErrorKind, Outcome, Resources, Routing, SessionId};
 use serde_json::Value;
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,17 @@ pub trait CallScope: Send + Sync {
 
     /// Takes some output of a call that still runs.
     fn output_delta(&self, index: u32, attempt: u32, text: &str);
+
+    /// Runs a batch for the handler of the call at this index; see [`ToolContext::dispatch`].
+    fn dispatch(self: Arc<Self>, index: u32, batch: Batch) -> Dispatching;
+
+    /// Itself, for an engine that looks for its own kind of scope in a context.
+    #[doc(hidden)]
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
+
+/// A nested dispatch in the air; see [`ToolContext::dispatch`].
+pub type Dispatching = Pin<Box<dyn Future<Output = Vec<Outcome>> + Send>>;
 
 /// The pieces of a [`ToolContext`] that belongs to no engine, for a test of a tool alone.
 #[derive(Debug, Clone)]
@@ -96,6 +106,19 @@ impl CallScope for ContextParts {
     }
 
     fn output_delta(&self, _: u32, _: u32, _: &str) {}
+
+    /// There is no engine: every call is answered `internal`, not started.
+    fn dispatch(self: Arc<Self>, _: u32, batch: Batch) -> Dispatching {
+        let refuse = |call: Call| {
+            let error = CallError::new(ErrorKind::Internal, "this context belongs to no engine");
+            Outcome::new(&call, Routing::ShortCircuit, Err(error.not_started()))
+        };
+        Box::pin(std::future::ready(batch.into_iter().map(refuse).collect()))
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
 }
 
 /// What a handler knows of the call it serves. Cheap to clone; one that is kept keeps its batch, and with it its
@@ -154,6 +177,38 @@ impl ToolContext {
 
     fn call(&self) -> &Call {
         self.scope.call(self.index)
+    }
+
+    /// Runs calls of the handler's own and gives one result per call, in call order (CL-4). While it is awaited the
+    /// handler holds no permit, and what it does beside it (in a `join!`, a `select!` or another task) runs without
+    /// one. It yields when its calls are quiescent or given up, nothing else that this handler dispatched is in the
+    /// air, and the handler holds its permits again (CC-6).
+    ///
+    /// A handler on the serial lease lends it to the calls it dispatches, so a serial tool may call serial tools to
+    /// any depth (CC-7). The attempt's clock stands still meanwhile (V3). Dispatching through a session that was
+    /// captured works as this does, as long as it happens on the handler's own task (CC-7b).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels its calls. The handler counts as waiting until they have stopped, and whatever
+    /// it dispatches next waits for that (CC-6b).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{Batch, Call, ToolContext, ToolError, ToolOutput};
+    /// async fn both(cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    ///     let batch: Batch = ["a", "b"].map(|id| Call::new(id, "read_file", "{}")).into_iter().collect();
+    ///     let outcomes = cx.dispatch(batch).await;
+    ///     Ok(ToolOutput::text(format!("{} read", outcomes.iter().filter(|one| one.success()).count())))
+    /// }
+    /// ```
+    pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
+        self.scope.clone().dispatch(self.index, batch.into()).await
+    }
+
+    /// The scope and the index in it; for engines.
+    #[doc(hidden)]
+    pub fn place(&self) -> (Arc<dyn CallScope>, u32) {
+        (self.scope.clone(), self.index)
     }
 
     /// The session the call belongs to.

@@ -31,7 +31,7 @@ pub mod wording;
 pub use approval::{Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations};
 pub use call::{Arguments, Batch, Call, CallId};
 pub use class::{Routing, SideEffects, ToolClass};
-pub use context::{CallScope, ContextParts, ToolContext};
+pub use context::{CallScope, ContextParts, Dispatching, ToolContext};
 pub use error::{CallError, Effect, ErrorKind, Reaction, Reason, ToolError, ToolErrorKind, ValidationError};
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};

@@ -11,17 +11,19 @@
 //! soon as calls nest. The [`Table`] decides and knows no task and no clock; [`Admission`] puts a lock around
 //! it and starts what it grants, after the lock is gone. It knows nothing of tools, batches or retries.
 
+mod parking;
 mod permit;
 mod start;
 mod table;
 
+pub(crate) use parking::{Held, Left, Resumed};
 pub(crate) use permit::Permit;
 pub(crate) use start::Granted;
-pub(crate) use table::{Ask, LeaseId, Need, Refusal, Scope, Ticket, UnitId, UnitKind};
+pub(crate) use table::{Ask, EntryId, LeaseId, Need, Refusal, Scope, Ticket, UnitId, UnitKind};
 
 use crate::pool::PoolLoad;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use table::{Asked, EntryId, Going, Moment, Table};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize};
+use table::{Asked, Going, Moment, Table};
 use tokio::time::Instant;
 use toolyard_core::ToolClass;
 
@@ -30,8 +32,11 @@ pub(crate) trait Waiter: Send + Sync {
     /// Starts call `index` with the permit it waited for.
     fn start(self: Arc<Self>, index: u32, permit: Permit);
 
+    /// Lets the handler of call `index` go on, which was parked and has what it needs again (CC-6).
+    fn resume(self: Arc<Self>, index: u32);
+
     /// Ends call `index`, which has waited long enough for what handlers hold that were given up.
-    fn expire(&self, index: u32);
+    fn expire(self: Arc<Self>, index: u32);
 
     /// Ends call `index`, whose lease went to another and who may not wait for it (CC-8).
     fn refuse(&self, index: u32);
@@ -42,11 +47,15 @@ pub(crate) trait Waiter: Send + Sync {
 struct Place {
     waiter: Arc<dyn Waiter>,
     index: u32,
+    /// Whether it is a handler that waits to go on.
+    resumes: bool,
 }
 
 /// The lock around the [`Table`].
 pub(crate) struct Admission {
     table: Mutex<Table<Place>>,
+    /// How many handlers are parked.
+    parked: AtomicUsize,
     /// What the table's moments are counted from.
     began: Instant,
 }
@@ -71,7 +80,7 @@ impl Admission {
         queue_session_max: usize,
     ) -> Arc<Self> {
         let table = Mutex::new(Table::new(widths, queue_engine_max, queue_session_max));
-        Arc::new(Self { table, began: Instant::now() })
+        Arc::new(Self { table, parked: AtomicUsize::new(0), began: Instant::now() })
     }
 
     fn now(&self) -> Moment {
@@ -100,7 +109,7 @@ impl Admission {
         }
         let place = || {
             let (waiter, index) = waiter();
-            Place { waiter, index }
+            Place { waiter, index, resumes: false }
         };
         match table.admit(ask, || self.now(), place) {
             Asked::Granted(entry) => {

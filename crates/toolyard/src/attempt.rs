@@ -22,8 +22,9 @@ pub use blocking::{Blocking, BlockingThreads};
 pub(crate) use runner::Runners;
 
 use crate::{
-    admission::{Permit, UnitKind},
+    admission::{Held, Permit, UnitKind},
     batch::{BatchState, Ending, Timing, ZOMBIE_WAIT, vanished},
+    nesting::{CallRef, Up, within},
 };
 use classify::{Facts, classify};
 use futures::FutureExt;
@@ -43,6 +44,8 @@ pub(crate) struct Attempt {
     batch: Arc<BatchState>,
     index: u32,
     timing: Timing,
+    /// What a handler that was given up goes on holding, where its nest has taken it over.
+    kept: Option<Held>,
     /// The result, while the hook at its end is told. Boxed: most calls have no such hook, and an attempt is moved
     /// to its runner.
     told: Option<Box<Ending>>,
@@ -51,7 +54,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     pub(crate) fn new(batch: Arc<BatchState>, index: u32, permit: Permit, timing: Timing) -> Self {
-        Self { permit: Some(permit), batch, index, timing, told: None, done: false }
+        Self { permit: Some(permit), batch, index, timing, kept: None, told: None, done: false }
     }
 
     /// Runs the call to its one result.
@@ -96,21 +99,22 @@ impl Attempt {
     async fn execute(&self) -> (Verdict, Option<oneshot::Receiver<bool>>) {
         let work = self.batch.work(self.index);
         let engine = &self.batch.session.engine;
-        let bounds = self.bounds();
+        let (bounds, call) = (self.bounds(), self.call());
         let execution = match catch_unwind(AssertUnwindSafe(|| work.entry.create())) {
             Ok(tool) => Execution {
                 tool,
                 args: &work.args,
                 cx: self.context(&bounds),
                 grant: work.grant(),
+                call: &call,
                 placement: work.entry.spec().placement,
             },
             Err(panic) => return (Verdict::Panicked(panic), None),
         };
         match engine.backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
-                let result = AssertUnwindSafe(result).catch_unwind();
-                let told = Told { tool: execution.tool.as_ref(), scope: self.batch.as_ref(), engine };
+                let result = within(call.clone(), AssertUnwindSafe(result).catch_unwind());
+                let told = Told { tool: execution.tool.as_ref(), batch: &self.batch, index: self.index };
                 let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_own(); // a blocking handler may look at it
@@ -140,10 +144,21 @@ impl Attempt {
     /// Gives the permits back, before the result is written; all but what a handler that still runs holds.
     fn release(&mut self, still_running: bool) {
         let class = self.batch.work(self.index).class;
-        match &mut self.permit {
-            Some(permit) if still_running => permit.become_zombie(|unit| a_zombie_keeps(class, unit)),
-            permit => drop(permit.take()),
+        let keeps = |unit| a_zombie_keeps(class, unit);
+        let Some(nest) = self.batch.close_nest(self.index) else {
+            return match &mut self.permit {
+                Some(permit) if still_running => permit.become_zombie(keeps),
+                permit => drop(permit.take()),
+            };
+        };
+        if let Some(permit) = self.permit.take() {
+            permit.hand_over();
+            self.kept = Some(nest.over(&self.call(), still_running.then_some(&keeps)));
         }
+    }
+
+    fn call(&self) -> CallRef {
+        CallRef { batch: self.batch.clone(), index: self.index }
     }
 
     /// The hook at the call's end (V1). Should the task vanish meanwhile, the result is there.
@@ -154,16 +169,29 @@ impl Attempt {
         *self.told.take().expect("it was put there above")
     }
 
-    /// Writes the result. The call is quiescent with it, or when its handler has stopped (V2).
+    /// Writes the result. The call is quiescent with it, or when its handler and all under it have stopped (V2).
     fn finish(mut self, ending: Ending, still_running: Option<oneshot::Receiver<bool>>) {
+        self.write(ending, still_running.is_some());
+        let Some(stopped) = still_running else { return };
+        let keeps = match (self.permit.take(), self.kept.take()) {
+            (Some(permit), _) => Keeps::Permit(permit),
+            (None, kept) => Keeps::Nest(kept),
+        };
+        let zombie = Zombie { keeps, call: self.call() };
+        self.batch.session.engine.tasks.spawn(zombie.watch(stopped));
+    }
+
+    /// Writes the result, and tells what is left of the call if anything is.
+    fn write(&mut self, ending: Ending, is_zombie: bool) {
         self.done = true;
-        match (still_running, self.permit.take()) {
-            (Some(stopped), Some(permit)) => {
-                self.batch.end_started(self.index, ending, false);
-                let zombie = Zombie { permit, batch: self.batch.clone(), index: self.index };
-                self.batch.session.engine.tasks.spawn(zombie.watch(stopped));
-            }
-            _ => self.batch.end_started(self.index, ending, true),
+        let has_nest = self.batch.nest_of(self.index).is_some();
+        self.batch.end_started(self.index, ending, !is_zombie && !has_nest);
+        let up = match has_nest {
+            true => self.call().news(),
+            false => is_zombie.then_some(Up::Listed),
+        };
+        if let Some(up) = up {
+            self.batch.rises(self.index, up);
         }
     }
 
@@ -193,10 +221,10 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.done {
-            drop(self.permit.take());
+            self.release(false);
             let told = self.told.take().map(|told| *told);
             let ending = told.unwrap_or_else(|| Ending::vanished(vanished(), self.timing));
-            self.batch.end_started(self.index, ending, true);
+            self.write(ending, false);
         }
     }
 }
@@ -214,17 +242,23 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
 /// A handler that was given up and could not be dropped.
 struct Zombie {
     /// First, as in [`Attempt`].
-    #[expect(dead_code, reason = "held until the handler has stopped")]
-    permit: Permit,
-    batch: Arc<BatchState>,
-    index: u32,
+    keeps: Keeps,
+    call: CallRef,
+}
+
+/// Who gives back what it holds.
+enum Keeps {
+    Permit(Permit),
+    /// Its nest, which holds so much of it.
+    Nest(Option<Held>),
 }
 
 impl Zombie {
-    /// Waits until the handler has stopped; its run is quiescent then.
+    /// Waits until the handler has stopped; its call is quiescent then, if all under it is.
     async fn watch(self, mut stopped: oneshot::Receiver<bool>) {
-        let (batch, index) = (self.batch.clone(), self.index);
-        tracing::warn!(tool = &*batch.call(index).name, "a handler was given up and still runs");
+        let Self { keeps, call } = self;
+        let CallRef { batch, index } = &call;
+        tracing::warn!(tool = &*batch.call(*index).name, "a handler was given up and still runs");
         let admission = &batch.session.engine.admission;
         let mark = admission.mark();
         let ended = tokio::select! {
@@ -238,8 +272,16 @@ impl Zombie {
         };
         // A sender that is dropped has lost its thread: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
-        batch.emit(index, Some(1), || EventKind::LateResult { ok });
-        drop(self);
-        batch.quiescent(index);
+        batch.emit(*index, Some(1), || EventKind::LateResult { ok });
+        let up = match keeps {
+            Keeps::Permit(permit) => {
+                drop(permit);
+                Some(Up::ListedRests)
+            }
+            Keeps::Nest(kept) => call.zombie_stopped(kept),
+        };
+        if let Some(up) = up {
+            batch.rises(*index, up);
+        }
     }
 }

@@ -11,6 +11,7 @@ mod events;
 #[doc(hidden)]
 pub mod fault;
 mod gate;
+mod nesting;
 mod pool;
 mod registry;
 mod session;

@@ -6,7 +6,10 @@ mod turn;
 pub(crate) use self::core::{Numbers, SessionCore, Where};
 pub use turn::Turn;
 
-use crate::batch::{Dispatch, Order, Plan, Stop, plan};
+use crate::{
+    batch::{Dispatch, Order, Origin, Plan, Stop, TurnOf, plan},
+    nesting,
+};
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Batch, Call, Outcome, PathScope, Resources, SessionId};
 
@@ -91,7 +94,13 @@ impl Session {
     }
 
     async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
-        Dispatch { session: &self.core, turn: self.core.next_turn(), order, watch: None }.run(batch).await
+        let turn = TurnOf { number: self.core.next_turn(), is_whole: true };
+        let dispatch = Dispatch { session: &self.core, turn, order, watch: None, origin: Origin::Outside };
+        match nesting::current() {
+            None => dispatch.run(batch).await,
+            // Boxed: most dispatches are not made by handlers, and have no room for this in them.
+            Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
+        }
     }
 
     /// Runs one call.

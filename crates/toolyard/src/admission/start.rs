@@ -17,8 +17,9 @@ use std::{
     sync::Arc,
 };
 
-/// A call and the permit it waited for. Whatever becomes of it, the permit is given back.
-type Ready = (Place, Permit);
+/// A call and the permit it waited for: whatever becomes of it, the permit is given back. A handler that resumes
+/// has its units by itself.
+type Ready = (Place, Option<Permit>);
 
 thread_local! {
     /// What is still to be started while this thread starts something. It has no destructor, so that it is
@@ -48,9 +49,13 @@ impl Granted<'_> {
             return; // nearly always: a release that nobody waited for
         }
         let admission = self.admission;
-        let permit = |going: &Going<_>| Permit::new(admission.clone(), going.need, going.entry);
-        let mut ready =
-            self.calls.into_iter().map(|going| (permit(&going), going.waiter)).map(|(p, w)| (w, p));
+        let mut ready = self.calls.into_iter().map(|Going { waiter, need, entry }| {
+            let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry));
+            if permit.is_none() {
+                admission.unparked();
+            }
+            (waiter, permit)
+        });
         let first = STARTING.with_borrow_mut(|starting| {
             let Some(starting) = starting else {
                 let first = ready.next();
@@ -71,7 +76,10 @@ fn start_all(first: Ready) {
     let (mut next, mut panic) = (Some(first), None);
     while let Some((place, permit)) = next {
         // Those behind one that panics have their permits, and nobody else would start them.
-        let start = AssertUnwindSafe(|| place.waiter.start(place.index, permit));
+        let start = AssertUnwindSafe(|| match permit {
+            Some(permit) => place.waiter.start(place.index, permit),
+            None => place.waiter.resume(place.index),
+        });
         panic = panic.or(catch_unwind(start).err());
         next = next_ready();
     }

@@ -20,7 +20,6 @@
 mod aging;
 mod lanes;
 mod leases;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine nests no calls yet"))]
 mod life;
 #[cfg_attr(not(test), expect(dead_code, reason = "no status asks for it yet"))]
 mod lines;
@@ -34,6 +33,7 @@ mod zombies;
 
 pub(crate) use lanes::Ticket;
 pub(crate) use leases::{EntryId, EntryState, LeaseId, Scope};
+pub(super) use life::Resumed;
 pub(crate) use need::{Ask, Need};
 pub(crate) use units::{UnitId, UnitKind};
 

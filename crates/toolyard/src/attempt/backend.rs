@@ -1,6 +1,7 @@
 //! Where a call executes.
 
 use super::Blocking;
+use crate::nesting::{CallRef, within};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::{panic::AssertUnwindSafe, sync::Arc};
@@ -20,6 +21,8 @@ pub struct Execution<'a> {
     pub grant: &'a Grant,
     /// On what the tool wants to run.
     pub placement: Placement,
+    /// The call, so that a handler on another thread is known to be its.
+    pub(super) call: &'a CallRef,
 }
 
 /// An attempt that executes.
@@ -106,6 +109,7 @@ impl Backend for HostBackend {
 impl HostBackend {
     fn execute_blocking(&self, execution: &Execution<'_>) -> Running<'static> {
         let (tool, args, cx) = (execution.tool.clone(), execution.args.clone(), execution.cx.clone());
+        let call = execution.call.clone();
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         self.blocking.spawn(Box::pin(async move {
@@ -113,9 +117,8 @@ impl HostBackend {
             if cx.is_cancelled() {
                 return;
             }
-            let done =
-                futures::FutureExt::catch_unwind(AssertUnwindSafe(async { tool.execute(&args, &cx).await }))
-                    .await;
+            let handler = AssertUnwindSafe(async { tool.execute(&args, &cx).await });
+            let done = within(call, futures::FutureExt::catch_unwind(handler)).await;
             let ok = matches!(done, Ok(Ok(_)));
             // Stopped first: who has the result need not wait for that. Nobody may listen any more.
             let _ = tell_stopped.send(ok);

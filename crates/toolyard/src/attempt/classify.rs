@@ -4,7 +4,8 @@ use super::{backend::LostThread, supervise::Verdict};
 use crate::{batch::Stop, registry::ToolEntry};
 use std::any::Any;
 use toolyard_core::{
-    CallError, Content, Effect, ErrorKind, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
+    CallError, Content, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput,
+    wording,
 };
 
 /// What the classification depends on beside the verdict.
@@ -28,6 +29,10 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         Verdict::Panicked(panic) => panicked(facts, panic.as_ref()),
         Verdict::TimedOut(limit) => {
             unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts)
+        }
+        Verdict::Starved => {
+            let what = "the call could not go on: what it needs is held by a handler that was given up";
+            unknown_effect(ErrorKind::Timeout, what.to_owned(), facts).with_reason(Reason::Zombie)
         }
         Verdict::Abandoned(grace) => {
             tracing::warn!(tool = facts.entry.name(), "a cancelled handler did not stop and was given up");

@@ -1,7 +1,7 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
 use super::SandboxError;
-use crate::engine::EngineCore;
+use crate::{batch::BatchState, nesting::Clock};
 use futures::{FutureExt, future::FusedFuture};
 use std::{
     any::Any,
@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
-use toolyard_core::{CallScope, Tool, ToolError, ToolOutput};
+use toolyard_core::{CallScope as _, Tool, ToolError, ToolOutput};
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +24,11 @@ pub(super) struct Bounds {
     pub(super) deadline: Option<Instant>,
 }
 
-/// How a handler is told to stop.
+/// Whose handler it is, and how it is told to stop.
 pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
-    pub(super) scope: &'a dyn CallScope,
-    /// Knows the grace, and when a drain leaves no more of it (SC-5, SC-8).
-    pub(super) engine: &'a EngineCore,
+    pub(super) batch: &'a BatchState,
+    pub(super) index: u32,
 }
 
 /// What came of an attempt.
@@ -40,6 +39,8 @@ pub(super) enum Verdict {
     Panicked(Box<dyn Any + Send>),
     /// It took longer than this.
     TimedOut(Duration),
+    /// It could not go on: what it needs again is held by handlers that were given up (CC-6c).
+    Starved,
     /// It was told to stop and did not within its grace.
     Abandoned(Duration),
     /// It was not started.
@@ -49,7 +50,7 @@ pub(super) enum Verdict {
 impl Verdict {
     /// Whether the engine stopped waiting for the handler.
     pub(super) fn gave_up(&self) -> bool {
-        matches!(self, Self::TimedOut(_) | Self::Abandoned(_))
+        matches!(self, Self::TimedOut(_) | Self::Starved | Self::Abandoned(_))
     }
 
     fn from_result(result: Caught) -> Self {
@@ -88,32 +89,48 @@ async fn watch(
         true => Poll::Pending,
         false => result.as_mut().poll(cx),
     });
+    let (batch, engine) = (told.batch, &told.batch.session.engine);
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
-        () = told.scope.cancel_token().cancelled() => {}
-        () = at(bounds.deadline) => return Verdict::TimedOut(bounds.timeout),
+        () = batch.cancel_token().cancelled() => {}
+        cut = time_is_up(told, bounds) => return cut,
     }
     // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.
     let mut stop = pin!(AssertUnwindSafe(async { told.tool.cancel().await }).catch_unwind().fuse());
-    let told_at = told.engine.clock.now();
-    let mut grace = pin!(tokio::time::sleep(told.engine.grace));
+    let told_at = engine.clock.now();
+    let mut grace = pin!(tokio::time::sleep(engine.grace));
     loop {
         tokio::select! {
             biased;
             done = &mut result => return Verdict::from_result(done),
             _ = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
-            () = told.engine.abandon.cancelled() => break,
+            () = engine.abandon.cancelled() => break,
         }
     }
-    told.engine.abandoned.fetch_add(1, Ordering::Relaxed);
-    Verdict::Abandoned(told.engine.clock.now().duration_since(told_at))
+    engine.abandoned.fetch_add(1, Ordering::Relaxed);
+    Verdict::Abandoned(engine.clock.now().duration_since(told_at))
 }
 
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
+/// Waits until the attempt has used up its time. Its clock stands still while the handler is parked (V3).
+async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
+    // Made when there is one: a timer far away is no timer.
+    let mut timer = bounds.deadline.map(|deadline| Box::pin(sleep_until(deadline)));
+    poll_fn(|cx| {
+        let clock = told.batch.nest_of(told.index).map(|nest| nest.clock(cx.waker()));
+        let stood = match clock {
+            None => Duration::ZERO,
+            Some(Clock::Runs(stood)) => stood,
+            Some(Clock::Stands) => return Poll::Pending,
+            Some(Clock::Starved) => return Poll::Ready(Verdict::Starved),
+        };
+        let (Some(timer), Some(deadline)) = (&mut timer, bounds.deadline) else { return Poll::Pending };
+        let deadline = deadline + stood;
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
+        }
+        timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout))
+    })
+    .await
 }

@@ -4,9 +4,10 @@ use super::ledger::Phase;
 use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
-    admission::{Admitted, Ask, Permit, Refusal, Ticket, Waiter},
+    admission::{Admitted, Permit, Refusal, Ticket, Waiter},
     attempt::Attempt,
     gate::Cleared,
+    nesting::CallRef,
     pool::{Leases, PoolState},
     registry::not_found,
 };
@@ -45,10 +46,10 @@ impl BatchState {
         }
         let need = self.session.need(&work.entry, work.class);
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
-        let ask = Ask::of_root(self.session.number, need);
+        let ask = self.ask_for(need);
         match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(permit)) => {
-                *phase = Phase::Started;
+                *phase = Phase::Started(permit.held());
                 Some((permit, Timing { ready_at, granted_at: ready_at }))
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
@@ -96,7 +97,15 @@ impl BatchState {
 }
 
 impl Waiter for BatchState {
-    fn expire(&self, index: u32) {
+    fn resume(self: Arc<Self>, index: u32) {
+        self.resumed(index);
+    }
+
+    fn expire(self: Arc<Self>, index: u32) {
+        if let Some(nest) = self.slots[index as usize].nest() {
+            let call = CallRef { batch: self.clone(), index };
+            return nest.starve(&call);
+        }
         if matches!(*self.slots[index as usize].phase(), Phase::Queued { .. }) {
             self.end_unstarted(index, behind_a_zombie);
         }
@@ -120,7 +129,7 @@ impl Waiter for BatchState {
             self.end_waiting(phase, index, gone);
             return drop(permit);
         }
-        *phase = Phase::Started;
+        *phase = Phase::Started(permit.held());
         drop(phase);
         self.spawn(index, permit, Timing { ready_at, granted_at });
     }
@@ -134,7 +143,7 @@ fn may_go(phase: &mut Phase) -> bool {
             *run_begun = true;
             false
         }
-        Phase::Queued { .. } | Phase::Started | Phase::Ended(_) | Phase::Taken => false,
+        Phase::Queued { .. } | Phase::Started(_) | Phase::Ended(_) | Phase::Taken => false,
     }
 }
 

@@ -7,13 +7,17 @@
 use super::admit::{OrEnd, ZOMBIE_WAIT};
 use super::census::Census;
 use super::ledger::Slot;
+use super::rest::Nested;
 use super::router;
-use super::state::{BatchState, Run, index};
+use super::run::Run;
+use super::state::{BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    attempt::Attempt, config::OnSerialFailure, gate::Cleared, registry::Table, session::SessionCore,
+    attempt::Attempt, config::OnSerialFailure, gate::Cleared, nesting::Entered, registry::Table,
+    session::SessionCore,
 };
 use futures::FutureExt;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use tokio::time::Instant;
 use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Placement};
@@ -42,10 +46,22 @@ pub(crate) trait Watch: Send + Sync {
 /// A batch to be run, and how.
 pub(crate) struct Dispatch<'a> {
     pub(crate) session: &'a Arc<SessionCore>,
-    pub(crate) turn: u64,
+    pub(crate) turn: TurnOf,
     pub(crate) order: Order,
     /// Who follows it; its results are kept for them.
     pub(crate) watch: Option<&'a dyn Watch>,
+    pub(crate) origin: Origin<'a>,
+}
+
+/// Who dispatches a batch.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// Somebody outside of all calls.
+    Outside,
+    /// A handler, which is parked for it.
+    Nested(&'a Entered),
+    /// A handler that may not: its calls are answered with this.
+    Refused(Stop),
 }
 
 impl Dispatch<'_> {
@@ -62,6 +78,11 @@ impl Dispatch<'_> {
             watch.opened(&batch);
         }
         batch.session.register(&batch);
+        match self.origin {
+            Origin::Outside => {}
+            Origin::Nested(entered) => entered.nest().attach(entered.call(), entered.child(), &batch),
+            Origin::Refused(why) => batch.stop(why),
+        }
         batch.ask();
         for run in 0..batch.runs() {
             begin(&batch, run);
@@ -92,16 +113,17 @@ impl Dispatch<'_> {
                 }
             }
         }
-        let batch = match self.order {
-            Order::Runs => {
-                let runs = router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect();
-                BatchState::new(self.session.clone(), self.turn, slots, runs)
-            }
-            Order::OneByOne => {
-                let runs = router::one_by_one(slots.len()).map(Run::new).collect();
-                BatchState::new(self.session.clone(), self.turn, slots, runs)
-            }
+        let runs: SmallVec<[Run; 2]> = match self.order {
+            Order::Runs => router::runs(slots.iter().map(|slot| slot.routing)).map(Run::new).collect(),
+            Order::OneByOne => router::one_by_one(slots.len()).map(Run::new).collect(),
         };
+        let nested = match self.origin {
+            Origin::Nested(entered) => {
+                Some(Box::new(Nested::new(entered.call().clone(), entered.child(), runs.len())))
+            }
+            Origin::Outside | Origin::Refused(_) => None,
+        };
+        let batch = BatchState::new(self.session.clone(), self.turn, nested, slots, runs);
         (batch, early)
     }
 
@@ -246,6 +268,10 @@ async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) {
         tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run))
     };
     if wait.await.is_err() {
-        batch.stop(Stop::Zombie);
+        // What is not given up yet has its grace and comes to rest.
+        batch.run_settled(run).await;
+        if batch.run_quiescent(run).now_or_never().is_none() {
+            batch.stop(Stop::Zombie);
+        }
     }
 }

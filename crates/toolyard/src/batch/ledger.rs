@@ -1,9 +1,16 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
 use super::Timing;
-use crate::{admission::Ticket, gate::Cleared};
+use crate::{
+    admission::{Held, Ticket},
+    gate::Cleared,
+    nesting::Nest,
+};
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
     time::Duration,
 };
 use tokio::time::Instant;
@@ -18,7 +25,7 @@ pub(super) enum Phase {
     /// In line for its permits since `ready_at`.
     Queued { ticket: Ticket, ready_at: Instant },
     /// It has its permits; its attempt alone ends it.
-    Started,
+    Started(Held),
     /// It has its one result.
     Ended(Ending),
     /// Its result has been handed over.
@@ -94,7 +101,17 @@ pub(super) struct Slot {
     /// Whether the engine has a tool of that name: only such names are put into events (OB-4).
     pub(super) known: bool,
     phase: Mutex<Phase>,
+    /// What its handler holds while it awaits calls of its own; made by the first of them.
+    nest: OnceLock<Box<Nest>>,
+    nesting: AtomicU8,
 }
+
+/// Its handler has dispatched nothing.
+const ALONE: u8 = 0;
+/// Its handler has dispatched calls: its nest gives back what it holds.
+const NESTED: u8 = 1;
+/// Its handler is over and had dispatched nothing.
+const CLOSED: u8 = 2;
 
 impl Slot {
     /// A call that the gate let through.
@@ -113,7 +130,37 @@ impl Slot {
     }
 
     fn new(call: Call, routing: Routing, work: Option<Cleared>, known: bool) -> Self {
-        Self { call, routing, run: 0, work, known, phase: Mutex::new(Phase::Waiting) }
+        Self {
+            call,
+            routing,
+            run: 0,
+            work,
+            known,
+            phase: Mutex::new(Phase::Waiting),
+            nest: OnceLock::new(),
+            nesting: AtomicU8::new(ALONE),
+        }
+    }
+
+    /// The call's nest, made if its handler runs and has none.
+    pub(super) fn open_nest(&self) -> Option<&Nest> {
+        let Phase::Started(held) = *self.phase() else { return None };
+        let nest = self.nest.get_or_init(|| Box::new(Nest::new(held)));
+        let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
+        (was != Err(CLOSED)).then_some(nest)
+    }
+
+    /// The nest of a call that has one.
+    pub(super) fn nest(&self) -> Option<&Nest> {
+        (self.nesting.load(Ordering::Acquire) == NESTED).then(|| self.nest.get()).flatten().map(Box::as_ref)
+    }
+
+    /// The handler is over: its nest, or none, and from now on none.
+    pub(super) fn close_nest(&self) -> Option<&Nest> {
+        match self.nesting.compare_exchange(ALONE, CLOSED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => None,
+            Err(_) => self.nest(),
+        }
     }
 
     pub(super) fn phase(&self) -> MutexGuard<'_, Phase> {

@@ -1,9 +1,12 @@
 //! A batch as the handlers of its calls see it.
 
+use super::driver::{Dispatch, Order, Origin};
 use super::ledger::Phase;
-use super::state::BatchState;
+use super::state::{BatchState, TurnOf};
+use crate::nesting::{self, CallRef};
+use std::{any::Any, sync::Arc};
 use tokio_util::sync::CancellationToken;
-use toolyard_core::{AgentPath, Call, CallScope, EventKind, Resources, SessionId};
+use toolyard_core::{AgentPath, Batch, Call, CallScope, Dispatching, EventKind, Resources, SessionId};
 
 impl CallScope for BatchState {
     fn session(&self) -> &SessionId {
@@ -37,8 +40,28 @@ impl CallScope for BatchState {
     /// Streamed output counts as long as its call has not ended.
     fn output_delta(&self, index: u32, attempt: u32, text: &str) {
         let phase = self.slots[index as usize].phase();
-        if matches!(*phase, Phase::Started) {
+        if matches!(*phase, Phase::Started(_)) {
             self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
         }
+    }
+
+    /// The calls belong to the turn of the handler's own call.
+    fn dispatch(self: Arc<Self>, index: u32, batch: Batch) -> Dispatching {
+        Box::pin(async move {
+            let turn = TurnOf { number: self.turn, is_whole: false };
+            let (session, call) = (self.session.clone(), CallRef { batch: self, index });
+            let dispatch = Dispatch {
+                session: &session,
+                turn,
+                order: Order::Runs,
+                watch: None,
+                origin: Origin::Outside,
+            };
+            nesting::dispatch(call, dispatch, batch).await
+        })
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }

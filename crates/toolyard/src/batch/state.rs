@@ -1,21 +1,22 @@
 //! What a batch's driver, attempts and approvals share.
 
 use super::ledger::{Ending, Phase, Slot};
+use super::rest::Nested;
+use super::run::{Run, Step};
 use super::stop::Stop;
 use crate::{
+    admission::{Ask, Held, Need},
     gate::Cleared,
     session::{SessionCore, Where},
 };
 use futures::{future::AbortHandle, task::AtomicWaker};
 use smallvec::SmallVec;
 use std::{
-    future::poll_fn,
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -35,42 +36,22 @@ pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).expect("a batch is far smaller than 2^32")
 }
 
-/// Why a batch whose driver has come to its end has all its results.
-const ALL_ENDED: &str = "every call of a batch that ended has a result";
-
-/// One call without a result, in [`Run::left`].
-const OPEN: u64 = 1 << 32;
-/// One call that is not quiescent, in [`Run::left`].
-const ACTIVE: u64 = 1;
-
-/// A run of the batch.
-pub(super) struct Run {
-    calls: Range<usize>,
-    /// Two counts in one, so that a call which ends and rests at once is counted down in one step: in the upper
-    /// half calls without a result, in the lower half calls that are not quiescent: without a result, or with a
-    /// handler that goes on behind it (V2).
-    left: AtomicU64,
-}
-
-impl Run {
-    pub(super) fn new(calls: Range<usize>) -> Self {
-        let count = u64::from(index(calls.len()));
-        Self { left: AtomicU64::new(count * (OPEN + ACTIVE)), calls }
-    }
-
-    fn is_ended(&self) -> bool {
-        self.left.load(Ordering::Acquire) < OPEN
-    }
-
-    fn is_quiescent(&self) -> bool {
-        self.left.load(Ordering::Acquire) == 0
-    }
+/// The turn of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TurnOf {
+    pub(crate) number: u64,
+    /// Whether the batch is all of it. Calls of a handler's own belong to the turn of the handler's call.
+    pub(crate) is_whole: bool,
 }
 
 /// A batch in the air. It outlives its driver: calls that run when their caller leaves end in it.
 pub(crate) struct BatchState {
     pub(crate) session: Arc<SessionCore>,
+    /// Where it comes from, if a handler dispatched it.
+    pub(super) nested: Option<Box<Nested>>,
     pub(crate) turn: u64,
+    /// Whether it is all of its turn: then its begin and end are the turn's.
+    is_turn: bool,
     pub(crate) number: u64,
     /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
     cancel: OnceLock<CancellationToken>,
@@ -80,24 +61,25 @@ pub(crate) struct BatchState {
     /// Questions to the approver that are in the air; a batch that stops withdraws them.
     pub(super) questions: Mutex<Vec<AbortHandle>>,
     /// Most batches have few: those need no allocation.
-    runs: SmallVec<[Run; 2]>,
+    pub(super) runs: SmallVec<[Run; 2]>,
     /// Its place among the open batches of its session, from when a cancel can find it.
     place: AtomicUsize,
     /// Runs with a call that has no result.
-    open_runs: AtomicUsize,
-    failed: AtomicUsize,
-    driver: AtomicWaker,
+    pub(super) open_runs: AtomicUsize,
+    pub(super) failed: AtomicUsize,
+    pub(super) driver: AtomicWaker,
 }
 
 impl BatchState {
     pub(super) fn new(
         session: Arc<SessionCore>,
-        turn: u64,
+        turn: TurnOf,
+        nested: Option<Box<Nested>>,
         mut slots: Vec<Slot>,
         runs: SmallVec<[Run; 2]>,
     ) -> Arc<Self> {
         for (number, run) in runs.iter().enumerate() {
-            slots[run.calls.clone()].iter_mut().for_each(|slot| slot.run = index(number));
+            slots[run.calls()].iter_mut().for_each(|slot| slot.run = index(number));
         }
         if !slots.is_empty() {
             session.engine.in_air.begin();
@@ -105,7 +87,9 @@ impl BatchState {
         Arc::new(Self {
             number: session.next_batch(),
             session,
-            turn,
+            nested,
+            turn: turn.number,
+            is_turn: turn.is_whole,
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
@@ -119,8 +103,8 @@ impl BatchState {
         })
     }
 
-    /// Tells running calls to stop.
-    pub(crate) fn cancel(&self) {
+    /// Tells running calls to stop. What they dispatched is told by [`stop`](Self::stop).
+    pub(super) fn cancel_running(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         if let Some(token) = self.cancel.get() {
             token.cancel();
@@ -148,12 +132,31 @@ impl BatchState {
         self.open_runs.load(Ordering::Acquire) > 0
     }
 
+    pub(super) fn run_of(&self, index: u32) -> &Run {
+        &self.runs[self.slots[index as usize].run as usize]
+    }
+
+    /// What a call holds whose handler runs and whose result is not written.
+    pub(crate) fn held(&self, index: u32) -> Option<Held> {
+        match *self.slots[index as usize].phase() {
+            Phase::Started(held) => Some(held),
+            _ => None,
+        }
+    }
+
+    /// What a call of this batch asks for to run.
+    pub(super) fn ask_for(&self, need: Need) -> Ask {
+        let (lineage, depth) =
+            self.nested.as_ref().map_or((None, 0), |nested| (nested.lineage, nested.depth));
+        Ask { root: self.session.root, depth, lineage, need }
+    }
+
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
     }
 
     pub(super) fn calls_of(&self, run: usize) -> Range<usize> {
-        self.runs[run].calls.clone()
+        self.runs[run].calls()
     }
 
     pub(crate) fn call(&self, index: u32) -> &Call {
@@ -188,6 +191,9 @@ impl BatchState {
 
     /// Emits an event of this batch's turn.
     pub(super) fn emit_turn(&self, kind: impl FnOnce() -> EventKind) {
+        if !self.is_turn {
+            return;
+        }
         let place = || Where { turn: Some(self.turn), batch: Some(self.number), ..Where::default() };
         self.session.emit_lazily(kind, place);
     }
@@ -202,7 +208,7 @@ impl BatchState {
     pub(super) fn end_unstarted(&self, index: u32, error: impl FnOnce() -> CallError) -> bool {
         let phase = self.slots[index as usize].phase();
         let granted = match &*phase {
-            Phase::Started | Phase::Ended(_) | Phase::Taken => return false,
+            Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
             // Granted at this very moment: the permit finds the call ended and goes back.
             Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
             Phase::Asking { .. } | Phase::Waiting => None,
@@ -224,7 +230,7 @@ impl BatchState {
         self.emit(index, None, || self.unstarted_event(index, &error));
         *phase = Phase::Ended(Ending::unstarted(error));
         drop(phase);
-        self.count_down(index, false, OPEN + ACTIVE);
+        self.count_down(index, false, Step::EndedAndRested);
     }
 
     /// Ends a call with the result that this turn gave it before.
@@ -250,7 +256,7 @@ impl BatchState {
         self.emit(index, None, || self.started_event(index, &ending));
         *phase = Phase::Ended(ending);
         drop(phase);
-        self.count_down(index, ok, if is_quiescent { OPEN + ACTIVE } else { OPEN });
+        self.count_down(index, ok, if is_quiescent { Step::EndedAndRested } else { Step::Ended });
     }
 
     /// A call and its end as the caller will see them.
@@ -276,53 +282,6 @@ impl BatchState {
         }
     }
 
-    /// Counts a call down in its run: its result, its rest, or both in one step. The last of a run wakes the
-    /// driver, and the last result of the last run to have one ends the turn.
-    fn count_down(&self, index: u32, ok: bool, by: u64) {
-        if !ok {
-            self.failed.fetch_add(1, Ordering::Relaxed);
-        }
-        let run = &self.runs[self.slots[index as usize].run as usize];
-        let left = run.left.fetch_sub(by, Ordering::AcqRel) - by;
-        let was_last_result = by >= OPEN && left < OPEN;
-        if was_last_result && self.open_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let failed = self.failed.load(Ordering::Relaxed);
-            self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
-            self.session.engine.in_air.end();
-        }
-        if was_last_result || left == 0 {
-            self.driver.wake();
-        }
-    }
-
-    /// A call's handler has stopped and its permits are back.
-    pub(crate) fn quiescent(&self, index: u32) {
-        self.count_down(index, true, ACTIVE);
-    }
-
-    /// Waits until every call of the run has its result.
-    pub(super) async fn run_ended(&self, run: usize) {
-        self.until(|| self.runs[run].is_ended()).await;
-    }
-
-    /// Waits until every call of the run is quiescent.
-    pub(super) async fn run_quiescent(&self, run: usize) {
-        self.until(|| self.runs[run].is_quiescent()).await;
-    }
-
-    /// Waits, as the one driver of this batch, until it is so.
-    async fn until(&self, is_so: impl Fn() -> bool) {
-        poll_fn(|cx| {
-            if is_so() {
-                return Poll::Ready(());
-            }
-            self.driver.register(cx.waker());
-            // It may have come to be so before the waker was in place.
-            if is_so() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-
     pub(super) fn withdraw_questions(&self) {
         let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
         questions.iter().for_each(AbortHandle::abort);
@@ -335,45 +294,9 @@ impl BatchState {
         calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
 
-    /// A copy of every result, in the order of the calls.
-    pub(super) fn copies(&self) -> Vec<Outcome> {
-        self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED)).collect()
-    }
-
-    /// Every result, in the order of the calls, handed over.
-    pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(batch.slots.len());
-        // Mostly the last task is gone by now; then the calls are moved out and not copied.
-        match Arc::try_unwrap(batch) {
-            Ok(mut alone) => {
-                let slots = std::mem::take(&mut alone.slots).into_vec();
-                outcomes
-                    .extend(slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)));
-            }
-            Err(batch) => {
-                outcomes.extend(batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)));
-            }
-        }
-        outcomes
-    }
-
     /// Where its session finds it.
     pub(crate) fn registered_at(&self, place: usize) {
         self.place.store(place, Ordering::Relaxed);
-    }
-
-    /// The results there are by now, one place per call.
-    pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
-        self.slots.iter().map(Slot::peek).collect()
-    }
-
-    /// The result of this very call, if its handler has run for it.
-    pub(crate) fn answer(&self, call: &Call) -> Option<Outcome> {
-        let same = |slot: &&Slot| {
-            slot.call.id == call.id && slot.call.name == call.name && slot.call.arguments == call.arguments
-        };
-        let slot = self.slots.iter().find(same)?;
-        slot.peek().filter(|outcome| outcome.attempts > 0)
     }
 }
 

@@ -1,7 +1,10 @@
 //! Ending a batch before its time.
 
 use super::admit::behind_a_zombie;
+use super::ledger::Slot;
 use super::state::{BatchState, index};
+use crate::nesting::Nest;
+use std::sync::Arc;
 use toolyard_core::{CallError, ErrorKind, EventKind, Reason};
 
 /// Why a batch ends before its time.
@@ -17,6 +20,10 @@ pub(crate) enum Stop {
     Zombie,
     /// A serial call failed and the rest is to be skipped (CL-4).
     Predecessor,
+    /// The call whose handler dispatched it has ended.
+    Orphaned,
+    /// Too many handlers are parked (CC-4).
+    TooManyParked,
 }
 
 impl Stop {
@@ -31,6 +38,13 @@ impl Stop {
                 CallError::new(ErrorKind::Internal, "the engine has failed and runs no more calls")
             }
             Self::Zombie => behind_a_zombie(),
+            Self::Orphaned => {
+                CallError::new(ErrorKind::Cancelled, "the call that dispatched this one has ended")
+            }
+            Self::TooManyParked => CallError::new(
+                ErrorKind::Overloaded,
+                "too many handlers await calls of their own: dispatch fewer at once",
+            ),
             Self::Predecessor => CallError::new(
                 ErrorKind::Cancelled,
                 "an earlier call of this batch failed, so this one was skipped",
@@ -46,9 +60,25 @@ impl Stop {
 }
 
 impl BatchState {
-    /// Ends every call that has not started, at once, and tells those that run to stop where the reason
-    /// reaches them (SC-4). A second stop for another reason finds nothing left to end, but may reach further.
+    /// Ends every call that has not started, at once, and tells those that run and what they dispatched to stop where
+    /// the reason reaches them (SC-4, SC-1). A second stop for another reason finds nothing left to end, but may
+    /// reach further.
     pub(crate) fn stop(&self, why: Stop) {
+        let mut below = self.stop_own(why);
+        // A loop and no recursion: calls nest as deep as handlers make them.
+        while let Some(batch) = below.pop() {
+            below.extend(batch.stop_own(why));
+        }
+    }
+
+    /// Tells running calls and what they dispatched to stop.
+    pub(crate) fn cancel(&self) {
+        self.cancel_running();
+        self.below().iter().for_each(|batch| batch.stop(Stop::Cancelled));
+    }
+
+    /// Stops this batch alone; gives the batches of its handlers that are to be stopped too.
+    fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
         let first = self.stopped.set(why).is_ok();
         if first && why == Stop::Cancelled && self.is_open() {
             self.emit_turn(|| EventKind::TurnCancelled);
@@ -57,8 +87,16 @@ impl BatchState {
         for index in 0..index(self.slots.len()) {
             self.end_unstarted(index, || why.error());
         }
-        if why.reaches_running() {
-            self.cancel();
+        if !why.reaches_running() {
+            return Vec::new();
         }
+        self.cancel_running();
+        self.below()
+    }
+
+    /// The batches that handlers of this one have in the air.
+    fn below(&self) -> Vec<Arc<Self>> {
+        let nests = self.slots.iter().filter_map(Slot::nest);
+        nests.flat_map(Nest::children).collect()
     }
 }

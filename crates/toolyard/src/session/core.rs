@@ -37,6 +37,8 @@ pub(crate) struct SessionCore {
     pub(crate) engine: Arc<EngineCore>,
     /// The session's number in the engine: names may repeat, numbers do not.
     pub(crate) number: u64,
+    /// The number of the root session of its tree.
+    pub(crate) root: u64,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
     serial: LeaseId,
@@ -86,6 +88,7 @@ impl SessionCore {
             agent: AgentPath::root(),
             engine: engine.clone(),
             number,
+            root: number,
             resources: match options.resources.is_empty() {
                 true => engine.resources.clone(),
                 false => Arc::new(engine.resources.overlaid(&options.resources)),

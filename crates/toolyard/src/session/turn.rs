@@ -1,7 +1,10 @@
 //! One turn of a session: a batch that can be cancelled, and resent, by itself.
 
 use super::SessionCore;
-use crate::batch::{BatchState, Dispatch, Order, Stop, Watch};
+use crate::{
+    batch::{BatchState, Dispatch, Order, Origin, Stop, TurnOf, Watch},
+    nesting,
+};
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -60,7 +63,13 @@ impl Turn {
     }
 
     async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
-        Dispatch { session: &self.session, turn: self.number, order, watch: Some(watch) }.run(batch).await
+        let turn = TurnOf { number: self.number, is_whole: true };
+        let (session, watch) = (&self.session, Some(watch));
+        let dispatch = Dispatch { session, turn, order, watch, origin: Origin::Outside };
+        match nesting::current() {
+            None => dispatch.run(batch).await,
+            Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
+        }
     }
 
     /// Runs a batch; see [`Session::dispatch`](super::Session::dispatch).

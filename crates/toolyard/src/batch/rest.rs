@@ -1,0 +1,214 @@
+//! Coming to rest: calls are counted down in their runs, and what a batch comes to is told upwards.
+//!
+//! ```text
+//!   call ended ──► its run ──► the driver: the next run, or the end
+//!   call rests ──► its run ──► its batch ──► the call that dispatched the batch ──► its run ──► ...
+//! ```
+
+use super::run::{Counted, Run, Step};
+use super::state::BatchState;
+use crate::{
+    admission::EntryId,
+    nesting::{CallRef, Nest, Up},
+};
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::Poll,
+};
+use toolyard_core::EventKind;
+
+/// What a batch that a handler dispatched knows of where it comes from.
+pub(super) struct Nested {
+    /// The call whose handler dispatched it.
+    pub(super) call: CallRef,
+    /// Its place among that handler's dispatches.
+    pub(super) child: usize,
+    /// The nearest place on a lease above it.
+    pub(super) lineage: Option<EntryId>,
+    pub(super) depth: u8,
+    /// Runs with a call that is not quiescent.
+    active_runs: AtomicUsize,
+    /// Whether a call of it has been listed as a zombie.
+    has_zombies: AtomicBool,
+    settled_told: AtomicBool,
+}
+
+impl Nested {
+    pub(super) fn new(call: CallRef, child: usize, runs: usize) -> Self {
+        let above = call.batch.nested.as_ref();
+        let held = call.batch.held(call.index);
+        let ancestors = above.and_then(|above| above.lineage);
+        Self {
+            lineage: held.map_or(ancestors, |held| held.lineage(ancestors)),
+            depth: above.map_or(0, |above| above.depth).saturating_add(1),
+            call,
+            child,
+            active_runs: AtomicUsize::new(runs),
+            has_zombies: AtomicBool::new(false),
+            settled_told: AtomicBool::new(false),
+        }
+    }
+}
+
+/// What a batch has come to.
+#[derive(Debug, Clone, Copy)]
+enum Came {
+    /// All its calls are quiescent or listed zombies.
+    Settled,
+    /// All its calls are quiescent.
+    ToRest,
+}
+
+impl BatchState {
+    /// Counts a call down. The last of a run wakes the driver, and the last result of the last run to have one
+    /// ends the turn.
+    pub(super) fn count_down(&self, index: u32, ok: bool, step: Step) {
+        if !ok {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        let counted = self.run_of(index).count_down(step);
+        self.act_on(counted);
+        if let Some(came) = self.came_to(counted) {
+            self.tell_up(came);
+        }
+    }
+
+    fn act_on(&self, counted: Counted) {
+        if counted.ended && self.open_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let failed = self.failed.load(Ordering::Relaxed);
+            self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
+            self.session.engine.in_air.end();
+        }
+        if counted.ended || counted.rests {
+            self.driver.wake();
+        }
+    }
+
+    /// What a nested batch has come to by this step.
+    fn came_to(&self, counted: Counted) -> Option<Came> {
+        let nested = self.nested.as_ref()?;
+        if counted.rests && nested.active_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
+            return Some(Came::ToRest);
+        }
+        let settled = nested.has_zombies.load(Ordering::Acquire)
+            && self.runs.iter().all(Run::is_settled)
+            && !nested.settled_told.swap(true, Ordering::AcqRel);
+        settled.then_some(Came::Settled)
+    }
+
+    /// Tells the call above what this batch came to, and the calls above that what they came to by it. A loop and no
+    /// recursion: calls nest as deep as handlers make them.
+    fn tell_up(&self, came: Came) {
+        let (mut batch, mut came) = (self, came);
+        while let Some(nested) = &batch.nested {
+            let up = match came {
+                Came::Settled => nested.call.child_settled(nested.child),
+                Came::ToRest => nested.call.child_rests(nested.child),
+            };
+            let Some(up) = up else { return };
+            batch = &nested.call.batch;
+            match batch.take_up(nested.call.index, up) {
+                Some(next) => came = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Counts what came to rest in or under a call of this batch; gives what the batch has come to by it.
+    fn take_up(&self, index: u32, up: Up) -> Option<Came> {
+        let run = self.run_of(index);
+        let counted = match up {
+            Up::Listed => {
+                if let Some(nested) = &self.nested {
+                    nested.has_zombies.store(true, Ordering::Release);
+                }
+                run.list();
+                self.driver.wake();
+                Counted { ended: false, rests: false }
+            }
+            Up::Quiescent => run.count_down(Step::Rested),
+            Up::ListedRests => {
+                let counted = run.count_down(Step::Rested);
+                run.unlist();
+                counted
+            }
+        };
+        self.act_on(counted);
+        self.came_to(counted)
+    }
+
+    /// Something in or under a call of this batch has come to rest.
+    pub(crate) fn rises(&self, index: u32, up: Up) {
+        if let Some(came) = self.take_up(index, up) {
+            self.tell_up(came);
+        }
+    }
+
+    /// A dispatch of a handler has come to rest without a batch.
+    pub(crate) fn dispatch_rests(&self, call: &CallRef, child: usize) {
+        if let Some(up) = call.child_rests(child) {
+            self.rises(call.index, up);
+        }
+    }
+
+    /// A handler of this batch that was parked has its units again.
+    pub(super) fn resumed(self: Arc<Self>, index: u32) {
+        let call = CallRef { batch: self, index };
+        call.batch.entered_nest(index).resumed(&call);
+        if let Some(up) = call.news() {
+            call.batch.rises(index, up);
+        }
+    }
+
+    /// The nest of a call whose handler runs, to dispatch calls of its own; `None` when the handler is over.
+    pub(crate) fn nest(&self, index: u32) -> Option<&Nest> {
+        self.slots[index as usize].open_nest()
+    }
+
+    /// The nest of a call that has one.
+    pub(crate) fn nest_of(&self, index: u32) -> Option<&Nest> {
+        self.slots[index as usize].nest()
+    }
+
+    /// The nest of a call that is known to have one.
+    pub(crate) fn entered_nest(&self, index: u32) -> &Nest {
+        self.nest_of(index).expect("a call that was entered has a nest as long as it is there")
+    }
+
+    /// A handler is over: its nest, if it has one.
+    pub(crate) fn close_nest(&self, index: u32) -> Option<&Nest> {
+        self.slots[index as usize].close_nest()
+    }
+
+    /// Waits until every call of the run has its result.
+    pub(super) async fn run_ended(&self, run: usize) {
+        self.until(|| self.runs[run].is_ended()).await;
+    }
+
+    /// Waits until every call of the run is quiescent.
+    pub(super) async fn run_quiescent(&self, run: usize) {
+        self.until(|| self.runs[run].is_quiescent()).await;
+    }
+
+    /// Waits until every call of the run is quiescent or a listed zombie.
+    pub(super) async fn run_settled(&self, run: usize) {
+        self.until(|| self.runs[run].is_settled()).await;
+    }
+
+    /// Waits, as the one driver of this batch, until it is so.
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        poll_fn(|cx| {
+            if is_so() {
+                return Poll::Ready(());
+            }
+            self.driver.register(cx.waker());
+            // It may have come to be so before the waker was in place.
+            if is_so() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,47 @@
+//! The results of a batch, as its caller and its turn get them.
+
+use super::ledger::Slot;
+use super::state::BatchState;
+use std::sync::Arc;
+use toolyard_core::{Call, Outcome};
+
+/// Why a batch whose driver has come to its end has all its results.
+const ALL_ENDED: &str = "every call of a batch that ended has a result";
+
+impl BatchState {
+    /// A copy of every result, in the order of the calls.
+    pub(super) fn copies(&self) -> Vec<Outcome> {
+        self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED)).collect()
+    }
+
+    /// Every result, in the order of the calls, handed over.
+    pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(batch.slots.len());
+        // Mostly the last task is gone by now; then the calls are moved out and not copied.
+        match Arc::try_unwrap(batch) {
+            Ok(mut alone) => {
+                let slots = std::mem::take(&mut alone.slots).into_vec();
+                outcomes
+                    .extend(slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)));
+            }
+            Err(batch) => {
+                outcomes.extend(batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)));
+            }
+        }
+        outcomes
+    }
+
+    /// The results there are by now, one place per call.
+    pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
+        self.slots.iter().map(Slot::peek).collect()
+    }
+
+    /// The result of this very call, if its handler has run for it.
+    pub(crate) fn answer(&self, call: &Call) -> Option<Outcome> {
+        let same = |slot: &&Slot| {
+            slot.call.id == call.id && slot.call.name == call.name && slot.call.arguments == call.arguments
+        };
+        let slot = self.slots.iter().find(same)?;
+        slot.peek().filter(|outcome| outcome.attempts > 0)
+    }
+}

@@ -1,0 +1,33 @@
+//! Which call a dispatch belongs to (CC-7b).
+
+use crate::batch::BatchState;
+use std::{future::Future, sync::Arc};
+
+/// A call that runs.
+#[derive(Clone)]
+pub(crate) struct CallRef {
+    pub(crate) batch: Arc<BatchState>,
+    pub(crate) index: u32,
+}
+
+tokio::task_local! {
+    /// The call whose handler this task runs.
+    static CALL: CallRef;
+}
+
+/// Runs a handler so that what it dispatches is known to be its own, through whatever session it dispatches.
+pub(crate) fn within<F: Future>(call: CallRef, handler: F) -> impl Future<Output = F::Output> {
+    CALL.scope(call, handler)
+}
+
+/// The call whose handler this task runs, if it runs one and the call has not ended.
+pub(crate) fn current() -> Option<CallRef> {
+    CALL.try_with(|call| call.runs().then(|| call.clone())).ok().flatten()
+}
+
+impl CallRef {
+    /// Whether its handler runs and its call has no result yet.
+    pub(crate) fn runs(&self) -> bool {
+        self.batch.held(self.index).is_some()
+    }
+}

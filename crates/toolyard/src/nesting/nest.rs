@@ -1,0 +1,413 @@
+//! What a handler holds, lends and gets back while calls of its own are in the air (CC-6, CC-7).
+//!
+//! ```text
+//!             a dispatch              the last one has settled           all is free, it is the top
+//!   Held ─────────────────► Parked ────────────────────────► Resuming ───────────────────────► Held
+//!                             ▲                                │ │ 30 s behind zombies
+//!                             └──────── another dispatch ──────┘ └─────► Starved (CC-6c)
+//!   any of them ── the handler is over ──► Over ── all under it at rest ──► its entry leaves the lease
+//! ```
+//!
+//! Made when a call dispatches for the first time; most calls never do. Grants that follow from a change are
+//! started when the lock of the nest is gone, for they may resume another handler.
+
+use super::CallRef;
+use crate::{
+    admission::{Admission, Granted, Held, Left, Resumed, Ticket, UnitKind},
+    batch::{BatchState, Stop, ZOMBIE_WAIT},
+};
+use futures::task::AtomicWaker;
+use slab::Slab;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Waker,
+    time::Duration,
+};
+use tokio::{sync::Notify, time::Instant};
+
+/// Where a handler is with its units.
+enum Units {
+    Held,
+    Parked,
+    /// It waits for them; what is to be done when they come.
+    Resuming(Ticket, Then),
+    /// It has waited long enough for what only zombies hold; its call is to end.
+    Starved,
+    /// The handler is over.
+    Over,
+}
+
+/// What a handler does with units that come when it no longer waits for them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Run,
+    Park,
+    GiveBack,
+}
+
+/// A dispatch of the handler, until all its calls are quiescent.
+struct Child {
+    /// Empty before the batch is there.
+    batch: Weak<BatchState>,
+    /// All its calls are quiescent or listed zombies.
+    settled: bool,
+    /// Nobody awaits it any more.
+    left: bool,
+}
+
+struct State {
+    units: Units,
+    children: Slab<Child>,
+    /// Children that have not settled: while there are any the handler is parked.
+    unsettled: usize,
+    /// Since when it has been without its units, and how long it was before.
+    parked_at: Option<Instant>,
+    parked_for: Duration,
+    /// Whether the handler has stopped; not so while it goes on as a zombie.
+    stopped: bool,
+    /// What was told upwards.
+    told: Option<Up>,
+}
+
+/// A handler's calls and what it holds.
+pub(crate) struct Nest {
+    held: Held,
+    state: Mutex<State>,
+    /// For dispatches that wait for the handler's units.
+    changed: Notify,
+    /// The attempt's task: its clock stands still while the handler is parked.
+    attempt: AtomicWaker,
+}
+
+/// The attempt's clock (V3).
+pub(crate) enum Clock {
+    /// It has stood still for so long in all.
+    Runs(Duration),
+    /// The handler is parked or waits to resume.
+    Stands,
+    /// The handler cannot resume and its call is to end (CC-6c).
+    Starved,
+}
+
+impl Nest {
+    pub(crate) fn new(held: Held) -> Self {
+        let state = State {
+            units: Units::Held,
+            children: Slab::new(),
+            unsettled: 0,
+            parked_at: None,
+            parked_for: Duration::ZERO,
+            stopped: false,
+            told: None,
+        };
+        Self { held, state: Mutex::new(state), changed: Notify::new(), attempt: AtomicWaker::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Parks the handler for one more dispatch; gives the dispatch's place.
+    ///
+    /// # Errors
+    /// What the calls are answered when they may not go.
+    pub(super) fn enter(&self, call: &CallRef) -> Result<usize, Stop> {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        let granted = match &mut state.units {
+            Units::Starved | Units::Over | Units::Resuming(_, Then::GiveBack) => return Err(Stop::Orphaned),
+            Units::Parked => None,
+            Units::Held => {
+                let granted = engine.admission.park(self.held).ok_or(Stop::TooManyParked)?;
+                state.units = Units::Parked;
+                state.parked_at = Some(engine.clock.now());
+                Some(granted)
+            }
+            Units::Resuming(ticket, then) => {
+                let (left, granted) = engine.admission.leave_resume(*ticket);
+                match left {
+                    Left::Gone => state.units = Units::Parked,
+                    Left::Granted => *then = Then::Park,
+                }
+                Some(granted)
+            }
+        };
+        state.unsettled += 1;
+        let child = state.children.insert(Child { batch: Weak::new(), settled: false, left: false });
+        drop(state);
+        if let Some(granted) = granted {
+            granted.start();
+        }
+        Ok(child)
+    }
+
+    /// A batch of this dispatch is in the air, and can be stopped from now on.
+    pub(crate) fn attach(&self, call: &CallRef, child: usize, batch: &Arc<BatchState>) {
+        let over = {
+            let mut state = self.state();
+            state.children[child].batch = Arc::downgrade(batch);
+            matches!(state.units, Units::Over)
+        };
+        if over || call.batch.cancelled().is_some() {
+            batch.stop(Stop::Cancelled); // before it could be found
+        }
+    }
+
+    /// Nobody awaits this dispatch any more. Says whether it has no batch that anybody would have to wait for.
+    pub(super) fn left(&self, child: usize) -> bool {
+        let mut state = self.state();
+        let Some(child) = state.children.get_mut(child) else { return false };
+        child.left = true;
+        !child.settled && child.batch.strong_count() == 0
+    }
+
+    /// Waits until no dispatch that was dropped has calls left that run (CC-6b).
+    pub(super) async fn until_none_is_dropped(&self) {
+        self.until(|state| !state.children.iter().any(|(_, child)| child.left && !child.settled)).await;
+    }
+
+    /// Waits until the handler has its units again, or needs none any more.
+    pub(super) async fn until_held(&self) {
+        self.until(|state| matches!(state.units, Units::Held | Units::Over)).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&State) -> bool) {
+        loop {
+            // Made before the look: a change in between is not missed.
+            let changed = self.changed.notified();
+            if is_so(&self.state()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn tell(&self) {
+        self.changed.notify_waiters();
+        self.attempt.wake();
+    }
+
+    /// Notes that a dispatch has settled; the last one lets the handler go on.
+    fn settle(&self, call: &CallRef, child: usize) {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        match state.children.get_mut(child) {
+            Some(child) if !child.settled => child.settled = true,
+            _ => return,
+        }
+        state.unsettled -= 1;
+        let mut granted = None;
+        if state.unsettled == 0 && matches!(state.units, Units::Parked) {
+            let (resumed, others) = engine.admission.resume(self.held, call.batch.clone(), call.index);
+            granted = Some(others);
+            match resumed {
+                Resumed::Now => state.runs_again(engine.clock.now()),
+                Resumed::Waiting { ticket, behind_zombies } => {
+                    state.units = Units::Resuming(ticket, Then::Run);
+                    if behind_zombies {
+                        call.starve_later(ticket);
+                    }
+                }
+            }
+        } else if state.unsettled == 0
+            && let Units::Resuming(_, then @ Then::Park) = &mut state.units
+        {
+            *then = Then::Run; // its units are on their way already
+        }
+        drop(state);
+        self.tell();
+        if let Some(granted) = granted {
+            granted.start();
+        }
+    }
+
+    /// The units have come.
+    pub(crate) fn resumed(&self, call: &CallRef) {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        let mut granted = None;
+        if let Units::Resuming(_, then) = state.units {
+            match then {
+                Then::Run => state.runs_again(engine.clock.now()),
+                Then::Park => {
+                    state.units = Units::Parked;
+                    granted = Some(engine.admission.park_again(self.held));
+                }
+                Then::GiveBack => {
+                    state.units = Units::Over;
+                    granted = Some(engine.admission.release(self.held.units_only()));
+                }
+            }
+        }
+        drop(state);
+        self.tell();
+        if let Some(granted) = granted {
+            granted.start();
+        }
+    }
+
+    /// The handler has waited long enough for what only zombies hold (CC-6c).
+    pub(crate) fn starve(&self, call: &CallRef) {
+        let mut state = self.state();
+        let Units::Resuming(ticket, Then::Run) = state.units else { return };
+        let (left, granted) = call.batch.session.engine.admission.leave_resume(ticket);
+        if left == Left::Gone {
+            state.units = Units::Starved;
+        }
+        drop(state);
+        self.tell();
+        granted.start();
+    }
+
+    /// How the attempt's clock stands; `waker` is told when that changes.
+    pub(crate) fn clock(&self, waker: &Waker) -> Clock {
+        self.attempt.register(waker);
+        let state = self.state();
+        match state.units {
+            Units::Held | Units::Over => Clock::Runs(state.parked_for),
+            Units::Parked | Units::Resuming(..) => Clock::Stands,
+            Units::Starved => Clock::Starved,
+        }
+    }
+
+    /// The handler is over, or was given up and runs on with what `keeps` names; gives what that is. Its calls are
+    /// told to stop.
+    pub(crate) fn over(&self, call: &CallRef, keeps: Option<&dyn Fn(UnitKind) -> bool>) -> Held {
+        let admission = &call.batch.session.engine.admission;
+        let mut state = self.state();
+        let (holds, mut granted) = state.stop_waiting(self.held, admission);
+        state.stopped = keeps.is_none();
+        let kept = match keeps {
+            None => {
+                granted.push(admission.release(holds));
+                holds
+            }
+            Some(keeps) => {
+                let (kept, others) = admission.become_zombie(holds, keeps);
+                granted.push(others);
+                kept
+            }
+        };
+        drop(state);
+        self.tell();
+        granted.into_iter().for_each(Granted::start);
+        self.children().iter().for_each(|batch| batch.stop(Stop::Cancelled));
+        kept
+    }
+
+    /// A handler that was given up has stopped, and what it kept is given back.
+    fn zombie_stopped(&self, call: &CallRef, kept: Option<Held>) {
+        self.state().stopped = true;
+        if let Some(kept) = kept {
+            call.batch.session.engine.admission.zombie_ended(kept).start();
+        }
+    }
+
+    /// What is to be told upwards of this call, if anything is.
+    fn news(&self, call: &CallRef) -> Option<Up> {
+        let admission = &call.batch.session.engine.admission;
+        let mut state = self.state();
+        if !matches!(state.units, Units::Over) || state.told == Some(Up::Quiescent) {
+            return None;
+        }
+        if state.stopped && state.children.is_empty() {
+            let was_listed = state.told.replace(Up::Quiescent).is_some();
+            drop(state);
+            admission.quiet(self.held).start();
+            return Some(if was_listed { Up::ListedRests } else { Up::Quiescent });
+        }
+        if state.unsettled == 0 && state.told.is_none() {
+            state.told = Some(Up::Listed);
+            admission.listed(self.held);
+            return Some(Up::Listed);
+        }
+        None
+    }
+
+    /// The batches under this call that are in the air.
+    pub(crate) fn children(&self) -> Vec<Arc<BatchState>> {
+        self.state().children.iter().filter_map(|(_, child)| child.batch.upgrade()).collect()
+    }
+}
+
+impl State {
+    fn runs_again(&mut self, now: Instant) {
+        self.units = Units::Held;
+        self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
+    }
+
+    /// The handler is over: it waits for no units any more. Gives what it holds.
+    fn stop_waiting<'a>(&mut self, held: Held, admission: &'a Arc<Admission>) -> (Held, Vec<Granted<'a>>) {
+        let units = std::mem::replace(&mut self.units, Units::Over);
+        match units {
+            Units::Held => return (held, Vec::new()),
+            Units::Over => {}
+            Units::Parked | Units::Starved => admission.unparked(),
+            Units::Resuming(ticket, _) => {
+                let (left, granted) = admission.leave_resume(ticket);
+                match left {
+                    Left::Gone => admission.unparked(),
+                    Left::Granted => self.units = Units::Resuming(ticket, Then::GiveBack),
+                }
+                return (held.without_units(), vec![granted]);
+            }
+        }
+        (held.without_units(), Vec::new())
+    }
+}
+
+/// What is to be told upwards of a call that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Up {
+    /// All that is left of it are listed zombies (V2).
+    Listed,
+    /// It is quiescent.
+    Quiescent,
+    /// It is quiescent and had been listed before.
+    ListedRests,
+}
+
+impl CallRef {
+    fn nest(&self) -> &Nest {
+        self.batch.entered_nest(self.index)
+    }
+
+    /// All calls of this dispatch are quiescent or listed zombies.
+    pub(crate) fn child_settled(&self, child: usize) -> Option<Up> {
+        self.nest().settle(self, child);
+        self.nest().news(self)
+    }
+
+    /// All calls of this dispatch are quiescent.
+    pub(crate) fn child_rests(&self, child: usize) -> Option<Up> {
+        self.nest().settle(self, child);
+        self.nest().state().children.try_remove(child);
+        self.nest().news(self)
+    }
+
+    /// What is to be told of this call, whose handler is over.
+    pub(crate) fn news(&self) -> Option<Up> {
+        self.nest().news(self)
+    }
+
+    /// Its handler, which was given up, has stopped.
+    pub(crate) fn zombie_stopped(&self, kept: Option<Held>) -> Option<Up> {
+        self.nest().zombie_stopped(self, kept);
+        self.nest().news(self)
+    }
+
+    /// Ends the call if it still waits to resume, for nothing but what zombies hold, when they have had their
+    /// time (CC-6c).
+    fn starve_later(&self, ticket: Ticket) {
+        let (batch, index) = (Arc::downgrade(&self.batch), self.index);
+        self.batch.session.engine.tasks.spawn(async move {
+            tokio::time::sleep(ZOMBIE_WAIT).await;
+            if let Some(batch) = batch.upgrade()
+                && batch.session.engine.admission.is_behind_zombies(ticket)
+            {
+                let call = Self { batch, index };
+                call.nest().starve(&call);
+            }
+        });
+    }
+}

@@ -1,0 +1,4 @@
+//! Calls that handlers make, sub-agents, and the serial lease they share.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod nested;
