@@ -3,12 +3,16 @@
 use super::program::ForkPlan;
 use toolyard::{Call, Outcome, Session, ToolContext};
 
-/// Whether the engine has nested calls, forks and streamed batches; programs have them then.
-pub(crate) const AVAILABLE: bool = false;
+/// Whether the engine has calls from inside handlers.
+pub(crate) const AVAILABLE: bool = true;
+/// Whether the engine has forks.
+pub(crate) const FORKS: bool = false;
+/// Whether the engine has batches that come call by call.
+pub(crate) const STREAMS: bool = false;
 
 /// Runs a batch from inside a handler.
-pub(super) async fn dispatch(_: &ToolContext, _: Vec<Call>) -> Vec<Outcome> {
-    Vec::new()
+pub(super) async fn dispatch(cx: &ToolContext, calls: Vec<Call>) -> Vec<Outcome> {
+    cx.dispatch(calls).await
 }
 
 /// An agent of a handler's own.

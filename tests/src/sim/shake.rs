@@ -152,3 +152,15 @@ impl toolyard::Blocking for Threads {
         });
     }
 }
+
+/// Every task of the engine's data path, shaken.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    pub(crate) shaker: Shaker,
+}
+
+impl toolyard::Spawner for Tasks {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        tokio::spawn(self.shaker.shake(task));
+    }
+}

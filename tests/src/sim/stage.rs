@@ -9,7 +9,7 @@ pub(super) use turns::{play_order, play_turns, shut_down};
 use super::{
     journal::{Fact, Journal, Moved},
     program::{BatchPlan, CallPlan, Consent, Program, ToolPlan, Where},
-    shake::{Shaker, Threads},
+    shake::{Shaker, Tasks, Threads},
 };
 use handler::Scripted;
 use people::{Hooked, Person, ShakenBackend};
@@ -88,6 +88,7 @@ impl Stage {
         self.journal.note(Fact::Handler(node, Moved::Began));
     }
 
+    /// Notes who was given up since this was asked last.
     fn note_given_up(&self) {
         let mut running = self.running();
         let given_up =
@@ -142,6 +143,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .confirmations(confirmations(program))
         .approver(Person { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
+        .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
         .events(stage.journal.clone());
     if program.skip_rest {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);

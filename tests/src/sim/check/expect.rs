@@ -152,7 +152,11 @@ impl Between {
             let runs_on = life.when(Moved::Ended).is_none_or(|stopped| stopped > ended);
             (runs_on && life.when(Moved::Began).is_some()).then_some(ended)
         });
-        let behind = |since| (since + 29_000_000, Reach::All, vec![Some(ErrorKind::QueueTimeout)]);
+        // A handler that has called others may wait behind it to go on, and ends there (CC-6c).
+        let behind = |since| {
+            let codes = vec![Some(ErrorKind::QueueTimeout), Some(ErrorKind::Timeout)];
+            (since + 29_000_000, Reach::All, codes)
+        };
         found.extend(zombies.map(behind));
         if index.program.queue_max.is_some() {
             found.push((0, Reach::All, vec![Some(ErrorKind::Overloaded)]));
@@ -165,8 +169,10 @@ impl Between {
         let reach =
             |(since, reach, _): &&(u64, Reach, Vec<Code>)| *since <= ended_us && reach.reaches(index, node);
         let runs = index.nodes.get(&node).is_some_and(|node| node.routing != Routing::ShortCircuit);
+        let nests = index.nodes.get(&node).is_some_and(|node| node.call.script.is_nested());
         let found = self.found.iter().filter(reach).flat_map(|(_, _, codes)| codes.iter().copied());
         // What is refused before it could run is refused in any case, but while hooks take their time.
+        let found = found.filter(|code| nests || *code != Some(ErrorKind::Timeout));
         found.filter(|code| runs || (index.program.hooks && code.is_some())).collect()
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How, Nested,
     OnCancel, Order, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
 };
-use crate::sim::Dice;
+use crate::sim::{Dice, nest};
 use toolyard::ToolClass;
 
 /// The bounds of programs made by chance.
@@ -22,7 +22,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { sessions: 5, width: 16, depth: if crate::sim::nest::AVAILABLE { 4 } else { 0 }, calls: 120 }
+        Self { sessions: 5, width: 16, depth: if nest::AVAILABLE { 4 } else { 0 }, calls: 120 }
     }
 }
 
@@ -149,7 +149,7 @@ impl Maker {
             beside: self.dice.chance(300),
             how: match self.dice.range(0..=9) {
                 0 => How::OneByOne,
-                1 if crate::sim::nest::AVAILABLE => How::Streamed(self.dice.pick(&[0, 3, 50])),
+                1 if nest::STREAMS => How::Streamed(self.dice.pick(&[0, 3, 50])),
                 2..=5 => How::Plain,
                 _ => How::Runs,
             },
@@ -253,7 +253,7 @@ impl Maker {
     }
 
     fn nest(&mut self, depth: usize) -> Step {
-        if self.dice.chance(300) {
+        if nest::FORKS && self.dice.chance(300) {
             let turns = (0..self.dice.few(1..=2)).map(|_| self.turn(depth)).collect();
             return Step::Fork(ForkPlan { shares_concurrent: self.dice.chance(300), turns });
         }

@@ -93,10 +93,17 @@ impl Role<'_> {
     /// one yields (CC-6b).
     async fn nest(&self, nested: &Nested) {
         self.stage.shaker.nudge().await;
-        self.note(Moved::Parked);
+        // An empty batch is answered at once and parks nobody.
+        let parks = !nested.batch.calls.is_empty();
         let awaited = Awaited::new(self.stage, nested.batch.key());
         let calls = self.stage.calls(&nested.batch);
-        let mut dispatch = self.stage.shaker.shake(Box::pin(nest::dispatch(self.cx, calls)));
+        let dispatch = async {
+            if parks {
+                self.note(Moved::Parked);
+            }
+            nest::dispatch(self.cx, calls).await
+        };
+        let mut dispatch = self.stage.shaker.shake(Box::pin(dispatch));
         let dropped = async {
             match nested.dropped_ms {
                 Some(ms) => sleep(Duration::from_millis(ms)).await,
@@ -106,7 +113,10 @@ impl Role<'_> {
         tokio::select! {
             biased;
             outcomes = &mut dispatch => {
-                self.note(Moved::Resumed);
+                if parks {
+                    self.stage.note_given_up();
+                    self.note(Moved::Resumed);
+                }
                 awaited.are(outcomes.iter().map(Shape::of).collect());
             }
             () = dropped => {}
