@@ -35,7 +35,8 @@ impl Log {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> u128 {
+    /// Milliseconds since the log began.
+    pub fn now(&self) -> u128 {
         self.started_at.elapsed().as_millis()
     }
 

@@ -9,7 +9,7 @@ use toolyard::{
 };
 
 /// A tool that follows its arguments: `ms` is how long it takes, `end` how it ends: `ok` (the default), `fail`,
-/// `no` (`success: false`), `transient`, `panic`, `hang`, `polite` (hangs until told to stop), `deaf` (never
+/// `no` (`success: false`), `transient`, `panic`, `hang`, `polite` (hangs until told to stop), `stops_late` (as that, 20 ms later), `deaf` (never
 /// stops by itself), `delta` (streams its id), `big` (a large output).
 struct Scripted {
     log: Log,
@@ -32,6 +32,11 @@ impl Tool for Scripted {
             "polite" => {
                 cx.cancelled().await;
                 Err(ToolError::cancelled("stopped"))
+            }
+            "stops_late" => {
+                cx.cancelled().await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                Err(ToolError::cancelled("stopped late"))
             }
             "finishes" => {
                 cx.cancelled().await;

@@ -42,7 +42,7 @@ pub use policy::{
 };
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
-pub use spec::{FsRequirement, Placement, ToolSpec};
+pub use spec::{FsRequirement, LimitScope, Placement, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
 

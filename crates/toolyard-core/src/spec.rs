@@ -3,7 +3,7 @@
 use crate::{FsMode, SideEffects, ToolClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// On what an attempt of a tool runs (SC-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -17,6 +17,19 @@ pub enum Placement {
     Inline,
     /// A thread for blocking work, off the workers that drive tasks.
     Blocking,
+}
+
+/// Over what a tool's own limit counts (CL-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitScope {
+    /// One agent: a session, or one fork of it. The default.
+    #[default]
+    Agent,
+    /// A session and all its forks.
+    Tree,
+    /// The whole engine.
+    Engine,
 }
 
 /// An argument that names a path (PO-1b).
@@ -63,8 +76,13 @@ pub struct ToolSpec {
     pub placement: Placement,
     /// The attempt timeout; `None` is the default of its side effects (V3).
     pub timeout: Option<Duration>,
-    /// The most calls of it at once in one agent (CL-6).
+    /// The most calls of it at once, in one agent unless [`limit_scope`](Self::limit_scope) says otherwise (CL-6).
     pub max_concurrency: Option<NonZeroUsize>,
+    /// Over what `max_concurrency` counts.
+    pub limit_scope: LimitScope,
+    /// What its serial calls share with those of other tools and sessions, such as a database: of all calls with
+    /// one scope one runs at a time in the engine. `None` is the session tree's own (CC-8).
+    pub serial_scope: Option<Arc<str>>,
     /// Which arguments are paths. They are checked against the workspace before anything runs.
     pub requires_fs: Vec<FsRequirement>,
     /// Whether it cannot work without a workspace.
@@ -87,6 +105,8 @@ impl ToolSpec {
             placement: Placement::Task,
             timeout: None,
             max_concurrency: None,
+            limit_scope: LimitScope::Agent,
+            serial_scope: None,
             requires_fs: Vec::new(),
             requires_workspace: false,
             version: "1".to_owned(),
@@ -178,6 +198,20 @@ impl ToolSpec {
     #[must_use]
     pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
         self.max_concurrency = Some(most);
+        self
+    }
+
+    /// Sets over what the bound of [`max_concurrency`](Self::max_concurrency) counts.
+    #[must_use]
+    pub fn limit_scope(mut self, scope: LimitScope) -> Self {
+        self.limit_scope = scope;
+        self
+    }
+
+    /// Names what its serial calls change; see the field (CC-8).
+    #[must_use]
+    pub fn serial_scope(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.serial_scope = Some(name.into());
         self
     }
 

@@ -196,7 +196,17 @@ impl Admission {
         self.table().open_session(width)
     }
 
-    /// A lease for the serial calls of a session tree.
+    /// A new unit for the calls of one session tree.
+    pub(crate) fn open_tree(&self, width: usize) -> UnitId {
+        self.table().open_tree(width)
+    }
+
+    /// How many calls of a tree go in a round (CC-3): 1, 2 or 4.
+    pub(crate) fn set_weight(&self, root: u64, weight: u8) {
+        self.table().set_weight(root, weight);
+    }
+
+    /// A lease for the serial calls of a session tree, or of a named scope.
     pub(crate) fn open_lease(&self, scope: Scope) -> LeaseId {
         self.table().open_lease(scope)
     }

@@ -177,7 +177,7 @@ impl Attempt {
             (Some(permit), _) => Keeps::Permit(permit),
             (None, kept) => Keeps::Nest(kept),
         };
-        let zombie = Zombie { keeps, call: self.call() };
+        let zombie = Zombie { keeps: Some(keeps), call: self.call() };
         self.batch.session.engine.tasks.spawn(zombie.watch(stopped));
     }
 
@@ -239,10 +239,10 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     }
 }
 
-/// A handler that was given up and could not be dropped.
+/// A handler that was given up and could not be dropped. Dropped when it has stopped, or when nothing is left of it
+/// to wait for: the call is quiescent then, if all under it is.
 struct Zombie {
-    /// First, as in [`Attempt`].
-    keeps: Keeps,
+    keeps: Option<Keeps>,
     call: CallRef,
 }
 
@@ -254,10 +254,9 @@ enum Keeps {
 }
 
 impl Zombie {
-    /// Waits until the handler has stopped; its call is quiescent then, if all under it is.
+    /// Waits until the handler has stopped.
     async fn watch(self, mut stopped: oneshot::Receiver<bool>) {
-        let Self { keeps, call } = self;
-        let CallRef { batch, index } = &call;
+        let CallRef { batch, index } = &self.call;
         tracing::warn!(tool = &*batch.call(*index).name, "a handler was given up and still runs");
         let admission = &batch.session.engine.admission;
         let mark = admission.mark();
@@ -273,15 +272,22 @@ impl Zombie {
         // A sender that is dropped has lost its thread: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
         batch.emit(*index, Some(1), || EventKind::LateResult { ok });
-        let up = match keeps {
-            Keeps::Permit(permit) => {
+    }
+}
+
+impl Drop for Zombie {
+    fn drop(&mut self) {
+        let up = match self.keeps.take() {
+            // Given back before the batch, and with it the session's units, can be gone.
+            Some(Keeps::Permit(permit)) => {
                 drop(permit);
                 Some(Up::ListedRests)
             }
-            Keeps::Nest(kept) => call.zombie_stopped(kept),
+            Some(Keeps::Nest(kept)) => self.call.zombie_stopped(kept),
+            None => None,
         };
         if let Some(up) = up {
-            batch.rises(*index, up);
+            self.call.batch.rises(self.call.index, up);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     gate::Gate,
     pool::{Leases, PoolError, PoolStatus, Pools},
     registry::Registry,
-    session::{Numbers, Session, SessionCore, SessionOptions},
+    session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
 };
 use foldhash::HashMap;
@@ -56,6 +56,11 @@ pub(crate) struct EngineCore {
     /// How many handlers were told to stop and were given up.
     pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    /// Serial scopes with a name.
+    pub(crate) scopes: Scopes,
+    /// Limits of tools that count over the whole engine.
+    pub(crate) tools: ToolUnits,
     pub(crate) on_serial_failure: OnSerialFailure,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
@@ -126,7 +131,7 @@ impl EngineCore {
     fn open_sessions(&self) -> Vec<Arc<SessionCore>> {
         let mut sessions: Vec<_> =
             self.sessions().open.values().filter_map(|named| named.core.upgrade()).collect();
-        sessions.sort_unstable_by_key(|session| session.number);
+        sessions.sort_unstable_by_key(|session| session.root());
         sessions
     }
 

@@ -13,7 +13,7 @@ mod hooks;
 use crate::{
     config::Limits,
     registry::{Table, ToolEntry, not_found},
-    session::SessionCore,
+    session::{FORK_DEPTH_MAX, SessionCore},
     tasks::Tasks,
 };
 use serde_json::Value;
@@ -68,9 +68,13 @@ impl Gate {
         table: &Table,
         session: &SessionCore,
     ) -> Result<Cleared, CallError> {
-        let Some(entry) = table.get(&call.name) else {
-            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table)));
+        let Some(entry) = table.get(&call.name).filter(|_| session.sees(&call.name)) else {
+            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table, session)));
         };
+        if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
+            let message = format!("'{}' spawns sub-agents, and none goes deeper than this one", entry.name());
+            return Err(CallError::new(ErrorKind::DepthExceeded, message));
+        }
         let args = arguments::parse(call, &self.limits)?;
         arguments::validate(entry, &args)?;
         let grant = self.ask_policy(entry, &args, &session.caller())?;

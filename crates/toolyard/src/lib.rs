@@ -28,7 +28,9 @@ pub use engine::{BuildError, DrainReport, Engine, EngineBuilder};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
-pub use session::{Session, SessionOptions, Turn};
+pub use session::{
+    FORK_DEPTH_MAX, ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn,
+};
 pub use tasks::Spawner;
 pub use tool_fn::tool_fn;
 pub use toolyard_core::*;

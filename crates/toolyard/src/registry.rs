@@ -14,7 +14,7 @@ mod schema;
 pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
-use crate::config::ToolConfig;
+use crate::{config::ToolConfig, session::SessionCore};
 use arc_swap::ArcSwap;
 use foldhash::HashMap;
 use std::{
@@ -191,9 +191,10 @@ impl Registry {
     }
 }
 
-/// The sentence for a name that no tool has (V5).
-pub(crate) fn not_found(name: &str, table: &Table) -> String {
-    wording::tool_not_found(name, table.keys().map(AsRef::as_ref).collect())
+/// The sentence for a name that no tool has which this session may know of (V5, PO-1b).
+pub(crate) fn not_found(name: &str, table: &Table, session: &SessionCore) -> String {
+    let known = table.keys().map(AsRef::as_ref).filter(|name| session.sees(name));
+    wording::tool_not_found(name, known.collect())
 }
 
 #[cfg(test)]

@@ -1,10 +1,18 @@
 //! What an agent holds: a session of the engine, and its turns.
 
 mod core;
+mod fork;
+mod scopes;
+mod tree;
 mod turn;
+mod units;
 
-pub(crate) use self::core::{Numbers, SessionCore, Where};
+pub(crate) use self::core::{SessionCore, Where};
+pub use fork::{FORK_DEPTH_MAX, ForkError, ForkPolicy, SubAgents};
+pub(crate) use scopes::Scopes;
+pub(crate) use tree::Numbers;
 pub use turn::Turn;
+pub(crate) use units::ToolUnits;
 
 use crate::{
     batch::{Dispatch, Order, Origin, Plan, Stop, TurnOf, plan},
@@ -13,11 +21,35 @@ use crate::{
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Batch, Call, Outcome, PathScope, Resources, SessionId};
 
+/// Whose calls go how often where calls of several sessions wait for the same (CC-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priority {
+    /// One call in a round. The default.
+    #[default]
+    Normal,
+    /// Two calls in a round.
+    High,
+    /// Four calls in a round.
+    Urgent,
+}
+
+impl Priority {
+    pub(crate) const fn weight(self) -> u8 {
+        match self {
+            Self::Normal => 1,
+            Self::High => 2,
+            Self::Urgent => 4,
+        }
+    }
+}
+
 /// What one session has otherwise than its engine.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct SessionOptions {
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    pub(crate) priority: Priority,
     pub(crate) resources: Resources,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
 }
@@ -27,6 +59,20 @@ impl SessionOptions {
     #[must_use]
     pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
         self.max_in_flight = Some(most);
+        self
+    }
+
+    /// Bounds the calls that run at once in this session and all its forks together (CL-6).
+    #[must_use]
+    pub fn tree_max_in_flight(mut self, most: NonZeroUsize) -> Self {
+        self.tree_max_in_flight = Some(most);
+        self
+    }
+
+    /// Sets how many calls of this session and its forks go for one of another where both wait (CC-3).
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
         self
     }
 
@@ -96,7 +142,7 @@ impl Session {
     async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
         let turn = TurnOf { number: self.core.next_turn(), is_whole: true };
         let dispatch = Dispatch { session: &self.core, turn, order, watch: None, origin: Origin::Outside };
-        match nesting::current() {
+        match self.core.caller_call() {
             None => dispatch.run(batch).await,
             // Boxed: most dispatches are not made by handlers, and have no room for this in them.
             Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,

@@ -1,4 +1,5 @@
 //! Calls that handlers make, sub-agents, and the serial lease they share.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod forks;
 mod nested;

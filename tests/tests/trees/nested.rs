@@ -1,12 +1,15 @@
 //! Calls that handlers make: parking, lending, dropping (CC-6, CC-7).
 
 use serde_json::{Value, json};
-use std::time::Duration;
-use toolyard::{
-    Batch, Call, PoolWidths, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait,
-    from_fn,
+use std::{
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
 };
-use toolyard_tests::{Log, Yard, call, kinds, shape, yard};
+use toolyard::{
+    Batch, Blocking, Call, Effect, PoolWidths, Reason, Session, Tool, ToolContext, ToolError, ToolFactory,
+    ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+};
+use toolyard_tests::{Log, Yard, call, kinds, scripted, shape, yard};
 
 /// A tool that dispatches the batches of its arguments, one after the other, and says how their calls ended.
 struct Nests {
@@ -75,4 +78,175 @@ async fn tools_of_any_class_call_tools_of_any_class() {
     }
     assert_eq!(kinds(&session.dispatch(vec![call("last", "serial", 1, "ok")]).await), [None]);
     yard.events.check();
+}
+
+/// CC-6: several dispatches in the air: none yields before the last is done, and the handler counts against the
+/// pool again only then.
+#[tokio::test(start_paused = true)]
+async fn of_several_dispatches_none_yields_before_the_last_is_done() {
+    let yard = yard(|builder, log| {
+        let log = log.clone();
+        let both = tool_fn(ToolSpec::read("both"), move |(): (), cx: ToolContext| {
+            let log = log.clone();
+            async move {
+                let one = async {
+                    cx.dispatch(vec![call("quick", "read", 10, "ok")]).await;
+                    log.note(format!("quick at {}", log.now()));
+                };
+                let other = async {
+                    cx.dispatch(vec![call("slow", "read", 50, "ok")]).await;
+                    log.note(format!("slow at {}", log.now()));
+                };
+                tokio::join!(one, other);
+                Ok("both")
+            }
+        });
+        builder.tool(both)
+    })
+    .await;
+    yard.engine.session("s").dispatch(vec![Call::new("a", "both", "{}")]).await;
+    assert_eq!(yard.log.notes(), ["quick at 50", "slow at 50"]);
+    yard.events.check();
+}
+
+/// V3: the attempt's clock stands still while the handler is parked or waits to resume.
+#[tokio::test(start_paused = true)]
+async fn the_clock_of_an_attempt_stands_still_while_it_is_parked() {
+    let yard = yard(|builder, _| {
+        let slow = tool_fn(
+            ToolSpec::read("slow").timeout(Duration::from_millis(100)),
+            |own: u64, cx: ToolContext| async move {
+                tokio::time::sleep(Duration::from_millis(own)).await;
+                cx.dispatch(vec![call("child", "read", 1000, "ok")]).await;
+                tokio::time::sleep(Duration::from_millis(own)).await;
+                Ok("in time")
+            },
+        );
+        builder.tool(slow)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let batch = vec![Call::new("a", "slow", "49"), Call::new("b", "slow", "51")];
+    assert_eq!(shape(&session.dispatch(batch).await), "a ok, b timeout");
+    assert_eq!(yard.log.now(), 1100);
+    yard.events.check();
+}
+
+/// CC-6b: a dropped dispatch cancels its calls, and what the handler dispatches next waits until they have stopped.
+#[tokio::test(start_paused = true)]
+async fn what_comes_after_a_dropped_dispatch_waits_for_its_calls() {
+    let yard = yard(|builder, log| {
+        let log = log.clone();
+        let drops = tool_fn(ToolSpec::write("drops"), move |(): (), cx: ToolContext| {
+            let log = log.clone();
+            async move {
+                let dropped = cx.dispatch(vec![
+                    call("first", "serial", 0, "stops_late"),
+                    call("second", "serial", 0, "ok"),
+                ]);
+                let _ = tokio::time::timeout(Duration::from_millis(10), dropped).await;
+                log.note(format!("dropped at {}", log.now()));
+                let outcomes = cx.dispatch(vec![call("third", "serial", 0, "ok")]).await;
+                log.note(format!("{} at {}", shape(&outcomes), log.now()));
+                Ok("done")
+            }
+        });
+        builder.tool(drops)
+    })
+    .await;
+    let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "drops", "{}")]).await;
+    assert_eq!(shape(&outcomes), "a ok");
+    assert_eq!(yard.log.notes(), ["dropped at 10", "third ok at 30"]);
+    assert_eq!(yard.log.started(), ["first", "third"]);
+    yard.events.check();
+}
+
+/// SC-1: a cancel reaches what handlers dispatched, to any depth; a sibling session goes on.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_what_handlers_dispatched() {
+    let yard = narrow().await;
+    let turn = yard.engine.session("s").turn();
+    let deep =
+        nest("a", "nest_serial", vec![nest("b", "nest_serial", vec![call("c", "serial", 0, "polite")])]);
+    let other = yard.engine.session("t");
+    let go = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        turn.cancel();
+    };
+    let batch = vec![deep, call("d", "read", 0, "ok")];
+    let (outcomes, others, ()) =
+        tokio::join!(turn.dispatch(batch), other.dispatch(vec![call("e", "serial", 50, "ok")]), go);
+    assert_eq!(shape(&others), "e ok");
+    assert_eq!(outcomes[0].to_text(), "b ok", "a handler that is told to stop may finish: {outcomes:?}");
+    assert_eq!(shape(&outcomes), "a ok, d cancelled");
+    assert!(yard.events.of_call("c").ends_with(&["tool.failed"]));
+    yard.events.check();
+}
+
+/// CC-7: what a handler dispatches after its call has ended does not run.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_ended_dispatches_nothing() {
+    let kept = Arc::new(Mutex::new(None));
+    let keeps = kept.clone();
+    let yard = yard(|builder, _| {
+        let keep = tool_fn(ToolSpec::read("keep"), move |(): (), cx: ToolContext| {
+            *keeps.lock().unwrap() = Some(cx);
+            async { Ok("kept") }
+        });
+        builder.tool(keep)
+    })
+    .await;
+    yard.engine.session("s").dispatch(vec![Call::new("a", "keep", "{}")]).await;
+    let cx: ToolContext = kept.lock().unwrap().take().unwrap();
+    assert_eq!(shape(&cx.dispatch(vec![call("late", "read", 0, "ok")]).await), "late cancelled");
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}
+
+/// CC-7b: a session that a handler has captured knows whose task it is used on.
+#[tokio::test(start_paused = true)]
+async fn a_captured_session_does_not_deadlock_its_handler() {
+    let session: Arc<OnceLock<Session>> = Arc::default();
+    let captured = session.clone();
+    let yard = yard(|builder, _| {
+        let indirect = tool_fn(ToolSpec::write("indirect"), move |(): (), _: ToolContext| {
+            let session = captured.get().unwrap().clone();
+            async move { Ok(shape(&session.dispatch(vec![call("in", "serial", 5, "ok")]).await)) }
+        });
+        builder.tool(indirect)
+    })
+    .await;
+    session.set(yard.engine.session("s")).unwrap();
+    let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "indirect", "{}")]).await;
+    assert_eq!(outcomes[0].to_text(), "in ok");
+    yard.events.check();
+}
+
+/// CC-6c: a handler that cannot resume, for only a zombie holds what it needs, ends as a timeout after 30 s.
+#[tokio::test(start_paused = true)]
+async fn a_resume_behind_a_zombie_ends_after_30_s() {
+    let yard = yard(|builder, log| {
+        builder
+            .blocking(Arc::new(Deaf))
+            .tool(nesting(ToolSpec::write("nest_serial"), log))
+            .tool(scripted(ToolSpec::write("deaf").blocking().timeout(Duration::from_secs(1)), log))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let outcomes =
+        session.dispatch(vec![nest("a", "nest_serial", vec![call("z", "deaf", 100_000, "ok")])]).await;
+    assert_eq!(shape(&outcomes), "a timeout");
+    let error = outcomes[0].error().unwrap();
+    assert_eq!((error.reason, error.effect), (Some(Reason::Zombie), Effect::Unknown));
+    assert_eq!(yard.log.now(), 31_000);
+    yard.events.check();
+}
+
+/// Threads that are tasks: deaf to drop and cancel, and on paused time.
+struct Deaf;
+
+impl Blocking for Deaf {
+    fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
+        tokio::spawn(job);
+    }
 }

@@ -307,7 +307,6 @@ impl<W> Table<W> {
 
     /// The weight of a root session: how many of its calls go before it is the next one's turn (CC-3). 1 unless it
     /// was set; a session that ends is to be set back to 1.
-    #[cfg_attr(not(test), expect(dead_code, reason = "sessions have no priorities yet"))]
     pub(super) fn set_weight(&mut self, root: u64, weight: u8) {
         debug_assert!(matches!(weight, 1 | 2 | 4), "a priority is one of three");
         if weight > 1 {

@@ -72,7 +72,7 @@ impl BatchState {
             return Ok(());
         }
         let table = self.session.engine.registry.table();
-        Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table)))
+        Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table, &self.session)))
     }
 
     /// Starts a call on a task of its own.

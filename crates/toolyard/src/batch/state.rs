@@ -148,7 +148,7 @@ impl BatchState {
     pub(super) fn ask_for(&self, need: Need) -> Ask {
         let (lineage, depth) =
             self.nested.as_ref().map_or((None, 0), |nested| (nested.lineage, nested.depth));
-        Ask { root: self.session.root, depth, lineage, need }
+        Ask { root: self.session.root(), depth, lineage, need }
     }
 
     pub(super) fn runs(&self) -> usize {

@@ -11,6 +11,7 @@ use crate::{
     gate::Gate,
     pool::{Leases, Pools},
     registry::{RegisterError, Registry},
+    session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
 };
 use std::{
@@ -77,6 +78,7 @@ pub struct EngineBuilder {
     widths: PoolWidths,
     limits: Limits,
     max_in_flight: Option<NonZeroUsize>,
+    tree_max_in_flight: Option<NonZeroUsize>,
     on_serial_failure: OnSerialFailure,
     grace: Option<Duration>,
     clock: Option<Clock>,
@@ -169,6 +171,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Bounds the calls that run at once in a session and all its forks together (CL-6).
+    pub fn tree_max_in_flight(mut self, most: NonZeroUsize) -> Self {
+        self.tree_max_in_flight = Some(most);
+        self
+    }
+
     /// Sets what the engine holds at most (CC-4).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -257,6 +265,8 @@ impl EngineBuilder {
                 tasks: tasks.clone(),
             },
             read: admission.open_class(ToolClass::Read),
+            scopes: Scopes::new(admission.clone()),
+            tools: ToolUnits::new(admission.clone()),
             admission,
             leases,
             bus: EventBus::new(self.sinks),
@@ -270,6 +280,7 @@ impl EngineBuilder {
             abandon: CancellationToken::new(),
             abandoned: AtomicUsize::new(0),
             max_in_flight: self.max_in_flight,
+            tree_max_in_flight: self.tree_max_in_flight,
             on_serial_failure: self.on_serial_failure,
             resources: Arc::new(self.resources),
             scope: self.scope,

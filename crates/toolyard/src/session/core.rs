@@ -1,23 +1,25 @@
 //! What the batches of a session share.
 
 use super::SessionOptions;
+use super::fork::ForkPolicy;
+use super::tree::{Numbers, Tree};
+use super::units::{ConcurrentPool, ToolUnits};
 use crate::{
-    admission::{LeaseId, Need, Scope, UnitId},
+    admission::{LeaseId, Need, UnitId},
     batch::{BatchState, Stop},
     engine::EngineCore,
+    nesting::{self, CallRef},
     registry::ToolEntry,
 };
-use foldhash::HashMap;
 use slab::Slab;
-use std::sync::{
-    Arc, Mutex, MutexGuard, Once, PoisonError, Weak,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeSet,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 use toolyard_core::{
-    AgentPath, CallId, Caller, Event, EventKind, PathScope, Resources, SessionId, ToolClass,
+    AgentPath, CallId, Caller, Event, EventKind, LimitScope, PathScope, Resources, SessionId, ToolClass,
 };
-
-use crate::events::Sequence;
 
 /// Where in a session an event belongs.
 #[derive(Debug, Default)]
@@ -30,46 +32,42 @@ pub(crate) struct Where {
     pub(crate) attempt: Option<u32>,
 }
 
-/// A session from inside.
+/// A session, or a fork of one, from inside.
 pub(crate) struct SessionCore {
     pub(crate) id: SessionId,
     pub(crate) agent: AgentPath,
     pub(crate) engine: Arc<EngineCore>,
-    /// The session's number in the engine: names may repeat, numbers do not.
-    pub(crate) number: u64,
-    /// The number of the root session of its tree.
-    pub(crate) root: u64,
+    /// What it is a fork of.
+    parent: Option<Parent>,
+    /// How deep a fork it is; 0 for the session itself.
+    pub(crate) depth: u8,
+    tree: Arc<Tree>,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
-    serial: LeaseId,
-    concurrent: UnitId,
+    /// The tools it may see; `None` for all.
+    visible: Option<Arc<BTreeSet<Arc<str>>>>,
+    concurrent: Arc<ConcurrentPool>,
+    max_in_flight: Option<NonZeroUsize>,
     cap: Option<UnitId>,
-    tools: Mutex<HashMap<Arc<str>, ToolUnit>>,
-    numbers: Arc<Numbers>,
+    tools: ToolUnits,
     announced: Once,
     open: Mutex<Open>,
 }
 
-/// What is counted under a session's name: a session that is opened while another of its name closes goes on from
-/// there, so the numbers in its events never come twice.
-#[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    sequence: Sequence,
-    turns: AtomicU64,
-    batches: AtomicU64,
+/// What a fork hangs under.
+struct Parent {
+    session: Arc<SessionCore>,
+    /// Its place among the forks of that session.
+    place: usize,
+    /// The call whose handler made it.
+    made_by: Option<(Weak<BatchState>, u32)>,
 }
 
-/// What bounds a tool's calls in this agent.
-#[derive(Clone, Copy)]
-struct ToolUnit {
-    id: UnitId,
-    width: usize,
-}
-
-/// The batches in the air.
+/// What is in the air.
 #[derive(Default)]
 struct Open {
     batches: Slab<Weak<BatchState>>,
+    forks: Slab<Weak<SessionCore>>,
     stopped: Option<Stop>,
 }
 
@@ -82,26 +80,92 @@ impl SessionCore {
         numbers: Arc<Numbers>,
     ) -> Arc<Self> {
         let admission = &engine.admission;
-        let most = options.max_in_flight.or(engine.max_in_flight);
+        let max_in_flight = options.max_in_flight.or(engine.max_in_flight);
+        let tree_cap = options.tree_max_in_flight.or(engine.tree_max_in_flight);
         Arc::new(Self {
             id,
             agent: AgentPath::root(),
             engine: engine.clone(),
-            number,
-            root: number,
+            parent: None,
+            depth: 0,
+            tree: Tree::new(number, tree_cap, options.priority.weight(), numbers, admission),
             resources: match options.resources.is_empty() {
                 true => engine.resources.clone(),
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
             },
             scope: options.scope.or_else(|| engine.scope.clone()),
-            serial: admission.open_lease(Scope::Tree),
-            concurrent: admission.open_class(ToolClass::Concurrent),
-            cap: most.map(|most| admission.open_session(most.get())),
-            tools: Mutex::default(),
-            numbers,
+            visible: None,
+            concurrent: ConcurrentPool::new(admission.clone()),
+            max_in_flight,
+            cap: max_in_flight.map(|most| admission.open_session(most.get())),
+            tools: ToolUnits::new(admission.clone()),
             announced: Once::new(),
             open: Mutex::default(),
         })
+    }
+
+    /// A fork of `parent` (CL-7). It opens nothing before it needs it.
+    pub(super) fn fork(parent: &Arc<Self>, policy: ForkPolicy, made_by: Option<CallRef>) -> Arc<Self> {
+        let (engine, tree) = (parent.engine.clone(), parent.tree.clone());
+        let agent = AgentPath::from(format!("{}/{}", parent.agent, tree.numbers.next_fork()));
+        let max_in_flight = policy.max_in_flight.or(parent.max_in_flight);
+        let visible = match policy.tools {
+            None => parent.visible.clone(),
+            Some(names) => Some(Arc::new(names.into_iter().filter(|name| parent.sees(name)).collect())),
+        };
+        let concurrent = match policy.shares_concurrent {
+            true => parent.concurrent.clone(),
+            false => ConcurrentPool::new(engine.admission.clone()),
+        };
+        let place = parent.open_now().forks.insert(Weak::new());
+        let made_by = made_by.map(|call| (Arc::downgrade(&call.batch), call.index));
+        let fork = Arc::new(Self {
+            id: parent.id.clone(),
+            agent,
+            parent: Some(Parent { session: parent.clone(), place, made_by }),
+            depth: parent.depth + 1,
+            resources: parent.resources.clone(),
+            scope: parent.scope.clone(),
+            visible,
+            concurrent,
+            max_in_flight,
+            cap: max_in_flight.map(|most| engine.admission.open_session(most.get())),
+            tools: ToolUnits::new(engine.admission.clone()),
+            announced: Once::new(),
+            open: Mutex::default(),
+            tree,
+            engine,
+        });
+        let stopped = {
+            let mut open = parent.open_now();
+            open.forks[place] = Arc::downgrade(&fork);
+            open.stopped
+        };
+        parent.emit_lazily(|| EventKind::AgentForked { child: fork.agent.to_string() }, Where::default);
+        if let Some(why) = stopped {
+            fork.stop(why);
+        }
+        fork
+    }
+
+    /// The call that what is dispatched here belongs to: that of the handler whose task this is, else that of the
+    /// handler which made this fork (CC-7b).
+    pub(crate) fn caller_call(&self) -> Option<CallRef> {
+        nesting::current().or_else(|| {
+            let (batch, index) = self.parent.as_ref()?.made_by.as_ref()?;
+            let call = CallRef { batch: batch.upgrade()?, index: *index };
+            call.runs().then_some(call)
+        })
+    }
+
+    /// Whether it may know of a tool of this name.
+    pub(crate) fn sees(&self, tool: &str) -> bool {
+        self.visible.as_ref().is_none_or(|names| names.contains(tool))
+    }
+
+    /// The number of the root session of its tree.
+    pub(crate) fn root(&self) -> u64 {
+        self.tree.root
     }
 
     /// Tells that the session has been opened, before anything else of it and once.
@@ -114,43 +178,39 @@ impl SessionCore {
     }
 
     pub(crate) fn next_turn(&self) -> u64 {
-        self.numbers.turns.fetch_add(1, Ordering::Relaxed) + 1
+        self.tree.numbers.next_turn()
     }
 
     pub(crate) fn next_batch(&self) -> u64 {
-        self.numbers.batches.fetch_add(1, Ordering::Relaxed) + 1
+        self.tree.numbers.next_batch()
     }
 
     /// What a call of this tool needs to run (CC-1).
     pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> Need {
-        let tool = entry.spec().max_concurrency.map(|most| self.tool_unit(entry, most.get()));
-        match class {
+        let tool = entry.spec().max_concurrency.map(|most| self.tool_unit(entry, most));
+        let need = match class {
             ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
-            ToolClass::Serial => Need::serial(self.serial, tool, self.cap),
-            ToolClass::Concurrent => Need::of(self.concurrent, tool, self.cap),
+            ToolClass::Serial => Need::serial(self.serial_scope(entry), tool, self.cap),
+            ToolClass::Concurrent => Need::of(self.concurrent.unit(), tool, self.cap),
+        };
+        match self.tree.cap {
+            None => need,
+            Some(cap) => need.in_tree(cap),
         }
     }
 
-    /// The unit that bounds a tool in this agent, opened with its first call and as wide as the tool that has
-    /// the name now says: one that was replaced has no word on it any more (CL-8).
-    fn tool_unit(&self, entry: &ToolEntry, width: usize) -> UnitId {
-        let admission = &self.engine.admission;
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(unit) = tools.get_mut(entry.name()) else {
-            let id = admission.open_tool(width);
-            tools.insert(entry.shared_name(), ToolUnit { id, width });
-            return id;
+    /// The lease of a serial call: of its tool's named scope, else of the tree (CC-8).
+    fn serial_scope(&self, entry: &ToolEntry) -> LeaseId {
+        entry.spec().serial_scope.as_ref().map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
+    }
+
+    fn tool_unit(&self, entry: &ToolEntry, most: NonZeroUsize) -> UnitId {
+        let units = match entry.spec().limit_scope {
+            LimitScope::Agent => &self.tools,
+            LimitScope::Tree => &self.tree.tools,
+            LimitScope::Engine => &self.engine.tools,
         };
-        let id = unit.id;
-        if unit.width == width || !self.engine.registry.is_current(entry) {
-            return id;
-        }
-        // Resized under the lock, that the width noted is the one in force; started outside of it.
-        unit.width = width;
-        let granted = admission.resize_unit(id, width);
-        drop(tools);
-        granted.start();
-        id
+        units.unit(entry, most.get(), &self.engine)
     }
 
     /// Emits an event of this session, built only if anybody would see it.
@@ -170,10 +230,10 @@ impl SessionCore {
         event.mono_us = self.engine.clock.mono_us(now);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
-        self.numbers.sequence.publish(&self.engine.bus, event);
+        self.tree.numbers.sequence.publish(&self.engine.bus, event);
     }
 
-    fn open_batches(&self) -> MutexGuard<'_, Open> {
+    fn open_now(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,7 +241,7 @@ impl SessionCore {
     /// session that was cancelled stops it at once.
     pub(crate) fn register(&self, batch: &Arc<BatchState>) {
         let stopped = {
-            let mut open = self.open_batches();
+            let mut open = self.open_now();
             batch.registered_at(open.batches.insert(Arc::downgrade(batch)));
             open.stopped
         };
@@ -191,33 +251,62 @@ impl SessionCore {
     }
 
     pub(crate) fn forget(&self, place: usize) {
-        self.open_batches().batches.remove(place);
+        self.open_now().batches.remove(place);
     }
 
-    /// The batches in the air.
+    /// The batches in the air, those of its forks included.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
-        self.open_batches().batches.iter().filter_map(|(_, batch)| batch.upgrade()).collect()
+        let (mut batches, mut forks) = self.in_air();
+        // A loop and no recursion, here and below: forks are at most so deep, but any number wide.
+        while let Some(fork) = forks.pop() {
+            let (more, below) = fork.in_air();
+            batches.extend(more);
+            forks.extend(below);
+        }
+        batches
+    }
+
+    fn in_air(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
+        let open = self.open_now();
+        let batches = open.batches.iter().filter_map(|(_, batch)| batch.upgrade()).collect();
+        let forks = open.forks.iter().filter_map(|(_, fork)| fork.upgrade()).collect();
+        (batches, forks)
     }
 
     /// Whether the session takes no more batches.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.open_batches().stopped.is_some()
+        self.open_now().stopped.is_some()
     }
 
-    /// Stops every batch, those in the air and those to come.
+    /// Stops every batch, those in the air and those to come, here and in every fork (SC-1).
     pub(crate) fn stop(&self, why: Stop) {
-        self.open_batches().stopped.get_or_insert(why);
-        self.batches().iter().for_each(|batch| batch.stop(why));
+        let mut forks = self.stop_own(why);
+        while let Some(fork) = forks.pop() {
+            forks.extend(fork.stop_own(why));
+        }
+    }
+
+    fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
+        self.open_now().stopped.get_or_insert(why);
+        let (batches, forks) = self.in_air();
+        batches.iter().for_each(|batch| batch.stop(why));
+        forks
     }
 }
 
 impl Drop for SessionCore {
     fn drop(&mut self) {
-        self.emit_lazily(|| EventKind::SessionClosed, Where::default);
-        let tools = std::mem::take(self.tools.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let units = tools.into_values().map(|unit| unit.id).chain([self.concurrent]).chain(self.cap);
-        self.engine.admission.close_units(units);
-        self.engine.admission.close_lease(self.serial);
-        self.engine.forget(&self.id);
+        self.engine.admission.close_units(self.cap);
+        match &self.parent {
+            Some(Parent { session, place, .. }) => {
+                session.open_now().forks.remove(*place);
+                session
+                    .emit_lazily(|| EventKind::AgentJoined { child: self.agent.to_string() }, Where::default);
+            }
+            None => {
+                self.emit_lazily(|| EventKind::SessionClosed, Where::default);
+                self.engine.forget(&self.id);
+            }
+        }
     }
 }

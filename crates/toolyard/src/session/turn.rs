@@ -66,7 +66,7 @@ impl Turn {
         let turn = TurnOf { number: self.number, is_whole: true };
         let (session, watch) = (&self.session, Some(watch));
         let dispatch = Dispatch { session, turn, order, watch, origin: Origin::Outside };
-        match nesting::current() {
+        match self.session.caller_call() {
             None => dispatch.run(batch).await,
             Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
         }

@@ -27,7 +27,6 @@ pub(crate) enum Scope {
     /// One session and everything under it.
     Tree,
     /// What a tool has named, in the whole engine.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no tool names a scope yet"))]
     Named(Arc<str>),
 }
 

@@ -25,7 +25,6 @@ impl Need {
 
     /// The same, and a tree cap.
     #[must_use]
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine has no tree caps yet"))]
     pub(crate) fn in_tree(mut self, tree: UnitId) -> Self {
         self.units[3] = Some(tree);
         self

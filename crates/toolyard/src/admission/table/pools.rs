@@ -34,7 +34,6 @@ impl<W> Table<W> {
     }
 
     /// A unit for the calls of a session and everything under it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine has no tree caps yet"))]
     pub(in crate::admission) fn open_tree(&mut self, width: usize) -> UnitId {
         self.open(Unit::new(UnitKind::Tree, width, false))
     }

@@ -18,7 +18,6 @@ pub(crate) enum UnitKind {
     /// Calls of one session.
     Session,
     /// Calls of a session and everything under it.
-    #[cfg_attr(not(test), allow(dead_code, reason = "the engine has no tree caps yet"))]
     Tree,
 }
 

@@ -1,0 +1,153 @@
+//! Sub-agents: sessions under a session (CL-7).
+//!
+//! ```text
+//!   root session ── read pool of the engine, serial lease and tree cap of the tree ──┐ shared
+//!     └─ root/1 ── concurrent pool and tool limits of its own, opened with its first call that needs them
+//!          └─ root/1/2 ── ...                                                    at most 8 deep
+//! ```
+
+use super::{Session, SessionCore};
+use crate::{
+    batch::BatchState,
+    nesting::{self, CallRef},
+};
+use std::{collections::BTreeSet, error::Error, num::NonZeroUsize, sync::Arc};
+use toolyard_core::{ToolContext, ToolErrorKind, error::ForModel};
+
+/// How deep forks of forks go (CL-7).
+pub const FORK_DEPTH_MAX: u8 = 8;
+
+/// What a sub-agent has otherwise than its parent.
+///
+/// Without a word it has the same tools, policy and approval, shares the read pool and the serial lease, and has a
+/// concurrent pool and limits of tools of its own, as wide as its parent's (CL-7).
+///
+/// # Examples
+/// ```
+/// use toolyard::ForkPolicy;
+/// let policy = ForkPolicy::default().only_tools(["read_file", "list_dir"]).share_concurrent();
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ForkPolicy {
+    pub(super) tools: Option<BTreeSet<Arc<str>>>,
+    pub(super) shares_concurrent: bool,
+    pub(super) max_in_flight: Option<NonZeroUsize>,
+}
+
+impl ForkPolicy {
+    /// Leaves the sub-agent these tools of its parent's; it and its own forks see no others. Names that the parent
+    /// does not have are left out.
+    #[must_use]
+    pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Has it share its parent's concurrent pool, so that one bound holds for both.
+    #[must_use]
+    pub fn share_concurrent(mut self) -> Self {
+        self.shares_concurrent = true;
+        self
+    }
+
+    /// Bounds its calls that run at once, over all classes; without a word the bound is as its parent's, and counted
+    /// for itself.
+    #[must_use]
+    pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(most);
+        self
+    }
+}
+
+/// Why there is no sub-agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// The parent is as deep as an agent may be: [`FORK_DEPTH_MAX`].
+    TooDeep,
+    /// The context belongs to no engine.
+    NoEngine,
+}
+
+impl std::fmt::Display for ForkError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TooDeep => {
+                write!(f, "no sub-agent goes deeper than {FORK_DEPTH_MAX} levels: do this work here")
+            }
+            Self::NoEngine => f.write_str("this context belongs to no engine and has no sub-agents"),
+        }
+    }
+}
+
+/// The model may read it: it says what to do instead.
+impl Error for ForkError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&ForModel(ToolErrorKind::Execution))
+    }
+}
+
+impl Session {
+    /// A sub-agent of this session. Cancelling this session cancels it too; its end disturbs nobody.
+    ///
+    /// What it dispatches belongs to the call whose handler made it, for as long as that handler runs, from
+    /// whatever task it is dispatched: that handler is parked meanwhile (CC-6, CC-7b). Made outside of a handler
+    /// it belongs to no call.
+    ///
+    /// # Errors
+    /// [`ForkError::TooDeep`] when this session is at [`FORK_DEPTH_MAX`] already.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use toolyard::{Call, Engine, ForkPolicy, ToolContext, ToolSpec, tool_fn};
+    /// let who = tool_fn(ToolSpec::pure("who"), |(): (), cx: ToolContext| async move { Ok(cx.agent().to_string()) });
+    /// let engine = Engine::builder().tool(who).build().await.unwrap();
+    /// let child = engine.session("demo").fork(ForkPolicy::default()).unwrap();
+    /// assert_eq!(child.call(Call::new("call_1", "who", "{}")).await.to_text(), "root/1");
+    /// # }
+    /// ```
+    pub fn fork(&self, policy: ForkPolicy) -> Result<Self, ForkError> {
+        fork(&self.core, policy, nesting::current())
+    }
+}
+
+/// Sub-agents of a handler.
+pub trait SubAgents {
+    /// A sub-agent of the session that the handler's call belongs to; see [`Session::fork`].
+    ///
+    /// # Errors
+    /// As there, and [`ForkError::NoEngine`] for a context that was made for a test of a tool alone.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard::{Batch, Call, ForkPolicy, SubAgents, ToolContext, ToolError, ToolOutput};
+    /// async fn research(cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    ///     let agent = cx.fork(ForkPolicy::default().only_tools(["read_file"]))?;
+    ///     let outcome = agent.call(Call::new("call_1", "read_file", r#"{"path": "notes.md"}"#)).await;
+    ///     Ok(ToolOutput::text(outcome.to_text()))
+    /// }
+    /// ```
+    fn fork(&self, policy: ForkPolicy) -> Result<Session, ForkError>;
+}
+
+impl SubAgents for ToolContext {
+    fn fork(&self, policy: ForkPolicy) -> Result<Session, ForkError> {
+        let (scope, index) = self.place();
+        let batch = scope.into_any().downcast::<BatchState>().map_err(|_| ForkError::NoEngine)?;
+        let session = batch.session.clone();
+        fork(&session, policy, Some(CallRef { batch, index }))
+    }
+}
+
+fn fork(
+    parent: &Arc<SessionCore>,
+    policy: ForkPolicy,
+    made_by: Option<CallRef>,
+) -> Result<Session, ForkError> {
+    if parent.depth >= FORK_DEPTH_MAX {
+        return Err(ForkError::TooDeep);
+    }
+    Ok(Session { core: SessionCore::fork(parent, policy, made_by) })
+}

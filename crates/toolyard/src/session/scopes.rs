@@ -1,0 +1,24 @@
+//! Serial scopes with a name, which all sessions of an engine share (CC-8).
+
+use crate::admission::{Admission, LeaseId, Scope};
+use foldhash::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The leases of the named scopes: a workspace, a database. Opened with their first call and kept as long as the
+/// engine: names come from tools, so there are few.
+pub(crate) struct Scopes {
+    admission: Arc<Admission>,
+    leases: Mutex<HashMap<Arc<str>, LeaseId>>,
+}
+
+impl Scopes {
+    pub(crate) fn new(admission: Arc<Admission>) -> Self {
+        Self { admission, leases: Mutex::default() }
+    }
+
+    pub(super) fn lease(&self, name: &Arc<str>) -> LeaseId {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || self.admission.open_lease(Scope::Named(name.clone()));
+        *leases.entry(name.clone()).or_insert_with(open)
+    }
+}

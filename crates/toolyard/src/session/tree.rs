@@ -1,0 +1,80 @@
+//! What all agents of a session share: the serial lease, the tree cap, and what is counted under its name.
+
+use super::units::ToolUnits;
+use crate::{
+    admission::{Admission, LeaseId, Scope, UnitId},
+    events::Sequence,
+};
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// What is counted under a session's name: a session that is opened while another of its name closes goes on from
+/// there, so the numbers in its events never come twice.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    pub(super) sequence: Sequence,
+    turns: AtomicU64,
+    batches: AtomicU64,
+    forks: AtomicU64,
+}
+
+impl Numbers {
+    pub(super) fn next_turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn next_batch(&self) -> u64 {
+        self.batches.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(super) fn next_fork(&self) -> u64 {
+        self.forks.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// A session and all its forks.
+pub(super) struct Tree {
+    /// The number of the root session in the engine: whose turn it is goes by trees (CC-3).
+    pub(super) root: u64,
+    /// Width 1, for the serial calls of the whole tree (CL-6).
+    pub(super) serial: LeaseId,
+    /// Bounds the calls of the whole tree.
+    pub(super) cap: Option<UnitId>,
+    /// Limits of tools that count over the whole tree.
+    pub(super) tools: ToolUnits,
+    pub(super) numbers: Arc<Numbers>,
+    admission: Arc<Admission>,
+}
+
+impl Tree {
+    pub(super) fn new(
+        root: u64,
+        cap: Option<NonZeroUsize>,
+        priority: u8,
+        numbers: Arc<Numbers>,
+        admission: &Arc<Admission>,
+    ) -> Arc<Self> {
+        admission.set_weight(root, priority);
+        Arc::new(Self {
+            root,
+            serial: admission.open_lease(Scope::Tree),
+            cap: cap.map(|most| admission.open_tree(most.get())),
+            tools: ToolUnits::new(admission.clone()),
+            numbers,
+            admission: admission.clone(),
+        })
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.admission.close_lease(self.serial);
+        self.admission.close_units(self.cap);
+        self.admission.set_weight(self.root, 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! Sub-agents: what a fork shares and what it has of its own (CL-6, CL-7).
+
+use crate::nested::{nest, nesting};
+use std::{num::NonZeroUsize, time::Duration};
+use toolyard::{
+    Batch, Call, ErrorKind, FORK_DEPTH_MAX, ForkError, ForkPolicy, LimitScope, PoolWidths, SessionOptions,
+    SubAgents, ToolContext, ToolSpec, tool_fn,
+};
+use toolyard_tests::{call, kinds, scripted, shape, yard};
+
+fn at_most(most: usize) -> NonZeroUsize {
+    most.try_into().unwrap()
+}
+
+fn many(id: &str, tool: &str, count: usize) -> Batch {
+    (0..count).map(|n| call(&format!("{id}{n}"), tool, 10, "ok")).collect()
+}
+
+/// CL-6, CL-7: a fork has a concurrent pool of its own, and one serial lease with its parent.
+#[tokio::test(start_paused = true)]
+async fn a_fork_has_its_own_concurrent_pool_and_the_trees_serial_lease() {
+    for (tool, shared, most) in
+        [("concurrent", false, 4), ("concurrent", true, 2), ("serial", false, 1), ("read", false, 3)]
+    {
+        let yard = yard(|builder, _| {
+            let mut widths = PoolWidths::default();
+            (widths.read, widths.concurrent) = (at_most(3), at_most(2));
+            builder.pools(widths)
+        })
+        .await;
+        let session = yard.engine.session("s");
+        let policy = ForkPolicy::default();
+        let fork = session.fork(if shared { policy.share_concurrent() } else { policy }).unwrap();
+        let (mine, its) =
+            tokio::join!(session.dispatch(many("a", tool, 6)), fork.dispatch(many("b", tool, 6)));
+        assert_eq!((kinds(&mine), kinds(&its)), (vec![None; 6], vec![None; 6]));
+        assert_eq!(yard.log.most_at_once(), most, "{tool}, shared: {shared}");
+        yard.events.check();
+    }
+}
+
+/// CL-6: the limit of a tool counts for an agent, a tree or the engine; caps for one session object or its tree.
+#[tokio::test(start_paused = true)]
+async fn limits_count_where_they_say() {
+    for (scope, tree_cap, most) in [
+        (LimitScope::Agent, None, 4),
+        (LimitScope::Tree, None, 2),
+        (LimitScope::Engine, None, 1),
+        (LimitScope::Agent, Some(1), 2),
+    ] {
+        let yard = yard(|builder, log| {
+            let spec = ToolSpec::read("limited").max_concurrency(at_most(1)).limit_scope(scope);
+            builder.tool(scripted(spec, log))
+        })
+        .await;
+        let options = || match tree_cap {
+            Some(cap) => SessionOptions::default().tree_max_in_flight(at_most(cap)),
+            None => SessionOptions::default(),
+        };
+        let sessions = ["s", "t"].map(|name| yard.engine.session_with(name, options()));
+        let forks = [0, 1].map(|at: usize| sessions[at].fork(ForkPolicy::default()).unwrap());
+        let all = sessions.iter().chain(&forks).map(|session| session.dispatch(many("c", "limited", 3)));
+        futures::future::join_all(all).await;
+        assert_eq!(yard.log.most_at_once(), most, "{scope:?}, tree cap {tree_cap:?}");
+        yard.events.check();
+    }
+}
+
+/// CL-7, PO-1b: a fork sees no more tools than it was left, and its own forks no more than it.
+#[tokio::test(start_paused = true)]
+async fn a_fork_only_narrows_its_tools() {
+    let yard = yard(|builder, _| builder).await;
+    let fork = yard.engine.session("s").fork(ForkPolicy::default().only_tools(["read", "gone"])).unwrap();
+    let below = fork.fork(ForkPolicy::default().only_tools(["read", "serial"])).unwrap();
+    for agent in [fork, below] {
+        let outcomes = agent.dispatch(vec![call("a", "read", 0, "ok"), call("b", "serial", 0, "ok")]).await;
+        assert_eq!(shape(&outcomes), "a ok, b not_found");
+        assert_eq!(outcomes[1].error().unwrap().message, "Tool 'serial' not found. Available: [read]");
+    }
+}
+
+/// CL-7: forks go 8 deep; a tool that spawns sub-agents is refused where it could not.
+#[tokio::test(start_paused = true)]
+async fn forks_go_8_deep() {
+    let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("spawns").recursive(), log))).await;
+    let mut agent = yard.engine.session("s");
+    for _ in 0..FORK_DEPTH_MAX {
+        assert_eq!(kinds(&agent.dispatch(vec![call("a", "spawns", 0, "ok")]).await), [None]);
+        agent = agent.fork(ForkPolicy::default()).unwrap();
+    }
+    assert_eq!(agent.fork(ForkPolicy::default()).unwrap_err(), ForkError::TooDeep);
+    let outcomes = agent.dispatch(vec![call("a", "spawns", 0, "ok"), call("b", "read", 0, "ok")]).await;
+    assert_eq!(kinds(&outcomes), [Some(ErrorKind::DepthExceeded), None]);
+    yard.events.check();
+}
+
+/// CC-7b: a fork knows its handler from whatever task it is used.
+#[tokio::test(start_paused = true)]
+async fn a_fork_belongs_to_the_handler_that_made_it() {
+    let yard = yard(|builder, _| {
+        let spawns = tool_fn(ToolSpec::write("spawns"), |(): (), cx: ToolContext| async move {
+            let agent = cx.fork(ForkPolicy::default())?;
+            let calls = vec![call("in1", "serial", 5, "ok"), call("in2", "read", 5, "ok")];
+            let elsewhere = tokio::spawn(async move { agent.dispatch(calls).await });
+            Ok(shape(&elsewhere.await?))
+        });
+        builder.tool(spawns)
+    })
+    .await;
+    let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "spawns", "{}")]).await;
+    assert_eq!(outcomes[0].to_text(), "in1 ok, in2 ok");
+    let names: Vec<_> = yard.events.events().iter().map(|event| event.kind.name()).collect();
+    assert!(names.contains(&"agent.forked") && names.contains(&"agent.joined"), "{names:?}");
+    yard.events.check();
+}
+
+/// SC-1: a cancel reaches the forks of a session, those of the future too, and not the other way round.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_forks() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let fork = session.fork(ForkPolicy::default()).unwrap();
+    let below = fork.fork(ForkPolicy::default()).unwrap();
+    let go = async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        fork.cancel();
+    };
+    let (mine, its, lowest, ()) = tokio::join!(
+        session.dispatch(vec![call("a", "read", 10, "ok")]),
+        fork.dispatch(vec![call("b", "read", 0, "polite"), call("c", "serial", 0, "ok")]),
+        below.dispatch(vec![call("d", "read", 0, "polite")]),
+        go
+    );
+    assert_eq!(
+        format!("{}, {}, {}", shape(&mine), shape(&its), shape(&lowest)),
+        "a ok, b cancelled, c cancelled, d cancelled"
+    );
+    let later = fork.fork(ForkPolicy::default()).unwrap();
+    assert_eq!(shape(&later.dispatch(vec![call("e", "read", 0, "ok")]).await), "e cancelled");
+    yard.events.check();
+}
+
+/// CC-8: calls of one named scope go one at a time in the whole engine; a call whose lineage holds another lease
+/// waits for one that ranks above, and for no other.
+#[tokio::test(start_paused = true)]
+async fn named_scopes_are_shared_and_ranked() {
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::write("db").serial_scope("db"), log))
+            .tool(nesting(ToolSpec::write("in_tree"), log))
+            .tool(nesting(ToolSpec::write("in_db").serial_scope("db"), log))
+            .tool(nesting(ToolSpec::write("in_files").serial_scope("files"), log))
+    })
+    .await;
+    let (s, t) = (yard.engine.session("s"), yard.engine.session("t"));
+    let (mine, its) = tokio::join!(s.dispatch(many("a", "db", 3)), t.dispatch(many("b", "db", 3)));
+    assert_eq!((kinds(&mine), kinds(&its)), (vec![None; 3], vec![None; 3]));
+    assert_eq!(yard.log.most_at_once(), 1);
+    // The tree ranks lowest: under it a named scope is waited for.
+    let busy = t.dispatch(vec![call("busy", "db", 50, "ok")]);
+    let (_, outcomes) =
+        tokio::join!(busy, s.dispatch(vec![nest("up", "in_tree", vec![call("x", "db", 0, "ok")])]));
+    assert_eq!(outcomes[0].to_text(), "x ok");
+    // "db" ranks below "files": under "files" it is not waited for.
+    let busy = t.dispatch(vec![call("busy", "db", 50, "ok")]);
+    let (_, outcomes) =
+        tokio::join!(busy, s.dispatch(vec![nest("down", "in_files", vec![call("y", "db", 0, "ok")])]));
+    assert_eq!(outcomes[0].to_text(), "y serial_nesting");
+    // And it is had where it is free.
+    let outcomes = s.dispatch(vec![nest("free", "in_files", vec![call("z", "db", 0, "ok")])]).await;
+    assert_eq!(outcomes[0].to_text(), "z ok");
+    yard.events.check();
+}
