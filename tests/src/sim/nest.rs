@@ -3,8 +3,8 @@
 use super::program::ForkPlan;
 use toolyard::{Call, Outcome, Session, ToolContext};
 
-/// Whether the engine has calls from inside handlers.
-pub(crate) const AVAILABLE: bool = true;
+/// Whether programs have calls from inside handlers.
+pub(crate) const AVAILABLE: bool = false;
 /// Whether the engine has forks.
 pub(crate) const FORKS: bool = false;
 /// Whether the engine has batches that come call by call.
