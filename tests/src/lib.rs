@@ -1,4 +1,5 @@
-//! What whole-engine tests are made of: tools that follow a script, and a recorder that checks events.
+//! What whole-engine tests are made of: tools that follow a script, a recorder that checks events, and a simulation
+//! of the whole engine ([`sim`]).
 //!
 //! ```text
 //!   call { "ms": 20, "end": "fail" } ──► Scripted tool ──► Log: who started and ended, when, how many at once
@@ -6,11 +7,14 @@
 //! ```
 
 mod data;
+mod grammar;
 mod log;
 mod recorder;
 mod scripted;
+pub mod sim;
 
 pub use data::data_file;
+pub use grammar::event_faults;
 pub use log::Log;
 pub use recorder::Recorder;
 pub use scripted::{Yard, call, kinds, scripted, shape, yard};

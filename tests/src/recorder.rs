@@ -1,10 +1,8 @@
 //! Takes every event of an engine and checks what must always hold.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-use toolyard::{Event, EventKind, EventSink, event::CallGrammar};
+use crate::event_faults;
+use std::sync::{Arc, Mutex, PoisonError};
+use toolyard::{Event, EventSink};
 
 /// Takes every event of an engine.
 #[derive(Debug, Clone, Default)]
@@ -44,26 +42,7 @@ impl Recorder {
     /// # Panics
     /// Where that does not hold.
     pub fn check(&self) {
-        let mut seq = BTreeMap::new();
-        let mut calls: BTreeMap<_, CallGrammar> = BTreeMap::new();
-        for (at, event) in self.events().into_iter().enumerate() {
-            let (last, opened_at) = seq.entry(event.session.clone()).or_insert((0, at));
-            // The name of a session that is gone is free again; one that is opened while it closes goes on counting.
-            if event.kind == EventKind::SessionOpened && event.seq == 1 {
-                (*last, *opened_at) = (0, at);
-            }
-            assert_eq!(event.seq, *last + 1, "seq of session {} has a gap", event.session);
-            *last = event.seq;
-            if let (Some(batch), Some(index)) = (event.batch, event.index) {
-                let call = calls.entry((event.session.clone(), *opened_at, batch, index)).or_default();
-                call.next(&event.kind).unwrap_or_else(|error| panic!("{error}: {event:?}"));
-            } else {
-                let of_call = matches!(event.kind, EventKind::Called { .. } | EventKind::Attempt);
-                assert!(!of_call && !event.kind.is_terminal(), "an event of no call: {event:?}");
-            }
-        }
-        for (call, grammar) in calls {
-            assert!(grammar.is_ended(), "call {call:?} has not ended");
-        }
+        let faults = event_faults(&self.events(), true);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }

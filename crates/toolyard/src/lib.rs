@@ -7,6 +7,9 @@ mod clock;
 mod config;
 mod engine;
 mod events;
+#[cfg(toolyard_faults)]
+#[doc(hidden)]
+pub mod fault;
 mod gate;
 mod nesting;
 mod pool;

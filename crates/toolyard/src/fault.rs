@@ -1,0 +1,87 @@
+//! Deliberate faults, to prove that the simulation would find them. In no build but one with
+//! `--cfg toolyard_faults`.
+
+use std::{cell::Cell, fmt, str::FromStr};
+
+/// A deliberate fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A waiter that has aged holds units back while its lease cannot be had.
+    AgingHoldsWithoutLease,
+    /// The permit of a cancelled call is never given back.
+    PermitLeakedOnCancel,
+    /// A parked handler goes on holding the serial lease for itself.
+    LeaseNotLent,
+    /// A run begins before the one before is quiescent.
+    BarrierSkipped,
+    /// Results come in the order in which calls end.
+    ResultsByCompletion,
+    /// A call's end is told twice.
+    SecondEnd,
+    /// A handler keeps its units while it awaits calls of its own.
+    PermitHeldWhileNested,
+    /// Sessions do not take turns.
+    FairnessOff,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::AgingHoldsWithoutLease,
+        Self::PermitLeakedOnCancel,
+        Self::LeaseNotLent,
+        Self::BarrierSkipped,
+        Self::ResultsByCompletion,
+        Self::SecondEnd,
+        Self::PermitHeldWhileNested,
+        Self::FairnessOff,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AgingHoldsWithoutLease => "aging_holds_without_lease",
+            Self::PermitLeakedOnCancel => "permit_leaked_on_cancel",
+            Self::LeaseNotLent => "lease_not_lent",
+            Self::BarrierSkipped => "barrier_skipped",
+            Self::ResultsByCompletion => "results_by_completion",
+            Self::SecondEnd => "second_end",
+            Self::PermitHeldWhileNested => "permit_held_while_nested",
+            Self::FairnessOff => "fairness_off",
+        }
+    }
+
+    /// Whether the engine has this fault on this thread.
+    pub fn is_on(self) -> bool {
+        CHOSEN.get() == Some(self)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that no fault has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no fault is called '{0}'")]
+pub struct NoSuchFault(pub String);
+
+impl FromStr for Fault {
+    type Err = NoSuchFault;
+
+    fn from_str(name: &str) -> Result<Self, NoSuchFault> {
+        let fault = Self::ALL.into_iter().find(|fault| fault.name() == name);
+        fault.ok_or_else(|| NoSuchFault(name.to_owned()))
+    }
+}
+
+thread_local! {
+    static CHOSEN: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// Gives the engines that run on this thread a fault, or takes it from them.
+pub fn set(fault: Option<Fault>) {
+    CHOSEN.set(fault);
+}

@@ -1,0 +1,68 @@
+//! What must hold of every run (I1 to I16 as far as the engine has what they speak of).
+//!
+//! Each check reads the program and what was seen, and nothing else; so each is proved with journals made by hand.
+//! I5 (keys), I8 and I9 (breakers, retries), I13 (budgets) have nothing to look at yet; they get a file each here.
+
+mod cancels;
+mod consent;
+mod events;
+mod expect;
+mod floor;
+mod known;
+mod order;
+mod quiet;
+mod results;
+mod seen;
+#[cfg(test)]
+mod tests;
+mod waits;
+mod widths;
+mod writes;
+
+pub use seen::Seen;
+
+use super::{Entry, Program, program::Index};
+use std::fmt;
+
+/// Something that was not as it has to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule it breaks.
+    pub rule: &'static str,
+    /// What was seen.
+    pub what: String,
+}
+
+impl Violation {
+    pub(super) fn new(rule: &'static str, what: impl Into<String>) -> Self {
+        Self { rule, what: what.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.what)
+    }
+}
+
+/// In virtual microseconds, what shaking and the engine's own short steps may add to a time.
+const SLACK_US: u64 = 300_000;
+
+/// Everything in `entries` that may not be when this program is run.
+pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
+    let index = Index::new(program);
+    let seen = Seen::new(&index, entries);
+    let checks = [
+        quiet::check,
+        events::check,
+        results::check,
+        widths::check,
+        order::check,
+        writes::check,
+        cancels::check,
+        consent::check,
+        expect::check,
+        waits::check,
+    ];
+    checks.iter().flat_map(|check| check(&index, &seen)).collect()
+}

@@ -1,0 +1,18 @@
+//! I1, I2: one end each, by the grammar, no gap in `seq`.
+
+use super::{Seen, Violation};
+use crate::{
+    event_faults,
+    sim::{Fact, program::Index},
+};
+
+pub(super) fn check(_: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let events = seen.entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::Event(event) => Some(event.as_ref()),
+        _ => None,
+    });
+    let faults = event_faults(events, seen.is_over).into_iter().map(|fault| Violation::new("I2", fault));
+    let strangers =
+        seen.strangers.iter().map(|event| Violation::new("I1", format!("nobody's event: {event:?}")));
+    faults.chain(strangers).collect()
+}

@@ -1,0 +1,186 @@
+//! The naive model: what each call comes to when everything goes one by one, and what may come in between.
+
+use super::{SLACK_US, Seen, Violation, cancels::Reach, known};
+use crate::sim::{
+    Fact, Moved,
+    program::{AnswerPlan, Consent, End, HookPlan, Index, Node},
+};
+use std::collections::BTreeSet;
+use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
+
+/// How a call ends: its code, or `None` with an output.
+type Code = Option<ErrorKind>;
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let between = Between::of(index, seen);
+    let mut violations = Vec::new();
+    for (number, life) in &seen.calls {
+        let (Some(node), Some(end)) = (index.nodes.get(number), life.end) else { continue };
+        let mut may_be = alone(index, node);
+        let codes = between.codes(index, *number, end.at_us);
+        // In its grace a handler has no other bound: it may come to a panic that its timeout would have cut off.
+        if node.call.script.end == End::Panic && codes.contains(&Some(ErrorKind::Cancelled)) {
+            may_be.insert(Some(ErrorKind::Panic));
+        }
+        let is_cancelled = codes.contains(&Some(ErrorKind::Cancelled));
+        if known::cancelled_before_its_thread(node, end.code, is_cancelled) {
+            continue;
+        }
+        may_be.extend(codes);
+        if !may_be.contains(&end.code) {
+            let what = format!("c{number} ended {:?}, one by one it is {may_be:?}", end.code);
+            violations.push(Violation::new("model", what));
+        }
+    }
+    violations
+}
+
+/// What a call comes to by itself; two codes where its times are too close to call.
+fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+    let program = index.program;
+    let (call, is_twin) = (node.call, node.call.twin && node.at > 0);
+    let refused = match node.tool {
+        _ if is_twin => Some(ErrorKind::InvalidInput),
+        _ if program.hooks && !call.broken && !matches!(call.hook, HookPlan::Go(_)) => {
+            Some(ErrorKind::Aborted)
+        }
+        None => Some(ErrorKind::NotFound),
+        Some(_) if call.broken => Some(ErrorKind::InvalidInput),
+        Some(tool) if tool.consent == Consent::Forbidden => Some(ErrorKind::UserDenied),
+        Some(_) => None,
+    };
+    if refused.is_some() {
+        return BTreeSet::from([refused]);
+    }
+    let mut codes = BTreeSet::new();
+    let asked = node.tool.is_some_and(|tool| tool.consent == Consent::Asked);
+    let (answer, answered_ms) = if asked { answer(call.answer) } else { (None, Some(0)) };
+    let in_time = compare(answered_ms, program.answer_within_ms);
+    if in_time != InTime::Yes {
+        codes.insert(Some(ErrorKind::ConfirmationTimeout));
+    }
+    match answer {
+        _ if in_time == InTime::No => {}
+        Some(refusal) => drop(codes.insert(Some(refusal))),
+        None => codes.extend(ran(node)),
+    }
+    codes
+}
+
+/// What the answer makes of a call, and after how many milliseconds it is there.
+fn answer(plan: AnswerPlan) -> (Code, Option<u64>) {
+    match plan {
+        AnswerPlan::Yes(after) => (None, Some(after)),
+        AnswerPlan::No(after) => (Some(ErrorKind::UserDenied), Some(after)),
+        AnswerPlan::Panic => (Some(ErrorKind::Internal), Some(0)),
+        AnswerPlan::Never => (None, None),
+    }
+}
+
+/// What a handler that runs comes to.
+fn ran(node: &Node<'_>) -> BTreeSet<Code> {
+    let (script, mut codes) = (&node.call.script, BTreeSet::new());
+    let tool = node.tool.expect("a call that runs has a tool");
+    let bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
+    // A handler that awaits calls of its own has its clock stopped, so only its own time counts.
+    let own_ms = (script.end != End::Hang).then(|| script.own_ms());
+    let in_time = compare(own_ms, bound_ms.unwrap_or(u64::MAX));
+    // A session of a handler's own is awaited beside the clock, not through the context.
+    let is_bounded = script.forks() && bound_ms.is_some();
+    if in_time != InTime::Yes || is_bounded {
+        codes.insert(Some(ErrorKind::Timeout));
+    }
+    if in_time != InTime::No {
+        codes.insert(match script.end {
+            End::Ok => None,
+            End::Fail | End::No => Some(ErrorKind::ExecutionError),
+            End::Transient => Some(ErrorKind::Transient),
+            End::Panic => Some(ErrorKind::Panic),
+            End::Hang => Some(ErrorKind::Timeout),
+        });
+    }
+    codes
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InTime {
+    Yes,
+    No,
+    Close,
+}
+
+fn compare(takes_ms: Option<u64>, within_ms: u64) -> InTime {
+    let slack_ms = SLACK_US / 1000;
+    match takes_ms {
+        None => InTime::No,
+        Some(takes) if takes.saturating_add(slack_ms) < within_ms => InTime::Yes,
+        Some(takes) if takes > within_ms.saturating_add(slack_ms) => InTime::No,
+        Some(_) => InTime::Close,
+    }
+}
+
+/// What came in between, since when, for whom, and what it may make of them.
+struct Between {
+    found: Vec<(u64, Reach, Vec<Code>)>,
+}
+
+impl Between {
+    fn of(index: &Index<'_>, seen: &Seen<'_>) -> Self {
+        // A handler that is told to stop may end its own way.
+        let cancelled = || vec![Some(ErrorKind::Cancelled), None];
+        let mut found = Vec::new();
+        for entry in seen.entries {
+            found.push(match &entry.fact {
+                Fact::CancelTurn(batch) | Fact::Drop(batch) => {
+                    (entry.at_us, Reach::Batch(*batch), cancelled())
+                }
+                Fact::CancelSession(session) => (entry.at_us, Reach::Session(*session), cancelled()),
+                Fact::ShuttingDown(..) => {
+                    let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
+                    (entry.at_us, Reach::All, codes)
+                }
+                Fact::Event(event) if index.program.skip_rest => match skips(index, event) {
+                    Some(batch) => (entry.at_us, Reach::Batch(batch), vec![Some(ErrorKind::Cancelled)]),
+                    None => continue,
+                },
+                _ => continue,
+            });
+        }
+        // Those that wait behind a handler that was given up and runs on wait 30 s.
+        let zombies = seen.calls.values().filter_map(|life| {
+            let ended = life.end?.at_us;
+            let runs_on = life.when(Moved::Ended).is_none_or(|stopped| stopped > ended);
+            (runs_on && life.when(Moved::Began).is_some()).then_some(ended)
+        });
+        // A handler that has called others may wait behind it to go on, and ends there (CC-6c).
+        let behind = |since| {
+            let codes = vec![Some(ErrorKind::QueueTimeout), Some(ErrorKind::Timeout)];
+            (since + 29_000_000, Reach::All, codes)
+        };
+        found.extend(zombies.map(behind));
+        if index.program.queue_max.is_some() {
+            found.push((0, Reach::All, vec![Some(ErrorKind::Overloaded)]));
+        }
+        Self { found }
+    }
+
+    /// What may have become of a call that ended then.
+    fn codes(&self, index: &Index<'_>, node: u32, ended_us: u64) -> Vec<Code> {
+        let reach =
+            |(since, reach, _): &&(u64, Reach, Vec<Code>)| *since <= ended_us && reach.reaches(index, node);
+        let runs = index.nodes.get(&node).is_some_and(|node| node.routing != Routing::ShortCircuit);
+        let nests = index.nodes.get(&node).is_some_and(|node| node.call.script.is_nested());
+        let found = self.found.iter().filter(reach).flat_map(|(_, _, codes)| codes.iter().copied());
+        // What is refused before it could run is refused in any case, but while hooks take their time.
+        let found = found.filter(|code| nests || *code != Some(ErrorKind::Timeout));
+        found.filter(|code| runs || (index.program.hooks && code.is_some())).collect()
+    }
+}
+
+/// The batch whose rest a failed serial call skips.
+fn skips(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
+    let failed = matches!(event.kind, EventKind::Failed(_) | EventKind::Denied(_));
+    let node = event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()?;
+    let node = index.nodes.get(&node).filter(|node| node.class() == Some(ToolClass::Serial))?;
+    failed.then_some(node.batch)
+}

@@ -1,0 +1,68 @@
+//! The handlers that run at each moment, as the scripted tools themselves tell it.
+
+use super::Seen;
+use crate::sim::{
+    Fact, Moved,
+    program::{Index, Node},
+};
+use std::collections::BTreeMap;
+
+/// The handlers that run at a moment.
+#[derive(Debug, Default)]
+pub(super) struct Floor {
+    handlers: BTreeMap<u32, Standing>,
+}
+
+/// How a handler stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Standing {
+    pub(super) parked: bool,
+    pub(super) given_up: bool,
+}
+
+impl Floor {
+    /// Every handler there is, parked or not.
+    pub(super) fn all<'i, 'p>(
+        &'i self,
+        index: &'i Index<'p>,
+    ) -> impl Iterator<Item = (Standing, &'i Node<'p>)> {
+        self.handlers.iter().filter_map(|(node, standing)| Some((*standing, index.nodes.get(node)?)))
+    }
+
+    /// Those that are not parked.
+    pub(super) fn active<'i, 'p>(
+        &'i self,
+        index: &'i Index<'p>,
+    ) -> impl Iterator<Item = (Standing, &'i Node<'p>)> {
+        self.all(index).filter(|(standing, _)| !standing.parked)
+    }
+
+    fn moved(&mut self, node: u32, moved: Moved) {
+        match moved {
+            Moved::Began => drop(self.handlers.insert(node, Standing::default())),
+            Moved::Ended => drop(self.handlers.remove(&node)),
+            Moved::Parked => self.change(node, |it| it.parked = true),
+            Moved::Resumed => self.change(node, |it| it.parked = false),
+            Moved::GivenUp => self.change(node, |it| it.given_up = true),
+            Moved::Wrote => {}
+        }
+    }
+
+    fn change(&mut self, node: u32, change: impl Fn(&mut Standing)) {
+        self.handlers.get_mut(&node).into_iter().for_each(change);
+    }
+}
+
+/// Calls `on_start` whenever a handler has begun or gone on, with who runs then, itself included; and `on_fact` for
+/// everything else.
+pub(super) fn replay(seen: &Seen<'_>, mut on: impl FnMut(&Floor, u64, &Fact, Option<u32>)) {
+    let mut floor = Floor::default();
+    for entry in seen.entries {
+        let mut starts = None;
+        if let Fact::Handler(node, moved) = entry.fact {
+            floor.moved(node, moved);
+            starts = matches!(moved, Moved::Began | Moved::Resumed).then_some(node);
+        }
+        on(&floor, entry.at_us, &entry.fact, starts);
+    }
+}

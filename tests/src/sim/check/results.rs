@@ -1,0 +1,54 @@
+//! I1, I6: one result per call, in the order of the calls, and each what its event told.
+
+use super::{Seen, Violation};
+use crate::sim::{Fact, Shape, program::Index};
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for entry in seen.entries {
+        if let Fact::Results(batch, shapes) = &entry.fact {
+            of_batch(index, seen, *batch, shapes, &mut violations);
+        }
+    }
+    violations
+}
+
+fn of_batch(
+    index: &Index<'_>,
+    seen: &Seen<'_>,
+    batch: u32,
+    shapes: &[Shape],
+    violations: &mut Vec<Violation>,
+) {
+    let mut broken = |rule, what: String| violations.push(Violation::new(rule, what));
+    let Some(placed) = index.batches.get(&batch) else {
+        return broken("I6", format!("an empty batch has results: {shapes:?}"));
+    };
+    let calls = &placed.plan.calls;
+    if shapes.len() != calls.len() {
+        broken("I6", format!("batch c{batch} of {} calls has {} results", calls.len(), shapes.len()));
+    }
+    for (call, shape) in calls.iter().zip(shapes) {
+        let node = &index.nodes[&call.node];
+        if shape.id != node.id() {
+            broken(
+                "I6",
+                format!("the place of {} in batch c{batch} has the result of {}", node.id(), shape.id),
+            );
+        }
+        match seen.end(call.node) {
+            None => broken("I1", format!("c{} has a result and no terminal event", call.node)),
+            Some(end) if end.code != shape.code => broken(
+                "I1",
+                format!(
+                    "c{} ended {:?} by its event and {:?} by its result",
+                    call.node, end.code, shape.code
+                ),
+            ),
+            Some(_) => {}
+        }
+        if shape.code.is_none() && shape.text != node.id() && shape.text != "cut short" {
+            broken("I6", format!("c{} has the output of another: {:?}", call.node, shape.text));
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The checks, proved: what was seen of a run that went well, spoilt in one way, breaks the rule it is to break.
+
+use super::check;
+use crate::sim::{
+    Entry, Fact, Moved, Program, play,
+    program::{
+        AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, End, HookPlan, How, OnCancel, Script, SessionPlan,
+        Step, ToolPlan, TurnPlan, Where,
+    },
+};
+use toolyard::{ErrorKind, EventKind, ToolClass};
+
+const READ: usize = 0;
+const SERIAL: usize = 1;
+const ASKED: usize = 3;
+const UNKNOWN: usize = 9;
+
+fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
+    ToolPlan { class, limit: None, placement: Where::Task, timeout_ms: 60_000, consent, recursive: false }
+}
+
+fn call(node: u32, tool: usize) -> CallPlan {
+    CallPlan {
+        node,
+        tool,
+        broken: false,
+        twin: false,
+        timeout_ms: None,
+        answer: AnswerPlan::Yes(1),
+        hook: HookPlan::Go(0),
+        script: Script { steps: vec![Step::Sleep(10)], end: End::Ok, on_cancel: OnCancel::Deaf },
+    }
+}
+
+fn turn(first: u32, tools: &[usize]) -> TurnPlan {
+    let calls = (first..).zip(tools).map(|(node, tool)| call(node, *tool)).collect();
+    TurnPlan { gap_ms: 0, beside: false, how: How::Runs, cut: None, batch: BatchPlan { calls } }
+}
+
+/// A session for each list of tools, with one turn.
+fn program(read: usize, sessions: &[&[usize]]) -> Program {
+    let mut first = 0;
+    let sessions = sessions.iter().map(|tools| {
+        let turns = vec![turn(first, tools)];
+        first += tools.len() as u32;
+        SessionPlan { cap: None, turns }
+    });
+    Program {
+        chaos: Chaos { seed: 1, yields: 0, naps: 0 },
+        read,
+        concurrent: 2,
+        cap: None,
+        grace_ms: 1_000,
+        skip_rest: false,
+        queue_max: None,
+        answer_within_ms: 2_000,
+        hooks: false,
+        tools: vec![
+            tool(ToolClass::Read, Consent::Free),
+            tool(ToolClass::Serial, Consent::Free),
+            tool(ToolClass::Concurrent, Consent::Free),
+            tool(ToolClass::Serial, Consent::Asked),
+        ],
+        sessions: sessions.collect(),
+        orders: Vec::new(),
+    }
+}
+
+/// c0 and c1 read, c2 and c3 write, c4 asks first, c5 has no tool.
+fn mixed() -> Program {
+    program(1, &[&[READ, READ, SERIAL, SERIAL, ASKED, UNKNOWN]])
+}
+
+/// A good run of the program breaks nothing, and spoilt like this it breaks that rule.
+fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
+    let report = play(program);
+    assert_eq!(report.violations, [], "before it is spoilt");
+    let mut entries = report.entries;
+    spoil(&mut entries);
+    let violations = check(program, &entries);
+    assert!(violations.iter().any(|violation| violation.rule == rule), "{rule} is not among {violations:#?}");
+}
+
+fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
+    entries.iter().position(|entry| is_it(&entry.fact)).expect("the run has such an entry")
+}
+
+fn handler(entries: &[Entry], node: u32, moved: Moved) -> usize {
+    find(entries, |fact| matches!(fact, Fact::Handler(it, did) if (*it, *did) == (node, moved)))
+}
+
+fn event(entries: &[Entry], call: &str, is_it: impl Fn(&EventKind) -> bool) -> usize {
+    find(entries, |fact| {
+        matches!(fact, Fact::Event(event)
+            if event.call_id.as_ref().is_some_and(|id| id.as_str() == call) && is_it(&event.kind))
+    })
+}
+
+/// Moves what was seen to right behind something that was seen later.
+fn put_behind(entries: &mut Vec<Entry>, what: usize, behind: usize) {
+    let mut entry = entries.remove(what);
+    entry.at_us = entries[behind - 1].at_us;
+    entries.insert(behind, entry);
+}
+
+/// Takes an event away and numbers the rest anew.
+fn forget_event(entries: &mut Vec<Entry>, at: usize) {
+    entries.remove(at);
+    let mut seq = std::collections::BTreeMap::new();
+    for entry in entries {
+        if let Fact::Event(event) = &mut entry.fact {
+            let last: &mut u64 = seq.entry(event.session.clone()).or_default();
+            *last += 1;
+            event.seq = *last;
+        }
+    }
+}
+
+/// I1, I2.
+#[test]
+fn a_second_end_is_found() {
+    breaks("I2", &mixed(), |entries| {
+        let end = event(entries, "c2", EventKind::is_terminal);
+        entries.insert(end + 1, entries[end].clone());
+    });
+}
+
+/// I2.
+#[test]
+fn a_gap_in_the_numbers_is_found() {
+    breaks("I2", &mixed(), |entries| {
+        let started =
+            find(entries, |fact| matches!(fact, Fact::Event(it) if it.kind.name() == "turn.started"));
+        entries.remove(started);
+    });
+}
+
+/// I1.
+#[test]
+fn a_call_without_an_end_is_found() {
+    breaks("I1", &mixed(), |entries| {
+        let end = event(entries, "c2", EventKind::is_terminal);
+        forget_event(entries, end);
+    });
+}
+
+/// I1.
+#[test]
+fn a_batch_that_is_never_answered_is_found() {
+    breaks("I1", &mixed(), |entries| entries.retain(|entry| !matches!(entry.fact, Fact::Results(..))));
+}
+
+/// I1.
+#[test]
+fn a_result_that_its_event_does_not_tell_is_found() {
+    breaks("I1", &mixed(), |entries| {
+        spoil_results(entries, |results| results[0].code = Some(ErrorKind::Panic))
+    });
+}
+
+/// I6.
+#[test]
+fn results_in_another_order_are_found() {
+    breaks("I6", &mixed(), |entries| spoil_results(entries, |results| results.swap(2, 3)));
+}
+
+/// I6.
+#[test]
+fn a_result_too_few_is_found() {
+    breaks("I6", &mixed(), |entries| spoil_results(entries, |results| drop(results.pop())));
+}
+
+fn spoil_results(entries: &mut [Entry], spoil: impl FnOnce(&mut Vec<crate::sim::Shape>)) {
+    let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
+    if let Fact::Results(_, results) = &mut entries[at].fact {
+        spoil(results);
+    }
+}
+
+/// I3.
+#[test]
+fn a_pool_over_its_width_is_found() {
+    breaks("I3", &mixed(), |entries| {
+        let (end, begin) = (handler(entries, 0, Moved::Ended), handler(entries, 1, Moved::Began));
+        put_behind(entries, end, begin);
+    });
+}
+
+/// I3.
+#[test]
+fn a_permit_that_is_held_when_quiet_is_found() {
+    breaks("I3", &mixed(), |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Quiet(_)));
+        if let Fact::Quiet(pools) = &mut entries[at].fact {
+            pools[0].running = 1;
+        }
+    });
+}
+
+/// I4.
+#[test]
+fn serial_handlers_that_overlap_are_found() {
+    breaks("I4", &mixed(), |entries| {
+        let (end, begin) = (handler(entries, 2, Moved::Ended), handler(entries, 3, Moved::Began));
+        put_behind(entries, end, begin);
+    });
+}
+
+/// I4: one that is parked is out of the way.
+#[test]
+fn a_parked_handler_overlaps_nobody() {
+    let program = mixed();
+    let mut entries = play(&program).entries;
+    let (end, begin) = (handler(&entries, 2, Moved::Ended), handler(&entries, 3, Moved::Began));
+    put_behind(&mut entries, end, begin);
+    let parked = Entry { at_us: entries[begin - 1].at_us, fact: Fact::Handler(2, Moved::Parked) };
+    entries.insert(begin - 1, parked);
+    assert!(check(&program, &entries).iter().all(|violation| violation.rule != "I4"));
+}
+
+/// I7.
+#[test]
+fn a_run_that_begins_too_early_is_found() {
+    breaks("I7", &mixed(), |entries| {
+        let (end, begin) = (handler(entries, 1, Moved::Ended), handler(entries, 2, Moved::Began));
+        put_behind(entries, end, begin);
+    });
+}
+
+/// I7.
+#[test]
+fn a_run_that_begins_before_the_results_of_the_last_is_found() {
+    breaks("I7", &mixed(), |entries| {
+        let (end, begin) = (event(entries, "c1", EventKind::is_terminal), handler(entries, 2, Moved::Began));
+        put_behind(entries, end, begin);
+    });
+}
+
+/// CL-3.
+#[test]
+fn writes_in_another_order_are_found() {
+    breaks("CL-3", &mixed(), |entries| {
+        let (first, second) = (handler(entries, 2, Moved::Wrote), handler(entries, 3, Moved::Wrote));
+        entries.swap(first, second);
+    });
+}
+
+/// I10.
+#[test]
+fn a_start_after_a_cancel_is_found() {
+    breaks("I10", &mixed(), |entries| {
+        entries.insert(0, Entry { at_us: 0, fact: Fact::CancelSession(0) });
+        entries.iter_mut().skip(1).for_each(|entry| entry.at_us += 10_000_000);
+    });
+}
+
+/// I10.
+#[test]
+fn a_handler_that_outlives_its_grace_is_found() {
+    breaks("I10", &mixed(), |entries| {
+        let (begin, end) = (handler(entries, 2, Moved::Began), handler(entries, 2, Moved::Ended));
+        let cancel = Entry { at_us: entries[begin].at_us, fact: Fact::CancelTurn(0) };
+        entries[end..].iter_mut().for_each(|entry| entry.at_us += 10_000_000);
+        entries.insert(begin + 1, cancel);
+    });
+}
+
+/// I14.
+#[test]
+fn a_refused_call_that_runs_is_found() {
+    breaks("I14", &mixed(), |entries| {
+        let at = event(entries, "c5", EventKind::is_terminal);
+        let at_us = entries[at].at_us;
+        entries.insert(at, Entry { at_us, fact: Fact::Handler(5, Moved::Began) });
+    });
+}
+
+/// I14.
+#[test]
+fn a_handler_that_runs_without_a_yes_is_found() {
+    breaks("I14", &mixed(), |entries| {
+        let yes = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+        forget_event(entries, yes);
+    });
+}
+
+/// SC-3.
+#[test]
+fn a_call_that_ran_and_is_told_of_as_not_started_is_found() {
+    let mut program = mixed();
+    program.sessions[0].turns[0].batch.calls[0].script.end = End::Fail;
+    breaks("SC-3", &program, |entries| {
+        let at = event(entries, "c0", EventKind::is_terminal);
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::Failed(failure) = &mut event.kind
+        {
+            failure.attempts = 0;
+        }
+    });
+}
+
+/// The model: a call that nothing came near ends as it does alone.
+#[test]
+fn an_end_that_nothing_explains_is_found() {
+    let mut program = mixed();
+    program.sessions[0].turns[0].batch.calls[0].script.end = End::Fail;
+    breaks("model", &program, |entries| {
+        let at = event(entries, "c0", EventKind::is_terminal);
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::Failed(failure) = &mut event.kind
+        {
+            failure.code = ErrorKind::Cancelled;
+        }
+    });
+}
+
+/// I12.
+#[test]
+fn a_session_that_waits_for_another_is_found() {
+    let many = [READ; 12];
+    breaks("I12", &program(1, &[&[READ, READ], &many]), |entries| {
+        // The second read of the first session, moved behind all of the other's.
+        let mut late = Vec::new();
+        let is_late = |entry: &Entry| match &entry.fact {
+            Fact::Event(event) => {
+                event.call_id.as_ref().is_some_and(|id| id.as_str() == "c1")
+                    && event.kind.name() != "tool.call.received"
+            }
+            fact => matches!(fact, Fact::Handler(1, _)),
+        };
+        entries.retain(|entry| {
+            let keep = !is_late(entry);
+            if !keep {
+                late.push(entry.clone());
+            }
+            keep
+        });
+        let last = handler(entries, 13, Moved::Ended);
+        let at_us = entries[last].at_us;
+        for mut entry in late.into_iter().rev() {
+            entry.at_us = at_us;
+            if let Fact::Event(event) = &mut entry.fact
+                && let EventKind::Called { queue_ms, .. } = &mut event.kind
+            {
+                *queue_ms = at_us / 1000;
+            }
+            entries.insert(last + 1, entry);
+        }
+    });
+}
+
+/// TS-3.
+#[test]
+fn what_is_stuck_is_found() {
+    breaks("TS-3", &mixed(), |entries| {
+        entries.push(Entry { at_us: 7_200_000_000, fact: Fact::Stuck("held".to_owned()) });
+    });
+}

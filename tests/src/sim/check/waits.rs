@@ -1,0 +1,105 @@
+//! I12, CC-3: a read that is first in its session's line waits for a bounded number of another session's reads.
+
+use super::{SLACK_US, Seen, Violation};
+use crate::sim::program::{Index, Node};
+use std::collections::{BTreeMap, BTreeSet};
+use toolyard::{EventKind, ToolClass};
+
+/// A call that has waited for so long goes by age; with what granting and calling may be apart.
+const AGED_US: u64 = 2_000_000 - SLACK_US;
+
+/// A read that was let in.
+struct Granted {
+    node: u32,
+    root: usize,
+    ready_us: u64,
+    at_us: u64,
+    place: usize,
+}
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let mut granted = grants(index, seen);
+    granted.sort_by_key(|grant| grant.place);
+    let widest = seen_widths(index, seen);
+    granted
+        .iter()
+        .enumerate()
+        .filter_map(|(at, grant)| waited_too_long(index, &granted, at, grant, widest))
+        .collect()
+}
+
+fn grants(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Granted> {
+    let mut granted = Vec::new();
+    for (number, life) in &seen.calls {
+        for (place, at_us, event) in &life.events {
+            if let EventKind::Called { queue_ms, class: ToolClass::Read, .. } = event.kind {
+                let ready_us = at_us.saturating_sub(queue_ms * 1000);
+                granted.push(Granted {
+                    node: *number,
+                    root: index.root_of(*number),
+                    ready_us,
+                    at_us: *at_us,
+                    place: *place,
+                });
+            }
+        }
+    }
+    granted
+}
+
+/// Widest the read pool has been.
+fn seen_widths(index: &Index<'_>, seen: &Seen<'_>) -> usize {
+    let resized = seen.entries.iter().filter_map(|entry| match entry.fact {
+        crate::sim::Fact::Resizing(ToolClass::Read, width) => Some(width),
+        _ => None,
+    });
+    resized.chain([index.program.read]).max().unwrap_or(1)
+}
+
+/// Sessions take turns. While a call is first in line, another session is let in at most once for each of its lanes
+/// and each time the call's own session is; what was let in before that may be seen a little later.
+fn waited_too_long(
+    index: &Index<'_>,
+    granted: &[Granted],
+    at: usize,
+    grant: &Granted,
+    widest: usize,
+) -> Option<Violation> {
+    let node = index.nodes.get(&grant.node).filter(|node| is_plain(index, node))?;
+    let is_ahead = |other: &&Granted| {
+        let other_node = index.nodes.get(&other.node);
+        other.root == grant.root && other_node.is_some_and(|it| is_plain(index, it) && it.agent == node.agent)
+    };
+    let first_since = granted[..at].iter().filter(is_ahead).map(|other| other.at_us).max().unwrap_or(0);
+    let first_since = first_since.max(grant.ready_us) + SLACK_US / 10;
+    // Who has waited for long goes before turns are taken (CC-3b).
+    let is_aged = |other: &Granted| other.at_us - other.ready_us >= AGED_US;
+    let meanwhile = granted[..at].iter().filter(|other| other.at_us > first_since && !is_aged(other));
+    let mut count: BTreeMap<usize, usize> = BTreeMap::new();
+    meanwhile.for_each(|other| *count.entry(other.root).or_default() += 1);
+    let own = count.remove(&grant.root).unwrap_or(0);
+    let most = |root: usize| (own + 1) * lanes(index, root) + widest + 1;
+    let (root, others) = count.into_iter().find(|(root, others)| *others > most(*root))?;
+    let what = format!("c{} was first in line while session {root} was let in {others} times", grant.node);
+    Some(Violation::new("I12", what))
+}
+
+/// A call that needs a read permit and nothing else.
+fn is_plain(index: &Index<'_>, node: &Node<'_>) -> bool {
+    node.tool.is_some_and(|tool| tool.limit.is_none())
+        && index.agents[node.agent].cap.is_none()
+        && node.parent.is_none()
+}
+
+/// How many lanes of reads a session may have: its calls differ by agent, limited tool and depth.
+fn lanes(index: &Index<'_>, root: usize) -> usize {
+    let reads = index
+        .nodes
+        .values()
+        .filter(|node| node.class() == Some(ToolClass::Read) && index.agents[node.agent].root == root);
+    let lane = |node: &Node<'_>| {
+        let limited = node.tool.and_then(|tool| tool.limit).map(|_| node.call.tool);
+        (node.agent, limited, index.lineage(node.call.node).count())
+    };
+    reads.map(lane).collect::<BTreeSet<_>>().len()
+}

@@ -1,0 +1,123 @@
+//! I3, I4: no pool, limit or cap runs over its width, and serial handlers never overlap.
+
+use super::{
+    SLACK_US, Seen, Violation,
+    floor::{Floor, replay},
+};
+use crate::sim::{
+    Fact,
+    program::{Index, Node},
+};
+use toolyard::ToolClass;
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut widths = Widths::of(index);
+    replay(seen, |floor, at_us, fact, starts| {
+        widths.follow(at_us, fact);
+        if let Some(node) = starts.and_then(|node| index.nodes.get(&node)) {
+            at_start(index, floor, &widths, at_us, node, &mut violations);
+        }
+    });
+    violations
+}
+
+/// What binds the calls of a node, and how many may hold it.
+fn at_start(
+    index: &Index<'_>,
+    floor: &Floor,
+    widths: &Widths,
+    at_us: u64,
+    node: &Node<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    if node.class().is_none() {
+        violations.push(Violation::new("I14", format!("c{} runs and was refused", node.call.node)));
+    }
+    let mut bound = |rule, what: &str, most: usize, counts: &dyn Fn(bool, &Node<'_>) -> bool| {
+        let running = floor.active(index).filter(|(standing, other)| counts(standing.given_up, other));
+        let running: Vec<_> = running.map(|(_, other)| format!("c{}", other.call.node)).collect();
+        if running.len() > most {
+            let who = running.join(", ");
+            let what = format!("at {at_us} us {who} run at once, {what} has width {most}");
+            violations.push(Violation::new(rule, what));
+        }
+    };
+    let agent = &index.agents[node.agent];
+    match node.class() {
+        Some(ToolClass::Read) => {
+            bound("I3", "the read pool", widths.most(ToolClass::Read), &|given_up, other| {
+                !given_up && other.class() == Some(ToolClass::Read)
+            })
+        }
+        Some(ToolClass::Concurrent) => {
+            bound("I3", "the concurrent pool", widths.most(ToolClass::Concurrent), &|_, other| {
+                other.class() == Some(ToolClass::Concurrent)
+                    && index.agents[other.agent].concurrent_of == agent.concurrent_of
+            });
+        }
+        Some(ToolClass::Serial) => bound("I4", "the serial lease", 1, &|_, other| {
+            other.class() == Some(ToolClass::Serial) && index.agents[other.agent].root == agent.root
+        }),
+        None => {}
+    }
+    if let Some(limit) = node.tool.and_then(|tool| tool.limit) {
+        bound("I3", "its tool", limit, &|_, other| {
+            other.call.tool == node.call.tool && other.agent == node.agent
+        });
+    }
+    if let Some(cap) = agent.cap {
+        bound("I3", "its session", cap, &|given_up, other| !given_up && other.agent == node.agent);
+    }
+}
+
+/// The widths that may be in force: while a pool is resized, and a little after, both.
+struct Widths {
+    may_be: [Vec<(usize, u64)>; 3],
+    resizes: [Resizes; 3],
+    now_us: u64,
+}
+
+/// How many resizes of a pool are under way, and whether some were so at once.
+#[derive(Default)]
+struct Resizes {
+    under_way: usize,
+    overlap: bool,
+}
+
+impl Widths {
+    fn of(index: &Index<'_>) -> Self {
+        let widths = [index.program.read, 1, index.program.concurrent];
+        let may_be = widths.map(|width| vec![(width, u64::MAX)]);
+        Self { may_be, resizes: Default::default(), now_us: 0 }
+    }
+
+    fn follow(&mut self, at_us: u64, fact: &Fact) {
+        self.now_us = at_us;
+        match fact {
+            Fact::Resizing(class, width) => {
+                self.may_be[class.index()].push((*width, u64::MAX));
+                let resizes = &mut self.resizes[class.index()];
+                resizes.overlap |= resizes.under_way > 0;
+                resizes.under_way += 1;
+            }
+            Fact::Resized(class, width) => self.resized(at_us, *class, *width),
+            _ => {}
+        }
+    }
+
+    /// With several under way nobody knows from outside which comes last: then any of them may be in force.
+    fn resized(&mut self, at_us: u64, class: ToolClass, width: usize) {
+        let (widths, resizes) = (&mut self.may_be[class.index()], &mut self.resizes[class.index()]);
+        resizes.under_way -= 1;
+        if resizes.under_way == 0 && !std::mem::take(&mut resizes.overlap) {
+            widths.iter_mut().for_each(|(_, until)| *until = (*until).min(at_us + SLACK_US));
+            widths.push((width, u64::MAX));
+        }
+    }
+
+    fn most(&self, class: ToolClass) -> usize {
+        let live = self.may_be[class.index()].iter().filter(|(_, until)| *until >= self.now_us);
+        live.map(|(width, _)| *width).max().unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,258 @@
+//! What one simulated run is to do, as plain data: it can be printed, changed and run again.
+//!
+//! ```text
+//!   Program ── tools, pools, bounds ──► the engine
+//!     ├─ sessions ─ turns ─ batch ─ calls ─ script ─┬─ sleep, emit, write
+//!     │                                             └─ nested batches, forks ─ turns ...
+//!     └─ orders: resize, pause, cancel, shutdown, each at its time
+//! ```
+
+mod generate;
+mod index;
+mod script;
+mod shrink;
+
+pub use generate::Shape;
+pub(crate) use index::call_id;
+pub use index::{Index, Node, Owner};
+pub use script::{End, ForkPlan, Nested, OnCancel, Script, Step};
+pub use shrink::smaller;
+
+use toolyard::ToolClass;
+
+/// One simulated run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// How the interleaving is shaken.
+    pub chaos: Chaos,
+    /// Width of the read pool.
+    pub read: usize,
+    /// Width of an agent's concurrent pool.
+    pub concurrent: usize,
+    /// The session cap of sessions that name none.
+    pub cap: Option<usize>,
+    /// The grace after a cancel, in milliseconds.
+    pub grace_ms: u64,
+    /// Whether a failed serial call skips the rest of its batch.
+    pub skip_rest: bool,
+    /// The bound of a session's queue, where it is a small one.
+    pub queue_max: Option<usize>,
+    /// How long an answer of the approver is waited for, in milliseconds.
+    pub answer_within_ms: u64,
+    /// Whether the engine has hooks.
+    pub hooks: bool,
+    /// The tools; calls name them by their place.
+    pub tools: Vec<ToolPlan>,
+    /// The sessions, all begun at once.
+    pub sessions: Vec<SessionPlan>,
+    /// What an operator does meanwhile.
+    pub orders: Vec<Order>,
+}
+
+/// How the interleaving is shaken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chaos {
+    /// The seed of the shaking alone.
+    pub seed: u64,
+    /// Of a thousand polls, so many yield first.
+    pub yields: u64,
+    /// Of a thousand polls, so many sleep a little first.
+    pub naps: u64,
+}
+
+/// A tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolPlan {
+    /// Its class.
+    pub class: ToolClass,
+    /// The most calls of it at once in one agent.
+    pub limit: Option<usize>,
+    /// Where it runs.
+    pub placement: Where,
+    /// Its attempt timeout in milliseconds.
+    pub timeout_ms: u64,
+    /// What has to happen before it runs.
+    pub consent: Consent,
+    /// Whether it is declared to spawn agents: such a one has no timeout.
+    pub recursive: bool,
+}
+
+/// Where a tool runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// In a task.
+    Task,
+    /// In place as far as its first wait.
+    Inline,
+    /// Where it cannot be dropped.
+    Blocking,
+}
+
+/// What has to happen before a tool runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// Nothing.
+    Free,
+    /// The approver is asked.
+    Asked,
+    /// It never may.
+    Forbidden,
+}
+
+/// A root session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionPlan {
+    /// Its cap.
+    pub cap: Option<usize>,
+    /// Its turns.
+    pub turns: Vec<TurnPlan>,
+}
+
+/// A turn of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnPlan {
+    /// How long it waits before it begins, in milliseconds.
+    pub gap_ms: u64,
+    /// Whether the next turn begins beside it.
+    pub beside: bool,
+    /// How its batch is handed over.
+    pub how: How,
+    /// Whether it is cut off.
+    pub cut: Option<Cut>,
+    /// What it runs.
+    pub batch: BatchPlan,
+}
+
+/// How a batch is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// By runs, as a batch of the session that no turn follows.
+    Plain,
+    /// By runs.
+    Runs,
+    /// One by one.
+    OneByOne,
+    /// Call by call, with so many milliseconds in between.
+    Streamed(u64),
+}
+
+/// A turn that is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// When, in milliseconds from its begin.
+    pub after_ms: u64,
+    /// How.
+    pub by: CutBy,
+}
+
+/// How a turn is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CutBy {
+    /// The turn is cancelled and waited for.
+    Cancel,
+    /// The future is dropped.
+    Drop,
+}
+
+/// A batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchPlan {
+    /// Its calls.
+    pub calls: Vec<CallPlan>,
+}
+
+/// A call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallPlan {
+    /// Its number in the program.
+    pub node: u32,
+    /// Its tool; one that is not there is unknown to the engine.
+    pub tool: usize,
+    /// Whether its arguments are broken JSON.
+    pub broken: bool,
+    /// Whether it has the id of the batch's first call.
+    pub twin: bool,
+    /// Its own attempt timeout in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// What the approver says, if asked.
+    pub answer: AnswerPlan,
+    /// What the first hook does, if there are hooks.
+    pub hook: HookPlan,
+    /// What its handler does.
+    pub script: Script,
+}
+
+/// What the approver does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerPlan {
+    /// Yes, after so many milliseconds.
+    Yes(u64),
+    /// No, after so many milliseconds.
+    No(u64),
+    /// Nothing.
+    Never,
+    /// It panics.
+    Panic,
+}
+
+/// What the first hook does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookPlan {
+    /// Lets the call go after so many milliseconds.
+    Go(u64),
+    /// Refuses it.
+    Abort,
+    /// Panics.
+    Panic,
+}
+
+/// What an operator does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    /// When, in milliseconds from the start.
+    pub at_ms: u64,
+    /// What.
+    pub act: Act,
+}
+
+/// What an operator does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Sets the width of a pool.
+    Resize(ToolClass, usize),
+    /// Lets a pool grant nothing for so many milliseconds.
+    Pause(ToolClass, u64),
+    /// Cancels a session.
+    CancelSession(usize),
+    /// Shuts the engine down, with so many milliseconds to finish and to stop.
+    Shutdown(u64, u64),
+}
+
+impl BatchPlan {
+    /// Every call, those of nested batches included, parents first.
+    pub fn walk<'a>(&'a self, see: &mut impl FnMut(&'a CallPlan)) {
+        for call in &self.calls {
+            see(call);
+            call.script.batches().for_each(|batch| batch.walk(see));
+        }
+    }
+}
+
+impl Program {
+    /// The batches of the root sessions' turns.
+    pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
+        self.sessions.iter().flat_map(|session| &session.turns).map(|turn| &turn.batch)
+    }
+
+    /// How many calls there are.
+    pub fn calls(&self) -> usize {
+        let mut count = 0;
+        self.batches().for_each(|batch| batch.walk(&mut |_| count += 1));
+        count
+    }
+
+    /// The name of a tool by its place, also of one that is not there.
+    pub fn tool_name(tool: usize) -> String {
+        format!("tool{tool}")
+    }
+}

@@ -1,0 +1,305 @@
+//! Programs by chance.
+
+use super::{
+    Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How, Nested,
+    OnCancel, Order, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
+};
+use crate::sim::{Dice, nest};
+use toolyard::ToolClass;
+
+/// The bounds of programs made by chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// The most root sessions.
+    pub sessions: usize,
+    /// The most calls of a batch.
+    pub width: usize,
+    /// The most levels of nested calls; 0 is none.
+    pub depth: usize,
+    /// The most calls of a program.
+    pub calls: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { sessions: 5, width: 16, depth: if nest::AVAILABLE { 4 } else { 0 }, calls: 120 }
+    }
+}
+
+/// What kind of program it is to be: each seed leaves most of what could go wrong out, so that what it has is
+/// seen clearly.
+struct Mood {
+    shape: Shape,
+    failures: u64,
+    cancels: u64,
+    questions: u64,
+    blocking: u64,
+    refusals: u64,
+    wide: bool,
+}
+
+impl Program {
+    /// The program of this seed.
+    pub fn generate(seed: u64, shape: Shape) -> Self {
+        let mut dice = Dice::new(seed, 1);
+        let mood = Mood::of(&mut dice, shape);
+        let mut maker = Maker { node: 0, left: shape.calls, mood, tools: Vec::new(), dice };
+        maker.tools = maker.tools();
+        maker.program(seed)
+    }
+}
+
+impl Mood {
+    fn of(dice: &mut Dice, mut shape: Shape) -> Self {
+        // Half of the programs are flat: what nests waits in so many lanes that turns are hard to see.
+        shape.depth = dice.pick(&[0, 0, 0, 1, 2, 4]).min(shape.depth);
+        Self {
+            shape,
+            failures: dice.pick(&[0, 100, 300]),
+            cancels: dice.pick(&[0, 0, 150, 400]),
+            questions: dice.pick(&[0, 0, 200, 500]),
+            blocking: dice.pick(&[0, 0, 0, 250]),
+            refusals: dice.pick(&[0, 80, 250]),
+            wide: dice.chance(250),
+        }
+    }
+}
+
+struct Maker {
+    dice: Dice,
+    mood: Mood,
+    tools: Vec<ToolPlan>,
+    /// The next call's number.
+    node: u32,
+    /// How many calls may still be made.
+    left: usize,
+}
+
+impl Maker {
+    fn program(&mut self, seed: u64) -> Program {
+        let narrow = self.dice.chance(350);
+        let width = |dice: &mut Dice, most| if narrow { 1 } else { dice.few(1..=most) };
+        let (read, concurrent) = (width(&mut self.dice, 12), width(&mut self.dice, 8));
+        let hooks = self.dice.chance(200);
+        let cap = self.dice.maybe(200, |dice| dice.few(1..=4));
+        let count = self.dice.few(1..=self.mood.shape.sessions);
+        let sessions: Vec<_> = (0..count).map(|_| self.session()).collect();
+        Program {
+            chaos: self.chaos(seed),
+            read,
+            concurrent,
+            cap,
+            grace_ms: self.dice.pick(&[100, 1_000, 30_000]),
+            skip_rest: self.dice.chance(150),
+            queue_max: self.dice.maybe(60, |dice| dice.few(1..=6)),
+            answer_within_ms: self.dice.pick(&[2_000, 300_000]),
+            hooks,
+            tools: self.tools.clone(),
+            orders: self.orders(sessions.len()),
+            sessions,
+        }
+    }
+
+    fn chaos(&mut self, seed: u64) -> Chaos {
+        let (yields, naps) = self.dice.pick(&[(0, 0), (200, 0), (300, 100), (100, 300), (500, 50)]);
+        Chaos { seed, yields, naps }
+    }
+
+    fn tools(&mut self) -> Vec<ToolPlan> {
+        // One of each class, that no program lacks one, and some more.
+        let more = self.dice.few(0..=5);
+        let classes = ToolClass::ALL.into_iter().map(Some).chain((0..more).map(|_| None));
+        classes.map(|class| self.tool(class)).collect()
+    }
+
+    fn tool(&mut self, class: Option<ToolClass>) -> ToolPlan {
+        let class = class.unwrap_or_else(|| self.dice.pick(&ToolClass::ALL));
+        let (blocking, questions) = (self.mood.blocking, self.mood.questions);
+        let placement = match () {
+            () if self.dice.chance(blocking) => Where::Blocking,
+            () if self.dice.chance(200) => Where::Inline,
+            () => Where::Task,
+        };
+        let consent = match () {
+            () if self.dice.chance(questions) => Consent::Asked,
+            () if self.dice.chance(self.mood.refusals / 5) => Consent::Forbidden,
+            () => Consent::Free,
+        };
+        ToolPlan {
+            class,
+            limit: self.dice.maybe(250, |dice| dice.few(1..=4)),
+            placement,
+            timeout_ms: self.dice.pick(&[1_500, 5_000, 60_000]),
+            consent,
+            recursive: self.mood.shape.depth > 0 && placement == Where::Task && self.dice.chance(150),
+        }
+    }
+
+    fn session(&mut self) -> SessionPlan {
+        let turns = if self.mood.wide { 1..=2 } else { 1..=4 };
+        let count = self.dice.few(turns);
+        SessionPlan {
+            cap: self.dice.maybe(150, |dice| dice.few(1..=4)),
+            turns: (0..count).map(|_| self.turn(self.mood.shape.depth)).collect(),
+        }
+    }
+
+    fn turn(&mut self, depth: usize) -> TurnPlan {
+        let cancels = self.mood.cancels;
+        TurnPlan {
+            gap_ms: self.dice.pick(&[0, 0, 0, 5, 100]),
+            beside: self.dice.chance(300),
+            how: match self.dice.range(0..=9) {
+                0 => How::OneByOne,
+                1 if nest::STREAMS => How::Streamed(self.dice.pick(&[0, 3, 50])),
+                2..=5 => How::Plain,
+                _ => How::Runs,
+            },
+            cut: self.dice.maybe(cancels, |dice| Cut {
+                after_ms: dice.pick(&[0, 1, 10, 60, 200, 700, 3_000]),
+                by: dice.pick(&[CutBy::Cancel, CutBy::Drop]),
+            }),
+            batch: self.batch(depth),
+        }
+    }
+
+    fn batch(&mut self, depth: usize) -> BatchPlan {
+        let most = if self.mood.wide { self.mood.shape.width } else { 6 };
+        let width = match self.dice.range(0..=29) {
+            0 => 0,
+            1 => self.mood.shape.width,
+            _ if self.mood.wide => self.dice.range(1..=most as u64) as usize,
+            _ => self.dice.few(1..=most),
+        };
+        let width = width.min(self.left);
+        self.left -= width;
+        // Neighbours of one tool are what makes runs.
+        let mut tool = self.dice.range(0..=self.tools.len() as u64 - 1) as usize;
+        let calls = (0..width).map(|at| {
+            if self.dice.chance(500) {
+                tool = self.dice.range(0..=self.tools.len() as u64 - 1) as usize;
+            }
+            self.call(tool, at, depth)
+        });
+        BatchPlan { calls: calls.collect() }
+    }
+
+    fn call(&mut self, tool: usize, at: usize, depth: usize) -> CallPlan {
+        let node = self.node;
+        self.node += 1;
+        let refusals = self.mood.refusals;
+        let refused = self.dice.chance(refusals).then(|| self.dice.range(0..=2));
+        CallPlan {
+            node,
+            tool: if refused == Some(0) { self.tools.len() } else { tool },
+            broken: refused == Some(1),
+            twin: refused == Some(2) && at > 0,
+            timeout_ms: self.dice.maybe(100, |dice| dice.pick(&[500, 2_500])),
+            answer: self.answer(),
+            hook: self.hook(),
+            script: self.script(tool, depth),
+        }
+    }
+
+    fn answer(&mut self) -> AnswerPlan {
+        let within = self.dice.pick(&[0, 1, 20, 400, 1_200]);
+        match self.dice.range(0..=19) {
+            0..=14 => AnswerPlan::Yes(within),
+            15..=17 => AnswerPlan::No(within),
+            18 => AnswerPlan::Never,
+            _ => AnswerPlan::Panic,
+        }
+    }
+
+    fn hook(&mut self) -> HookPlan {
+        match self.dice.range(0..=29) {
+            0 => HookPlan::Abort,
+            1 => HookPlan::Panic,
+            2..=6 => HookPlan::Go(self.dice.pick(&[1, 30])),
+            _ => HookPlan::Go(0),
+        }
+    }
+
+    fn script(&mut self, tool: usize, depth: usize) -> Script {
+        let failures = self.mood.failures;
+        let tool = &self.tools[tool];
+        let (is_blocking, is_recursive) = (tool.placement == Where::Blocking, tool.recursive);
+        let mut steps: Vec<_> = (0..self.dice.few(0..=3)).map(|_| self.step(depth, is_blocking)).collect();
+        if self.dice.chance(failures / 4) {
+            steps.push(Step::Sleep(self.dice.pick(&[4_000, 12_000, 70_000])));
+        }
+        let end = match self.dice.range(0..=9) {
+            _ if !self.dice.chance(failures) => End::Ok,
+            0..=2 => End::Fail,
+            3 => End::No,
+            4 => End::Transient,
+            5 | 6 => End::Panic,
+            // What has no timeout, or cannot be dropped, would never end.
+            7..=8 if !is_recursive && !is_blocking => End::Hang,
+            _ => End::Ok,
+        };
+        Script {
+            steps,
+            end,
+            on_cancel: self.dice.pick(&[OnCancel::Polite, OnCancel::Finish, OnCancel::Deaf]),
+        }
+    }
+
+    fn step(&mut self, depth: usize, is_blocking: bool) -> Step {
+        let nests = if depth == 0 || self.left == 0 || is_blocking { 0 } else { 400 };
+        match self.dice.range(0..=9) {
+            _ if self.dice.chance(nests) => self.nest(depth - 1),
+            0 => Step::Emit,
+            _ => Step::Sleep(self.dice.pick(&[0, 1, 5, 10, 10, 30, 100, 300])),
+        }
+    }
+
+    fn nest(&mut self, depth: usize) -> Step {
+        if nest::FORKS && self.dice.chance(300) {
+            let turns = (0..self.dice.few(1..=2)).map(|_| self.turn(depth)).collect();
+            return Step::Fork(ForkPlan { shares_concurrent: self.dice.chance(300), turns });
+        }
+        let side_by_side = self.dice.few(1..=3);
+        Step::Nest((0..side_by_side).map(|_| self.nested(depth)).collect())
+    }
+
+    fn nested(&mut self, depth: usize) -> Nested {
+        let cancels = self.mood.cancels;
+        Nested {
+            batch: self.batch(depth),
+            dropped_ms: self.dice.maybe(cancels / 2, |dice| dice.pick(&[0, 5, 40, 400])),
+        }
+    }
+
+    fn orders(&mut self, sessions: usize) -> Vec<Order> {
+        let count = if self.dice.chance(600) { 0 } else { self.dice.few(1..=5) };
+        let mut orders: Vec<_> = (0..count).map(|_| self.order(sessions)).collect();
+        if self.mood.cancels > 0 && self.dice.chance(200) {
+            let (finish, grace) = (self.dice.pick(&[0, 50, 30_000]), self.dice.pick(&[0, 50, 30_000]));
+            orders.push(Order { at_ms: self.at(), act: Act::Shutdown(finish, grace) });
+        }
+        orders.sort_by_key(|order| order.at_ms);
+        orders
+    }
+
+    fn order(&mut self, sessions: usize) -> Order {
+        let cancels = if self.mood.cancels > 0 { 300 } else { 0 };
+        let act = match () {
+            () if self.dice.chance(cancels) => {
+                Act::CancelSession(self.dice.range(0..=sessions as u64 - 1) as usize)
+            }
+            () if self.dice.chance(500) => {
+                Act::Pause(self.dice.pick(&ToolClass::ALL), self.dice.pick(&[5, 100, 3_000]))
+            }
+            () => {
+                let class = self.dice.pick(&[ToolClass::Read, ToolClass::Concurrent]);
+                Act::Resize(class, self.dice.few(1..=6))
+            }
+        };
+        Order { at_ms: self.at(), act }
+    }
+
+    fn at(&mut self) -> u64 {
+        self.dice.pick(&[0, 1, 10, 40, 150, 600, 2_500])
+    }
+}

@@ -1,0 +1,185 @@
+//! A program by its parts: which call is where, and how it is routed.
+
+use super::{BatchPlan, CallPlan, Consent, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
+use std::collections::BTreeMap;
+use toolyard::{Routing, ToolClass};
+
+/// A program by its parts. A batch is known by the number of its first call.
+#[derive(Debug)]
+pub struct Index<'p> {
+    /// The program.
+    pub program: &'p Program,
+    /// Its calls, by number.
+    pub nodes: BTreeMap<u32, Node<'p>>,
+    /// Its batches that have a call.
+    pub batches: BTreeMap<u32, Placed<'p>>,
+    /// Its agents; the first ones are the root sessions.
+    pub agents: Vec<Agent>,
+}
+
+/// A call and where it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'p> {
+    /// The call.
+    pub call: &'p CallPlan,
+    /// Its tool, if there is one.
+    pub tool: Option<&'p ToolPlan>,
+    /// Its batch.
+    pub batch: u32,
+    /// Its place in the batch.
+    pub at: usize,
+    /// Its run.
+    pub run: usize,
+    /// How it is routed.
+    pub routing: Routing,
+    /// The agent whose call it is.
+    pub agent: usize,
+    /// The call in whose handler it is made.
+    pub parent: Option<u32>,
+}
+
+/// A batch and where it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Placed<'p> {
+    /// The batch.
+    pub plan: &'p BatchPlan,
+    /// The turn it belongs to, or the handler that makes it through its context.
+    pub owner: Owner<'p>,
+    /// The agent that runs it.
+    pub agent: usize,
+    /// The call in whose handler it is made.
+    pub parent: Option<u32>,
+}
+
+/// Who runs a batch.
+#[derive(Debug, Clone, Copy)]
+pub enum Owner<'p> {
+    /// A turn.
+    Turn(&'p TurnPlan),
+    /// A handler, through its context; the batch's future may be dropped.
+    Handler {
+        /// After so many milliseconds.
+        dropped_ms: Option<u64>,
+    },
+}
+
+/// An agent.
+#[derive(Debug, Clone, Copy)]
+pub struct Agent {
+    /// The root session at the top of its tree.
+    pub root: usize,
+    /// The agent that forked it.
+    pub parent: Option<usize>,
+    /// The most calls of it at once.
+    pub cap: Option<usize>,
+    /// Whose concurrent pool it uses.
+    pub concurrent_of: usize,
+}
+
+impl<'p> Index<'p> {
+    /// The index of a program.
+    pub fn new(program: &'p Program) -> Self {
+        let mut index =
+            Self { program, nodes: BTreeMap::new(), batches: BTreeMap::new(), agents: Vec::new() };
+        for (root, session) in program.sessions.iter().enumerate() {
+            let cap = session.cap.or(program.cap);
+            index.agents.push(Agent { root, parent: None, cap, concurrent_of: root });
+        }
+        for (agent, session) in program.sessions.iter().enumerate() {
+            session.turns.iter().for_each(|turn| index.turn(turn, agent, None));
+        }
+        index
+    }
+
+    fn turn(&mut self, turn: &'p TurnPlan, agent: usize, parent: Option<u32>) {
+        self.place(&turn.batch, Owner::Turn(turn), agent, parent);
+    }
+
+    fn place(&mut self, plan: &'p BatchPlan, owner: Owner<'p>, agent: usize, parent: Option<u32>) {
+        let Some(batch) = plan.key() else { return };
+        self.batches.insert(batch, Placed { plan, owner, agent, parent });
+        let one_by_one = matches!(owner, Owner::Turn(TurnPlan { how: How::OneByOne, .. }));
+        let mut run = 0;
+        let mut last = None;
+        for (at, call) in plan.calls.iter().enumerate() {
+            let routing = self.program.routing(call, at);
+            let joins = !one_by_one && last == Some(routing) && routing != Routing::Serial;
+            run += usize::from(at > 0 && !joins);
+            last = Some(routing);
+            let tool = self.program.tools.get(call.tool);
+            self.nodes.insert(call.node, Node { call, tool, batch, at, run, routing, agent, parent });
+            call.script.steps.iter().for_each(|step| self.step(step, agent, call.node));
+        }
+    }
+
+    fn step(&mut self, step: &'p Step, agent: usize, handler: u32) {
+        match step {
+            Step::Sleep(_) | Step::Emit => {}
+            Step::Nest(nested) => {
+                for one in nested {
+                    let owner = Owner::Handler { dropped_ms: one.dropped_ms };
+                    self.place(&one.batch, owner, agent, Some(handler));
+                }
+            }
+            Step::Fork(fork) => {
+                let child = self.agents.len();
+                let Agent { root, concurrent_of, .. } = self.agents[agent];
+                self.agents.push(Agent {
+                    root,
+                    parent: Some(agent),
+                    cap: self.program.cap,
+                    concurrent_of: if fork.shares_concurrent { concurrent_of } else { child },
+                });
+                fork.turns.iter().for_each(|turn| self.turn(turn, child, Some(handler)));
+            }
+        }
+    }
+
+    /// The call, and those in whose handlers it is made, nearest first.
+    pub fn lineage(&self, node: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(node), |node| self.nodes.get(node)?.parent)
+    }
+
+    /// The root session of a call.
+    pub fn root_of(&self, node: u32) -> usize {
+        self.nodes.get(&node).map_or(0, |node| self.agents[node.agent].root)
+    }
+}
+
+impl Node<'_> {
+    /// The class of a call that runs.
+    pub fn class(&self) -> Option<ToolClass> {
+        self.routing.class()
+    }
+
+    /// The id under which it is told of.
+    pub fn id(&self) -> String {
+        call_id(if self.call.twin { self.batch } else { self.call.node })
+    }
+}
+
+/// The id of the call of this number.
+pub(crate) fn call_id(node: u32) -> String {
+    format!("c{node}")
+}
+
+impl BatchPlan {
+    /// The number of its first call, by which it is known.
+    pub fn key(&self) -> Option<u32> {
+        self.calls.first().map(|call| call.node)
+    }
+}
+
+impl Program {
+    /// How a call at this place of its batch is routed (CL-2).
+    fn routing(&self, call: &CallPlan, at: usize) -> Routing {
+        let is_twin = call.twin && at > 0;
+        let is_aborted = self.hooks && !matches!(call.hook, HookPlan::Go(_));
+        match self.tools.get(call.tool) {
+            Some(tool) if !is_twin && !is_aborted && !call.broken && tool.consent != Consent::Forbidden => {
+                Routing::from(if tool.recursive { ToolClass::Concurrent } else { tool.class })
+            }
+            _ => Routing::ShortCircuit,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Programs a little smaller than one at hand.
+
+use super::{BatchPlan, CallPlan, Program, Step, TurnPlan};
+
+/// Programs that lack something of this one, those that lack most first.
+pub fn smaller(program: &Program) -> Vec<Program> {
+    let mut found = Vec::new();
+    for at in 0..program.sessions.len() {
+        found.extend(without(program, |it| &mut it.sessions, at));
+    }
+    for session in 0..program.sessions.len() {
+        for at in 0..program.sessions[session].turns.len() {
+            found.extend(without(program, |it| &mut it.sessions[session].turns, at));
+        }
+    }
+    for at in 0..program.orders.len() {
+        found.extend(without(program, |it| &mut it.orders, at));
+    }
+    for at in 0..cuts(&mut program.clone()) {
+        let mut less = program.clone();
+        cut(&mut less, at);
+        found.push(less);
+    }
+    found.extend(settings(program));
+    found
+}
+
+fn without<T>(program: &Program, list: impl Fn(&mut Program) -> &mut Vec<T>, at: usize) -> Option<Program> {
+    let mut less = program.clone();
+    list(&mut less).remove(at);
+    (!less.sessions.is_empty()).then_some(less)
+}
+
+/// How many single cuts there are in batches.
+fn cuts(program: &mut Program) -> usize {
+    let mut scissors = Scissors { at: usize::MAX };
+    scissors.program(program);
+    usize::MAX - scissors.at
+}
+
+/// Makes one of the cuts.
+fn cut(program: &mut Program, at: usize) {
+    Scissors { at }.program(program);
+}
+
+/// Walks through a program and makes one cut, the one it comes to after `at` others.
+struct Scissors {
+    at: usize,
+}
+
+impl Scissors {
+    fn is_here(&mut self) -> bool {
+        let is_here = self.at == 0;
+        self.at = self.at.wrapping_sub(1);
+        is_here
+    }
+
+    fn program(&mut self, program: &mut Program) {
+        for session in &mut program.sessions {
+            session.turns.iter_mut().for_each(|turn| self.turn(turn));
+        }
+    }
+
+    fn turn(&mut self, turn: &mut TurnPlan) {
+        if turn.cut.is_some() && self.is_here() {
+            turn.cut = None;
+        }
+        self.batch(&mut turn.batch);
+    }
+
+    fn batch(&mut self, batch: &mut BatchPlan) {
+        for at in 0..batch.calls.len() {
+            if self.is_here() {
+                batch.calls.remove(at);
+                return;
+            }
+        }
+        batch.calls.iter_mut().for_each(|call| self.call(call));
+    }
+
+    fn call(&mut self, call: &mut CallPlan) {
+        for at in 0..call.script.steps.len() {
+            if self.is_here() {
+                call.script.steps.remove(at);
+                return;
+            }
+        }
+        for step in &mut call.script.steps {
+            match step {
+                Step::Nest(nested) => nested.iter_mut().for_each(|one| self.batch(&mut one.batch)),
+                Step::Fork(fork) => fork.turns.iter_mut().for_each(|turn| self.turn(turn)),
+                Step::Sleep(_) | Step::Emit => {}
+            }
+        }
+    }
+}
+
+/// The same with plainer settings.
+fn settings(program: &Program) -> Vec<Program> {
+    let plainer: [fn(&mut Program); 5] = [
+        |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
+        |it| it.hooks = false,
+        |it| it.cap = None,
+        |it| it.sessions.iter_mut().for_each(|session| session.cap = None),
+        |it| it.tools.iter_mut().for_each(|tool| tool.limit = None),
+    ];
+    let change = |plainer: fn(&mut Program)| {
+        let mut less = program.clone();
+        plainer(&mut less);
+        (less != *program).then_some(less)
+    };
+    plainer.into_iter().filter_map(change).collect()
+}

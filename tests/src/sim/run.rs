@@ -1,0 +1,124 @@
+//! Plays a program and looks at what came of it.
+
+use super::{
+    Entry, Program, Report,
+    check::{Violation, check},
+    journal::{Fact, Journal, trace_hash},
+    panics::panics_of,
+    stage::{self, Stage, play_order, play_turns},
+};
+use futures::future::{BoxFuture, join_all};
+use std::{fmt::Write, sync::Arc, time::Duration};
+use tokio::{runtime::Builder, time::sleep};
+use toolyard::{Engine, Session, SessionOptions};
+
+/// In this time something happens, or nothing ever will (TS-3).
+const HOUR: Duration = Duration::from_secs(3600);
+/// How often it is looked whether all is done.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Plays a program on paused time and checks what was seen.
+///
+/// # Panics
+/// Where the run itself cannot be set up.
+pub fn play(program: &Program) -> Report {
+    let mut entries = Vec::new();
+    let panics = panics_of(|| {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime can be made").block_on(seen(program, &mut entries));
+    });
+    let panics = panics.into_iter().map(|panic| Violation::new("panic", panic));
+    let violations: Vec<_> = panics.chain(check(program, &entries)).collect();
+    Report { trace_hash: trace_hash(&entries, &violations), violations, entries }
+}
+
+/// Plays a program to its end, or until nothing gets on any more.
+async fn seen(program: &Program, entries: &mut Vec<Entry>) {
+    let stage = Stage::new(program);
+    let mut taken = Taken { journal: stage.journal.clone(), entries };
+    let engine = stage::engine(program, &stage).await;
+    tokio::select! {
+        biased;
+        () = act(program, &stage, &engine) => {}
+        () = stuck(&stage) => {
+            let dump = dump(&stage, &engine).await;
+            stage.journal.note(Fact::Stuck(dump));
+        }
+    }
+    taken.take();
+}
+
+/// Hands over what was seen, also when the run unwinds.
+struct Taken<'a> {
+    journal: Journal,
+    entries: &'a mut Vec<Entry>,
+}
+
+impl Taken<'_> {
+    /// What comes later is the end of the runtime and no part of the run.
+    fn take(&mut self) {
+        if self.entries.is_empty() {
+            *self.entries = self.journal.entries();
+        }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.take();
+    }
+}
+
+/// Everybody does what the program says; then the engine is shut down.
+async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
+    let sessions: Vec<_> = (0..program.sessions.len()).map(|at| session(program, engine, at)).collect();
+    let turns = sessions.iter().zip(&program.sessions).map(|(session, plan)| {
+        let played: BoxFuture<'_, ()> = Box::pin(play_turns(stage, session, &plan.turns));
+        stage.shaker.shake(played)
+    });
+    let orders = program.orders.iter().map(|order| {
+        let played: BoxFuture<'_, ()> = Box::pin(play_order(stage, engine, &sessions, *order));
+        stage.shaker.shake(played)
+    });
+    join_all(turns.chain(orders)).await;
+    while stage.journal.open_calls() > 0 || stage.busy() > 0 {
+        sleep(LOOK).await;
+    }
+    // What follows a result is short: hooks, and tasks that are dropped.
+    sleep(Duration::from_secs(1)).await;
+    if let Ok(status) = engine.status().await {
+        stage.journal.note(Fact::Quiet(status));
+    }
+    drop(sessions);
+    stage::shut_down(stage, engine, 0, 0).await;
+}
+
+fn session(program: &Program, engine: &Engine, at: usize) -> Session {
+    let options = SessionOptions::default();
+    let options = match program.sessions[at].cap {
+        Some(cap) => options.max_in_flight(stage::some(cap)),
+        None => options,
+    };
+    engine.session_with(format!("s{at}"), options)
+}
+
+/// Comes to its end when nothing was seen for an hour.
+async fn stuck(stage: &Stage) {
+    let mut seen = usize::MAX;
+    while seen != stage.journal.len() {
+        seen = stage.journal.len();
+        sleep(HOUR).await;
+    }
+}
+
+/// How things stand.
+async fn dump(stage: &Stage, engine: &Engine) -> String {
+    let mut text =
+        format!("open calls {}, handlers that run {:?}", stage.journal.open_calls(), stage.running_now());
+    // Writing to a string does not fail.
+    let _ = match tokio::time::timeout(HOUR, engine.status()).await {
+        Ok(Ok(pools)) => pools.iter().try_for_each(|pool| write!(text, "\n  {pool:?}")),
+        away => write!(text, "\n  pools {away:?}"),
+    };
+    text
+}

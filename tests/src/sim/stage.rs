@@ -1,0 +1,200 @@
+//! Where a program is played: an engine with scripted tools, and what they share.
+
+mod handler;
+mod people;
+mod turns;
+
+pub(super) use turns::{play_order, play_turns, shut_down};
+
+use super::{
+    journal::{Fact, Journal, Moved},
+    program::{BatchPlan, CallPlan, Consent, Program, ToolPlan, Where},
+    shake::{Shaker, Tasks, Threads},
+};
+use handler::Scripted;
+use people::{Hooked, Person, ShakenBackend};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+use toolyard::{
+    Call, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, Limits, OnSerialFailure, PoolWidths,
+    SideEffects, ToolContext, ToolSpec, from_fn,
+};
+
+/// What the parts of one run share.
+pub(super) struct Stage {
+    calls: BTreeMap<u32, Arc<CallPlan>>,
+    tools: Vec<ToolPlan>,
+    pub(super) journal: Journal,
+    pub(super) shaker: Shaker,
+    /// Blocking handlers that run.
+    pub(super) busy: Arc<AtomicU64>,
+    /// Handlers that run, with whether they cannot be dropped.
+    running: Mutex<BTreeMap<u32, Presence>>,
+}
+
+/// A handler that runs.
+struct Presence {
+    cx: ToolContext,
+    is_blocking: bool,
+    is_given_up: bool,
+}
+
+impl Stage {
+    pub(super) fn new(program: &Program) -> Arc<Self> {
+        let mut calls = BTreeMap::new();
+        for batch in program.batches() {
+            batch.walk(&mut |call| drop(calls.insert(call.node, Arc::new(call.clone()))));
+        }
+        Arc::new(Self {
+            calls,
+            tools: program.tools.clone(),
+            journal: Journal::new(),
+            shaker: Shaker::new(program.chaos),
+            busy: Arc::default(),
+            running: Mutex::default(),
+        })
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u32, Presence>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What runs now, for a dump.
+    pub(super) fn running_now(&self) -> Vec<u32> {
+        self.running().keys().copied().collect()
+    }
+
+    /// The plan of a call with these arguments.
+    fn plan(&self, args: &serde_json::Value) -> Arc<CallPlan> {
+        let node = args["node"].as_u64().and_then(|node| u32::try_from(node).ok());
+        node.and_then(|node| self.calls.get(&node)).expect("a call that runs is one of the program's").clone()
+    }
+
+    /// A handler has begun.
+    fn begin(&self, node: u32, cx: &ToolContext) {
+        let is_blocking =
+            self.tools.get(self.calls[&node].tool).is_some_and(|tool| tool.placement == Where::Blocking);
+        // Who was given up before this one began no longer counts in all of what it held.
+        self.note_given_up();
+        self.running().insert(node, Presence { cx: cx.clone(), is_blocking, is_given_up: false });
+        self.journal.note(Fact::Handler(node, Moved::Began));
+    }
+
+    /// Notes who was given up since this was asked last.
+    fn note_given_up(&self) {
+        let mut running = self.running();
+        let given_up =
+            running.iter_mut().filter(|(_, it)| it.is_blocking && !it.is_given_up && it.cx.is_cancelled());
+        for (node, presence) in given_up {
+            presence.is_given_up = true;
+            self.journal.note(Fact::Handler(*node, Moved::GivenUp));
+        }
+    }
+
+    /// A handler has ended.
+    fn end(&self, node: u32) {
+        // What it held of the engine is dropped outside of the lock.
+        let gone = self.running().remove(&node);
+        self.journal.note(Fact::Handler(node, Moved::Ended));
+        drop(gone);
+    }
+
+    /// The calls of a batch.
+    pub(super) fn calls(&self, batch: &BatchPlan) -> Vec<Call> {
+        let first = batch.key();
+        batch.calls.iter().map(|call| engine_call(call, first)).collect()
+    }
+
+    /// How many blocking handlers run.
+    pub(super) fn busy(&self) -> u64 {
+        self.busy.load(Ordering::Relaxed)
+    }
+}
+
+fn engine_call(call: &CallPlan, first: Option<u32>) -> Call {
+    let id = super::program::call_id(first.filter(|_| call.twin).unwrap_or(call.node));
+    let mut made = match call.broken {
+        true => Call::new(id, Program::tool_name(call.tool), "{\"node\": "),
+        false => Call::new(id, Program::tool_name(call.tool), json!({"node": call.node})),
+    };
+    made.timeout = call.timeout_ms.map(Duration::from_millis);
+    made
+}
+
+/// The engine of a program, on its stage.
+pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
+    let mut limits = Limits::default();
+    limits.queue_session_max = program.queue_max.unwrap_or(limits.queue_session_max);
+    let threads = Threads { shaker: stage.shaker.clone(), busy: stage.busy.clone() };
+    let host = HostBackend::new(Arc::new(threads));
+    let mut builder = Engine::builder()
+        .pools(PoolWidths::new(some(program.read), some(program.concurrent)))
+        .limits(limits)
+        .grace(Duration::from_millis(program.grace_ms))
+        .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
+        .confirmations(confirmations(program))
+        .approver(Person { stage: stage.clone() })
+        .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
+        .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
+        .events(stage.journal.clone());
+    if program.skip_rest {
+        builder = builder.on_serial_failure(OnSerialFailure::SkipRest);
+    }
+    if let Some(cap) = program.cap {
+        builder = builder.max_in_flight(some(cap));
+    }
+    if program.hooks {
+        builder = builder.hooks(Hooked { stage: stage.clone() });
+    }
+    for (at, tool) in program.tools.iter().enumerate() {
+        let stage = stage.clone();
+        builder = builder.tool(from_fn(spec(at, tool), move || Scripted { stage: stage.clone() }));
+    }
+    builder.build().await.expect("a program makes a valid engine")
+}
+
+/// A count that a program has made at least one.
+pub(super) fn some(count: usize) -> NonZeroUsize {
+    NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
+    let name = Program::tool_name(at);
+    let spec = match tool.class {
+        toolyard::ToolClass::Read => ToolSpec::read(name),
+        toolyard::ToolClass::Serial => ToolSpec::write(name),
+        toolyard::ToolClass::Concurrent => ToolSpec::write(name).concurrent(),
+    };
+    let mut spec = match tool.placement {
+        Where::Task => spec,
+        Where::Inline => spec.inline(),
+        Where::Blocking => spec.blocking(),
+    };
+    spec.max_concurrency = tool.limit.map(some);
+    spec.recursive = tool.recursive;
+    if !tool.recursive {
+        spec = spec.timeout(Duration::from_millis(tool.timeout_ms));
+    }
+    spec
+}
+
+fn confirmations(program: &Program) -> Confirmations {
+    let mut confirmations = Confirmations::auto().timeout(Duration::from_millis(program.answer_within_ms));
+    for (at, tool) in program.tools.iter().enumerate() {
+        let mode = match tool.consent {
+            Consent::Free => ConfirmationMode::Auto,
+            Consent::Asked => ConfirmationMode::Prompt,
+            Consent::Forbidden => ConfirmationMode::Deny,
+        };
+        confirmations = confirmations.tool(Program::tool_name(at), mode);
+    }
+    confirmations.side_effects(SideEffects::Write, ConfirmationMode::Auto)
+}

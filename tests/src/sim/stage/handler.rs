@@ -1,0 +1,160 @@
+//! A handler that follows its call's script.
+
+use super::Stage;
+use crate::sim::{
+    journal::{Fact, Moved, Shape},
+    nest,
+    program::{End, ForkPlan, Nested, OnCancel, Script, Step},
+};
+use futures::future::join_all;
+use serde_json::Value;
+use std::{future::pending, sync::Arc, time::Duration};
+use tokio::time::sleep;
+use toolyard::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
+
+/// A tool that follows its call's script.
+pub(super) struct Scripted {
+    pub(super) stage: Arc<Stage>,
+}
+
+#[async_trait]
+impl Tool for Scripted {
+    async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let plan = self.stage.plan(args);
+        let role = Role { stage: &self.stage, node: plan.node, script: &plan.script, cx };
+        self.stage.begin(plan.node, cx);
+        let _exit = Exit { stage: &self.stage, node: plan.node };
+        if plan.script.on_cancel == OnCancel::Deaf {
+            return role.play().await;
+        }
+        tokio::select! {
+            biased;
+            done = role.play() => done,
+            () = cx.cancelled() => match plan.script.on_cancel {
+                OnCancel::Finish => Ok(ToolOutput::text("cut short")),
+                OnCancel::Polite | OnCancel::Deaf => Err(ToolError::cancelled("stopped")),
+            },
+        }
+    }
+}
+
+/// Tells of a handler's end, whatever ends it.
+struct Exit<'a> {
+    stage: &'a Stage,
+    node: u32,
+}
+
+impl Drop for Exit<'_> {
+    fn drop(&mut self) {
+        self.stage.end(self.node);
+    }
+}
+
+/// Panics without a word on stderr.
+pub(super) fn quiet_panic() -> ! {
+    std::panic::resume_unwind(Box::new("told to"))
+}
+
+/// A handler at work.
+struct Role<'a> {
+    stage: &'a Arc<Stage>,
+    node: u32,
+    script: &'a Script,
+    cx: &'a ToolContext,
+}
+
+impl Role<'_> {
+    async fn play(&self) -> Result<ToolOutput, ToolError> {
+        for step in &self.script.steps {
+            self.stage.shaker.nudge().await;
+            match step {
+                Step::Sleep(ms) => sleep(Duration::from_millis(*ms)).await,
+                Step::Emit => self.cx.emit("some"),
+                Step::Nest(nested) => drop(join_all(nested.iter().map(|one| self.nest(one))).await),
+                Step::Fork(plan) => self.fork(plan).await,
+            }
+        }
+        self.note(Moved::Wrote);
+        match self.script.end {
+            End::Ok => Ok(ToolOutput::text(self.cx.call_id().as_str())),
+            End::Fail => Err(ToolError::execution("HTTP 404: no such thing")),
+            End::No => Ok(ToolOutput::failure("the tool says no")),
+            End::Transient => Err(ToolError::transient("HTTP 500: connection refused")),
+            End::Panic => quiet_panic(),
+            End::Hang => pending().await,
+        }
+    }
+
+    fn note(&self, moved: Moved) {
+        self.stage.journal.note(Fact::Handler(self.node, moved));
+    }
+
+    /// Runs a batch through the context. A handler whose nested batch was dropped counts as parked until the next
+    /// one yields (CC-6b).
+    async fn nest(&self, nested: &Nested) {
+        self.stage.shaker.nudge().await;
+        // An empty batch is answered at once and parks nobody.
+        let parks = !nested.batch.calls.is_empty();
+        let awaited = Awaited::new(self.stage, nested.batch.key());
+        let calls = self.stage.calls(&nested.batch);
+        let dispatch = async {
+            if parks {
+                self.note(Moved::Parked);
+            }
+            nest::dispatch(self.cx, calls).await
+        };
+        let mut dispatch = self.stage.shaker.shake(Box::pin(dispatch));
+        let dropped = async {
+            match nested.dropped_ms {
+                Some(ms) => sleep(Duration::from_millis(ms)).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcomes = &mut dispatch => {
+                if parks {
+                    self.stage.note_given_up();
+                    self.note(Moved::Resumed);
+                }
+                awaited.are(outcomes.iter().map(Shape::of).collect());
+            }
+            () = dropped => {}
+        }
+    }
+
+    /// Runs turns in a session of an agent of its own.
+    async fn fork(&self, plan: &ForkPlan) {
+        let Some(session) = nest::fork(self.cx, plan) else { return };
+        super::play_turns(self.stage, &session, &plan.turns).await;
+    }
+}
+
+/// Results that are waited for. Dropped before they are there, it tells that their future is being dropped.
+pub(super) struct Awaited<'a> {
+    stage: &'a Stage,
+    batch: Option<u32>,
+}
+
+impl<'a> Awaited<'a> {
+    pub(super) fn new(stage: &'a Stage, batch: Option<u32>) -> Self {
+        Self { stage, batch }
+    }
+
+    /// They are these. An empty batch, which has no name, is told of when it has any.
+    pub(super) fn are(mut self, results: Vec<Shape>) {
+        match self.batch.take() {
+            Some(batch) => self.stage.journal.note(Fact::Results(batch, results)),
+            None if results.is_empty() => {}
+            None => self.stage.journal.note(Fact::Results(u32::MAX, results)),
+        }
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if let Some(batch) = self.batch {
+            self.stage.journal.note(Fact::Drop(batch));
+        }
+    }
+}

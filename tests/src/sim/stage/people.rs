@@ -1,0 +1,79 @@
+//! What an embedder brings along: an approver, hooks and a backend, all of them shaken.
+
+use super::Stage;
+use crate::sim::{
+    program::{AnswerPlan, HookPlan},
+    shake::Shaker,
+};
+use std::{future::pending, sync::Arc, time::Duration};
+use tokio::time::sleep;
+use toolyard::{
+    Abort, Answer, ApprovalRequest, Approver, Backend, Call, Caller, Execution, Hooks, HostBackend, Outcome,
+    Running, SandboxError, async_trait,
+};
+
+/// Answers as the calls' plans say.
+pub(super) struct Person {
+    pub(super) stage: Arc<Stage>,
+}
+
+#[async_trait]
+impl Approver for Person {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        let plan = self.stage.plan(&request.arguments);
+        self.stage.shaker.nudge().await;
+        let (after, answer) = match plan.answer {
+            AnswerPlan::Yes(after) => (after, Answer::Allow),
+            AnswerPlan::No(after) => (after, Answer::Deny),
+            AnswerPlan::Never => pending().await,
+            AnswerPlan::Panic => super::handler::quiet_panic(),
+        };
+        sleep(Duration::from_millis(after)).await;
+        answer
+    }
+}
+
+/// Hooks as the calls' plans say.
+pub(super) struct Hooked {
+    pub(super) stage: Arc<Stage>,
+}
+
+#[async_trait]
+impl Hooks for Hooked {
+    async fn on_tool_call(&self, call: &Call, _: &Caller<'_>) -> Result<(), Abort> {
+        self.stage.shaker.nudge().await;
+        let args = call.arguments.to_value();
+        if args["node"].is_null() {
+            return Ok(()); // broken arguments name no plan
+        }
+        match self.stage.plan(&args).hook {
+            HookPlan::Go(after) => {
+                sleep(Duration::from_millis(after)).await;
+                Ok(())
+            }
+            HookPlan::Abort => Err(Abort::because("the hook says no")),
+            HookPlan::Panic => super::handler::quiet_panic(),
+        }
+    }
+
+    async fn on_tool_start(&self, _: &Call, _: &Caller<'_>) {
+        self.stage.shaker.nudge().await;
+    }
+
+    async fn on_tool_end(&self, _: &Outcome, _: &Caller<'_>) {
+        self.stage.shaker.nudge().await;
+    }
+}
+
+/// The host, its handlers shaken.
+pub(super) struct ShakenBackend {
+    pub(super) host: HostBackend,
+    pub(super) shaker: Shaker,
+}
+
+impl Backend for ShakenBackend {
+    fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError> {
+        let Running { result, stopped } = self.host.execute(execution)?;
+        Ok(Running { result: Box::pin(self.shaker.shake(result)), stopped })
+    }
+}
