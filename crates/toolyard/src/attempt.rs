@@ -148,6 +148,9 @@ impl Attempt {
         let Some(nest) = self.batch.close_nest(self.index) else {
             return match &mut self.permit {
                 Some(permit) if still_running => permit.become_zombie(keeps),
+                permit if faulty!(PermitLeakedOnCancel) && self.batch.cancelled().is_some() => {
+                    std::mem::forget(permit.take());
+                }
                 permit => drop(permit.take()),
             };
         };
@@ -205,7 +208,7 @@ impl Attempt {
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
         };
-        let attempts = u32::from(!matches!(verdict, Verdict::Sandbox(_)));
+        let attempts = u32::from(verdict.has_run());
         Ending {
             status: classify(verdict, &facts),
             queued: self.timing.granted_at - self.timing.ready_at,

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[macro_use]
+mod faulty;
+
 mod admission;
 mod attempt;
 mod batch;

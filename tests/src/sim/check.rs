@@ -8,7 +8,6 @@ mod consent;
 mod events;
 mod expect;
 mod floor;
-mod known;
 mod order;
 mod quiet;
 mod results;

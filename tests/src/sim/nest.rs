@@ -4,7 +4,7 @@ use super::program::ForkPlan;
 use toolyard::{Call, Outcome, Session, ToolContext};
 
 /// Whether programs have calls from inside handlers.
-pub(crate) const AVAILABLE: bool = false;
+pub(crate) const AVAILABLE: bool = true;
 /// Whether the engine has forks.
 pub(crate) const FORKS: bool = false;
 /// Whether the engine has batches that come call by call.

@@ -4,7 +4,7 @@ use super::Blocking;
 use crate::nesting::{CallRef, within};
 use futures::future::BoxFuture;
 use serde_json::Value;
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 use tokio::sync::oneshot;
 use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -113,8 +113,11 @@ impl HostBackend {
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         self.blocking.spawn(Box::pin(async move {
-            // The threads may have been busy for longer than the call could wait: its result is written.
+            // The threads may have been busy for longer than the call could wait.
             if cx.is_cancelled() {
+                let _ = tell_stopped.send(false);
+                let not_taken: Box<dyn Any + Send> = Box::new(NotTaken);
+                let _ = give_result.send(Err(not_taken));
                 return;
             }
             let handler = AssertUnwindSafe(async { tool.execute(&args, &cx).await });
@@ -137,6 +140,9 @@ impl HostBackend {
 
 /// What unwinds in place of a handler whose thread went without a word.
 pub(super) struct LostThread;
+
+/// What unwinds in place of a handler that no thread took up before its call was told to stop.
+pub(super) struct NotTaken;
 
 fn check(grant: &Grant) -> Result<(), SandboxError> {
     let sandbox = grant.sandbox;

@@ -43,6 +43,10 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
                 facts,
             )
         }
+        Verdict::NotTaken => {
+            let stop = facts.stop.unwrap_or(Stop::Cancelled);
+            return Err(Box::new(stopped_with(stop, Vec::new()).not_started()));
+        }
         Verdict::Sandbox(error) => {
             return Err(Box::new(CallError::new(ErrorKind::SandboxError, error.to_string()).not_started()));
         }

@@ -1,6 +1,6 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
-use super::SandboxError;
+use super::{SandboxError, backend::NotTaken};
 use crate::{batch::BatchState, nesting::Clock};
 use futures::{FutureExt, future::FusedFuture};
 use std::{
@@ -43,18 +43,29 @@ pub(super) enum Verdict {
     Starved,
     /// It was told to stop and did not within its grace.
     Abandoned(Duration),
+    /// No thread had taken it up when it was told to stop.
+    NotTaken,
     /// It was not started.
     Sandbox(SandboxError),
 }
 
 impl Verdict {
+    /// Whether handler code could have started.
+    pub(super) fn has_run(&self) -> bool {
+        !matches!(self, Self::NotTaken | Self::Sandbox(_))
+    }
+
     /// Whether the engine stopped waiting for the handler.
     pub(super) fn gave_up(&self) -> bool {
         matches!(self, Self::TimedOut(_) | Self::Starved | Self::Abandoned(_))
     }
 
     fn from_result(result: Caught) -> Self {
-        result.map_or_else(Self::Panicked, |done| Self::Done(done.map_err(Box::new)))
+        match result {
+            Ok(done) => Self::Done(done.map_err(Box::new)),
+            Err(panic) if panic.is::<NotTaken>() => Self::NotTaken,
+            Err(panic) => Self::Panicked(panic),
+        }
     }
 }
 
@@ -106,6 +117,7 @@ async fn watch(
             done = &mut result => return Verdict::from_result(done),
             _ = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
+            _ = time_is_up(told, bounds) => break,
             () = engine.abandon.cancelled() => break,
         }
     }

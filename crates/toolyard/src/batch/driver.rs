@@ -116,6 +116,9 @@ impl BatchState {
 
 /// Waits until nothing runs of a run that has ended and is not the last; gives why those behind it are not to go.
 pub(super) async fn rest(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
+    if faulty!(BarrierSkipped) {
+        return None;
+    }
     if batch.run_quiescent(run).now_or_never().is_none() && wait_for_zombies(batch, run).await {
         return Some(Stop::Zombie);
     }

@@ -28,6 +28,9 @@ impl BatchState {
                 outcomes.extend(batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)));
             }
         }
+        if faulty!(ResultsByCompletion) {
+            outcomes.sort_by_key(|outcome| outcome.queued + outcome.ran);
+        }
         outcomes
     }
 

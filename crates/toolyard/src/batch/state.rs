@@ -280,6 +280,9 @@ impl BatchState {
         // Under the lock, so that nothing the handler still streams comes after its end.
         let mut phase = self.slots[index as usize].phase();
         self.emit(index, None, || self.started_event(index, &ending));
+        if faulty!(SecondEnd) && index == 3 {
+            self.emit(index, None, || self.started_event(index, &ending));
+        }
         *phase = Phase::Ended(ending);
         drop(phase);
         self.count_down(index, ok, if is_quiescent { Step::EndedAndRested } else { Step::Ended });

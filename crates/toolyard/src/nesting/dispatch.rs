@@ -12,7 +12,12 @@ use toolyard_core::{Batch, Outcome};
 /// to rest (CC-6b).
 pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
     if batch.is_empty() {
-        return dispatch.run(batch).await;
+        // It parks nobody, and yields no earlier than what else is in the air.
+        let outcomes = dispatch.run(batch).await;
+        if let Some(nest) = call.batch.nest_of(call.index) {
+            nest.until_held().await;
+        }
+        return outcomes;
     }
     let entered = match Entered::new(&call) {
         Ok(entered) => entered,

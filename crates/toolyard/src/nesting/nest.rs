@@ -145,7 +145,10 @@ impl Nest {
     pub(crate) fn attach(&self, call: &CallRef, child: usize, batch: &Arc<BatchState>) {
         let over = {
             let mut state = self.state();
-            state.children[child].batch = Arc::downgrade(batch);
+            // Gone already when every call of the batch was refused.
+            if let Some(child) = state.children.get_mut(child) {
+                child.batch = Arc::downgrade(batch);
+            }
             matches!(state.units, Units::Over)
         };
         if over || call.batch.cancelled().is_some() {

@@ -1,6 +1,6 @@
 //! The naive model: what each call comes to when everything goes one by one, and what may come in between.
 
-use super::{SLACK_US, Seen, Violation, cancels::Reach, known};
+use super::{SLACK_US, Seen, Violation, cancels::Reach};
 use crate::sim::{
     Fact, Moved,
     program::{AnswerPlan, Consent, End, HookPlan, Index, Node},
@@ -21,10 +21,6 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         // In its grace a handler has no other bound: it may come to a panic that its timeout would have cut off.
         if node.call.script.end == End::Panic && codes.contains(&Some(ErrorKind::Cancelled)) {
             may_be.insert(Some(ErrorKind::Panic));
-        }
-        let is_cancelled = codes.contains(&Some(ErrorKind::Cancelled));
-        if known::cancelled_before_its_thread(node, end.code, is_cancelled) {
-            continue;
         }
         may_be.extend(codes);
         if !may_be.contains(&end.code) {

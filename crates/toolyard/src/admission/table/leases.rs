@@ -63,7 +63,7 @@ pub(super) struct Entry {
 
 impl Entry {
     fn is_lent(&self) -> bool {
-        matches!(self.state, EntryState::Parked | EntryState::Stopped)
+        !faulty!(LeaseNotLent) && matches!(self.state, EntryState::Parked | EntryState::Stopped)
     }
 
     /// Whether its handler runs, given up or not.

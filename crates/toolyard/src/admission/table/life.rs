@@ -30,7 +30,9 @@ impl<W> Table<W> {
         entry: Option<EntryId>,
         now: impl FnOnce() -> Moment,
     ) {
-        self.give_back(need);
+        if !faulty!(PermitHeldWhileNested) {
+            self.give_back(need);
+        }
         self.set_states(entry, EntryState::Parked);
         self.settle(now);
     }
@@ -48,7 +50,7 @@ impl<W> Table<W> {
     ) -> Resumed {
         let key = LaneKey { need, who: Who::Resume { entry } };
         if self.can_go(&key, None) {
-            need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
+            self.take_again(need);
             self.set_states(entry, EntryState::Running);
             self.settle(now);
             return Resumed::Now;
@@ -122,6 +124,13 @@ impl<W> Table<W> {
     /// From now on all that is left under this entry are handlers that were given up, each told of (V2).
     pub(in crate::admission) fn listed(&mut self, entry: EntryId) {
         self.leases.entry_mut(entry).listed = true;
+    }
+
+    /// What a parked handler gave back.
+    pub(super) fn take_again(&mut self, need: Need) {
+        if !faulty!(PermitHeldWhileNested) {
+            need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
+        }
     }
 
     fn give_back(&mut self, need: Need) {

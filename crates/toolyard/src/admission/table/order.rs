@@ -89,7 +89,9 @@ impl<W> Table<W> {
         match key.who {
             Who::Resume { entry } => {
                 let is_top = |entry| self.leases.get(self.leases.entry(entry).lease).top == Some(entry);
-                entry.is_none_or(is_top) && key.need.units().all(|unit| self.unit(unit).has_room(false))
+                entry.is_none_or(is_top)
+                    && (faulty!(PermitHeldWhileNested)
+                        || key.need.units().all(|unit| self.unit(unit).has_room(false)))
             }
             Who::Call { holder, .. } => {
                 let may_push = |lease| {
@@ -115,7 +117,7 @@ impl<W> Table<W> {
         self.relist(lane, before);
         let entry = match key.who {
             Who::Resume { entry } => {
-                key.need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
+                self.take_again(key.need);
                 if let Some(entry) = entry {
                     self.set_state(entry, EntryState::Running);
                 }

@@ -80,7 +80,7 @@ impl Queue {
 
     /// Counts one grant against a session's credit, if it still waits here.
     pub(super) fn charge(&mut self, root: u64, weight: u8) {
-        let Some(share) = self.shares.get_mut(&root) else { return };
+        let Some(share) = self.shares.get_mut(&root).filter(|_| !faulty!(FairnessOff)) else { return };
         share.credit -= 1;
         if share.credit == 0 {
             self.ring.remove(&share.turn);
