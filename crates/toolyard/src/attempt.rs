@@ -129,11 +129,13 @@ impl Attempt {
         let work = self.batch.work(self.index);
         let timeout = self.batch.call(self.index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = work.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
-        Bounds { timeout, deadline: self.timing.granted_at.checked_add(timeout) }
+        let cut_at = self.timing.granted_at.checked_add(timeout);
+        Bounds { timeout, cut_at, deadline: self.timing.deadline }
     }
 
     fn context(&self, bounds: &Bounds) -> ToolContext {
-        let cx = ToolContext::in_scope(self.batch.clone(), self.index, 1, bounds.deadline);
+        let deadline = bounds.cut_at.into_iter().chain(bounds.deadline).min();
+        let cx = ToolContext::in_scope(self.batch.clone(), self.index, 1, deadline);
         match self.batch.work(self.index).entry.spec().placement {
             // It cannot be dropped, so it has a token of its own to be told of its timeout.
             Placement::Blocking => cx.with_own_token(),

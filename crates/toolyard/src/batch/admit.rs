@@ -1,6 +1,7 @@
 //! From ready to started: permits at once, or a place in line, or the end.
 
-use super::ledger::Phase;
+use super::deadline::past_deadline;
+use super::ledger::{Phase, Started};
 use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
@@ -23,6 +24,8 @@ pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 pub(crate) struct Timing {
     pub(crate) ready_at: Instant,
     pub(crate) granted_at: Instant,
+    /// When the call has to have ended.
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl BatchState {
@@ -44,16 +47,22 @@ impl BatchState {
             self.end_waiting(phase, index, error);
             return None;
         }
+        let deadline = self.deadline_of(index, ready_at);
+        if deadline.is_some_and(|deadline| deadline <= ready_at) {
+            self.end_waiting(phase, index, past_deadline());
+            return None;
+        }
         let need = self.session.need(&work.entry, work.class);
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(permit)) => {
-                *phase = Phase::Started(permit.held());
-                Some((permit, Timing { ready_at, granted_at: ready_at }))
+                *phase = Phase::Started(Started { held: permit.held(), deadline });
+                Some((permit, Timing { ready_at, granted_at: ready_at, deadline }))
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 *phase = Phase::Queued { ticket, ready_at };
+                self.limit_wait(index, ready_at, deadline);
                 if behind_zombies {
                     self.expire_later(index, ticket);
                 }
@@ -125,13 +134,18 @@ impl Waiter for BatchState {
             drop(phase);
             return drop(permit); // ended at this very moment
         };
+        let deadline = self.deadline_of(index, ready_at);
+        if deadline.is_some_and(|deadline| deadline <= granted_at) {
+            self.end_waiting(phase, index, past_deadline());
+            return drop(permit);
+        }
         if let Err(gone) = self.check_tool(self.work(index)) {
             self.end_waiting(phase, index, gone);
             return drop(permit);
         }
-        *phase = Phase::Started(permit.held());
+        *phase = Phase::Started(Started { held: permit.held(), deadline });
         drop(phase);
-        self.spawn(index, permit, Timing { ready_at, granted_at });
+        self.spawn(index, permit, Timing { ready_at, granted_at, deadline });
     }
 }
 

@@ -25,11 +25,19 @@ pub(super) enum Phase {
     /// In line for its permits since `ready_at`.
     Queued { ticket: Ticket, ready_at: Instant },
     /// It has its permits; its attempt alone ends it.
-    Started(Held),
+    Started(Started),
     /// It has its one result.
     Ended(Ending),
     /// Its result has been handed over.
     Taken,
+}
+
+/// A call that has its permits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    pub(crate) held: Held,
+    /// When it has to have ended.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// How a call ended, without what its [`Call`] says already.
@@ -144,7 +152,7 @@ impl Slot {
 
     /// The call's nest, made if its handler runs and has none.
     pub(super) fn open_nest(&self) -> Option<&Nest> {
-        let Phase::Started(held) = *self.phase() else { return None };
+        let Phase::Started(Started { held, .. }) = *self.phase() else { return None };
         let nest = self.nest.get_or_init(|| Box::new(Nest::new(held)));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
         (was != Err(CLOSED)).then_some(nest)
