@@ -25,7 +25,7 @@ mod state;
 mod stop;
 mod stream;
 
-pub(crate) use admit::{Timing, ZOMBIE_WAIT};
+pub(crate) use admit::ZOMBIE_WAIT;
 pub(crate) use deadline::Waits;
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;

@@ -1,7 +1,7 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
 use super::{SandboxError, backend::NotTaken};
-use crate::{batch::BatchState, nesting::Clock};
+use crate::nesting::{CallRef, Clock};
 use futures::{FutureExt, future::FusedFuture};
 use std::{
     any::Any,
@@ -29,8 +29,7 @@ pub(super) struct Bounds {
 /// Whose handler it is, and how it is told to stop.
 pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
-    pub(super) batch: &'a BatchState,
-    pub(super) index: u32,
+    pub(super) call: &'a CallRef,
 }
 
 /// What came of an attempt.
@@ -104,7 +103,7 @@ async fn watch(
         true => Poll::Pending,
         false => result.as_mut().poll(cx),
     });
-    let (batch, engine) = (told.batch, &told.batch.session.engine);
+    let (batch, engine) = (&told.call.batch, &told.call.batch.session.engine);
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
@@ -139,7 +138,7 @@ async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
         if deadline.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
             return Poll::Ready(Verdict::PastDeadline);
         }
-        let clock = told.batch.nest_of(told.index).map(|nest| nest.clock(cx.waker()));
+        let clock = told.call.batch.nest_of(told.call.index).map(|nest| nest.clock(cx.waker()));
         let stood = match clock {
             None => Duration::ZERO,
             Some(Clock::Runs(stood)) => stood,

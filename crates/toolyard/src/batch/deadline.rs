@@ -90,7 +90,7 @@ impl Alarms {
 
 impl BatchState {
     /// When this call has to have ended that is ready now: the least of its own deadline and those above it.
-    pub(super) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
+    pub(crate) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
         let own = self.call(index).deadline.or(self.session.engine.waits.call_deadline);
         let own = own.and_then(|within| ready_at.checked_add(within));
         let above = self.nested.as_ref().and_then(|nested| nested.deadline);

@@ -1,6 +1,5 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
-use super::Timing;
 use crate::{
     admission::{Held, Ticket},
     gate::Cleared,
@@ -80,8 +79,7 @@ impl Ending {
     }
 
     /// The end of a call whose task was dropped under it.
-    pub(crate) fn vanished(error: CallError, timing: Timing) -> Self {
-        let queued = timing.granted_at - timing.ready_at;
+    pub(crate) fn vanished(error: CallError, queued: Duration) -> Self {
         Self { queued, attempts: 1, ..Self::unstarted(error) }
     }
 
