@@ -3,3 +3,4 @@
 
 mod forks;
 mod nested;
+mod scenarios;
