@@ -21,7 +21,7 @@ pub use attempt::{
 pub use batch::{Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
-pub use engine::{BuildError, DrainReport, Engine, EngineBuilder};
+pub use engine::{BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
@@ -31,3 +31,8 @@ pub use session::{
 pub use tasks::Spawner;
 pub use tool_fn::tool_fn;
 pub use toolyard_core::*;
+
+/// Who waits for what: the parts of an [`EngineStatus`].
+pub mod status {
+    pub use crate::engine::{Bound, Holder, HolderState, Missing, Waiting, Who};
+}

@@ -3,4 +3,5 @@
 
 mod forks;
 mod nested;
+mod pools;
 mod scenarios;
