@@ -257,3 +257,6 @@ impl fmt::Debug for Engine {
         f.debug_struct("Engine").field("registry", &self.core.registry).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
