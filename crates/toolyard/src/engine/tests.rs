@@ -148,6 +148,38 @@ async fn t15_a_death_of_any_actor_at_any_event_changes_no_result() {
     }
 }
 
+/// T15, SC-8: whichever actor dies at whichever event while T3 is drained, every call has one result and the drain
+/// comes to its end.
+#[tokio::test(start_paused = true)]
+async fn t15_a_death_of_any_actor_in_a_drain_holds_nobody_up() {
+    for victim in VICTIMS {
+        let mut at = 0;
+        loop {
+            let yard = yard(victim, at..at + 1).await;
+            let session = yard.engine.session("t15");
+            let drain = async {
+                tokio::time::sleep(Duration::from_millis(15)).await;
+                yard.engine.shutdown(Drain::default()).await
+            };
+            let both = async { tokio::join!(session.dispatch(t3()), drain) };
+            let (outcomes, report) = timeout(STUCK, both).await.expect("the drain comes to its end");
+            let ran = |outcome: &&Outcome| outcome.success();
+            assert_eq!((outcomes.len(), outcomes.iter().filter(ran).count(), report.abandoned), (7, 2, 0));
+            let refused = outcomes.iter().filter_map(Outcome::error);
+            assert!(
+                refused.map(|error| error.kind).all(|kind| kind == ErrorKind::ShuttingDown),
+                "{victim:?} at {at}"
+            );
+            yard.engine.status().await.unwrap_err();
+            yard.events.check();
+            at += 1;
+            if at >= yard.told.load(Ordering::SeqCst) {
+                break;
+            }
+        }
+    }
+}
+
 /// RA-5: the fourth death within a minute, at whichever event of T3, fails the engine: every call has one result,
 /// those that had not started `internal`, and so has every call to come.
 #[tokio::test(start_paused = true)]
