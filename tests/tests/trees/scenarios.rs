@@ -135,7 +135,7 @@ async fn t2_a_wide_tree_of_agents_that_share_completes() {
 
 /// T2, the second half: fewer than 100 calls wait at any time, for the deepest go first.
 #[tokio::test(start_paused = true)]
-#[ignore = "a handler that parks lets a call beside it go before its own calls are in line"]
+#[ignore = "what a release freed is looked at one by one, and a handler parks before its calls are in line"]
 async fn t2_few_calls_of_a_wide_tree_wait() {
     for (scope, policy) in [
         (LimitScope::Agent, ForkPolicy::default()),
