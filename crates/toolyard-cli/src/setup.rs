@@ -64,9 +64,12 @@ impl Setup {
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
         }
+        if let Some(most) = self.config.tree_max_in_flight {
+            builder = builder.tree_max_in_flight(most);
+        }
         let configured = self.config.tools.iter().filter(|(name, _)| !taken.contains(name));
         for (name, config) in configured {
-            builder = builder.tool_config(name, *config);
+            builder = builder.tool_config(name, config.clone());
         }
         builder
     }

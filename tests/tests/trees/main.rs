@@ -4,4 +4,6 @@
 mod deadlines;
 mod forks;
 mod nested;
+mod pools;
+mod scenarios;
 mod streams;

@@ -11,7 +11,8 @@
 //!
 //! A call of a timeline: `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `ready_ms` (its
 //! run began), `started_ms` (it had its permits; null when it never did), `ended_ms`, `queued_ms`, `ran_ms`,
-//! `waited_for`: a list of `{what, ms, …}` with `what` one of `run`, `pool`, `tool`, `max_in_flight`, `permit`.
+//! `waited_for`: a list of `{what, ms, …}` with `what` one of `run`, `pool`, `tool`, `max_in_flight`,
+//! `tree_max_in_flight`, `permit`.
 
 use super::{
     timeline::{Span, Timeline},
@@ -56,6 +57,7 @@ fn wait(wait: &Wait) -> Value {
         Cause::Pool { class, width } => json!({"what": "pool", "class": class, "width": width}),
         Cause::Tool { tool, width } => json!({"what": "tool", "tool": tool, "width": width}),
         Cause::Session { width } => json!({"what": "max_in_flight", "width": width}),
+        Cause::Tree { width } => json!({"what": "tree_max_in_flight", "width": width}),
         Cause::Permit => json!({"what": "permit"}),
     };
     value["ms"] = ms(wait.time);

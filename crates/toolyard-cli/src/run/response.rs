@@ -9,7 +9,7 @@ pub(super) async fn run(yard: &mut Yard, args: &RunArgs, origin: &Origin, text: 
     let message = decode(text, args.input.from.format()).map_err(|error| origin.fault(error))?;
     let message = mapped(message, yard.engine.registry());
     remark(yard, origin, &message);
-    let session = yard.engine.session("run");
+    let session = yard.session("run");
     let played = if toolset::is_in(&message) {
         toolset::play(yard, &session, message.calls()).await
     } else {

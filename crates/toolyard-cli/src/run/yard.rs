@@ -14,8 +14,8 @@ use crate::{
 };
 use std::{pin::pin, time::Duration};
 use toolyard::{
-    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, Engine, ErrorKind, Outcome, Routing,
-    Session, SideEffects,
+    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, Engine, ErrorKind, Outcome, Priority,
+    Routing, Session, SessionOptions, SideEffects,
 };
 
 /// The engine of a run.
@@ -31,6 +31,7 @@ pub(super) struct Yard {
     approve: Option<Approve>,
     sequential: bool,
     speaks: bool,
+    priority: Priority,
 }
 
 /// A batch that has been played.
@@ -63,7 +64,7 @@ impl Yard {
             builder = builder.approver(approve.answer());
         }
         let engine = builder.build().await?;
-        let widths = Widths::new(setup.config.pools, setup.max_in_flight, engine.registry());
+        let widths = Widths::new(setup, engine.registry());
         Ok(Self {
             engine,
             report: Report::new(widths),
@@ -74,7 +75,13 @@ impl Yard {
             approve: args.approve,
             sequential: args.sequential,
             speaks,
+            priority: setup.config.priority,
         })
+    }
+
+    /// The session of this name.
+    pub(super) fn session(&self, id: &str) -> Session {
+        self.engine.session_with(id, SessionOptions::default().priority(self.priority))
     }
 
     /// Runs a batch. An interrupt cancels the session: what runs has its grace, the rest is `cancelled`. A

@@ -208,6 +208,9 @@ impl Stream {
         let turn = TurnOf { number: self.turn, is_whole: false };
         let dispatch = Dispatch { session: &self.session, turn, order: self.order, watch: None, origin };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
+        if let Some(Ok(entered)) = &entered {
+            entered.park();
+        }
         earlier.ids.extend(ids);
         earlier.calls += index(batch.slots.len());
         earlier.last_run = batch.last_run();

@@ -107,24 +107,19 @@ impl Nest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks the handler for one more dispatch; gives the dispatch's place.
+    /// Counts one more dispatch; gives its place. The handler goes on holding what it holds until its calls are in
+    /// line and it is [parked](Self::park): then they, who are deeper, go before whoever else waits for it (CC-3).
     ///
     /// # Errors
-    /// What the calls are answered when they may not go.
+    /// What the calls are answered when the handler is over.
     pub(super) fn enter(&self, call: &CallRef) -> Result<usize, Stop> {
-        let engine = &call.batch.session.engine;
+        let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
         let granted = match &mut state.units {
             Units::Starved | Units::Over | Units::Resuming(_, Then::GiveBack) => return Err(Stop::Orphaned),
-            Units::Parked => None,
-            Units::Held => {
-                let granted = engine.admission.park(self.held).ok_or(Stop::TooManyParked)?;
-                state.units = Units::Parked;
-                state.parked_at = Some(engine.clock.now());
-                Some(granted)
-            }
+            Units::Held | Units::Parked => None,
             Units::Resuming(ticket, then) => {
-                let (left, granted) = engine.admission.leave_resume(*ticket);
+                let (left, granted) = admission.leave_resume(*ticket);
                 match left {
                     Left::Gone => state.units = Units::Parked,
                     Left::Granted => *then = Then::Park,
@@ -139,6 +134,24 @@ impl Nest {
             granted.start();
         }
         Ok(child)
+    }
+
+    /// Parks the handler if a dispatch of it is in the air.
+    ///
+    /// # Errors
+    /// What the calls that wait are answered when too many are parked already.
+    pub(super) fn park(&self, call: &CallRef) -> Result<(), Stop> {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        if state.unsettled == 0 || !matches!(state.units, Units::Held) {
+            return Ok(());
+        }
+        let granted = engine.admission.park(self.held).ok_or(Stop::TooManyParked)?;
+        state.units = Units::Parked;
+        state.parked_at = Some(engine.clock.now());
+        drop(state);
+        granted.start();
+        Ok(())
     }
 
     /// A batch of this dispatch is in the air, and can be stopped from now on.
@@ -164,9 +177,22 @@ impl Nest {
         !child.settled && child.batch.strong_count() == 0
     }
 
-    /// Waits until no dispatch that was dropped has calls left that run (CC-6b).
+    /// Whether no dispatch that was dropped has calls left that run (CC-6b).
+    pub(super) fn none_is_dropped(&self) -> bool {
+        self.state().none_is_dropped()
+    }
+
+    /// Waits until it is so.
     pub(super) async fn until_none_is_dropped(&self) {
-        self.until(|state| !state.children.iter().any(|(_, child)| child.left && !child.settled)).await;
+        self.until(State::none_is_dropped).await;
+    }
+
+    /// Stops the batch of one dispatch.
+    pub(super) fn stop_child(&self, child: usize, why: Stop) {
+        let batch = self.state().children.get(child).and_then(|child| child.batch.upgrade());
+        if let Some(batch) = batch {
+            batch.stop(why);
+        }
     }
 
     /// Waits until the handler has its units again, or needs none any more.
@@ -332,6 +358,10 @@ impl Nest {
 }
 
 impl State {
+    fn none_is_dropped(&self) -> bool {
+        !self.children.iter().any(|(_, child)| child.left && !child.settled)
+    }
+
     fn runs_again(&mut self, now: Instant) {
         self.units = Units::Held;
         self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
