@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Batch, Blocking, Call, Effect, PoolWidths, Reason, Session, Tool, ToolContext,
+    Abort, Batch, Blocking, Call, Caller, Effect, Hooks, PoolWidths, Reason, Session, Tool, ToolContext,
     ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{Log, Yard, call, kinds, scripted, shape, yard};
@@ -193,6 +193,34 @@ async fn a_dispatch_that_is_dropped_at_rest_touches_no_other() {
     .await;
     yard.engine.session("s").dispatch(vec![Call::new("a", "many", "{}")]).await;
     assert_eq!(yard.log.notes(), ["long yields at 330"]);
+    yard.events.check();
+}
+
+/// A hook that dispatches a call before each call of the tool `serial`.
+struct LooksFirst(Arc<OnceLock<Session>>);
+
+#[async_trait]
+impl Hooks for LooksFirst {
+    async fn on_tool_call(&self, made: &Call, _: &Caller<'_>) -> Result<(), Abort> {
+        if &*made.name == "serial" {
+            let outcomes = self.0.get().unwrap().dispatch(vec![call("look", "read", 1, "ok")]).await;
+            assert_eq!(shape(&outcomes), "look ok");
+        }
+        Ok(())
+    }
+}
+
+/// V1, CC-7b: a hook is not the handler on whose task it runs, and what it dispatches does not wait for the dispatch
+/// that waits for the hook.
+#[tokio::test(start_paused = true)]
+async fn a_hook_may_dispatch_before_a_nested_call() {
+    let session: Arc<OnceLock<Session>> = Arc::default();
+    let hooks = LooksFirst(session.clone());
+    let yard = yard(|builder, log| builder.tool(nesting(ToolSpec::read("nests"), log)).hooks(hooks)).await;
+    session.set(yard.engine.session("s")).unwrap();
+    let batch = vec![nest("a", "nests", vec![call("b", "serial", 0, "ok")])];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(outcomes[0].to_text(), "b ok");
     yard.events.check();
 }
 
