@@ -311,17 +311,15 @@ impl Nest {
     }
 
     /// A handler that was given up has stopped, and what it kept is given back.
-    fn zombie_stopped(&self, call: &CallRef, kept: Option<Held>) {
+    fn zombie_stopped(&self, call: &CallRef, kept: Held) {
         let mut state = self.state();
         if std::mem::replace(&mut state.stopped, true) {
             return;
         }
         // Under the lock: whoever sees that it has stopped may take its entry off the lease.
-        let granted = kept.map(|kept| call.batch.session.engine.admission.zombie_ended(kept));
+        let granted = call.batch.session.engine.admission.zombie_ended(kept);
         drop(state);
-        if let Some(granted) = granted {
-            granted.start();
-        }
+        granted.start();
     }
 
     /// What is to be told upwards of this call, if anything is.
@@ -422,7 +420,7 @@ impl CallRef {
     }
 
     /// Its handler, which was given up, has stopped.
-    pub(crate) fn zombie_stopped(&self, kept: Option<Held>) -> Option<Up> {
+    pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Up> {
         self.nest().zombie_stopped(self, kept);
         self.nest().news(self)
     }
