@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod deadlines;
+mod deep;
 mod forks;
 mod nested;
 mod pools;

@@ -161,9 +161,13 @@ impl BatchState {
 
     /// What a call of this batch asks for to run.
     pub(super) fn ask_for(&self, need: Need) -> Ask {
-        let (lineage, depth) =
-            self.nested.as_ref().map_or((None, 0), |nested| (nested.lineage, nested.depth));
-        Ask { root: self.session.root(), depth, lineage, need }
+        let lineage = self.nested.as_ref().and_then(|nested| nested.lineage);
+        Ask { root: self.session.root(), depth: self.depth(), lineage, need }
+    }
+
+    /// How deep its calls are nested.
+    pub(super) fn depth(&self) -> u8 {
+        self.nested.as_ref().map_or(0, |nested| nested.depth)
     }
 
     pub(super) fn runs(&self) -> usize {
@@ -338,6 +342,11 @@ impl Drop for BatchState {
         let place = *self.place.get_mut();
         if place != UNREGISTERED {
             self.session.forget(place);
+        }
+        // A loop and no recursion: the last of a chain of nested batches may be the last to hold all of them.
+        let mut above = self.nested.take();
+        while let Some(nested) = above {
+            above = Arc::into_inner(nested.call.batch).and_then(|mut batch| batch.nested.take());
         }
     }
 }

@@ -75,12 +75,14 @@ struct State {
     pushed: Vec<Call>,
     pieces: Vec<Piece>,
     stopped: Option<Stop>,
+    /// Nobody awaits it any more.
+    left: bool,
 }
 
 struct Piece {
     batch: Arc<BatchState>,
-    /// Keeps the handler parked for it.
-    _entered: Option<Entered>,
+    /// Keeps the handler parked for it; `None` when nobody awaits it any more.
+    entered: Option<Entered>,
 }
 
 impl OpenBatch {
@@ -144,8 +146,10 @@ impl OpenBatch {
     /// Dropping the future cancels the batch.
     pub async fn finish(mut self) -> Vec<Outcome> {
         drop(self.feed.take());
-        if let Some(done) = &mut self.done {
-            let _ = done.await; // with its task gone, what has not come in is answered below
+        if let Some(done) = &mut self.done
+            && done.await.is_err()
+        {
+            self.stream.lost().await;
         }
         self.done = None;
         let outcomes = self.stream.collect();
@@ -162,6 +166,7 @@ impl Drop for OpenBatch {
     fn drop(&mut self) {
         if self.done.is_some() {
             self.stream.stop(Stop::Cancelled);
+            self.stream.leave();
         }
     }
 }
@@ -196,6 +201,28 @@ impl Stream {
         pieces.iter().for_each(|batch| batch.stop(why));
     }
 
+    /// Nobody awaits its results any more: what the handler dispatches next waits for its calls (CC-6b).
+    fn leave(&self) {
+        let entered: Vec<_> = {
+            let mut state = self.state();
+            state.left = true;
+            state.pieces.iter_mut().map(|piece| piece.entered.take()).collect()
+        };
+        drop(entered); // outside of the lock
+    }
+
+    /// Its task is gone. Ends what waits for it, and waits for the end of what runs (SC-3).
+    async fn lost(&self) {
+        self.stop(Stop::Failed);
+        let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
+        for batch in pieces {
+            for run in 0..batch.runs() {
+                batch.run_ended(run).await;
+            }
+        }
+        self.tell_end();
+    }
+
     /// Takes some calls in.
     async fn take_in(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
@@ -205,6 +232,9 @@ impl Stream {
             Some(Ok(entered)) => (Origin::Nested(entered), None),
             Some(Err(why)) => (Origin::Refused(*why), Some(*why)),
         };
+        if let Some(Ok(entered)) = &entered {
+            entered.nest().until_none_is_dropped().await;
+        }
         let turn = TurnOf { number: self.turn, is_whole: false };
         let dispatch = Dispatch { session: &self.session, turn, order: self.order, watch: None, origin };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
@@ -214,12 +244,14 @@ impl Stream {
         earlier.ids.extend(ids);
         earlier.calls += index(batch.slots.len());
         earlier.last_run = batch.last_run();
+        let mut entered = entered.and_then(Result::ok);
         let stopped = {
             let mut state = self.state();
-            let entered = entered.and_then(Result::ok);
-            state.pieces.push(Piece { batch: batch.clone(), _entered: entered });
+            let awaited = if state.left { None } else { entered.take() };
+            state.pieces.push(Piece { batch: batch.clone(), entered: awaited });
             state.stopped.or(refused)
         };
+        drop(entered); // outside of the lock
         if let Some(why) = stopped {
             batch.stop(why);
         }

@@ -17,8 +17,8 @@ use crate::{
     batch::{BatchState, Stop, ZOMBIE_WAIT},
 };
 use futures::task::AtomicWaker;
-use slab::Slab;
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::Waker,
     time::Duration,
@@ -47,8 +47,8 @@ enum Then {
 
 /// A dispatch of the handler, until all its calls are quiescent.
 struct Child {
-    /// Empty before the batch is there.
-    batch: Weak<BatchState>,
+    /// `None` before the batch is there.
+    batch: Option<Weak<BatchState>>,
     /// All its calls are quiescent or listed zombies.
     settled: bool,
     /// Nobody awaits it any more.
@@ -57,7 +57,10 @@ struct Child {
 
 struct State {
     units: Units,
-    children: Slab<Child>,
+    /// By their places, which are never used again: a dispatch may outlive its calls, and so its place here.
+    children: BTreeMap<usize, Child>,
+    /// How many dispatches there have been.
+    entered: usize,
     /// Children that have not settled: while there are any the handler is parked.
     unsettled: usize,
     /// Since when it has been without its units, and how long it was before.
@@ -93,7 +96,8 @@ impl Nest {
     pub(crate) fn new(held: Held) -> Self {
         let state = State {
             units: Units::Held,
-            children: Slab::new(),
+            children: BTreeMap::new(),
+            entered: 0,
             unsettled: 0,
             parked_at: None,
             parked_for: Duration::ZERO,
@@ -128,7 +132,9 @@ impl Nest {
             }
         };
         state.unsettled += 1;
-        let child = state.children.insert(Child { batch: Weak::new(), settled: false, left: false });
+        let child = state.entered;
+        state.entered += 1;
+        state.children.insert(child, Child { batch: None, settled: false, left: false });
         drop(state);
         if let Some(granted) = granted {
             granted.start();
@@ -158,11 +164,11 @@ impl Nest {
     pub(crate) fn attach(&self, call: &CallRef, child: usize, batch: &Arc<BatchState>) {
         let over = {
             let mut state = self.state();
-            // Gone already when every call of the batch was refused.
-            if let Some(child) = state.children.get_mut(child) {
-                child.batch = Arc::downgrade(batch);
+            // Gone already when every call of the batch was refused, or when the handler is over.
+            if let Some(child) = state.children.get_mut(&child) {
+                child.batch = Some(Arc::downgrade(batch));
             }
-            matches!(state.units, Units::Over)
+            state.is_over()
         };
         if over || call.batch.cancelled().is_some() {
             batch.stop(Stop::Cancelled); // before it could be found
@@ -172,24 +178,24 @@ impl Nest {
     /// Nobody awaits this dispatch any more. Says whether it has no batch that anybody would have to wait for.
     pub(super) fn left(&self, child: usize) -> bool {
         let mut state = self.state();
-        let Some(child) = state.children.get_mut(child) else { return false };
+        let Some(child) = state.children.get_mut(&child) else { return false };
         child.left = true;
-        !child.settled && child.batch.strong_count() == 0
+        !child.settled && child.batch.as_ref().is_none_or(|batch| batch.strong_count() == 0)
     }
 
     /// Whether no dispatch that was dropped has calls left that run (CC-6b).
-    pub(super) fn none_is_dropped(&self) -> bool {
+    pub(crate) fn none_is_dropped(&self) -> bool {
         self.state().none_is_dropped()
     }
 
     /// Waits until it is so.
-    pub(super) async fn until_none_is_dropped(&self) {
+    pub(crate) async fn until_none_is_dropped(&self) {
         self.until(State::none_is_dropped).await;
     }
 
     /// Stops the batch of one dispatch.
     pub(super) fn stop_child(&self, child: usize, why: Stop) {
-        let batch = self.state().children.get(child).and_then(|child| child.batch.upgrade());
+        let batch = self.state().children.get(&child).and_then(|child| child.batch.as_ref()?.upgrade());
         if let Some(batch) = batch {
             batch.stop(why);
         }
@@ -216,13 +222,18 @@ impl Nest {
         self.attempt.wake();
     }
 
-    /// Notes that a dispatch has settled; the last one lets the handler go on.
-    fn settle(&self, call: &CallRef, child: usize) {
+    /// Notes that a dispatch has settled, or has come to rest, in one step; the last to settle lets the handler go
+    /// on.
+    fn settle(&self, call: &CallRef, child: usize, rests: bool) {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
-        match state.children.get_mut(child) {
-            Some(child) if !child.settled => child.settled = true,
-            _ => return,
+        let was_settled = match (state.children.get_mut(&child), rests) {
+            (None, _) => return,
+            (Some(_), true) => state.children.remove(&child).is_none_or(|child| child.settled),
+            (Some(child), false) => std::mem::replace(&mut child.settled, true),
+        };
+        if was_settled {
+            return;
         }
         state.unsettled -= 1;
         let mut granted = None;
@@ -306,6 +317,7 @@ impl Nest {
         let mut state = self.state();
         let (holds, mut granted) = state.stop_waiting(self.held, admission);
         state.stopped = keeps.is_none();
+        state.forget_unsent();
         let kept = match keeps {
             None => {
                 granted.push(admission.release(holds));
@@ -326,8 +338,14 @@ impl Nest {
 
     /// A handler that was given up has stopped, and what it kept is given back.
     fn zombie_stopped(&self, call: &CallRef, kept: Held) {
-        self.state().stopped = true;
-        call.batch.session.engine.admission.zombie_ended(kept).start();
+        let mut state = self.state();
+        if std::mem::replace(&mut state.stopped, true) {
+            return;
+        }
+        // Under the lock: whoever sees that it has stopped may take its entry off the lease.
+        let granted = call.batch.session.engine.admission.zombie_ended(kept);
+        drop(state);
+        granted.start();
     }
 
     /// What is to be told upwards of this call, if anything is.
@@ -353,13 +371,24 @@ impl Nest {
 
     /// The batches under this call that are in the air.
     pub(crate) fn children(&self) -> Vec<Arc<BatchState>> {
-        self.state().children.iter().filter_map(|(_, child)| child.batch.upgrade()).collect()
+        self.state().children.values().filter_map(|child| child.batch.as_ref()?.upgrade()).collect()
     }
 }
 
 impl State {
     fn none_is_dropped(&self) -> bool {
-        !self.children.iter().any(|(_, child)| child.left && !child.settled)
+        !self.children.values().any(|child| child.left && !child.settled)
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.units, Units::Over | Units::Resuming(_, Then::GiveBack))
+    }
+
+    /// The handler is over: dispatches that have no batch yet are not waited for. Nobody may ever poll them again,
+    /// and what they still send is stopped before it begins.
+    fn forget_unsent(&mut self) {
+        self.children.retain(|_, child| child.batch.is_some() || child.settled);
+        self.unsettled = self.children.values().filter(|child| !child.settled).count();
     }
 
     fn runs_again(&mut self, now: Instant) {
@@ -405,14 +434,13 @@ impl CallRef {
 
     /// All calls of this dispatch are quiescent or listed zombies.
     pub(crate) fn child_settled(&self, child: usize) -> Option<Up> {
-        self.nest().settle(self, child);
+        self.nest().settle(self, child, false);
         self.nest().news(self)
     }
 
     /// All calls of this dispatch are quiescent.
     pub(crate) fn child_rests(&self, child: usize) -> Option<Up> {
-        self.nest().settle(self, child);
-        self.nest().state().children.try_remove(child);
+        self.nest().settle(self, child, true);
         self.nest().news(self)
     }
 
