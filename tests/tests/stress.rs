@@ -209,7 +209,7 @@ async fn narrow() -> Yard {
 async fn until_quiet(yard: &Yard) {
     loop {
         let status = yard.engine.status().await.unwrap();
-        let loads = status.iter().map(|pool| pool.running + pool.queued).sum::<usize>();
+        let loads = status.pools.iter().map(|pool| pool.running + pool.queued).sum::<usize>();
         let open = |kind: &str| yard.events.events().iter().filter(|event| event.kind.name() == kind).count();
         if loads == 0 && open("session.opened") == open("session.closed") {
             return;

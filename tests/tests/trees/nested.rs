@@ -339,3 +339,26 @@ impl Blocking for Deaf {
         tokio::spawn(job);
     }
 }
+
+/// CC-6: a dispatch that is held and not polled goes on by itself, so nothing waits for what waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
+    let yard = yard(|builder, _| {
+        let holds = tool_fn(ToolSpec::read("holds"), |(): (), cx: ToolContext| async move {
+            let calls = vec![call("first", "read", 10, "ok"), call("second", "serial", 10, "ok")];
+            let mut held = Box::pin(cx.dispatch(calls));
+            tokio::select! {
+                _ = &mut held => {}
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+            let other = cx.dispatch(vec![call("other", "read", 1, "ok")]).await;
+            Ok(format!("{}, {}", shape(&other), shape(&held.await)))
+        });
+        builder.tool(holds)
+    })
+    .await;
+    let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "holds", "{}")]).await;
+    assert_eq!(outcomes[0].to_text(), "other ok, first ok, second ok");
+    assert_eq!(yard.log.now(), 20);
+    yard.events.check();
+}

@@ -89,6 +89,11 @@ impl fmt::Display for Wait {
 /// What every call of the timeline waited for, in its order.
 pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
     let loads = Loads::of(timeline);
+    let mut ends = HashMap::<u32, Duration>::new();
+    for span in &timeline.spans {
+        let end = ends.entry(span.run).or_default();
+        *end = span.ended.max(*end);
+    }
     let mut before = None;
     let mut current: Option<(u32, Routing)> = None;
     let of_span = |span: &Span| {
@@ -96,9 +101,10 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
         if span.routing != Routing::ShortCircuit && current.is_none_or(|(run, _)| run != span.run) {
             before = current.replace((span.run, span.routing));
         }
-        let before = before.filter(|_| span.started.is_some());
+        // A run that had ended when the model had written the call kept nobody waiting.
+        let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.came);
         let for_run =
-            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.ready });
+            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.stood_by() });
         let for_permit = span.started.map(|_| Wait { cause: loads.full(span, widths), time: span.queued() });
         let waits = for_run.into_iter().chain(for_permit);
         waits.filter(|wait| wait.time >= WAIT_MIN).collect()
@@ -194,6 +200,7 @@ mod tests {
             tool: tool.into(),
             routing,
             run,
+            came: Duration::ZERO,
             ready: ms(ready),
             started: Some(ms(started)),
             ended: ms(ended),
@@ -229,6 +236,19 @@ mod tests {
             spans,
             &[&[], &["12.0 ms for the end of run 0 [read]"], &["20.0 ms for the end of run 1 [serial]"]],
         );
+    }
+
+    /// CL-5: what the model took to write a call is nobody's wait.
+    #[test]
+    fn a_call_waits_from_when_it_came() {
+        let mut spans = vec![
+            span("a", Routing::Read, 0, [0, 0, 12]),
+            span("w", Routing::Serial, 1, [12, 12, 20]),
+            span("a", Routing::Read, 2, [50, 50, 51]),
+        ];
+        spans[1].came = ms(5);
+        spans[2].came = ms(49);
+        check(20, None, spans, &[&[], &["7.00 ms for the end of run 0 [read]"], &[]]);
     }
 
     #[test]

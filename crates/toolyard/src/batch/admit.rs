@@ -32,6 +32,11 @@ impl BatchState {
         if !may_go(&mut phase) {
             return None;
         }
+        if let Some(why) = self.stopped.get() {
+            // The stop is on its way through the batch and has not come to this call.
+            self.end_waiting(phase, index, why.error());
+            return None;
+        }
         let engine = &self.session.engine;
         let work = self.work(index);
         if let Err(error) = self.check_tool(work).and_then(|()| admissible(&engine.leases, work.class)) {

@@ -16,7 +16,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering, fence},
     },
     time::Duration,
 };
@@ -121,6 +121,8 @@ impl BatchState {
     /// Tells running calls to stop. What they dispatched is told by [`stop`](Self::stop).
     pub(super) fn cancel_running(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
+        // Either this sees the token or nest that comes to be, or who makes it sees that it is too late.
+        fence(Ordering::SeqCst);
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
@@ -129,6 +131,7 @@ impl BatchState {
     /// The token that tells running calls to stop, made now if it is the first time somebody asks.
     pub(super) fn token(&self) -> &CancellationToken {
         let token = self.cancel.get_or_init(CancellationToken::new);
+        fence(Ordering::SeqCst);
         // Told to stop before there was a token to fire.
         if self.cancelled.load(Ordering::SeqCst) {
             token.cancel();

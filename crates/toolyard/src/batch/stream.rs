@@ -32,7 +32,8 @@ const PIECE_MAX: usize = 256;
 /// A batch that is still being written: calls are pushed as they are decoded and start as soon as the order of
 /// the batch allows, with the results of the same batch given at once (CL-5).
 ///
-/// A handler that opens one is parked until it is finished or dropped (CC-6).
+/// A handler that opens one is parked while calls of it are in the air, and [`finish`](Self::finish) yields when it
+/// holds its permits again (CC-6).
 ///
 /// Dropping it cancels the batch: calls that wait end at once, calls that run have their grace in the background
 /// (CC-6b).

@@ -19,7 +19,10 @@ use crate::{
 use futures::task::AtomicWaker;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{Ordering, fence},
+    },
     task::Waker,
     time::Duration,
 };
@@ -168,8 +171,10 @@ impl Nest {
             if let Some(child) = state.children.get_mut(&child) {
                 child.batch = Some(Arc::downgrade(batch));
             }
-            state.is_over()
+            // Nobody may have been left to await it before it could be found.
+            state.is_over() || state.children.get(&child).is_some_and(|child| child.left)
         };
+        fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
         if over || call.batch.cancelled().is_some() {
             batch.stop(Stop::Cancelled); // before it could be found
         }
@@ -181,6 +186,14 @@ impl Nest {
         let Some(child) = state.children.get_mut(&child) else { return false };
         child.left = true;
         !child.settled && child.batch.as_ref().is_none_or(|batch| batch.strong_count() == 0)
+    }
+
+    /// Nobody awaits this dispatch any more: its calls are told to stop.
+    pub(super) fn leave(&self, child: usize) {
+        if let Some(child) = self.state().children.get_mut(&child) {
+            child.left = true;
+        }
+        self.stop_child(child, Stop::Cancelled);
     }
 
     /// Whether no dispatch that was dropped has calls left that run (CC-6b).
@@ -203,7 +216,8 @@ impl Nest {
 
     /// Waits until the handler has its units again, or needs none any more.
     pub(crate) async fn until_held(&self) {
-        self.until(|state| matches!(state.units, Units::Held | Units::Over)).await;
+        let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
+        self.until(|state| holds(state) || matches!(state.units, Units::Over)).await;
     }
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {
@@ -290,7 +304,11 @@ impl Nest {
     pub(crate) fn starve(&self, call: &CallRef) {
         let mut state = self.state();
         let Units::Resuming(ticket, Then::Run) = state.units else { return };
-        let (left, granted) = call.batch.session.engine.admission.leave_resume(ticket);
+        let admission = &call.batch.session.engine.admission;
+        if !admission.is_behind_zombies(ticket) {
+            return; // it had resumed, and waits anew
+        }
+        let (left, granted) = admission.leave_resume(ticket);
         if left == Left::Gone {
             state.units = Units::Starved;
         }
