@@ -80,7 +80,9 @@ fn finished_then_cancelled(results: &[(String, String)]) {
     assert!(ids);
     let finished = results.iter().take_while(|(_, code)| code == "ok").count();
     assert!(finished >= 1);
-    assert!(results[finished..].iter().all(|(_, code)| code == "cancelled"));
+    let odd: Vec<_> =
+        results[finished..].iter().enumerate().filter(|(_, (_, code))| code != "cancelled").collect();
+    assert!(odd.is_empty(), "after {finished}: {odd:?}");
     println!("{finished} writes finished, {} cancelled", results.len() - finished);
     assert!(finished < results.len(), "the interrupt came too late to tell");
 }

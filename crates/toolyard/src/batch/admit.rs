@@ -217,7 +217,9 @@ impl OrEnd {
 impl Drop for OrEnd {
     fn drop(&mut self) {
         if self.armed {
-            self.batch.end_unstarted(self.index, vanished);
+            // A question that is withdrawn is no task that vanished.
+            let error = || self.batch.stopped.get().map_or_else(vanished, |why| why.error());
+            self.batch.end_unstarted(self.index, error);
         }
     }
 }

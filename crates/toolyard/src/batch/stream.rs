@@ -130,9 +130,15 @@ impl OpenBatch {
 
     /// The results there are by now, one place per call.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
+        let stopped = self.stream.stopped();
         let state = self.stream.state();
         let mut finished: Vec<_> = state.pieces.iter().flat_map(|piece| piece.batch.finished()).collect();
-        finished.resize_with(state.pushed.len(), || None);
+        // Those that have yet to come in are answered when they do; if they are not to go, how is known.
+        let to_come = state.pushed.get(finished.len()..).unwrap_or_default();
+        let answer = |call: &Call, why: Stop| {
+            Outcome::new(call, Routing::ShortCircuit, Err(why.error().not_started()))
+        };
+        finished.extend(to_come.iter().map(|call| stopped.map(|why| answer(call, why))));
         finished
     }
 
@@ -186,6 +192,11 @@ impl Stream {
     fn emit(&self, kind: impl FnOnce() -> EventKind) {
         let place = || Where { turn: Some(self.turn), batch: Some(self.number), ..Where::default() };
         self.session.emit_lazily(kind, place);
+    }
+
+    /// Why its calls are not to go any more.
+    fn stopped(&self) -> Option<Stop> {
+        self.state().stopped.or_else(|| self.session.stopped())
     }
 
     /// Stops what came in and what is to come.
@@ -310,6 +321,10 @@ async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<Batc
             if !current.goes_on_with(routing, stream.order) {
                 current.rest(stream).await;
                 current = Parts { routing: Some(routing), parts: Vec::new() };
+                if let Some(why) = stream.stopped() {
+                    // The stop goes from piece to piece, and may not have come to this one.
+                    batch.stop(why);
+                }
             }
             begin(&batch, run);
             current.parts.push((batch.clone(), run));
