@@ -44,6 +44,10 @@ pub enum Fact {
     Drop(u32),
     /// A session is being cancelled.
     CancelSession(usize),
+    /// A fork is being cancelled.
+    CancelFork(u32),
+    /// Calls of a batch that had run, sent once more: their results before and now.
+    Resent(u32, Vec<Shape>, Vec<Shape>),
     /// A pool is being given a width ...
     Resizing(ToolClass, usize),
     /// ... and has it now.
@@ -69,7 +73,13 @@ pub enum Moved {
     Wrote,
     /// It waits for calls of its own.
     Parked,
-    /// It goes on.
+    /// It waits no more for some of them: whether it is still parked is not seen.
+    Dropped,
+    /// It has begun to stream calls: whether it is parked goes by what of them is in the air.
+    Streams,
+    /// That stream is at its end.
+    Streamed,
+    /// It has all it needs again.
     Resumed,
     /// It cannot be dropped and has been given up.
     GivenUp,

@@ -5,7 +5,7 @@ use super::{
     check::{Violation, check},
     journal::{Fact, Journal, trace_hash},
     panics::panics_of,
-    stage::{self, Stage, play_order, play_turns},
+    stage::{self, Agent, Stage, play_order},
 };
 use futures::future::{BoxFuture, join_all};
 use std::{fmt::Write, sync::Arc, time::Duration};
@@ -73,7 +73,8 @@ impl Drop for Taken<'_> {
 async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     let sessions: Vec<_> = (0..program.sessions.len()).map(|at| session(program, engine, at)).collect();
     let turns = sessions.iter().zip(&program.sessions).map(|(session, plan)| {
-        let played: BoxFuture<'_, ()> = Box::pin(play_turns(stage, session, &plan.turns));
+        let agent = Agent { stage, session, handler: None };
+        let played: BoxFuture<'_, ()> = Box::pin(agent.play(&plan.turns, &plan.forks));
         stage.shaker.shake(played)
     });
     let orders = program.orders.iter().map(|order| {
@@ -94,11 +95,14 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
 }
 
 fn session(program: &Program, engine: &Engine, at: usize) -> Session {
-    let options = SessionOptions::default();
-    let options = match program.sessions[at].cap {
-        Some(cap) => options.max_in_flight(stage::some(cap)),
-        None => options,
-    };
+    let plan = &program.sessions[at];
+    let mut options = SessionOptions::default().priority(plan.priority);
+    if let Some(cap) = plan.cap {
+        options = options.max_in_flight(stage::some(cap));
+    }
+    if let Some(cap) = plan.tree_cap {
+        options = options.tree_max_in_flight(stage::some(cap));
+    }
     engine.session_with(format!("s{at}"), options)
 }
 

@@ -58,9 +58,24 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     match answer {
         _ if in_time == InTime::No => {}
         Some(refusal) => drop(codes.insert(Some(refusal))),
-        None => codes.extend(ran(node)),
+        None => {
+            codes.extend(ran(node));
+            if may_not_wait(index, node) {
+                codes.insert(Some(ErrorKind::SerialNesting));
+            }
+        }
     }
     codes
+}
+
+/// Whether a call may not wait for its serial scope (CC-8): it is neither that of the nearest call above it that has
+/// one, nor does it rank above all of theirs.
+fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
+    let above =
+        index.lineage(node.call.node).skip(1).filter_map(|above| index.nodes.get(&above)?.scope(index));
+    let held: Vec<_> = above.collect();
+    let (Some(scope), Some(nearest)) = (node.scope(index), held.first()) else { return false };
+    *nearest != scope && held.iter().any(|held| *held >= scope)
 }
 
 /// What the answer makes of a call, and after how many milliseconds it is there.
@@ -79,11 +94,11 @@ fn ran(node: &Node<'_>) -> BTreeSet<Code> {
     let tool = node.tool.expect("a call that runs has a tool");
     let bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
     // A handler that awaits calls of its own has its clock stopped, so only its own time counts.
-    let own_ms = (script.end != End::Hang).then(|| script.own_ms());
-    let in_time = compare(own_ms, bound_ms.unwrap_or(u64::MAX));
-    // A session of a handler's own is awaited beside the clock, not through the context.
-    let is_bounded = script.forks() && bound_ms.is_some();
-    if in_time != InTime::Yes || is_bounded {
+    let own_ms = |ms: u64| (script.end != End::Hang).then_some(ms);
+    let (least, most) = script.own_ms();
+    let in_time = [least, most].map(|ms| compare(own_ms(ms), bound_ms.unwrap_or(u64::MAX)));
+    let in_time = if in_time[0] == in_time[1] { in_time[0] } else { InTime::Close };
+    if in_time != InTime::Yes {
         codes.insert(Some(ErrorKind::Timeout));
     }
     if in_time != InTime::No {
@@ -131,6 +146,7 @@ impl Between {
                     (entry.at_us, Reach::Batch(*batch), cancelled())
                 }
                 Fact::CancelSession(session) => (entry.at_us, Reach::Session(*session), cancelled()),
+                Fact::CancelFork(number) => (entry.at_us, Reach::Fork(*number), cancelled()),
                 Fact::ShuttingDown(..) => {
                     let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
                     (entry.at_us, Reach::All, codes)

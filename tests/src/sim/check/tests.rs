@@ -8,7 +8,7 @@ use crate::sim::{
         Step, ToolPlan, TurnPlan, Where,
     },
 };
-use toolyard::{ErrorKind, EventKind, ToolClass};
+use toolyard::{ErrorKind, EventKind, LimitScope, Priority, ToolClass};
 
 const READ: usize = 0;
 const SERIAL: usize = 1;
@@ -16,7 +16,16 @@ const ASKED: usize = 3;
 const UNKNOWN: usize = 9;
 
 fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
-    ToolPlan { class, limit: None, placement: Where::Task, timeout_ms: 60_000, consent, recursive: false }
+    ToolPlan {
+        class,
+        limit: None,
+        limit_scope: LimitScope::Agent,
+        scope: None,
+        placement: Where::Task,
+        timeout_ms: 60_000,
+        consent,
+        recursive: false,
+    }
 }
 
 fn call(node: u32, tool: usize) -> CallPlan {
@@ -34,7 +43,8 @@ fn call(node: u32, tool: usize) -> CallPlan {
 
 fn turn(first: u32, tools: &[usize]) -> TurnPlan {
     let calls = (first..).zip(tools).map(|(node, tool)| call(node, *tool)).collect();
-    TurnPlan { gap_ms: 0, beside: false, how: How::Runs, cut: None, batch: BatchPlan { calls } }
+    let batch = BatchPlan { calls };
+    TurnPlan { gap_ms: 0, beside: false, how: How::Runs, again: false, cut: None, batch }
 }
 
 /// A session for each list of tools, with one turn.
@@ -43,7 +53,7 @@ fn program(read: usize, sessions: &[&[usize]]) -> Program {
     let sessions = sessions.iter().map(|tools| {
         let turns = vec![turn(first, tools)];
         first += tools.len() as u32;
-        SessionPlan { cap: None, turns }
+        SessionPlan { cap: None, tree_cap: None, priority: Priority::Normal, turns, forks: Vec::new() }
     });
     Program {
         chaos: Chaos { seed: 1, yields: 0, naps: 0 },
