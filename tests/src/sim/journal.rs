@@ -1,6 +1,6 @@
 //! All that was seen of a run, in the order in which it was seen.
 
-use super::check::Violation;
+use super::{check::Violation, permits::Change};
 use std::{
     fmt::{self, Write},
     hash::{DefaultHasher, Hash, Hasher},
@@ -36,6 +36,8 @@ pub enum Fact {
     Event(Box<Event>),
     /// A handler, by the number of its call.
     Handler(u32, Moved),
+    /// A change of who holds what and who waits.
+    Permits(Box<Change>),
     /// The results of a batch, by its first call.
     Results(u32, Vec<Shape>),
     /// The turn of a batch is being cancelled.

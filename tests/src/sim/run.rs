@@ -5,6 +5,7 @@ use super::{
     check::{Violation, check},
     journal::{Fact, Journal, trace_hash},
     panics::panics_of,
+    permits::{listen, told},
     stage::{self, Agent, Stage, play_order},
 };
 use futures::future::{BoxFuture, join_all};
@@ -25,7 +26,7 @@ pub fn play(program: &Program) -> Report {
     let mut entries = Vec::new();
     let panics = panics_of(|| {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.expect("a runtime can be made").block_on(seen(program, &mut entries));
+        told(|| runtime.expect("a runtime can be made").block_on(seen(program, &mut entries)));
     });
     let panics = panics.into_iter().map(|panic| Violation::new("panic", panic));
     let violations: Vec<_> = panics.chain(check(program, &entries)).collect();
@@ -35,6 +36,7 @@ pub fn play(program: &Program) -> Report {
 /// Plays a program to its end, or until nothing gets on any more.
 async fn seen(program: &Program, entries: &mut Vec<Entry>) {
     let stage = Stage::new(program);
+    listen(Some(stage.journal.clone()));
     let mut taken = Taken { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
     tokio::select! {
@@ -59,6 +61,7 @@ impl Taken<'_> {
     fn take(&mut self) {
         if self.entries.is_empty() {
             *self.entries = self.journal.entries();
+            listen(None);
         }
     }
 }

@@ -27,6 +27,11 @@ impl Standing {
     pub(super) fn is_active(self) -> bool {
         !self.parked && !self.dropped && self.streams == 0
     }
+
+    /// Whether it is known to be parked.
+    pub(super) fn is_parked(self) -> bool {
+        self.parked && !self.dropped
+    }
 }
 
 impl Floor {
@@ -46,7 +51,8 @@ impl Floor {
         self.all(index).filter(|(standing, _)| standing.is_active())
     }
 
-    fn moved(&mut self, node: u32, moved: Moved) {
+    /// Follows what a handler did.
+    pub(super) fn moved(&mut self, node: u32, moved: Moved) {
         match moved {
             Moved::Began => drop(self.handlers.insert(node, Standing::default())),
             Moved::Ended => drop(self.handlers.remove(&node)),

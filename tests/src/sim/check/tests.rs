@@ -10,8 +10,8 @@ use crate::sim::{
 };
 use toolyard::{ErrorKind, EventKind, LimitScope, Priority, ToolClass};
 
-const READ: usize = 0;
-const SERIAL: usize = 1;
+pub(super) const READ: usize = 0;
+pub(super) const SERIAL: usize = 1;
 const ASKED: usize = 3;
 const UNKNOWN: usize = 9;
 
@@ -48,7 +48,7 @@ fn turn(first: u32, tools: &[usize]) -> TurnPlan {
 }
 
 /// A session for each list of tools, with one turn.
-fn program(read: usize, sessions: &[&[usize]]) -> Program {
+pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
     let mut first = 0;
     let sessions = sessions.iter().map(|tools| {
         let turns = vec![turn(first, tools)];
@@ -77,12 +77,12 @@ fn program(read: usize, sessions: &[&[usize]]) -> Program {
 }
 
 /// c0 and c1 read, c2 and c3 write, c4 asks first, c5 has no tool.
-fn mixed() -> Program {
+pub(super) fn mixed() -> Program {
     program(1, &[&[READ, READ, SERIAL, SERIAL, ASKED, UNKNOWN]])
 }
 
 /// A good run of the program breaks nothing, and spoilt like this it breaks that rule.
-fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
+pub(super) fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
     let report = play(program);
     assert_eq!(report.violations, [], "before it is spoilt");
     let mut entries = report.entries;
@@ -91,7 +91,7 @@ fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
     assert!(violations.iter().any(|violation| violation.rule == rule), "{rule} is not among {violations:#?}");
 }
 
-fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
+pub(super) fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
     entries.iter().position(|entry| is_it(&entry.fact)).expect("the run has such an entry")
 }
 
