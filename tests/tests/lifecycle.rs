@@ -91,7 +91,7 @@ async fn a_cancel_reaches_its_turn_and_nothing_else() {
     let batch = vec![
         call("polite", "concurrent", 0, "polite"),
         call("finishes", "concurrent", 0, "finishes"),
-        call("deaf", "concurrent", 0, "deaf"),
+        call("deaf", "concurrent", 0, "deaf").timeout(100 * SECOND),
         call("later", "serial", 0, "ok"),
     ];
     let from = Instant::now();
@@ -169,7 +169,7 @@ async fn a_drain_goes_step_by_step() {
     let batch = vec![
         call("finishes in time", "concurrent", 20_000, "ok"),
         call("polite", "concurrent", 0, "polite"),
-        call("deaf", "concurrent", 0, "deaf"),
+        call("deaf", "concurrent", 0, "deaf").timeout(100 * SECOND),
         call("later", "read", 0, "ok"),
     ];
     let queued = (0..21).map(|n| call(&format!("q{n}"), "read", 25_000, "ok")).collect::<Vec<_>>();

@@ -129,6 +129,9 @@ pub struct Call {
     pub idempotency_key: Option<Arc<str>>,
     /// Overrides the tool's attempt timeout (V3). Zero is refused as `invalid_input`.
     pub timeout: Option<Duration>,
+    /// From when its run begins to its result, all waits included; then it is `deadline_exceeded` (V3). The
+    /// engine's own where there is none. Zero is refused as `invalid_input`.
+    pub deadline: Option<Duration>,
     /// Fields the decoder did not know, given back where the provider's format wants them.
     pub passthrough: Option<Box<Map<String, Value>>>,
 }
@@ -143,8 +146,16 @@ impl Call {
             arguments: arguments.into(),
             idempotency_key: None,
             timeout: None,
+            deadline: None,
             passthrough: None,
         }
+    }
+
+    /// This call under a deadline of its own (V3).
+    #[must_use]
+    pub fn deadline(mut self, within: Duration) -> Self {
+        self.deadline = Some(within);
+        self
     }
 
     /// This call under another attempt timeout (V3).

@@ -62,8 +62,8 @@ pub(crate) struct Admission {
 
 /// What an attempt to get in ends with.
 pub(crate) enum Admitted {
-    /// The permit.
-    Now(Permit),
+    /// What it asked for, which is the caller's to give back.
+    Now(Held),
     /// A place in line; the call is started when its turn comes.
     Waiting {
         ticket: Ticket,
@@ -92,7 +92,7 @@ impl Admission {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A permit now, or a place in line.
+    /// Everything at once, or a place in line.
     ///
     /// # Errors
     /// [`Refusal`]: the call ends, for it may not even wait.
@@ -101,11 +101,11 @@ impl Admission {
         ask: &Ask,
         waiter: impl FnOnce() -> (Arc<dyn Waiter>, u32),
     ) -> Result<Admitted, Refusal> {
-        let permit = |entry| Ok(Admitted::Now(Permit::new(self.clone(), ask.need, entry)));
+        let now = |entry| Ok(Admitted::Now(Held { need: ask.need, entry }));
         let mut table = self.table();
         if let Some(entry) = table.try_grant(ask) {
             drop(table);
-            return permit(entry);
+            return now(entry);
         }
         let place = || {
             let (waiter, index) = waiter();
@@ -117,7 +117,7 @@ impl Admission {
                 let refused = self.settled(&mut table);
                 drop(table);
                 refused.start();
-                permit(entry)
+                now(entry)
             }
             Asked::Waiting(ticket) => {
                 Ok(Admitted::Waiting { ticket, behind_zombies: table.is_behind_zombies(ticket) })

@@ -7,9 +7,9 @@
 //!                                                                  └ cancel ─► grace ─► abandon
 //! ```
 //!
-//! An attempt has a task of its own while it runs (`runner.rs`); the permit is moved into it, so nothing runs without one and nothing that
-//! ended keeps one (SC-2). A panic ends this call alone. A blocking handler cannot be dropped: its call ends
-//! on time, and what it holds goes on with it until it stops (SC-6).
+//! An attempt has a task of its own while it runs (`runner.rs`); what the permit stands for is moved into it, so
+//! nothing runs without and nothing that ended keeps it (SC-2). A panic ends this call alone. A blocking handler
+//! cannot be dropped: its call ends on time, and what it holds goes on with it until it stops (SC-6).
 
 mod backend;
 mod blocking;
@@ -22,8 +22,10 @@ pub use blocking::{Blocking, BlockingThreads};
 pub(crate) use runner::Runners;
 
 use crate::{
-    admission::{Held, Permit, UnitKind},
-    batch::{BatchState, Ending, Timing, ZOMBIE_WAIT, vanished},
+    admission::{Held, UnitKind},
+    batch::{BatchState, Ending, ZOMBIE_WAIT, vanished},
+    engine::EngineCore,
+    gate::Cleared,
     nesting::{CallRef, Up, within},
 };
 use classify::{Facts, classify};
@@ -33,28 +35,41 @@ use std::{
     sync::Arc,
 };
 use supervise::{Bounds, Told, Verdict, supervise};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{Dedupe, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
 
-/// A call that has its permits and no result yet. Should it vanish, dropping it writes one (SC-3).
+/// A call that has its permits and no result yet. Should it vanish, dropping it gives them back and writes one
+/// (SC-3). Small, for it is moved to its runner.
 pub(crate) struct Attempt {
-    /// First, so that it is given back before the batch, and with it the session's units, can be gone.
-    permit: Option<Permit>,
-    batch: Arc<BatchState>,
-    index: u32,
-    timing: Timing,
-    /// What a handler that was given up goes on holding, where its nest has taken it over.
-    kept: Option<Held>,
-    /// The result, while the hook at its end is told. Boxed: most calls have no such hook, and an attempt is moved
-    /// to its runner.
+    call: CallRef,
+    held: Held,
+    ready_at: Instant,
+    granted_at: Instant,
+    /// What a handler that was given up goes on holding.
+    kept: Option<Box<Held>>,
+    /// The result, while the hook at its end is told.
     told: Option<Box<Ending>>,
+    released: bool,
     done: bool,
 }
 
 impl Attempt {
-    pub(crate) fn new(batch: Arc<BatchState>, index: u32, permit: Permit, timing: Timing) -> Self {
-        Self { permit: Some(permit), batch, index, timing, kept: None, told: None, done: false }
+    /// Of a call that became ready and was granted this then.
+    pub(crate) fn new(call: CallRef, held: Held, ready_at: Instant, granted_at: Instant) -> Self {
+        Self { call, held, ready_at, granted_at, kept: None, told: None, released: false, done: false }
+    }
+
+    fn batch(&self) -> &Arc<BatchState> {
+        &self.call.batch
+    }
+
+    fn engine(&self) -> &EngineCore {
+        &self.call.batch.session.engine
+    }
+
+    fn work(&self) -> &Cleared {
+        self.call.batch.work(self.call.index)
     }
 
     /// Runs the call to its one result.
@@ -65,7 +80,7 @@ impl Attempt {
         let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
         self.release(still_running.is_some());
         let mut ending = self.ending(verdict);
-        if self.batch.session.engine.gate.hooks.is_some() {
+        if self.engine().gate.hooks.is_some() {
             // Boxed: a call without hooks has no room for them in its task.
             ending = Box::pin(self.tell_hook(ending)).await;
         }
@@ -73,19 +88,19 @@ impl Attempt {
     }
 
     fn announce(&self) {
-        let work = self.batch.work(self.index);
-        self.batch.emit(self.index, None, || EventKind::Called {
-            tool_name: self.batch.call(self.index).name.clone(),
+        let CallRef { batch, index } = &self.call;
+        let work = self.work();
+        batch.emit(*index, None, || EventKind::Called {
+            tool_name: batch.call(*index).name.clone(),
             side_effects: work.entry.spec().side_effects,
             class: work.class,
-            queue_ms: u64::try_from((self.timing.granted_at - self.timing.ready_at).as_millis())
-                .unwrap_or(u64::MAX),
+            queue_ms: u64::try_from((self.granted_at - self.ready_at).as_millis()).unwrap_or(u64::MAX),
         });
-        self.batch.emit(self.index, Some(1), || EventKind::Attempt);
+        batch.emit(*index, Some(1), || EventKind::Attempt);
     }
 
     fn span(&self) -> tracing::Span {
-        let call = self.batch.call(self.index);
+        let call = self.batch().call(self.call.index);
         tracing::info_span!(
             "execute_tool",
             gen_ai.operation.name = "execute_tool",
@@ -97,24 +112,22 @@ impl Attempt {
 
     /// Executes the handler. The receiver comes to its end when a handler that could not be dropped does.
     async fn execute(&self) -> (Verdict, Option<oneshot::Receiver<bool>>) {
-        let work = self.batch.work(self.index);
-        let engine = &self.batch.session.engine;
-        let (bounds, call) = (self.bounds(), self.call());
+        let (work, bounds) = (self.work(), self.bounds());
         let execution = match catch_unwind(AssertUnwindSafe(|| work.entry.create())) {
             Ok(tool) => Execution {
                 tool,
                 args: &work.args,
                 cx: self.context(&bounds),
                 grant: work.grant(),
-                call: &call,
+                call: &self.call,
                 placement: work.entry.spec().placement,
             },
             Err(panic) => return (Verdict::Panicked(panic), None),
         };
-        match engine.backend.execute(&execution) {
+        match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
-                let result = within(call.clone(), AssertUnwindSafe(result).catch_unwind());
-                let told = Told { tool: execution.tool.as_ref(), batch: &self.batch, index: self.index };
+                let result = within(self.call.clone(), AssertUnwindSafe(result).catch_unwind());
+                let told = Told { tool: execution.tool.as_ref(), call: &self.call };
                 let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_own(); // a blocking handler may look at it
@@ -126,15 +139,18 @@ impl Attempt {
     }
 
     fn bounds(&self) -> Bounds {
-        let work = self.batch.work(self.index);
-        let timeout = self.batch.call(self.index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
+        let CallRef { batch, index } = &self.call;
+        let work = self.work();
+        let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = work.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
-        Bounds { timeout, deadline: self.timing.granted_at.checked_add(timeout) }
+        let cut_at = self.granted_at.checked_add(timeout);
+        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.ready_at) }
     }
 
     fn context(&self, bounds: &Bounds) -> ToolContext {
-        let cx = ToolContext::in_scope(self.batch.clone(), self.index, 1, bounds.deadline);
-        match self.batch.work(self.index).entry.spec().placement {
+        let deadline = bounds.cut_at.into_iter().chain(bounds.deadline).min();
+        let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, 1, deadline);
+        match self.work().entry.spec().placement {
             // It cannot be dropped, so it has a token of its own to be told of its timeout.
             Placement::Blocking => cx.with_own_token(),
             Placement::Task | Placement::Inline => cx,
@@ -143,65 +159,62 @@ impl Attempt {
 
     /// Gives the permits back, before the result is written; all but what a handler that still runs holds.
     fn release(&mut self, still_running: bool) {
-        let class = self.batch.work(self.index).class;
-        let keeps = |unit| a_zombie_keeps(class, unit);
-        let Some(nest) = self.batch.close_nest(self.index) else {
-            return match &mut self.permit {
-                Some(permit) if still_running => permit.become_zombie(keeps),
-                permit if faulty!(PermitLeakedOnCancel) && self.batch.cancelled().is_some() => {
-                    std::mem::forget(permit.take());
-                }
-                permit => drop(permit.take()),
-            };
-        };
-        if let Some(permit) = self.permit.take() {
-            permit.hand_over();
-            self.kept = Some(nest.over(&self.call(), still_running.then_some(&keeps)));
+        if std::mem::replace(&mut self.released, true) {
+            return;
         }
-    }
-
-    fn call(&self) -> CallRef {
-        CallRef { batch: self.batch.clone(), index: self.index }
+        let class = self.work().class;
+        let keeps = |unit| a_zombie_keeps(class, unit);
+        let admission = &self.engine().admission;
+        self.kept = match self.batch().close_nest(self.call.index) {
+            Some(nest) => Some(Box::new(nest.over(&self.call, still_running.then_some(&keeps)))),
+            None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled().is_some() => None,
+            None if still_running => {
+                let (kept, granted) = admission.become_zombie(self.held, keeps);
+                granted.start();
+                Some(Box::new(kept))
+            }
+            None => {
+                admission.finish(self.held);
+                None
+            }
+        };
     }
 
     /// The hook at the call's end (V1). Should the task vanish meanwhile, the result is there.
     async fn tell_hook(&mut self, ending: Ending) -> Ending {
         let ending = self.told.insert(Box::new(ending));
-        let outcome = self.batch.outcome(self.index, Ending::clone(ending));
-        self.batch.session.engine.gate.ended(&outcome, &self.batch.caller()).await;
+        let outcome = self.call.batch.outcome(self.call.index, Ending::clone(ending));
+        self.engine().gate.ended(&outcome, &self.batch().caller()).await;
         *self.told.take().expect("it was put there above")
     }
 
     /// Writes the result. The call is quiescent with it, or when its handler and all under it have stopped (V2).
     fn finish(mut self, ending: Ending, still_running: Option<oneshot::Receiver<bool>>) {
         self.write(ending, still_running.is_some());
-        let Some(stopped) = still_running else { return };
-        let keeps = match (self.permit.take(), self.kept.take()) {
-            (Some(permit), _) => Keeps::Permit(permit),
-            (None, kept) => Keeps::Nest(kept),
-        };
-        let zombie = Zombie { keeps: Some(keeps), call: self.call() };
-        self.batch.session.engine.tasks.spawn(zombie.watch(stopped));
+        if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
+            let zombie = Zombie { call: self.call.clone(), keeps: Some(*kept) };
+            self.engine().tasks.spawn(zombie.watch(stopped));
+        }
     }
 
     /// Writes the result, and tells what is left of the call if anything is.
     fn write(&mut self, ending: Ending, is_zombie: bool) {
         self.done = true;
-        let has_nest = self.batch.nest_of(self.index).is_some();
-        self.batch.end_started(self.index, ending, !is_zombie && !has_nest);
+        let CallRef { batch, index } = &self.call;
+        let has_nest = batch.nest_of(*index).is_some();
+        batch.end_started(*index, ending, !is_zombie && !has_nest);
         let up = match has_nest {
-            true => self.call().news(),
+            true => self.call.news(),
             false => is_zombie.then_some(Up::Listed),
         };
         if let Some(up) = up {
-            self.batch.rises(self.index, up);
+            batch.rises(*index, up);
         }
     }
 
     fn ending(&self, verdict: Verdict) -> Ending {
-        let engine = &self.batch.session.engine;
-        let work = self.batch.work(self.index);
-        let stop = self.batch.cancelled();
+        let (engine, work) = (self.engine(), self.work());
+        let stop = self.batch().cancelled();
         let facts = Facts {
             entry: &work.entry,
             limits: &work.grant().limits,
@@ -211,8 +224,8 @@ impl Attempt {
         let attempts = u32::from(verdict.has_run());
         Ending {
             status: classify(verdict, &facts),
-            queued: self.timing.granted_at - self.timing.ready_at,
-            ran: engine.clock.now().saturating_duration_since(self.timing.granted_at),
+            queued: self.granted_at - self.ready_at,
+            ran: engine.clock.now().saturating_duration_since(self.granted_at),
             attempts,
             sandbox: work.grant().sandbox,
             cancel_requested: stop.is_some(),
@@ -226,7 +239,8 @@ impl Drop for Attempt {
         if !self.done {
             self.release(false);
             let told = self.told.take().map(|told| *told);
-            let ending = told.unwrap_or_else(|| Ending::vanished(vanished(), self.timing));
+            let queued = self.granted_at - self.ready_at;
+            let ending = told.unwrap_or_else(|| Ending::vanished(vanished(), queued));
             self.write(ending, false);
         }
     }
@@ -244,15 +258,9 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
 /// A handler that was given up and could not be dropped. Dropped when it has stopped, or when nothing is left of it
 /// to wait for: the call is quiescent then, if all under it is.
 struct Zombie {
-    keeps: Option<Keeps>,
     call: CallRef,
-}
-
-/// Who gives back what it holds.
-enum Keeps {
-    Permit(Permit),
-    /// Its nest, which holds so much of it.
-    Nest(Option<Held>),
+    /// What it goes on holding.
+    keeps: Option<Held>,
 }
 
 impl Zombie {
@@ -279,17 +287,17 @@ impl Zombie {
 
 impl Drop for Zombie {
     fn drop(&mut self) {
-        let up = match self.keeps.take() {
-            // Given back before the batch, and with it the session's units, can be gone.
-            Some(Keeps::Permit(permit)) => {
-                drop(permit);
+        let Some(kept) = self.keeps.take() else { return };
+        let CallRef { batch, index } = &self.call;
+        let up = match batch.nest_of(*index) {
+            Some(_) => self.call.zombie_stopped(kept),
+            None => {
+                batch.session.engine.admission.zombie_gone(kept);
                 Some(Up::ListedRests)
             }
-            Some(Keeps::Nest(kept)) => self.call.zombie_stopped(kept),
-            None => None,
         };
         if let Some(up) = up {
-            self.call.batch.rises(self.call.index, up);
+            batch.rises(*index, up);
         }
     }
 }

@@ -11,6 +11,7 @@
 mod admit;
 mod approval;
 mod census;
+mod deadline;
 mod driver;
 mod intake;
 mod ledger;
@@ -24,7 +25,8 @@ mod state;
 mod stop;
 mod stream;
 
-pub(crate) use admit::{Timing, ZOMBIE_WAIT};
+pub(crate) use admit::ZOMBIE_WAIT;
+pub(crate) use deadline::Waits;
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;

@@ -12,7 +12,7 @@ use in_air::InAir;
 use crate::{
     admission::{Admission, UnitId},
     attempt::{Backend, Runners},
-    batch::Stop,
+    batch::{Stop, Waits},
     clock::Clock,
     config::{Drain, OnSerialFailure},
     events::{EventBus, Sequence, Subscription},
@@ -57,6 +57,7 @@ pub(crate) struct EngineCore {
     pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    pub(crate) waits: Waits,
     /// Serial scopes with a name.
     pub(crate) scopes: Scopes,
     /// Limits of tools that count over the whole engine.

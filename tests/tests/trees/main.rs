@@ -1,6 +1,7 @@
 //! Calls that handlers make, sub-agents, and the serial lease they share.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod deadlines;
 mod forks;
 mod nested;
 mod streams;

@@ -124,6 +124,21 @@ impl Admission {
         }
     }
 
+    /// A call that dispatched nothing is over.
+    pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held) {
+        self.change(|table, now| table.finish(need, entry, now));
+    }
+
+    /// A handler that was given up has stopped, and its call had dispatched nothing.
+    pub(crate) fn zombie_gone(self: &Arc<Self>, Held { need, entry }: Held) {
+        self.change(|table, now| {
+            table.zombie_ended(need, entry, now);
+            if let Some(entry) = entry {
+                table.quiet(entry, now);
+            }
+        });
+    }
+
     /// A handler was given up and runs on; gives what it goes on holding (SC-6). A lease it keeps in any case.
     pub(crate) fn become_zombie(
         self: &Arc<Self>,

@@ -30,6 +30,9 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         Verdict::TimedOut(limit) => {
             unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts)
         }
+        Verdict::PastDeadline => {
+            unknown_effect(ErrorKind::DeadlineExceeded, "the call's deadline passed".to_owned(), facts)
+        }
         Verdict::Starved => {
             let what = "the call could not go on: what it needs is held by a handler that was given up";
             unknown_effect(ErrorKind::Timeout, what.to_owned(), facts).with_reason(Reason::Zombie)

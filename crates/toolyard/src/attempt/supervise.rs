@@ -1,7 +1,7 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
 use super::{SandboxError, backend::NotTaken};
-use crate::{batch::BatchState, nesting::Clock};
+use crate::nesting::{CallRef, Clock};
 use futures::{FutureExt, future::FusedFuture};
 use std::{
     any::Any,
@@ -20,15 +20,16 @@ use toolyard_core::{CallScope as _, Tool, ToolError, ToolOutput};
 pub(super) struct Bounds {
     /// The attempt timeout, for the message.
     pub(super) timeout: Duration,
-    /// When it is over; `None` for a handler without one.
+    /// When it is over; `None` for a handler without one. It moves while the handler is parked.
+    pub(super) cut_at: Option<Instant>,
+    /// When the call has to have ended; this does not move.
     pub(super) deadline: Option<Instant>,
 }
 
 /// Whose handler it is, and how it is told to stop.
 pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
-    pub(super) batch: &'a BatchState,
-    pub(super) index: u32,
+    pub(super) call: &'a CallRef,
 }
 
 /// What came of an attempt.
@@ -39,6 +40,8 @@ pub(super) enum Verdict {
     Panicked(Box<dyn Any + Send>),
     /// It took longer than this.
     TimedOut(Duration),
+    /// Its call's deadline passed.
+    PastDeadline,
     /// It could not go on: what it needs again is held by handlers that were given up (CC-6c).
     Starved,
     /// It was told to stop and did not within its grace.
@@ -57,7 +60,7 @@ impl Verdict {
 
     /// Whether the engine stopped waiting for the handler.
     pub(super) fn gave_up(&self) -> bool {
-        matches!(self, Self::TimedOut(_) | Self::Starved | Self::Abandoned(_))
+        matches!(self, Self::TimedOut(_) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
     }
 
     fn from_result(result: Caught) -> Self {
@@ -100,7 +103,7 @@ async fn watch(
         true => Poll::Pending,
         false => result.as_mut().poll(cx),
     });
-    let (batch, engine) = (told.batch, &told.batch.session.engine);
+    let (batch, engine) = (&told.call.batch, &told.call.batch.session.engine);
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
@@ -125,22 +128,27 @@ async fn watch(
     Verdict::Abandoned(engine.clock.now().duration_since(told_at))
 }
 
-/// Waits until the attempt has used up its time. Its clock stands still while the handler is parked (V3).
+/// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
+/// call's deadline has passed, whose clock does not (V3).
 async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
     // Made when there is one: a timer far away is no timer.
-    let mut timer = bounds.deadline.map(|deadline| Box::pin(sleep_until(deadline)));
+    let mut cut = bounds.cut_at.map(|at| Box::pin(sleep_until(at)));
+    let mut deadline = bounds.deadline.map(|at| Box::pin(sleep_until(at)));
     poll_fn(|cx| {
-        let clock = told.batch.nest_of(told.index).map(|nest| nest.clock(cx.waker()));
+        if deadline.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
+            return Poll::Ready(Verdict::PastDeadline);
+        }
+        let clock = told.call.batch.nest_of(told.call.index).map(|nest| nest.clock(cx.waker()));
         let stood = match clock {
             None => Duration::ZERO,
             Some(Clock::Runs(stood)) => stood,
             Some(Clock::Stands) => return Poll::Pending,
             Some(Clock::Starved) => return Poll::Ready(Verdict::Starved),
         };
-        let (Some(timer), Some(deadline)) = (&mut timer, bounds.deadline) else { return Poll::Pending };
-        let deadline = deadline + stood;
-        if timer.deadline() != deadline {
-            timer.as_mut().reset(deadline);
+        let (Some(timer), Some(cut_at)) = (&mut cut, bounds.cut_at) else { return Poll::Pending };
+        let cut_at = cut_at + stood;
+        if timer.deadline() != cut_at {
+            timer.as_mut().reset(cut_at);
         }
         timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout))
     })

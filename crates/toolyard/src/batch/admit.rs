@@ -1,6 +1,7 @@
 //! From ready to started: permits at once, or a place in line, or the end.
 
-use super::ledger::Phase;
+use super::deadline::past_deadline;
+use super::ledger::{Phase, Started};
 use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
@@ -18,13 +19,6 @@ use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 /// How long calls wait for handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
-/// When a call became ready and when it was granted its permits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timing {
-    pub(crate) ready_at: Instant,
-    pub(crate) granted_at: Instant,
-}
-
 impl BatchState {
     /// Whether a call may go now that its run has begun. One that is asked about goes when it is approved; one
     /// that has its result is done.
@@ -33,7 +27,7 @@ impl BatchState {
     }
 
     /// Asks for the permits of a call that is ready; gives them, or puts the call in line, or ends it.
-    pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<(Permit, Timing)> {
+    pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
         let mut phase = self.slots[index as usize].phase();
         if !may_go(&mut phase) {
             return None;
@@ -44,16 +38,22 @@ impl BatchState {
             self.end_waiting(phase, index, error);
             return None;
         }
+        let deadline = self.deadline_of(index, ready_at);
+        if deadline.is_some_and(|deadline| deadline <= ready_at) {
+            self.end_waiting(phase, index, past_deadline());
+            return None;
+        }
         let need = self.session.need(&work.entry, work.class);
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
-            Ok(Admitted::Now(permit)) => {
-                *phase = Phase::Started(permit.held());
-                Some((permit, Timing { ready_at, granted_at: ready_at }))
+            Ok(Admitted::Now(held)) => {
+                *phase = Phase::Started(Started { held, deadline });
+                Some(Attempt::new(self.call_at(index), held, ready_at, ready_at))
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 *phase = Phase::Queued { ticket, ready_at };
+                self.limit_wait(index, ready_at, deadline);
                 if behind_zombies {
                     self.expire_later(index, ticket);
                 }
@@ -76,9 +76,13 @@ impl BatchState {
     }
 
     /// Starts a call on a task of its own.
-    pub(super) fn spawn(self: &Arc<Self>, index: u32, permit: Permit, timing: Timing) {
+    pub(super) fn spawn(&self, attempt: Attempt) {
         let engine = &self.session.engine;
-        engine.runners.run(&engine.tasks, Attempt::new(self.clone(), index, permit, timing));
+        engine.runners.run(&engine.tasks, attempt);
+    }
+
+    fn call_at(self: &Arc<Self>, index: u32) -> CallRef {
+        CallRef { batch: self.clone(), index }
     }
 
     /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
@@ -103,8 +107,7 @@ impl Waiter for BatchState {
 
     fn expire(self: Arc<Self>, index: u32) {
         if let Some(nest) = self.slots[index as usize].nest() {
-            let call = CallRef { batch: self.clone(), index };
-            return nest.starve(&call);
+            return nest.starve(&self.call_at(index));
         }
         if matches!(*self.slots[index as usize].phase(), Phase::Queued { .. }) {
             self.end_unstarted(index, behind_a_zombie);
@@ -125,13 +128,20 @@ impl Waiter for BatchState {
             drop(phase);
             return drop(permit); // ended at this very moment
         };
+        let deadline = self.deadline_of(index, ready_at);
+        if deadline.is_some_and(|deadline| deadline <= granted_at) {
+            self.end_waiting(phase, index, past_deadline());
+            return drop(permit);
+        }
         if let Err(gone) = self.check_tool(self.work(index)) {
             self.end_waiting(phase, index, gone);
             return drop(permit);
         }
-        *phase = Phase::Started(permit.held());
+        let held = permit.hand_over();
+        *phase = Phase::Started(Started { held, deadline });
+        let attempt = Attempt::new(self.call_at(index), held, ready_at, granted_at);
         drop(phase);
-        self.spawn(index, permit, Timing { ready_at, granted_at });
+        self.spawn(attempt);
     }
 }
 

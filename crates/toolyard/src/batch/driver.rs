@@ -8,7 +8,7 @@ use super::admit::{OrEnd, ZOMBIE_WAIT};
 use super::intake::Dispatch;
 use super::state::{BatchState, index};
 use super::stop::Stop;
-use crate::{attempt::Attempt, config::OnSerialFailure};
+use crate::config::OnSerialFailure;
 use futures::FutureExt;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -82,8 +82,8 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
 
 /// Runs a call in place as far as its first wait (SC-2).
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
-    let Some((permit, timing)) = batch.admit(index, ready_at) else { return };
-    let mut attempt = Box::pin(Attempt::new(batch.clone(), index, permit, timing).run());
+    let Some(attempt) = batch.admit(index, ready_at) else { return };
+    let mut attempt = Box::pin(attempt.run());
     // Polled without a task: should it wait, its task polls it again and is the one that is woken.
     if attempt.as_mut().now_or_never().is_none() {
         batch.session.engine.tasks.spawn(attempt);
@@ -93,8 +93,8 @@ fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
 impl BatchState {
     /// Lets a call go whose run has begun: it asks for its permits and starts, or waits in line.
     pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        if let Some((permit, timing)) = self.admit(index, ready_at) {
-            self.spawn(index, permit, timing);
+        if let Some(attempt) = self.admit(index, ready_at) {
+            self.spawn(attempt);
         }
     }
 

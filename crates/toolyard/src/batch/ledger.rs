@@ -1,6 +1,5 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
-use super::Timing;
 use crate::{
     admission::{Held, Ticket},
     gate::Cleared,
@@ -25,11 +24,19 @@ pub(super) enum Phase {
     /// In line for its permits since `ready_at`.
     Queued { ticket: Ticket, ready_at: Instant },
     /// It has its permits; its attempt alone ends it.
-    Started(Held),
+    Started(Started),
     /// It has its one result.
     Ended(Ending),
     /// Its result has been handed over.
     Taken,
+}
+
+/// A call that has its permits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    pub(crate) held: Held,
+    /// When it has to have ended.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// How a call ended, without what its [`Call`] says already.
@@ -72,8 +79,7 @@ impl Ending {
     }
 
     /// The end of a call whose task was dropped under it.
-    pub(crate) fn vanished(error: CallError, timing: Timing) -> Self {
-        let queued = timing.granted_at - timing.ready_at;
+    pub(crate) fn vanished(error: CallError, queued: Duration) -> Self {
         Self { queued, attempts: 1, ..Self::unstarted(error) }
     }
 
@@ -144,7 +150,7 @@ impl Slot {
 
     /// The call's nest, made if its handler runs and has none.
     pub(super) fn open_nest(&self) -> Option<&Nest> {
-        let Phase::Started(held) = *self.phase() else { return None };
+        let Phase::Started(Started { held, .. }) = *self.phase() else { return None };
         let nest = self.nest.get_or_init(|| Box::new(Nest::new(held)));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
         (was != Err(CLOSED)).then_some(nest)

@@ -19,6 +19,7 @@ use std::{
     },
     task::Poll,
 };
+use tokio::time::Instant;
 use toolyard_core::EventKind;
 
 /// What a batch that a handler dispatched knows of where it comes from.
@@ -30,6 +31,8 @@ pub(super) struct Nested {
     /// The nearest place on a lease above it.
     pub(super) lineage: Option<EntryId>,
     pub(super) depth: u8,
+    /// When the call has to have ended, and with it its own calls (V3).
+    pub(super) deadline: Option<Instant>,
     /// Runs with a call that is not quiescent.
     active_runs: AtomicUsize,
     /// Whether a call of it has been listed as a zombie.
@@ -40,10 +43,11 @@ pub(super) struct Nested {
 impl Nested {
     pub(super) fn new(call: CallRef, child: usize, runs: usize) -> Self {
         let above = call.batch.nested.as_ref();
-        let held = call.batch.held(call.index);
+        let started = call.batch.started(call.index);
         let ancestors = above.and_then(|above| above.lineage);
         Self {
-            lineage: held.map_or(ancestors, |held| held.lineage(ancestors)),
+            lineage: started.map_or(ancestors, |started| started.held.lineage(ancestors)),
+            deadline: started.and_then(|started| started.deadline),
             depth: above.map_or(0, |above| above.depth).saturating_add(1),
             call,
             child,

@@ -1,11 +1,12 @@
 //! What a batch's driver, attempts and approvals share.
 
-use super::ledger::{Ending, Phase, Slot};
+use super::deadline::Alarms;
+use super::ledger::{Ending, Phase, Slot, Started};
 use super::rest::Nested;
 use super::run::{Run, Step};
 use super::stop::Stop;
 use crate::{
-    admission::{Ask, Held, Need},
+    admission::{Ask, Need},
     gate::Cleared,
     session::{SessionCore, Where},
 };
@@ -68,6 +69,8 @@ pub(crate) struct BatchState {
     cancelled: AtomicBool,
     pub(super) slots: Box<[Slot]>,
     pub(super) stopped: OnceLock<Stop>,
+    /// Limits of calls that wait, where there are any.
+    pub(super) alarms: OnceLock<Box<Alarms>>,
     /// Questions to the approver that are in the air; a batch that stops withdraws them.
     pub(super) questions: Mutex<Vec<AbortHandle>>,
     /// Most batches have few: those need no allocation.
@@ -104,6 +107,7 @@ impl BatchState {
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
+            alarms: OnceLock::new(),
             questions: Mutex::new(Vec::new()),
             open_runs: AtomicUsize::new(runs.len()),
             runs,
@@ -147,10 +151,10 @@ impl BatchState {
         &self.runs[(self.slots[index as usize].run - self.base.run) as usize]
     }
 
-    /// What a call holds whose handler runs and whose result is not written.
-    pub(crate) fn held(&self, index: u32) -> Option<Held> {
+    /// What a call has whose handler runs and whose result is not written.
+    pub(crate) fn started(&self, index: u32) -> Option<Started> {
         match *self.slots[index as usize].phase() {
-            Phase::Started(held) => Some(held),
+            Phase::Started(started) => Some(started),
             _ => None,
         }
     }

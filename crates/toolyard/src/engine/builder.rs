@@ -4,7 +4,7 @@ use super::{Engine, EngineCore, Sessions, in_air::InAir};
 use crate::{
     admission::Admission,
     attempt::{Backend, Blocking, BlockingThreads, HostBackend},
-    batch::Stop,
+    batch::{Stop, Waits},
     clock::Clock,
     config::{Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, Sequence},
@@ -79,6 +79,7 @@ pub struct EngineBuilder {
     limits: Limits,
     max_in_flight: Option<NonZeroUsize>,
     tree_max_in_flight: Option<NonZeroUsize>,
+    waits: Waits,
     on_serial_failure: OnSerialFailure,
     grace: Option<Duration>,
     clock: Option<Clock>,
@@ -177,6 +178,21 @@ impl EngineBuilder {
         self
     }
 
+    /// Bounds how long a call waits for its permits once it is ready; then it is `queue_timeout`, not started (V3).
+    /// Without it a wait ends with what is in its way.
+    pub fn queue_timeout(mut self, limit: Duration) -> Self {
+        self.waits.queue_timeout = Some(limit);
+        self
+    }
+
+    /// Bounds the time from when a call is ready to its result, for calls that bring no
+    /// [deadline](toolyard_core::Call::deadline) of their own; then it is `deadline_exceeded` (V3). It caps the calls
+    /// that a handler makes too.
+    pub fn call_deadline(mut self, within: Duration) -> Self {
+        self.waits.call_deadline = Some(within);
+        self
+    }
+
     /// Sets what the engine holds at most (CC-4).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -225,7 +241,7 @@ impl EngineBuilder {
     /// [`BuildError`] names the tool or the field that makes no sense.
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
-        check(&self.limits)?;
+        check(&self.limits, self.waits)?;
         let registry = register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs))?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
@@ -265,6 +281,7 @@ impl EngineBuilder {
                 tasks: tasks.clone(),
             },
             read: admission.open_class(ToolClass::Read),
+            waits: self.waits,
             scopes: Scopes::new(admission.clone()),
             tools: ToolUnits::new(admission.clone()),
             admission,
@@ -290,7 +307,11 @@ impl EngineBuilder {
     }
 }
 
-fn check(limits: &Limits) -> Result<(), BuildError> {
+fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
+    let waits = [("queue_timeout", waits.queue_timeout), ("call_deadline", waits.call_deadline)];
+    if let Some((field, _)) = waits.iter().find(|(_, limit)| limit.is_some_and(|limit| limit.is_zero())) {
+        return Err(BuildError::Zero { field });
+    }
     let fields = [
         ("limits.batch_calls_max", limits.batch_calls_max),
         ("limits.queue_session_max", limits.queue_session_max),

@@ -17,6 +17,9 @@ pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Arc<Value>, CallErro
     if call.timeout == Some(Duration::ZERO) {
         return Err(invalid("the call's timeout must not be zero"));
     }
+    if call.deadline == Some(Duration::ZERO) {
+        return Err(invalid("the call's deadline must not be zero"));
+    }
     if let Some(key) = &call.idempotency_key
         && (key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()))
     {

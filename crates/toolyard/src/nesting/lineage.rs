@@ -28,6 +28,6 @@ pub(crate) fn current() -> Option<CallRef> {
 impl CallRef {
     /// Whether its handler runs and its call has no result yet.
     pub(crate) fn runs(&self) -> bool {
-        self.batch.held(self.index).is_some()
+        self.batch.started(self.index).is_some()
     }
 }

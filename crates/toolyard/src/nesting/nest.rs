@@ -299,11 +299,9 @@ impl Nest {
     }
 
     /// A handler that was given up has stopped, and what it kept is given back.
-    fn zombie_stopped(&self, call: &CallRef, kept: Option<Held>) {
+    fn zombie_stopped(&self, call: &CallRef, kept: Held) {
         self.state().stopped = true;
-        if let Some(kept) = kept {
-            call.batch.session.engine.admission.zombie_ended(kept).start();
-        }
+        call.batch.session.engine.admission.zombie_ended(kept).start();
     }
 
     /// What is to be told upwards of this call, if anything is.
@@ -394,7 +392,7 @@ impl CallRef {
     }
 
     /// Its handler, which was given up, has stopped.
-    pub(crate) fn zombie_stopped(&self, kept: Option<Held>) -> Option<Up> {
+    pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Up> {
         self.nest().zombie_stopped(self, kept);
         self.nest().news(self)
     }

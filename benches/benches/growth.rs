@@ -1,0 +1,162 @@
+//! What growth costs: agents by the ten thousand, calls in flight by the hundred thousand.
+//!
+//! ```text
+//!   cargo bench -p toolyard-bench --bench growth
+//! ```
+//!
+//! Heap is counted by an allocator around the system's; it slows everything down, so times are compared with each
+//! other and not with those of `toolyard bench`.
+
+use serde_json::{Value, json};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::{alloc::System, num::NonZeroUsize, sync::Arc};
+use tokio::{sync::watch, time::Instant};
+use toolyard::{
+    Batch, Call, Engine, EngineBuilder, ForkPolicy, Limits, Outcome, PoolWidths, Session, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
+
+#[global_allocator]
+static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Agents at depth 3, and calls of each batch of theirs.
+const AGENTS: usize = 10_000;
+const BATCH: usize = 8;
+/// Calls that run, or wait, at once.
+const IN_FLIGHT: usize = 100_000;
+/// How often each way is measured, in turns.
+const ROUNDS: usize = 9;
+
+fn main() {
+    // `cargo test` runs benches too: once, on tiny numbers, so that this does not rot.
+    let tiny = !std::env::args().any(|arg| arg == "--bench");
+    let (agents, in_flight, rounds) = if tiny { (100, 100, 1) } else { (AGENTS, IN_FLIGHT, ROUNDS) };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
+    let runtime = runtime.expect("a runtime can be started");
+    runtime.block_on(async {
+        tokio::spawn(forked(agents, rounds)).await.expect("agents run");
+        tokio::spawn(flying(in_flight)).await.expect("calls fly");
+    });
+}
+
+/// Bytes of heap in use.
+fn heap() -> usize {
+    let stats = HEAP.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
+}
+
+struct Nothing;
+
+#[async_trait]
+impl Tool for Nothing {
+    async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text(String::new()))
+    }
+}
+
+async fn engine(change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Engine {
+    let builder = Engine::builder().tool(from_fn(ToolSpec::read("nothing"), || Nothing));
+    change(builder).build().await.expect("the engine is well configured")
+}
+
+fn batch(tool: &'static str, calls: usize) -> Batch {
+    let tool: Arc<str> = tool.into();
+    (0..calls).map(|n| Call::new(format!("call_{n}"), tool.clone(), json!({}))).collect()
+}
+
+/// Agents at depth 3: 10 under the session, 10 under each of those, the rest under those.
+fn leaves(session: &Session, count: usize) -> (Vec<Session>, Vec<Session>) {
+    let fork = |parent: &Session| parent.fork(ForkPolicy::default()).expect("three levels are not too deep");
+    let upper: Vec<_> = (0..10).map(|_| fork(session)).collect();
+    let middle: Vec<_> =
+        upper.iter().flat_map(|parent| (0..10).map(|_| fork(parent)).collect::<Vec<_>>()).collect();
+    let leaves = (0..count).map(|n| fork(&middle[n % middle.len()])).collect();
+    (upper.into_iter().chain(middle).collect(), leaves)
+}
+
+async fn forked(agents: usize, rounds: usize) {
+    let engine = engine(|builder| builder).await;
+    let session = engine.session("tree");
+    let before = heap();
+    let (_above, leaves) = leaves(&session, agents);
+    let idle = (heap() - before) / agents;
+    let (mut one, mut many) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        one.push(timed(std::iter::repeat_n(&leaves[0], agents)).await);
+        many.push(timed(leaves.iter()).await);
+    }
+    let used = (heap() - before) / agents;
+    let (one, many) = (median(one), median(many));
+    println!("{agents} agents at depth 3, batches of {BATCH}");
+    println!("  heap of an agent, bytes      {idle:>8}  after its calls {used:>6}");
+    println!("  ns a call, one agent         {one:>8.0}");
+    println!("  ns a call, all agents        {many:>8.0}  {:.2} of that", many / one);
+}
+
+/// Nanoseconds a call, one batch for each of these agents in turn.
+async fn timed(agents: impl Iterator<Item = &Session>) -> f64 {
+    let agents: Vec<_> = agents.map(|agent| (agent, batch("nothing", BATCH))).collect();
+    let calls = agents.len() * BATCH;
+    let started_at = Instant::now();
+    for (agent, batch) in agents {
+        let outcomes = agent.dispatch(batch).await;
+        assert!(outcomes.iter().all(Outcome::success));
+    }
+    started_at.elapsed().as_secs_f64() * 1e9 / f64::from(u32::try_from(calls).expect("few calls"))
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}
+
+/// A tool that waits until the gate opens.
+struct Waits(watch::Receiver<bool>);
+
+#[async_trait]
+impl Tool for Waits {
+    async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let mut gate = self.0.clone();
+        let opened = gate.wait_for(|open| *open).await;
+        opened.map(|_| ToolOutput::text(String::new())).map_err(|_| ToolError::execution("the gate is gone"))
+    }
+}
+
+async fn flying(calls: usize) {
+    for (what, width) in [("running", calls), ("waiting", 1)] {
+        let (open, gate) = watch::channel(false);
+        let engine = engine(|builder| {
+            let mut widths = PoolWidths::default();
+            widths.read = NonZeroUsize::new(width).expect("a width is not zero");
+            let mut limits = Limits::default();
+            (limits.batch_calls_max, limits.queue_session_max, limits.queue_engine_max) =
+                (calls, calls, calls);
+            let waits = from_fn(ToolSpec::read("waits"), move || Waits(gate.clone()));
+            builder.pools(widths).limits(limits).tool(waits)
+        })
+        .await;
+        let session = engine.session("flying");
+        let before = heap();
+        let batch = batch("waits", calls);
+        let given = heap() - before;
+        let dispatch = tokio::spawn(async move { session.dispatch(batch).await });
+        until_all_are_in(&engine, calls).await;
+        let (held, given) = ((heap() - before) / calls, given / calls);
+        println!("{calls} calls {what}: {held} bytes of heap a call, {given} of them as it was given");
+        open.send_replace(true);
+        let outcomes = dispatch.await.expect("the dispatch ends");
+        assert!(outcomes.iter().all(Outcome::success));
+    }
+}
+
+async fn until_all_are_in(engine: &Engine, calls: usize) {
+    loop {
+        let status = engine.status().await.expect("the engine runs");
+        if status.iter().map(|pool| pool.running + pool.queued).sum::<usize>() == calls {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    // Those that have their permits are to have reached their wait too.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+}
