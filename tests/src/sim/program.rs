@@ -41,6 +41,10 @@ pub struct Program {
     pub queue_max: Option<usize>,
     /// How long an answer of the approver is waited for, in milliseconds.
     pub answer_within_ms: u64,
+    /// How long a call may wait for its permits, in milliseconds.
+    pub queue_timeout_ms: Option<u64>,
+    /// When calls that say nothing else have to have ended, in milliseconds.
+    pub deadline_ms: Option<u64>,
     /// Whether the engine has hooks.
     pub hooks: bool,
     /// The tools; calls name them by their place.
@@ -125,6 +129,8 @@ pub struct CallPlan {
     pub twin: bool,
     /// Its own attempt timeout in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// When it has to have ended, in milliseconds.
+    pub deadline_ms: Option<u64>,
     /// What the approver says, if asked.
     pub answer: AnswerPlan,
     /// What the first hook does, if there are hooks.

@@ -131,6 +131,7 @@ fn engine_call(call: &CallPlan, first: Option<u32>) -> Call {
         true => Call::new(id, Program::tool_name(call.tool), "{\"node\": "),
         false => Call::new(id, Program::tool_name(call.tool), json!({"node": call.node})),
     };
+    made.deadline = call.deadline_ms.map(Duration::from_millis);
     made.timeout = call.timeout_ms.map(Duration::from_millis);
     made
 }
@@ -156,6 +157,12 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     }
     if let Some(cap) = program.cap {
         builder = builder.max_in_flight(some(cap));
+    }
+    if let Some(ms) = program.queue_timeout_ms {
+        builder = builder.queue_timeout(Duration::from_millis(ms));
+    }
+    if let Some(ms) = program.deadline_ms {
+        builder = builder.call_deadline(Duration::from_millis(ms));
     }
     if program.hooks {
         builder = builder.hooks(Hooked { stage: stage.clone() });

@@ -1,6 +1,10 @@
 //! The naive model: what each call comes to when everything goes one by one, and what may come in between.
 
-use super::{SLACK_US, Seen, Violation, cancels::Reach};
+use super::{
+    SLACK_US, Seen, Violation,
+    cancels::Reach,
+    seen::{Ended, Life},
+};
 use crate::sim::{
     Fact, Moved,
     program::{AnswerPlan, Consent, End, HookPlan, Index, Node},
@@ -22,7 +26,12 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         if node.call.script.end == End::Panic && codes.contains(&Some(ErrorKind::Cancelled)) {
             may_be.insert(Some(ErrorKind::Panic));
         }
+        let codes_are_any = !codes.is_empty();
         may_be.extend(codes);
+        let is_free = !codes_are_any;
+        if let Some(late_us) = too_late(index, node, life, end).filter(|_| is_free) {
+            violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
+        }
         if !may_be.contains(&end.code) {
             let what = format!("c{number} ended {:?}, one by one it is {may_be:?}", end.code);
             violations.push(Violation::new("model", what));
@@ -60,12 +69,34 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
         Some(refusal) => drop(codes.insert(Some(refusal))),
         None => {
             codes.extend(ran(node));
+            if index.program.queue_timeout_ms.is_some() {
+                codes.insert(Some(ErrorKind::QueueTimeout));
+            }
+            if deadline_ms(index, node).is_some() {
+                codes.insert(Some(ErrorKind::DeadlineExceeded));
+            }
             if may_not_wait(index, node) {
                 codes.insert(Some(ErrorKind::SerialNesting));
             }
         }
     }
     codes
+}
+
+/// The least of what a call, those above it and the engine bound it by, in milliseconds from when its run begins.
+fn deadline_ms(index: &Index<'_>, node: &Node<'_>) -> Option<u64> {
+    let own = |node: u32| index.nodes.get(&node)?.call.deadline_ms.or(index.program.deadline_ms);
+    index.lineage(node.call.node).filter_map(own).min()
+}
+
+/// How much later than its deadline allows a call that ran has ended, if it did; counted from when it was ready.
+fn too_late(index: &Index<'_>, node: &Node<'_>, life: &Life<'_>, end: Ended) -> Option<u64> {
+    let within_us = 1000 * deadline_ms(index, node)?;
+    let ready_us = life.events.iter().find_map(|(_, at_us, event)| match event.kind {
+        EventKind::Called { queue_ms, .. } => Some(at_us.saturating_sub(queue_ms * 1000)),
+        _ => None,
+    })?;
+    end.at_us.checked_sub(ready_us + within_us + SLACK_US)
 }
 
 /// Whether a call may not wait for its serial scope (CC-8): it is neither that of the nearest call above it that has

@@ -35,6 +35,7 @@ fn call(node: u32, tool: usize) -> CallPlan {
         broken: false,
         twin: false,
         timeout_ms: None,
+        deadline_ms: None,
         answer: AnswerPlan::Yes(1),
         hook: HookPlan::Go(0),
         script: Script { steps: vec![Step::Sleep(10)], end: End::Ok, on_cancel: OnCancel::Deaf },
@@ -64,6 +65,8 @@ pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         skip_rest: false,
         queue_max: None,
         answer_within_ms: 2_000,
+        queue_timeout_ms: None,
+        deadline_ms: None,
         hooks: false,
         tools: vec![
             tool(ToolClass::Read, Consent::Free),

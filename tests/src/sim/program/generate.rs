@@ -39,6 +39,7 @@ struct Mood {
     scopes: u64,
     caps: u64,
     priorities: u64,
+    deadlines: u64,
     wide: bool,
 }
 
@@ -68,6 +69,7 @@ impl Mood {
             scopes: dice.pick(&[0, 0, 500, 800]),
             caps: dice.pick(&[0, 0, 300]),
             priorities: dice.pick(&[0, 0, 600]),
+            deadlines: dice.pick(&[0, 0, 0, 150]),
             wide: dice.chance(250),
         }
     }
@@ -103,6 +105,8 @@ impl Maker {
             skip_rest: self.dice.chance(150),
             queue_max: self.dice.maybe(60, |dice| dice.few(1..=6)),
             answer_within_ms: self.dice.pick(&[2_000, 300_000]),
+            queue_timeout_ms: self.dice.maybe(80, |dice| dice.pick(&[20, 500])),
+            deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
             hooks,
             tools: self.tools.clone(),
             orders: self.orders(sessions.len()),
@@ -236,7 +240,7 @@ impl Maker {
     fn call(&mut self, tool: usize, at: usize, depth: usize) -> CallPlan {
         let node = self.node;
         self.node += 1;
-        let refusals = self.mood.refusals;
+        let Mood { refusals, deadlines, .. } = self.mood;
         let refused = self.dice.chance(refusals).then(|| self.dice.range(0..=2));
         CallPlan {
             node,
@@ -244,6 +248,7 @@ impl Maker {
             broken: refused == Some(1),
             twin: refused == Some(2) && at > 0,
             timeout_ms: self.dice.maybe(100, |dice| dice.pick(&[500, 2_500])),
+            deadline_ms: self.dice.maybe(deadlines, |dice| dice.pick(&[30, 200, 2_000])),
             answer: self.answer(),
             hook: self.hook(),
             script: self.script(tool, depth),

@@ -126,10 +126,12 @@ impl Scissors {
 
 /// The same with plainer settings.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 9] = [
+    let plainer: [fn(&mut Program); 11] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.cap = None,
+        |it| it.queue_timeout_ms = None,
+        |it| it.deadline_ms = None,
         |it| it.sessions.iter_mut().for_each(|session| session.cap = None),
         |it| it.sessions.iter_mut().for_each(|session| session.tree_cap = None),
         |it| it.sessions.iter_mut().for_each(|session| session.priority = Priority::Normal),

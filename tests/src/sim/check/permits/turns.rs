@@ -13,7 +13,7 @@ pub(super) struct Turns {
 impl Turns {
     /// Looks at a grant before it is made. Sessions take turns at everything there is (CC-3): until a call of its own
     /// session goes, another session goes before one who could go as often as its priority says, at each thing that
-    /// both need. Who is older than 2 s goes first (CC-3b).
+    /// it needs. Who is older than 2 s goes first (CC-3b).
     pub(super) fn before(
         &mut self,
         table: &Table<'_>,
@@ -36,11 +36,18 @@ impl Turns {
             if shared == 0 || waits.root.is_none() {
                 continue;
             }
+            // What came free first is looked at first, and one who does not need that is not seen there: then only
+            // his age bounds his wait.
+            let turns_count = shared == need.len();
             if waits.root == Some(root) {
                 self.passed.remove(ticket);
                 continue;
             }
-            if aged.is_some() || !line.is_head(*ticket) || !table.has(&waits.need, waits.holder, None) {
+            if aged.is_some()
+                || !turns_count
+                || !line.is_head(*ticket)
+                || !table.has(&waits.need, waits.holder, None)
+            {
                 continue;
             }
             let times = self.passed.entry(*ticket).or_default().entry(root).or_default();
