@@ -17,8 +17,8 @@ use crate::{
     batch::{BatchState, Stop, ZOMBIE_WAIT},
 };
 use futures::task::AtomicWaker;
-use slab::Slab;
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::Waker,
     time::Duration,
@@ -57,7 +57,10 @@ struct Child {
 
 struct State {
     units: Units,
-    children: Slab<Child>,
+    /// By numbers that never come again: a dispatch may come to rest long before whoever made it lets go of it.
+    children: BTreeMap<usize, Child>,
+    /// How many there have been.
+    entered: usize,
     /// Children that have not settled: while there are any the handler is parked.
     unsettled: usize,
     /// Since when it has been without its units, and how long it was before.
@@ -93,7 +96,8 @@ impl Nest {
     pub(crate) fn new(held: Held) -> Self {
         let state = State {
             units: Units::Held,
-            children: Slab::new(),
+            children: BTreeMap::new(),
+            entered: 0,
             unsettled: 0,
             parked_at: None,
             parked_for: Duration::ZERO,
@@ -133,7 +137,9 @@ impl Nest {
             }
         };
         state.unsettled += 1;
-        let child = state.children.insert(Child { batch: Weak::new(), settled: false, left: false });
+        let child = state.entered;
+        state.entered += 1;
+        state.children.insert(child, Child { batch: Weak::new(), settled: false, left: false });
         drop(state);
         if let Some(granted) = granted {
             granted.start();
@@ -146,7 +152,7 @@ impl Nest {
         let over = {
             let mut state = self.state();
             // Gone already when every call of the batch was refused.
-            if let Some(child) = state.children.get_mut(child) {
+            if let Some(child) = state.children.get_mut(&child) {
                 child.batch = Arc::downgrade(batch);
             }
             matches!(state.units, Units::Over)
@@ -159,14 +165,14 @@ impl Nest {
     /// Nobody awaits this dispatch any more. Says whether it has no batch that anybody would have to wait for.
     pub(super) fn left(&self, child: usize) -> bool {
         let mut state = self.state();
-        let Some(child) = state.children.get_mut(child) else { return false };
+        let Some(child) = state.children.get_mut(&child) else { return false };
         child.left = true;
         !child.settled && child.batch.strong_count() == 0
     }
 
     /// Waits until no dispatch that was dropped has calls left that run (CC-6b).
     pub(super) async fn until_none_is_dropped(&self) {
-        self.until(|state| !state.children.iter().any(|(_, child)| child.left && !child.settled)).await;
+        self.until(|state| !state.children.values().any(|child| child.left && !child.settled)).await;
     }
 
     /// Waits until the handler has its units again, or needs none any more.
@@ -194,7 +200,7 @@ impl Nest {
     fn settle(&self, call: &CallRef, child: usize) {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
-        match state.children.get_mut(child) {
+        match state.children.get_mut(&child) {
             Some(child) if !child.settled => child.settled = true,
             _ => return,
         }
@@ -327,7 +333,7 @@ impl Nest {
 
     /// The batches under this call that are in the air.
     pub(crate) fn children(&self) -> Vec<Arc<BatchState>> {
-        self.state().children.iter().filter_map(|(_, child)| child.batch.upgrade()).collect()
+        self.state().children.values().filter_map(|child| child.batch.upgrade()).collect()
     }
 }
 
@@ -382,7 +388,7 @@ impl CallRef {
     /// All calls of this dispatch are quiescent.
     pub(crate) fn child_rests(&self, child: usize) -> Option<Up> {
         self.nest().settle(self, child);
-        self.nest().state().children.try_remove(child);
+        self.nest().state().children.remove(&child);
         self.nest().news(self)
     }
 
