@@ -14,6 +14,7 @@ mod dice;
 mod journal;
 pub(crate) mod nest;
 mod panics;
+mod permits;
 pub mod program;
 mod report;
 mod run;
@@ -23,6 +24,7 @@ mod stage;
 
 pub use dice::Dice;
 pub use journal::{Entry, Fact, Journal, Moved, Shape};
+pub use permits::{Change as Permits, UnitSeen};
 pub use program::Program;
 pub use report::Report;
 pub use run::play;

@@ -9,6 +9,7 @@ mod events;
 mod expect;
 mod floor;
 mod order;
+mod permits;
 mod quiet;
 mod results;
 mod seen;
@@ -62,6 +63,7 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         consent::check,
         expect::check,
         waits::check,
+        permits::check,
     ];
     checks.iter().flat_map(|check| check(&index, &seen)).collect()
 }

@@ -1,6 +1,6 @@
 //! All that was seen of a run, in the order in which it was seen.
 
-use super::check::Violation;
+use super::{check::Violation, permits::Change};
 use std::{
     fmt::{self, Write},
     hash::{DefaultHasher, Hash, Hasher},
@@ -36,6 +36,8 @@ pub enum Fact {
     Event(Box<Event>),
     /// A handler, by the number of its call.
     Handler(u32, Moved),
+    /// A change of who holds what and who waits.
+    Permits(Box<Change>),
     /// The results of a batch, by its first call.
     Results(u32, Vec<Shape>),
     /// The turn of a batch is being cancelled.
@@ -44,6 +46,10 @@ pub enum Fact {
     Drop(u32),
     /// A session is being cancelled.
     CancelSession(usize),
+    /// A fork is being cancelled.
+    CancelFork(u32),
+    /// Calls of a batch that had run, sent once more: their results before and now.
+    Resent(u32, Vec<Shape>, Vec<Shape>),
     /// A pool is being given a width ...
     Resizing(ToolClass, usize),
     /// ... and has it now.
@@ -69,7 +75,13 @@ pub enum Moved {
     Wrote,
     /// It waits for calls of its own.
     Parked,
-    /// It goes on.
+    /// It waits no more for some of them: whether it is still parked is not seen.
+    Dropped,
+    /// It has begun to stream calls: whether it is parked goes by what of them is in the air.
+    Streams,
+    /// That stream is at its end.
+    Streamed,
+    /// It has all it needs again.
     Resumed,
     /// It cannot be dropped and has been given up.
     GivenUp,

@@ -1,26 +1,41 @@
-//! The one place that names what nested calls need of the engine.
+//! The one place that names what nested calls and sub-agents need of the engine.
 
-use super::program::ForkPlan;
-use toolyard::{Call, Outcome, Session, ToolContext};
-
-/// Whether programs have calls from inside handlers.
-pub(crate) const AVAILABLE: bool = true;
-/// Whether the engine has forks.
-pub(crate) const FORKS: bool = false;
-/// Whether the engine has batches that come call by call.
-pub(crate) const STREAMS: bool = false;
+use super::{
+    Program,
+    program::ForkPlan,
+    stage::{some, tools_but},
+};
+use toolyard::{Call, ForkPolicy, Outcome, Session, SubAgents, ToolContext};
 
 /// Runs a batch from inside a handler.
 pub(super) async fn dispatch(cx: &ToolContext, calls: Vec<Call>) -> Vec<Outcome> {
     cx.dispatch(calls).await
 }
 
-/// An agent of a handler's own.
-pub(super) fn fork(_: &ToolContext, _: &ForkPlan) -> Option<Session> {
-    None
+/// Who makes a sub-agent.
+#[derive(Clone, Copy)]
+pub(super) enum Parent<'a> {
+    /// A handler, through its context.
+    Handler(&'a ToolContext),
+    /// A session.
+    Session(&'a Session),
 }
 
-/// Runs a batch that comes call by call, so many milliseconds apart.
-pub(super) async fn stream(session: &Session, calls: Vec<Call>, _: u64) -> Vec<Outcome> {
-    session.dispatch(calls).await
+/// A sub-agent. Programs go less deep than engines let them.
+pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Session {
+    let mut policy = ForkPolicy::default();
+    if plan.shares_concurrent {
+        policy = policy.share_concurrent();
+    }
+    if let Some(cap) = plan.cap {
+        policy = policy.max_in_flight(some(cap));
+    }
+    if let Some(hidden) = plan.hidden {
+        policy = policy.only_tools(tools_but(program, hidden));
+    }
+    let fork = match parent {
+        Parent::Handler(cx) => cx.fork(policy),
+        Parent::Session(session) => session.fork(policy),
+    };
+    fork.expect("a program's forks are not too deep")
 }

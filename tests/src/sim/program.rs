@@ -2,23 +2,25 @@
 //!
 //! ```text
 //!   Program ── tools, pools, bounds ──► the engine
-//!     ├─ sessions ─ turns ─ batch ─ calls ─ script ─┬─ sleep, emit, write
-//!     │                                             └─ nested batches, forks ─ turns ...
+//!     ├─ sessions ─┬─ turns ─ batch ─ calls ─ script ─┬─ sleep, emit, write
+//!     │            └─ forks ─ turns ...               └─ nested batches, forks ─ turns ...
 //!     └─ orders: resize, pause, cancel, shutdown, each at its time
 //! ```
 
+mod agents;
 mod generate;
 mod index;
 mod script;
 mod shrink;
 
+pub use agents::{Cut, CutBy, ForkPlan, How, SessionPlan, TurnPlan};
 pub use generate::Shape;
 pub(crate) use index::call_id;
-pub use index::{Index, Node, Owner};
-pub use script::{End, ForkPlan, Nested, OnCancel, Script, Step};
+pub use index::{Agent, Index, Node, Owner, Scope};
+pub use script::{End, Nested, OnCancel, Script, Step};
 pub use shrink::smaller;
 
-use toolyard::ToolClass;
+use toolyard::{LimitScope, ToolClass};
 
 /// One simulated run.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,10 @@ pub struct Program {
     pub queue_max: Option<usize>,
     /// How long an answer of the approver is waited for, in milliseconds.
     pub answer_within_ms: u64,
+    /// How long a call may wait for its permits, in milliseconds.
+    pub queue_timeout_ms: Option<u64>,
+    /// When calls that say nothing else have to have ended, in milliseconds.
+    pub deadline_ms: Option<u64>,
     /// Whether the engine has hooks.
     pub hooks: bool,
     /// The tools; calls name them by their place.
@@ -65,8 +71,12 @@ pub struct Chaos {
 pub struct ToolPlan {
     /// Its class.
     pub class: ToolClass,
-    /// The most calls of it at once in one agent.
+    /// The most calls of it at once.
     pub limit: Option<usize>,
+    /// Where they count.
+    pub limit_scope: LimitScope,
+    /// The number of its serial scope, where it has one that is not its tree's.
+    pub scope: Option<usize>,
     /// Where it runs.
     pub placement: Where,
     /// Its attempt timeout in milliseconds.
@@ -99,61 +109,6 @@ pub enum Consent {
     Forbidden,
 }
 
-/// A root session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SessionPlan {
-    /// Its cap.
-    pub cap: Option<usize>,
-    /// Its turns.
-    pub turns: Vec<TurnPlan>,
-}
-
-/// A turn of a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TurnPlan {
-    /// How long it waits before it begins, in milliseconds.
-    pub gap_ms: u64,
-    /// Whether the next turn begins beside it.
-    pub beside: bool,
-    /// How its batch is handed over.
-    pub how: How,
-    /// Whether it is cut off.
-    pub cut: Option<Cut>,
-    /// What it runs.
-    pub batch: BatchPlan,
-}
-
-/// How a batch is handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// By runs, as a batch of the session that no turn follows.
-    Plain,
-    /// By runs.
-    Runs,
-    /// One by one.
-    OneByOne,
-    /// Call by call, with so many milliseconds in between.
-    Streamed(u64),
-}
-
-/// A turn that is cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
-    /// When, in milliseconds from its begin.
-    pub after_ms: u64,
-    /// How.
-    pub by: CutBy,
-}
-
-/// How a turn is cut off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CutBy {
-    /// The turn is cancelled and waited for.
-    Cancel,
-    /// The future is dropped.
-    Drop,
-}
-
 /// A batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchPlan {
@@ -174,6 +129,8 @@ pub struct CallPlan {
     pub twin: bool,
     /// Its own attempt timeout in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// When it has to have ended, in milliseconds.
+    pub deadline_ms: Option<u64>,
     /// What the approver says, if asked.
     pub answer: AnswerPlan,
     /// What the first hook does, if there are hooks.
@@ -239,9 +196,9 @@ impl BatchPlan {
 }
 
 impl Program {
-    /// The batches of the root sessions' turns.
+    /// The batches that no handler makes.
     pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
-        self.sessions.iter().flat_map(|session| &session.turns).map(|turn| &turn.batch)
+        self.sessions.iter().flat_map(SessionPlan::batches)
     }
 
     /// How many calls there are.
@@ -254,5 +211,10 @@ impl Program {
     /// The name of a tool by its place, also of one that is not there.
     pub fn tool_name(tool: usize) -> String {
         format!("tool{tool}")
+    }
+
+    /// The name of a serial scope; they rank by their numbers.
+    pub fn scope_name(scope: usize) -> String {
+        format!("scope{scope}")
     }
 }

@@ -5,7 +5,8 @@ use super::{
     check::{Violation, check},
     journal::{Fact, Journal, trace_hash},
     panics::panics_of,
-    stage::{self, Stage, play_order, play_turns},
+    permits::{listen, told},
+    stage::{self, Agent, Stage, play_order},
 };
 use futures::future::{BoxFuture, join_all};
 use std::{fmt::Write, sync::Arc, time::Duration};
@@ -25,7 +26,7 @@ pub fn play(program: &Program) -> Report {
     let mut entries = Vec::new();
     let panics = panics_of(|| {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.expect("a runtime can be made").block_on(seen(program, &mut entries));
+        told(|| runtime.expect("a runtime can be made").block_on(seen(program, &mut entries)));
     });
     let panics = panics.into_iter().map(|panic| Violation::new("panic", panic));
     let violations: Vec<_> = panics.chain(check(program, &entries)).collect();
@@ -35,6 +36,7 @@ pub fn play(program: &Program) -> Report {
 /// Plays a program to its end, or until nothing gets on any more.
 async fn seen(program: &Program, entries: &mut Vec<Entry>) {
     let stage = Stage::new(program);
+    listen(Some(stage.journal.clone()));
     let mut taken = Taken { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
     tokio::select! {
@@ -59,6 +61,7 @@ impl Taken<'_> {
     fn take(&mut self) {
         if self.entries.is_empty() {
             *self.entries = self.journal.entries();
+            listen(None);
         }
     }
 }
@@ -73,7 +76,8 @@ impl Drop for Taken<'_> {
 async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     let sessions: Vec<_> = (0..program.sessions.len()).map(|at| session(program, engine, at)).collect();
     let turns = sessions.iter().zip(&program.sessions).map(|(session, plan)| {
-        let played: BoxFuture<'_, ()> = Box::pin(play_turns(stage, session, &plan.turns));
+        let agent = Agent { stage, session, handler: None };
+        let played: BoxFuture<'_, ()> = Box::pin(agent.play(&plan.turns, &plan.forks));
         stage.shaker.shake(played)
     });
     let orders = program.orders.iter().map(|order| {
@@ -94,11 +98,14 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
 }
 
 fn session(program: &Program, engine: &Engine, at: usize) -> Session {
-    let options = SessionOptions::default();
-    let options = match program.sessions[at].cap {
-        Some(cap) => options.max_in_flight(stage::some(cap)),
-        None => options,
-    };
+    let plan = &program.sessions[at];
+    let mut options = SessionOptions::default().priority(plan.priority);
+    if let Some(cap) = plan.cap {
+        options = options.max_in_flight(stage::some(cap));
+    }
+    if let Some(cap) = plan.tree_cap {
+        options = options.tree_max_in_flight(stage::some(cap));
+    }
     engine.session_with(format!("s{at}"), options)
 }
 

@@ -1,10 +1,13 @@
 //! Where a program is played: an engine with scripted tools, and what they share.
 
 mod handler;
+mod operator;
 mod people;
+mod stream;
 mod turns;
 
-pub(super) use turns::{play_order, play_turns, shut_down};
+pub(super) use operator::{play_order, shut_down};
+pub(super) use turns::Agent;
 
 use super::{
     journal::{Fact, Journal, Moved},
@@ -30,8 +33,8 @@ use toolyard::{
 
 /// What the parts of one run share.
 pub(super) struct Stage {
+    pub(super) program: Program,
     calls: BTreeMap<u32, Arc<CallPlan>>,
-    tools: Vec<ToolPlan>,
     pub(super) journal: Journal,
     pub(super) shaker: Shaker,
     /// Blocking handlers that run.
@@ -54,8 +57,8 @@ impl Stage {
             batch.walk(&mut |call| drop(calls.insert(call.node, Arc::new(call.clone()))));
         }
         Arc::new(Self {
+            program: program.clone(),
             calls,
-            tools: program.tools.clone(),
             journal: Journal::new(),
             shaker: Shaker::new(program.chaos),
             busy: Arc::default(),
@@ -80,8 +83,11 @@ impl Stage {
 
     /// A handler has begun.
     fn begin(&self, node: u32, cx: &ToolContext) {
-        let is_blocking =
-            self.tools.get(self.calls[&node].tool).is_some_and(|tool| tool.placement == Where::Blocking);
+        let is_blocking = self
+            .program
+            .tools
+            .get(self.calls[&node].tool)
+            .is_some_and(|tool| tool.placement == Where::Blocking);
         // Who was given up before this one began no longer counts in all of what it held.
         self.note_given_up();
         self.running().insert(node, Presence { cx: cx.clone(), is_blocking, is_given_up: false });
@@ -125,6 +131,7 @@ fn engine_call(call: &CallPlan, first: Option<u32>) -> Call {
         true => Call::new(id, Program::tool_name(call.tool), "{\"node\": "),
         false => Call::new(id, Program::tool_name(call.tool), json!({"node": call.node})),
     };
+    made.deadline = call.deadline_ms.map(Duration::from_millis);
     made.timeout = call.timeout_ms.map(Duration::from_millis);
     made
 }
@@ -151,6 +158,12 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     if let Some(cap) = program.cap {
         builder = builder.max_in_flight(some(cap));
     }
+    if let Some(ms) = program.queue_timeout_ms {
+        builder = builder.queue_timeout(Duration::from_millis(ms));
+    }
+    if let Some(ms) = program.deadline_ms {
+        builder = builder.call_deadline(Duration::from_millis(ms));
+    }
     if program.hooks {
         builder = builder.hooks(Hooked { stage: stage.clone() });
     }
@@ -166,6 +179,11 @@ pub(super) fn some(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
 }
 
+/// The names of all tools but one.
+pub(super) fn tools_but(program: &Program, hidden: usize) -> Vec<String> {
+    (0..program.tools.len()).filter(|tool| *tool != hidden).map(Program::tool_name).collect()
+}
+
 fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     let name = Program::tool_name(at);
     let spec = match tool.class {
@@ -179,6 +197,8 @@ fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
         Where::Blocking => spec.blocking(),
     };
     spec.max_concurrency = tool.limit.map(some);
+    spec.limit_scope = tool.limit_scope;
+    spec.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
     spec.recursive = tool.recursive;
     if !tool.recursive {
         spec = spec.timeout(Duration::from_millis(tool.timeout_ms));

@@ -174,3 +174,42 @@ async fn what_comes_after_something_dropped_waits_for_its_calls() {
     assert_eq!(yard.log.spans(), ["a 0..30", "b 30..31", "c 31..61", "d 61..62"]);
     yard.events.check();
 }
+
+/// Hooks that take their time.
+struct Slow;
+
+#[toolyard::async_trait]
+impl toolyard::Hooks for Slow {
+    async fn on_tool_call(&self, _: &Call, _: &toolyard::Caller<'_>) -> Result<(), toolyard::Abort> {
+        ms(5).await;
+        Ok(())
+    }
+}
+
+/// CC-6, I16: a stream that is let go of long after its calls came to rest says nothing of a dispatch that has begun
+/// meanwhile: its handler stays parked, and the call it waits for has the only place in the tree.
+#[tokio::test(start_paused = true)]
+async fn a_stream_at_rest_does_not_end_another_dispatch() {
+    let yard = yard(|builder, _| {
+        let streams = tool_fn(ToolSpec::write("streams"), |(): (), cx: ToolContext| async move {
+            use toolyard::SubAgents;
+            let agent = cx.fork(toolyard::ForkPolicy::default())?;
+            let batch = agent.open_batch();
+            batch.push(call("x", "read", 5, "ok"));
+            ms(50).await;
+            let late = async {
+                ms(1).await;
+                batch.finish().await
+            };
+            let (first, second) = tokio::join!(agent.dispatch(vec![call("y", "read", 5, "ok")]), late);
+            Ok(format!("{}, {}", shape(&first), shape(&second)))
+        });
+        builder.tool(streams).hooks(Slow)
+    })
+    .await;
+    let options = toolyard::SessionOptions::default().tree_max_in_flight(1.try_into().unwrap());
+    let session = yard.engine.session_with("s", options);
+    let outcomes = session.dispatch(vec![Call::new("a", "streams", "{}")]).await;
+    assert_eq!(outcomes[0].to_text(), "y ok, x ok");
+    yard.events.check();
+}

@@ -27,6 +27,7 @@ mod order;
 mod pools;
 mod queue;
 mod slab;
+mod trace;
 mod units;
 mod zombies;
 
@@ -46,6 +47,7 @@ use queue::{Change, Queue};
 use slab::Slab;
 use std::collections::VecDeque;
 use toolyard_core::ToolClass;
+use trace::Told;
 use units::Unit;
 
 /// When something happens: microseconds from any moment that stays the same for a table.
@@ -153,7 +155,7 @@ impl<W> Table<W> {
         {
             return None;
         }
-        Some(self.take(ask.need, ask.root, ask.lineage))
+        Some(self.take(ask.need, ask.root, ask.lineage, 0))
     }
 
     /// Lets a call go at once, or gives it a place at the end of its lane, or refuses it.
@@ -166,11 +168,12 @@ impl<W> Table<W> {
         let now = now();
         let (key, may_push) = self.key(ask);
         if let (Who::Call { strict: true, .. }, false) = (key.who, may_push) {
+            self.tell(|| self.told_of("refuse", &key, ask.lineage, 0));
             return Asked::Refused(Refusal::SerialNesting);
         }
         self.age(now);
         if self.lanes.find(&key).is_none() && self.can_go(&key, None) {
-            return Asked::Granted(self.take(ask.need, ask.root, ask.lineage));
+            return Asked::Granted(self.take(ask.need, ask.root, ask.lineage, 0));
         }
         if let Some(queue_max) = self.bound_met(ask.root) {
             return Asked::Refused(Refusal::QueueFull { queue_max });
@@ -217,16 +220,28 @@ impl<W> Table<W> {
         let before = open.turn();
         open.push(Waiting::new(number, now, lineage, waiter));
         self.relist(lane, before);
+        self.tell(|| self.told_of("queue", &key, lineage, number));
         Ticket { lane, number }
     }
 
+    /// What happens to one who waits.
+    fn told_of(&self, what: &'static str, key: &LaneKey, lineage: Option<EntryId>, ticket: u64) -> Told {
+        let told = Told { lineage, ticket, ..Told::of(what, key.need, None) };
+        match key.who {
+            Who::Call { root, depth, .. } => Told { root: Some(root), depth, ..told },
+            Who::Resume { entry } => Told { entry, ..told },
+        }
+    }
+
     /// Takes all of a need that is free, and steps on its lease.
-    fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>) -> Option<EntryId> {
+    fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>, ticket: u64) -> Option<EntryId> {
         need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
-        let lease = need.lease?;
-        let entry = self.leases.push(lease, lineage, root);
-        self.lease_changed(lease);
-        Some(entry)
+        let entry = need.lease.map(|lease| self.leases.push(lease, lineage, root));
+        self.tell(|| Told { root: Some(root), lineage, ticket, ..Told::of("grant", need, entry) });
+        if let Some(lease) = need.lease {
+            self.lease_changed(lease);
+        }
+        entry
     }
 
     /// Takes one who waits out of the line (CC-9); `None` when it has gone or was refused. Others may go for it:
@@ -237,6 +252,7 @@ impl<W> Table<W> {
         let waiter = self.lanes.open_one_mut(ticket.lane).cancel(ticket.number)?;
         self.left(&key, 1);
         self.relist(ticket.lane, before);
+        self.tell(|| self.told_of("cancel", &key, None, ticket.number));
         if let Who::Resume { entry: Some(entry) } = key.who {
             self.set_state(entry, EntryState::Parked);
             self.settle(now);

@@ -12,6 +12,7 @@ use crate::sim::{
 pub(super) enum Reach {
     Batch(u32),
     Session(usize),
+    Fork(u32),
     All,
 }
 
@@ -23,6 +24,10 @@ impl Reach {
                 index.lineage(node).any(|above| index.nodes.get(&above).is_some_and(|it| it.batch == batch))
             }
             Self::Session(session) => index.root_of(node) == session,
+            Self::Fork(number) => index
+                .nodes
+                .get(&node)
+                .is_some_and(|it| index.agents_above(it.agent).any(|agent| agent.fork == Some(number))),
             Self::All => true,
         }
     }
@@ -35,6 +40,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         let (reach, within_ms) = match fact {
             Fact::CancelTurn(batch) | Fact::Drop(batch) => (Reach::Batch(*batch), grace_ms),
             Fact::CancelSession(session) => (Reach::Session(*session), grace_ms),
+            Fact::CancelFork(number) => (Reach::Fork(*number), grace_ms),
             Fact::ShuttingDown(finish, grace) => (Reach::All, finish + grace_ms.min(*grace)),
             _ => continue,
         };

@@ -1,6 +1,10 @@
 //! The naive model: what each call comes to when everything goes one by one, and what may come in between.
 
-use super::{SLACK_US, Seen, Violation, cancels::Reach};
+use super::{
+    SLACK_US, Seen, Violation,
+    cancels::Reach,
+    seen::{Ended, Life},
+};
 use crate::sim::{
     Fact, Moved,
     program::{AnswerPlan, Consent, End, HookPlan, Index, Node},
@@ -22,7 +26,12 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         if node.call.script.end == End::Panic && codes.contains(&Some(ErrorKind::Cancelled)) {
             may_be.insert(Some(ErrorKind::Panic));
         }
+        let codes_are_any = !codes.is_empty();
         may_be.extend(codes);
+        let is_free = !codes_are_any;
+        if let Some(late_us) = too_late(index, node, life, end).filter(|_| is_free) {
+            violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
+        }
         if !may_be.contains(&end.code) {
             let what = format!("c{number} ended {:?}, one by one it is {may_be:?}", end.code);
             violations.push(Violation::new("model", what));
@@ -58,9 +67,46 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     match answer {
         _ if in_time == InTime::No => {}
         Some(refusal) => drop(codes.insert(Some(refusal))),
-        None => codes.extend(ran(node)),
+        None => {
+            codes.extend(ran(node));
+            if index.program.queue_timeout_ms.is_some() {
+                codes.insert(Some(ErrorKind::QueueTimeout));
+            }
+            if deadline_ms(index, node).is_some() {
+                codes.insert(Some(ErrorKind::DeadlineExceeded));
+            }
+            if may_not_wait(index, node) {
+                codes.insert(Some(ErrorKind::SerialNesting));
+            }
+        }
     }
     codes
+}
+
+/// The least of what a call, those above it and the engine bound it by, in milliseconds from when its run begins.
+fn deadline_ms(index: &Index<'_>, node: &Node<'_>) -> Option<u64> {
+    let own = |node: u32| index.nodes.get(&node)?.call.deadline_ms.or(index.program.deadline_ms);
+    index.lineage(node.call.node).filter_map(own).min()
+}
+
+/// How much later than its deadline allows a call that ran has ended, if it did; counted from when it was ready.
+fn too_late(index: &Index<'_>, node: &Node<'_>, life: &Life<'_>, end: Ended) -> Option<u64> {
+    let within_us = 1000 * deadline_ms(index, node)?;
+    let ready_us = life.events.iter().find_map(|(_, at_us, event)| match event.kind {
+        EventKind::Called { queue_ms, .. } => Some(at_us.saturating_sub(queue_ms * 1000)),
+        _ => None,
+    })?;
+    end.at_us.checked_sub(ready_us + within_us + SLACK_US)
+}
+
+/// Whether a call may not wait for its serial scope (CC-8): it is neither that of the nearest call above it that has
+/// one, nor does it rank above all of theirs.
+fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
+    let above =
+        index.lineage(node.call.node).skip(1).filter_map(|above| index.nodes.get(&above)?.scope(index));
+    let held: Vec<_> = above.collect();
+    let (Some(scope), Some(nearest)) = (node.scope(index), held.first()) else { return false };
+    *nearest != scope && held.iter().any(|held| *held >= scope)
 }
 
 /// What the answer makes of a call, and after how many milliseconds it is there.
@@ -79,11 +125,11 @@ fn ran(node: &Node<'_>) -> BTreeSet<Code> {
     let tool = node.tool.expect("a call that runs has a tool");
     let bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
     // A handler that awaits calls of its own has its clock stopped, so only its own time counts.
-    let own_ms = (script.end != End::Hang).then(|| script.own_ms());
-    let in_time = compare(own_ms, bound_ms.unwrap_or(u64::MAX));
-    // A session of a handler's own is awaited beside the clock, not through the context.
-    let is_bounded = script.forks() && bound_ms.is_some();
-    if in_time != InTime::Yes || is_bounded {
+    let own_ms = |ms: u64| (script.end != End::Hang).then_some(ms);
+    let (least, most) = script.own_ms();
+    let in_time = [least, most].map(|ms| compare(own_ms(ms), bound_ms.unwrap_or(u64::MAX)));
+    let in_time = if in_time[0] == in_time[1] { in_time[0] } else { InTime::Close };
+    if in_time != InTime::Yes {
         codes.insert(Some(ErrorKind::Timeout));
     }
     if in_time != InTime::No {
@@ -131,6 +177,7 @@ impl Between {
                     (entry.at_us, Reach::Batch(*batch), cancelled())
                 }
                 Fact::CancelSession(session) => (entry.at_us, Reach::Session(*session), cancelled()),
+                Fact::CancelFork(number) => (entry.at_us, Reach::Fork(*number), cancelled()),
                 Fact::ShuttingDown(..) => {
                     let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
                     (entry.at_us, Reach::All, codes)

@@ -16,8 +16,22 @@ pub(super) struct Floor {
 /// How a handler stands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Standing {
-    pub(super) parked: bool,
+    parked: bool,
+    dropped: bool,
+    streams: usize,
     pub(super) given_up: bool,
+}
+
+impl Standing {
+    /// Whether it is known to hold what it needs.
+    pub(super) fn is_active(self) -> bool {
+        !self.parked && !self.dropped && self.streams == 0
+    }
+
+    /// Whether it is known to be parked.
+    pub(super) fn is_parked(self) -> bool {
+        self.parked && !self.dropped
+    }
 }
 
 impl Floor {
@@ -29,20 +43,24 @@ impl Floor {
         self.handlers.iter().filter_map(|(node, standing)| Some((*standing, index.nodes.get(node)?)))
     }
 
-    /// Those that are not parked.
+    /// Those that are known not to be parked.
     pub(super) fn active<'i, 'p>(
         &'i self,
         index: &'i Index<'p>,
     ) -> impl Iterator<Item = (Standing, &'i Node<'p>)> {
-        self.all(index).filter(|(standing, _)| !standing.parked)
+        self.all(index).filter(|(standing, _)| standing.is_active())
     }
 
-    fn moved(&mut self, node: u32, moved: Moved) {
+    /// Follows what a handler did.
+    pub(super) fn moved(&mut self, node: u32, moved: Moved) {
         match moved {
             Moved::Began => drop(self.handlers.insert(node, Standing::default())),
             Moved::Ended => drop(self.handlers.remove(&node)),
             Moved::Parked => self.change(node, |it| it.parked = true),
-            Moved::Resumed => self.change(node, |it| it.parked = false),
+            Moved::Dropped => self.change(node, |it| it.dropped = true),
+            Moved::Streams => self.change(node, |it| it.streams += 1),
+            Moved::Streamed => self.change(node, |it| it.streams = it.streams.saturating_sub(1)),
+            Moved::Resumed => self.change(node, |it| (it.parked, it.dropped) = (false, false)),
             Moved::GivenUp => self.change(node, |it| it.given_up = true),
             Moved::Wrote => {}
         }

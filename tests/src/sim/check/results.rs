@@ -2,12 +2,24 @@
 
 use super::{Seen, Violation};
 use crate::sim::{Fact, Shape, program::Index};
+use toolyard::EventKind;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let mut violations = Vec::new();
+    let again = seen.again.iter().filter(|event| matches!(event.kind, EventKind::Called { .. }));
+    let mut violations: Vec<_> = again
+        .map(|event| Violation::new("CL-8", format!("a call that had run runs again: {event:?}")))
+        .collect();
     for entry in seen.entries {
         if let Fact::Results(batch, shapes) = &entry.fact {
             of_batch(index, seen, *batch, shapes, &mut violations);
+        }
+        if let Fact::Resent(batch, before, now) = &entry.fact {
+            // The run is that of the new batch.
+            let same = |(before, now): (&Shape, &Shape)| before == &Shape { run: before.run, ..now.clone() };
+            if before.len() != now.len() || !before.iter().zip(now).all(same) {
+                let what = format!("calls of c{batch} that came again had {before:?} and have {now:?}");
+                violations.push(Violation::new("CL-8", what));
+            }
         }
     }
     violations

@@ -1,7 +1,7 @@
 //! What was seen of a run, by call.
 
 use crate::sim::{Entry, Fact, Moved, program::Index};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{ErrorKind, Event, EventKind};
 
 /// What was seen of a run, by call.
@@ -13,6 +13,8 @@ pub struct Seen<'a> {
     pub calls: BTreeMap<u32, Life<'a>>,
     /// Events that belong to no call of the program.
     pub strangers: Vec<&'a Event>,
+    /// Events of calls that were sent once more.
+    pub again: Vec<&'a Event>,
     /// Whether the run came to its end.
     pub is_over: bool,
 }
@@ -41,8 +43,9 @@ impl<'a> Seen<'a> {
     /// Sorts what was seen by calls.
     pub fn new(index: &Index<'_>, entries: &'a [Entry]) -> Self {
         let is_over = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_)));
-        let mut seen = Self { entries, calls: BTreeMap::new(), strangers: Vec::new(), is_over };
-        let mut batches = BTreeMap::new();
+        let mut seen =
+            Self { entries, calls: BTreeMap::new(), strangers: Vec::new(), again: Vec::new(), is_over };
+        let (mut batches, mut known) = (BTreeMap::new(), BTreeSet::new());
         for (place, Entry { at_us, fact }) in entries.iter().enumerate() {
             match fact {
                 Fact::Handler(node, moved) => {
@@ -53,10 +56,17 @@ impl<'a> Seen<'a> {
                     let key = (event.session.as_str(), event.agent.as_str(), number);
                     if let (EventKind::Received { .. }, 0, Some(first)) = (&event.kind, at, first_call(event))
                     {
-                        batches.insert(key, first);
+                        let batch = index.nodes.get(&first).map(|node| node.batch);
+                        let is_again = batch.is_some_and(|batch| !known.insert(batch));
+                        batches.insert(key, (first, is_again));
                     }
-                    let plan = batches.get(&key).and_then(|first| index.batches.get(first));
+                    let Some((first, is_again)) = batches.get(&key) else {
+                        seen.strangers.push(event);
+                        continue;
+                    };
+                    let plan = index.batches.get(first);
                     match plan.and_then(|placed| placed.plan.calls.get(at as usize)) {
+                        _ if *is_again => seen.again.push(event),
                         Some(call) => seen.event(call.node, place, *at_us, event),
                         None => seen.strangers.push(event),
                     }

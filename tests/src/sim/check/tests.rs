@@ -8,15 +8,24 @@ use crate::sim::{
         Step, ToolPlan, TurnPlan, Where,
     },
 };
-use toolyard::{ErrorKind, EventKind, ToolClass};
+use toolyard::{ErrorKind, EventKind, LimitScope, Priority, ToolClass};
 
-const READ: usize = 0;
-const SERIAL: usize = 1;
+pub(super) const READ: usize = 0;
+pub(super) const SERIAL: usize = 1;
 const ASKED: usize = 3;
 const UNKNOWN: usize = 9;
 
 fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
-    ToolPlan { class, limit: None, placement: Where::Task, timeout_ms: 60_000, consent, recursive: false }
+    ToolPlan {
+        class,
+        limit: None,
+        limit_scope: LimitScope::Agent,
+        scope: None,
+        placement: Where::Task,
+        timeout_ms: 60_000,
+        consent,
+        recursive: false,
+    }
 }
 
 fn call(node: u32, tool: usize) -> CallPlan {
@@ -26,6 +35,7 @@ fn call(node: u32, tool: usize) -> CallPlan {
         broken: false,
         twin: false,
         timeout_ms: None,
+        deadline_ms: None,
         answer: AnswerPlan::Yes(1),
         hook: HookPlan::Go(0),
         script: Script { steps: vec![Step::Sleep(10)], end: End::Ok, on_cancel: OnCancel::Deaf },
@@ -34,16 +44,17 @@ fn call(node: u32, tool: usize) -> CallPlan {
 
 fn turn(first: u32, tools: &[usize]) -> TurnPlan {
     let calls = (first..).zip(tools).map(|(node, tool)| call(node, *tool)).collect();
-    TurnPlan { gap_ms: 0, beside: false, how: How::Runs, cut: None, batch: BatchPlan { calls } }
+    let batch = BatchPlan { calls };
+    TurnPlan { gap_ms: 0, beside: false, how: How::Runs, again: false, cut: None, batch }
 }
 
 /// A session for each list of tools, with one turn.
-fn program(read: usize, sessions: &[&[usize]]) -> Program {
+pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
     let mut first = 0;
     let sessions = sessions.iter().map(|tools| {
         let turns = vec![turn(first, tools)];
         first += tools.len() as u32;
-        SessionPlan { cap: None, turns }
+        SessionPlan { cap: None, tree_cap: None, priority: Priority::Normal, turns, forks: Vec::new() }
     });
     Program {
         chaos: Chaos { seed: 1, yields: 0, naps: 0 },
@@ -54,6 +65,8 @@ fn program(read: usize, sessions: &[&[usize]]) -> Program {
         skip_rest: false,
         queue_max: None,
         answer_within_ms: 2_000,
+        queue_timeout_ms: None,
+        deadline_ms: None,
         hooks: false,
         tools: vec![
             tool(ToolClass::Read, Consent::Free),
@@ -67,12 +80,12 @@ fn program(read: usize, sessions: &[&[usize]]) -> Program {
 }
 
 /// c0 and c1 read, c2 and c3 write, c4 asks first, c5 has no tool.
-fn mixed() -> Program {
+pub(super) fn mixed() -> Program {
     program(1, &[&[READ, READ, SERIAL, SERIAL, ASKED, UNKNOWN]])
 }
 
 /// A good run of the program breaks nothing, and spoilt like this it breaks that rule.
-fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
+pub(super) fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
     let report = play(program);
     assert_eq!(report.violations, [], "before it is spoilt");
     let mut entries = report.entries;
@@ -81,7 +94,7 @@ fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
     assert!(violations.iter().any(|violation| violation.rule == rule), "{rule} is not among {violations:#?}");
 }
 
-fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
+pub(super) fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
     entries.iter().position(|entry| is_it(&entry.fact)).expect("the run has such an entry")
 }
 

@@ -78,7 +78,9 @@ fn waited_too_long(
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
     meanwhile.for_each(|other| *count.entry(other.root).or_default() += 1);
     let own = count.remove(&grant.root).unwrap_or(0);
-    let most = |root: usize| (own + 1) * lanes(index, root) + widest + 1;
+    // With a priority, a session goes up to four times in a round.
+    let weight = |root: usize| index.program.sessions[root].priority as usize + 1;
+    let most = |root: usize| (own + 1) * lanes(index, root) * weight(root).next_power_of_two() + widest + 1;
     let (root, others) = count.into_iter().find(|(root, others)| *others > most(*root))?;
     let what = format!("c{} was first in line while session {root} was let in {others} times", grant.node);
     Some(Violation::new("I12", what))
@@ -88,6 +90,7 @@ fn waited_too_long(
 fn is_plain(index: &Index<'_>, node: &Node<'_>) -> bool {
     node.tool.is_some_and(|tool| tool.limit.is_none())
         && index.agents[node.agent].cap.is_none()
+        && index.program.sessions[index.agents[node.agent].root].tree_cap.is_none()
         && node.parent.is_none()
 }
 

@@ -8,7 +8,7 @@ use crate::sim::{
     Fact,
     program::{Index, Node},
 };
-use toolyard::ToolClass;
+use toolyard::{LimitScope, ToolClass};
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -56,14 +56,25 @@ fn at_start(
                     && index.agents[other.agent].concurrent_of == agent.concurrent_of
             });
         }
-        Some(ToolClass::Serial) => bound("I4", "the serial lease", 1, &|_, other| {
-            other.class() == Some(ToolClass::Serial) && index.agents[other.agent].root == agent.root
-        }),
+        Some(ToolClass::Serial) => {
+            bound("I4", "the serial lease", 1, &|_, other| other.scope(index) == node.scope(index))
+        }
         None => {}
     }
-    if let Some(limit) = node.tool.and_then(|tool| tool.limit) {
-        bound("I3", "its tool", limit, &|_, other| {
-            other.call.tool == node.call.tool && other.agent == node.agent
+    if let Some((tool, limit)) = node.tool.and_then(|tool| Some((tool, tool.limit?))) {
+        bound("I3", "its tool", limit, &|given_up, other| {
+            other.call.tool == node.call.tool
+                && !(given_up && other.class() == Some(ToolClass::Read))
+                && match tool.limit_scope {
+                    LimitScope::Agent => other.agent == node.agent,
+                    LimitScope::Tree => index.agents[other.agent].root == agent.root,
+                    LimitScope::Engine => true,
+                }
+        });
+    }
+    if let Some(cap) = index.program.sessions[agent.root].tree_cap {
+        bound("I3", "its tree", cap, &|given_up, other| {
+            !given_up && index.agents[other.agent].root == agent.root
         });
     }
     if let Some(cap) = agent.cap {

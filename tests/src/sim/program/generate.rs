@@ -4,8 +4,8 @@ use super::{
     Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How, Nested,
     OnCancel, Order, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
 };
-use crate::sim::{Dice, nest};
-use toolyard::ToolClass;
+use crate::sim::Dice;
+use toolyard::{LimitScope, Priority, ToolClass};
 
 /// The bounds of programs made by chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { sessions: 5, width: 16, depth: if nest::AVAILABLE { 4 } else { 0 }, calls: 120 }
+        Self { sessions: 5, width: 16, depth: 4, calls: 120 }
     }
 }
 
@@ -35,6 +35,11 @@ struct Mood {
     questions: u64,
     blocking: u64,
     refusals: u64,
+    forks: u64,
+    scopes: u64,
+    caps: u64,
+    priorities: u64,
+    deadlines: u64,
     wide: bool,
 }
 
@@ -43,7 +48,7 @@ impl Program {
     pub fn generate(seed: u64, shape: Shape) -> Self {
         let mut dice = Dice::new(seed, 1);
         let mood = Mood::of(&mut dice, shape);
-        let mut maker = Maker { node: 0, left: shape.calls, mood, tools: Vec::new(), dice };
+        let mut maker = Maker { node: 0, fork: 0, left: shape.calls, mood, tools: Vec::new(), dice };
         maker.tools = maker.tools();
         maker.program(seed)
     }
@@ -60,6 +65,11 @@ impl Mood {
             questions: dice.pick(&[0, 0, 200, 500]),
             blocking: dice.pick(&[0, 0, 0, 250]),
             refusals: dice.pick(&[0, 80, 250]),
+            forks: dice.pick(&[0, 0, 200, 500]),
+            scopes: dice.pick(&[0, 0, 500, 800]),
+            caps: dice.pick(&[0, 0, 300]),
+            priorities: dice.pick(&[0, 0, 600]),
+            deadlines: dice.pick(&[0, 0, 0, 150]),
             wide: dice.chance(250),
         }
     }
@@ -71,6 +81,8 @@ struct Maker {
     tools: Vec<ToolPlan>,
     /// The next call's number.
     node: u32,
+    /// The next fork's number.
+    fork: u32,
     /// How many calls may still be made.
     left: usize,
 }
@@ -93,6 +105,8 @@ impl Maker {
             skip_rest: self.dice.chance(150),
             queue_max: self.dice.maybe(60, |dice| dice.few(1..=6)),
             answer_within_ms: self.dice.pick(&[2_000, 300_000]),
+            queue_timeout_ms: self.dice.maybe(80, |dice| dice.pick(&[20, 500])),
+            deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
             hooks,
             tools: self.tools.clone(),
             orders: self.orders(sessions.len()),
@@ -114,7 +128,7 @@ impl Maker {
 
     fn tool(&mut self, class: Option<ToolClass>) -> ToolPlan {
         let class = class.unwrap_or_else(|| self.dice.pick(&ToolClass::ALL));
-        let (blocking, questions) = (self.mood.blocking, self.mood.questions);
+        let Mood { blocking, questions, scopes, .. } = self.mood;
         let placement = match () {
             () if self.dice.chance(blocking) => Where::Blocking,
             () if self.dice.chance(200) => Where::Inline,
@@ -128,6 +142,13 @@ impl Maker {
         ToolPlan {
             class,
             limit: self.dice.maybe(250, |dice| dice.few(1..=4)),
+            limit_scope: self.dice.pick(&[
+                LimitScope::Agent,
+                LimitScope::Agent,
+                LimitScope::Tree,
+                LimitScope::Engine,
+            ]),
+            scope: self.dice.maybe(scopes, |dice| dice.few(0..=1)),
             placement,
             timeout_ms: self.dice.pick(&[1_500, 5_000, 60_000]),
             consent,
@@ -138,9 +159,40 @@ impl Maker {
     fn session(&mut self) -> SessionPlan {
         let turns = if self.mood.wide { 1..=2 } else { 1..=4 };
         let count = self.dice.few(turns);
+        let Mood { caps, priorities, forks, .. } = self.mood;
         SessionPlan {
-            cap: self.dice.maybe(150, |dice| dice.few(1..=4)),
+            cap: self.dice.maybe(caps / 2, |dice| dice.few(1..=4)),
+            tree_cap: self.dice.maybe(caps, |dice| dice.few(1..=4)),
+            priority: match self.dice.chance(priorities) {
+                true => self.dice.pick(&[Priority::High, Priority::Urgent]),
+                false => Priority::Normal,
+            },
             turns: (0..count).map(|_| self.turn(self.mood.shape.depth)).collect(),
+            forks: self.forks(self.mood.shape.depth, forks),
+        }
+    }
+
+    /// Forks, with so many in a thousand that there are some.
+    fn forks(&mut self, depth: usize, chance: u64) -> Vec<ForkPlan> {
+        if depth == 0 || self.left == 0 || !self.dice.chance(chance) {
+            return Vec::new();
+        }
+        (0..self.dice.few(1..=2)).map(|_| self.fork(depth - 1)).collect()
+    }
+
+    fn fork(&mut self, depth: usize) -> ForkPlan {
+        let number = self.fork;
+        self.fork += 1;
+        let Mood { cancels, caps, refusals, .. } = self.mood;
+        let tools = self.tools.len() - 1;
+        ForkPlan {
+            number,
+            shares_concurrent: self.dice.chance(300),
+            cap: self.dice.maybe(caps / 2, |dice| dice.few(1..=3)),
+            hidden: self.dice.maybe(refusals, |dice| dice.few(0..=tools)),
+            cancel_ms: self.dice.maybe(cancels, |dice| dice.pick(&[0, 5, 60, 400])),
+            turns: (0..self.dice.few(1..=2)).map(|_| self.turn(depth)).collect(),
+            forks: self.forks(depth, 150),
         }
     }
 
@@ -151,10 +203,11 @@ impl Maker {
             beside: self.dice.chance(300),
             how: match self.dice.range(0..=9) {
                 0 => How::OneByOne,
-                1 if nest::STREAMS => How::Streamed(self.dice.pick(&[0, 3, 50])),
-                2..=5 => How::Plain,
+                1 | 2 => How::Streamed(self.dice.pick(&[0, 3, 50])),
+                3..=5 => How::Plain,
                 _ => How::Runs,
             },
+            again: self.dice.chance(50),
             cut: self.dice.maybe(cancels, |dice| Cut {
                 after_ms: dice.pick(&[0, 1, 10, 60, 200, 700, 3_000]),
                 by: dice.pick(&[CutBy::Cancel, CutBy::Drop]),
@@ -187,7 +240,7 @@ impl Maker {
     fn call(&mut self, tool: usize, at: usize, depth: usize) -> CallPlan {
         let node = self.node;
         self.node += 1;
-        let refusals = self.mood.refusals;
+        let Mood { refusals, deadlines, .. } = self.mood;
         let refused = self.dice.chance(refusals).then(|| self.dice.range(0..=2));
         CallPlan {
             node,
@@ -195,6 +248,7 @@ impl Maker {
             broken: refused == Some(1),
             twin: refused == Some(2) && at > 0,
             timeout_ms: self.dice.maybe(100, |dice| dice.pick(&[500, 2_500])),
+            deadline_ms: self.dice.maybe(deadlines, |dice| dice.pick(&[30, 200, 2_000])),
             answer: self.answer(),
             hook: self.hook(),
             script: self.script(tool, depth),
@@ -255,9 +309,9 @@ impl Maker {
     }
 
     fn nest(&mut self, depth: usize) -> Step {
-        if nest::FORKS && self.dice.chance(300) {
-            let turns = (0..self.dice.few(1..=2)).map(|_| self.turn(depth)).collect();
-            return Step::Fork(ForkPlan { shares_concurrent: self.dice.chance(300), turns });
+        let forks = self.mood.forks;
+        if self.dice.chance(forks) {
+            return Step::Fork(self.fork(depth));
         }
         let side_by_side = self.dice.few(1..=3);
         Step::Nest((0..side_by_side).map(|_| self.nested(depth)).collect())

@@ -1,6 +1,6 @@
 //! A program by its parts: which call is where, and how it is routed.
 
-use super::{BatchPlan, CallPlan, Consent, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
+use super::{BatchPlan, CallPlan, Consent, ForkPlan, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
 use std::collections::BTreeMap;
 use toolyard::{Routing, ToolClass};
 
@@ -64,7 +64,7 @@ pub enum Owner<'p> {
 }
 
 /// An agent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Agent {
     /// The root session at the top of its tree.
     pub root: usize,
@@ -74,6 +74,10 @@ pub struct Agent {
     pub cap: Option<usize>,
     /// Whose concurrent pool it uses.
     pub concurrent_of: usize,
+    /// The number of its fork; a root session has none.
+    pub fork: Option<u32>,
+    /// The tools it does not see.
+    pub hidden: Vec<usize>,
 }
 
 impl<'p> Index<'p> {
@@ -83,10 +87,12 @@ impl<'p> Index<'p> {
             Self { program, nodes: BTreeMap::new(), batches: BTreeMap::new(), agents: Vec::new() };
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
-            index.agents.push(Agent { root, parent: None, cap, concurrent_of: root });
+            let (fork, hidden) = (None, Vec::new());
+            index.agents.push(Agent { root, parent: None, cap, concurrent_of: root, fork, hidden });
         }
         for (agent, session) in program.sessions.iter().enumerate() {
             session.turns.iter().for_each(|turn| index.turn(turn, agent, None));
+            session.forks.iter().for_each(|fork| index.fork(fork, agent, None));
         }
         index
     }
@@ -102,11 +108,15 @@ impl<'p> Index<'p> {
         let mut run = 0;
         let mut last = None;
         for (at, call) in plan.calls.iter().enumerate() {
-            let routing = self.program.routing(call, at);
+            let routing = match self.agents[agent].hidden.contains(&call.tool) {
+                true => Routing::ShortCircuit,
+                false => self.program.routing(call, at),
+            };
             let joins = !one_by_one && last == Some(routing) && routing != Routing::Serial;
             run += usize::from(at > 0 && !joins);
             last = Some(routing);
-            let tool = self.program.tools.get(call.tool);
+            let seen = |_: &&ToolPlan| !self.agents[agent].hidden.contains(&call.tool);
+            let tool = self.program.tools.get(call.tool).filter(seen);
             self.nodes.insert(call.node, Node { call, tool, batch, at, run, routing, agent, parent });
             call.script.steps.iter().for_each(|step| self.step(step, agent, call.node));
         }
@@ -121,23 +131,34 @@ impl<'p> Index<'p> {
                     self.place(&one.batch, owner, agent, Some(handler));
                 }
             }
-            Step::Fork(fork) => {
-                let child = self.agents.len();
-                let Agent { root, concurrent_of, .. } = self.agents[agent];
-                self.agents.push(Agent {
-                    root,
-                    parent: Some(agent),
-                    cap: self.program.cap,
-                    concurrent_of: if fork.shares_concurrent { concurrent_of } else { child },
-                });
-                fork.turns.iter().for_each(|turn| self.turn(turn, child, Some(handler)));
-            }
+            Step::Fork(fork) => self.fork(fork, agent, Some(handler)),
         }
+    }
+
+    fn fork(&mut self, plan: &'p ForkPlan, of: usize, handler: Option<u32>) {
+        let child = self.agents.len();
+        let parent = &self.agents[of];
+        let hidden = parent.hidden.iter().copied().chain(plan.hidden).collect();
+        self.agents.push(Agent {
+            root: parent.root,
+            parent: Some(of),
+            cap: plan.cap.or(parent.cap),
+            concurrent_of: if plan.shares_concurrent { parent.concurrent_of } else { child },
+            fork: Some(plan.number),
+            hidden,
+        });
+        plan.turns.iter().for_each(|turn| self.turn(turn, child, handler));
+        plan.forks.iter().for_each(|fork| self.fork(fork, child, handler));
     }
 
     /// The call, and those in whose handlers it is made, nearest first.
     pub fn lineage(&self, node: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(node), |node| self.nodes.get(node)?.parent)
+    }
+
+    /// The agent, and those it was forked from, nearest first.
+    pub fn agents_above(&self, agent: usize) -> impl Iterator<Item = &Agent> {
+        std::iter::successors(Some(&self.agents[agent]), |it| it.parent.map(|parent| &self.agents[parent]))
     }
 
     /// The root session of a call.
@@ -146,10 +167,25 @@ impl<'p> Index<'p> {
     }
 }
 
+/// A serial scope (CC-8). In one lineage there is but one tree, so they are in order of rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// That of a root session.
+    Tree(usize),
+    /// A named one.
+    Named(usize),
+}
+
 impl Node<'_> {
     /// The class of a call that runs.
     pub fn class(&self) -> Option<ToolClass> {
         self.routing.class()
+    }
+
+    /// Its serial scope, if it has one: a named one by its number, or that of its tree.
+    pub fn scope(&self, index: &Index<'_>) -> Option<Scope> {
+        let tool = self.tool.filter(|_| self.class() == Some(ToolClass::Serial))?;
+        Some(tool.scope.map_or(Scope::Tree(index.agents[self.agent].root), Scope::Named))
     }
 
     /// The id under which it is told of.

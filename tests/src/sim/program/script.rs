@@ -1,6 +1,6 @@
 //! What a handler does.
 
-use super::{BatchPlan, TurnPlan};
+use super::{BatchPlan, ForkPlan};
 
 /// What a handler does, step by step, and how it ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,15 +35,6 @@ pub struct Nested {
     pub dropped_ms: Option<u64>,
 }
 
-/// A sub-agent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ForkPlan {
-    /// Whether it shares its parent's concurrent pool.
-    pub shares_concurrent: bool,
-    /// What it does.
-    pub turns: Vec<TurnPlan>,
-}
-
 /// How a handler ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -73,20 +64,21 @@ pub enum OnCancel {
 }
 
 impl Script {
-    /// What it does by itself, in milliseconds.
-    pub fn own_ms(&self) -> u64 {
-        let own = |step: &Step| if let Step::Sleep(ms) = step { *ms } else { 0 };
-        self.steps.iter().map(own).sum()
+    /// The least and the most that it does by itself, in milliseconds. How much of the pauses of its agents it is
+    /// parked for goes by what else is in the air.
+    pub fn own_ms(&self) -> (u64, u64) {
+        let own = |step: &Step| match step {
+            Step::Sleep(ms) => (*ms, *ms),
+            Step::Fork(fork) => (0, fork.pauses_ms()),
+            Step::Emit | Step::Nest(_) => (0, 0),
+        };
+        let add = |(least, most), (at_least, at_most)| (least + at_least, most + at_most);
+        self.steps.iter().map(own).fold((0, 0), add)
     }
 
     /// Whether it runs calls of its own.
     pub fn is_nested(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Nest(_) | Step::Fork(_)))
-    }
-
-    /// Whether it has agents of its own.
-    pub fn forks(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Fork(_)))
     }
 
     /// The batches of its steps.
@@ -101,7 +93,7 @@ impl Step {
         match self {
             Self::Sleep(_) | Self::Emit => Vec::new(),
             Self::Nest(nested) => nested.iter().map(|nested| &nested.batch).collect(),
-            Self::Fork(fork) => fork.turns.iter().map(|turn| &turn.batch).collect(),
+            Self::Fork(fork) => fork.batches(),
         }
     }
 }

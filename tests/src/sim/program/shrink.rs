@@ -1,6 +1,7 @@
 //! Programs a little smaller than one at hand.
 
-use super::{BatchPlan, CallPlan, Program, Step, TurnPlan};
+use super::{BatchPlan, CallPlan, ForkPlan, Program, Step, TurnPlan};
+use toolyard::{LimitScope, Priority};
 
 /// Programs that lack something of this one, those that lack most first.
 pub fn smaller(program: &Program) -> Vec<Program> {
@@ -58,12 +59,40 @@ impl Scissors {
     fn program(&mut self, program: &mut Program) {
         for session in &mut program.sessions {
             session.turns.iter_mut().for_each(|turn| self.turn(turn));
+            self.forks(&mut session.forks);
         }
+    }
+
+    fn forks(&mut self, forks: &mut Vec<ForkPlan>) {
+        for at in 0..forks.len() {
+            if self.is_here() {
+                forks.remove(at);
+                return;
+            }
+        }
+        forks.iter_mut().for_each(|fork| self.fork(fork));
+    }
+
+    fn fork(&mut self, fork: &mut ForkPlan) {
+        for at in 0..fork.turns.len() {
+            if self.is_here() {
+                fork.turns.remove(at);
+                return;
+            }
+        }
+        if fork.cancel_ms.is_some() && self.is_here() {
+            fork.cancel_ms = None;
+        }
+        fork.turns.iter_mut().for_each(|turn| self.turn(turn));
+        self.forks(&mut fork.forks);
     }
 
     fn turn(&mut self, turn: &mut TurnPlan) {
         if turn.cut.is_some() && self.is_here() {
             turn.cut = None;
+        }
+        if turn.again && self.is_here() {
+            turn.again = false;
         }
         self.batch(&mut turn.batch);
     }
@@ -88,7 +117,7 @@ impl Scissors {
         for step in &mut call.script.steps {
             match step {
                 Step::Nest(nested) => nested.iter_mut().for_each(|one| self.batch(&mut one.batch)),
-                Step::Fork(fork) => fork.turns.iter_mut().for_each(|turn| self.turn(turn)),
+                Step::Fork(fork) => self.fork(fork),
                 Step::Sleep(_) | Step::Emit => {}
             }
         }
@@ -97,11 +126,17 @@ impl Scissors {
 
 /// The same with plainer settings.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 5] = [
+    let plainer: [fn(&mut Program); 11] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.cap = None,
+        |it| it.queue_timeout_ms = None,
+        |it| it.deadline_ms = None,
         |it| it.sessions.iter_mut().for_each(|session| session.cap = None),
+        |it| it.sessions.iter_mut().for_each(|session| session.tree_cap = None),
+        |it| it.sessions.iter_mut().for_each(|session| session.priority = Priority::Normal),
+        |it| it.tools.iter_mut().for_each(|tool| tool.scope = None),
+        |it| it.tools.iter_mut().for_each(|tool| tool.limit_scope = LimitScope::Agent),
         |it| it.tools.iter_mut().for_each(|tool| tool.limit = None),
     ];
     let change = |plainer: fn(&mut Program)| {

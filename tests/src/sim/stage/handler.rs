@@ -3,8 +3,8 @@
 use super::Stage;
 use crate::sim::{
     journal::{Fact, Moved, Shape},
-    nest,
-    program::{End, ForkPlan, Nested, OnCancel, Script, Step},
+    nest::{self, Parent},
+    program::{End, Nested, OnCancel, Script, Step},
 };
 use futures::future::join_all;
 use serde_json::Value;
@@ -71,7 +71,10 @@ impl Role<'_> {
                 Step::Sleep(ms) => sleep(Duration::from_millis(*ms)).await,
                 Step::Emit => self.cx.emit("some"),
                 Step::Nest(nested) => drop(join_all(nested.iter().map(|one| self.nest(one))).await),
-                Step::Fork(plan) => self.fork(plan).await,
+                Step::Fork(plan) => {
+                    let parent = Parent::Handler(self.cx);
+                    super::turns::play_fork(self.stage, parent, Some(self.node), plan).await;
+                }
             }
         }
         self.note(Moved::Wrote);
@@ -119,14 +122,12 @@ impl Role<'_> {
                 }
                 awaited.are(outcomes.iter().map(Shape::of).collect());
             }
-            () = dropped => {}
+            () = dropped => {
+                if parks {
+                    self.note(Moved::Dropped);
+                }
+            }
         }
-    }
-
-    /// Runs turns in a session of an agent of its own.
-    async fn fork(&self, plan: &ForkPlan) {
-        let Some(session) = nest::fork(self.cx, plan) else { return };
-        super::play_turns(self.stage, &session, &plan.turns).await;
     }
 }
 

@@ -1,109 +1,161 @@
-//! Those who use the engine: sessions with their turns, and an operator.
+//! Those who use the engine: agents with their turns and forks.
 
-use super::{Stage, handler::Awaited};
+use super::{Stage, handler::Awaited, stream};
 use crate::sim::{
-    journal::{Fact, Shape},
-    nest,
-    program::{Act, Cut, CutBy, How, Order, TurnPlan},
+    journal::{Fact, Moved, Shape},
+    nest::{self, Parent},
+    program::{Cut, CutBy, ForkPlan, How, TurnPlan},
 };
-use futures::future::join_all;
+use futures::future::{BoxFuture, join, join_all};
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
-use toolyard::{Drain, Engine, Outcome, Session};
+use toolyard::{Outcome, Session, Turn};
 
-/// Plays the turns of a session, one after another but for those that are begun beside each other.
-pub(in crate::sim) async fn play_turns(stage: &Arc<Stage>, session: &Session, turns: &[TurnPlan]) {
-    let mut turns = turns;
-    while !turns.is_empty() {
-        let last = turns.iter().position(|turn| !turn.beside).unwrap_or(turns.len() - 1);
-        let (together, rest) = turns.split_at(last + 1);
-        join_all(together.iter().map(|plan| play_turn(stage, session, plan))).await;
-        turns = rest;
-    }
+/// An agent at work.
+#[derive(Clone, Copy)]
+pub(in crate::sim) struct Agent<'a> {
+    pub(in crate::sim) stage: &'a Arc<Stage>,
+    pub(in crate::sim) session: &'a Session,
+    /// The call whose handler works through it.
+    pub(in crate::sim) handler: Option<u32>,
 }
 
-async fn play_turn(stage: &Arc<Stage>, session: &Session, plan: &TurnPlan) {
-    sleep(Duration::from_millis(plan.gap_ms)).await;
-    stage.shaker.nudge().await;
-    let turn = session.turn();
-    let calls = stage.calls(&plan.batch);
-    let awaited = Awaited::new(stage, plan.batch.key());
-    let dispatch = async {
+/// Makes a fork and plays all of it.
+pub(super) fn play_fork<'a>(
+    stage: &'a Arc<Stage>,
+    parent: Parent<'a>,
+    handler: Option<u32>,
+    plan: &'a ForkPlan,
+) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        stage.shaker.nudge().await;
+        let session = nest::fork(&stage.program, parent, plan);
+        let cancelled = async {
+            if let Some(after) = plan.cancel_ms {
+                sleep(Duration::from_millis(after)).await;
+                stage.journal.note(Fact::CancelFork(plan.number));
+                session.cancel();
+            }
+        };
+        let played = async {
+            Agent { stage, session: &session, handler }.play(&plan.turns, &plan.forks).await;
+            stage.shaker.nudge().await;
+        };
+        tokio::select! {
+            biased;
+            () = played => {}
+            () = async { cancelled.await; pending().await } => {}
+        }
+    })
+}
+
+impl Agent<'_> {
+    /// Plays its turns and, beside them, its forks.
+    pub(in crate::sim) async fn play(self, turns: &[TurnPlan], forks: &[ForkPlan]) {
+        let Self { stage, session, handler } = self;
+        let forks = forks.iter().map(|plan| play_fork(stage, Parent::Session(session), handler, plan));
+        join(self.play_turns(turns), join_all(forks)).await;
+    }
+
+    /// One turn after another, but for those that are begun beside each other.
+    async fn play_turns(self, mut turns: &[TurnPlan]) {
+        while !turns.is_empty() {
+            let last = turns.iter().position(|turn| !turn.beside).unwrap_or(turns.len() - 1);
+            let (together, rest) = turns.split_at(last + 1);
+            join_all(together.iter().map(|plan| self.play_turn(plan))).await;
+            turns = rest;
+        }
+    }
+
+    async fn play_turn(self, plan: &TurnPlan) {
+        sleep(Duration::from_millis(plan.gap_ms)).await;
+        self.stage.shaker.nudge().await;
+        if let How::Streamed(gap_ms) = plan.how {
+            return stream::play(self, plan, gap_ms).await;
+        }
+        let turn = self.session.turn();
+        let awaited = Awaited::new(self.stage, plan.batch.key());
+        let mut dispatch = self.stage.shaker.shake(Box::pin(self.dispatch(&turn, plan)));
+        tokio::select! {
+            biased;
+            outcomes = &mut dispatch => {
+                self.resumed(plan);
+                awaited.are(shapes(&outcomes));
+                return self.again(&turn, plan, &outcomes).await;
+            }
+            () = cut(plan.cut) => {}
+        }
+        let by_drop = matches!(plan.cut, Some(Cut { by: CutBy::Drop, .. }));
+        if by_drop || plan.how == How::Plain {
+            // Told of before it happens: what is dropped ends calls there and then.
+            drop(awaited);
+            self.note(plan, Moved::Dropped);
+            drop(dispatch);
+            return;
+        }
+        if let Some(batch) = plan.batch.key() {
+            self.stage.journal.note(Fact::CancelTurn(batch));
+        }
+        turn.cancel();
+        let outcomes = dispatch.await;
+        self.resumed(plan);
+        awaited.are(shapes(&outcomes));
+    }
+
+    async fn dispatch(self, turn: &Turn, plan: &TurnPlan) -> Vec<Outcome> {
+        let calls = self.stage.calls(&plan.batch);
+        self.note(plan, Moved::Parked);
         match plan.how {
-            How::Plain => session.dispatch(calls).await,
+            How::Plain | How::Streamed(_) => self.session.dispatch(calls).await,
             How::Runs => turn.dispatch(calls).await,
             How::OneByOne => turn.dispatch_sequential(calls).await,
-            How::Streamed(gap_ms) => nest::stream(session, calls, gap_ms).await,
         }
-    };
-    let mut dispatch = stage.shaker.shake(Box::pin(dispatch));
-    tokio::select! {
-        biased;
-        outcomes = &mut dispatch => return awaited.are(shapes(&outcomes)),
-        () = cut(plan.cut) => {}
     }
-    let by_drop = matches!(plan.cut, Some(Cut { by: CutBy::Drop, .. }));
-    if by_drop || matches!(plan.how, How::Plain | How::Streamed(_)) {
-        // Told of before it happens: what is dropped ends calls there and then.
-        drop(awaited);
-        drop(dispatch);
-        return;
+
+    /// Sends the calls that have run once more: they have the results they had (CL-8).
+    async fn again(self, turn: &Turn, plan: &TurnPlan, outcomes: &[Outcome]) {
+        let Some(batch) = plan.batch.key().filter(|_| plan.again && plan.how != How::Plain) else { return };
+        let calls = self.stage.calls(&plan.batch);
+        let ran = |outcome: &&Outcome| outcome.attempts > 0;
+        let calls: Vec<_> =
+            calls.into_iter().zip(outcomes).filter(|(_, it)| ran(it)).map(|(it, _)| it).collect();
+        if calls.is_empty() {
+            return;
+        }
+        let before = outcomes.iter().filter(ran).map(Shape::of).collect();
+        self.stage.shaker.nudge().await;
+        let resend = Box::pin(async {
+            self.note(plan, Moved::Parked);
+            turn.resend(calls).await
+        });
+        let now = self.stage.shaker.shake(resend).await;
+        self.resumed(plan);
+        self.stage.journal.note(Fact::Resent(batch, before, shapes(&now)));
     }
-    if let Some(batch) = plan.batch.key() {
-        stage.journal.note(Fact::CancelTurn(batch));
+
+    /// Tells what becomes of the handler. An empty batch is answered at once and parks nobody.
+    pub(super) fn note(self, plan: &TurnPlan, moved: Moved) {
+        if let Some(handler) = self.handler.filter(|_| !plan.batch.calls.is_empty()) {
+            self.stage.journal.note(Fact::Handler(handler, moved));
+        }
     }
-    turn.cancel();
-    awaited.are(shapes(&dispatch.await));
+
+    /// The handler has all it needs again.
+    pub(super) fn resumed(self, plan: &TurnPlan) {
+        if self.handler.is_some() {
+            self.stage.note_given_up();
+        }
+        self.note(plan, Moved::Resumed);
+    }
 }
 
-fn shapes(outcomes: &[Outcome]) -> Vec<Shape> {
+pub(super) fn shapes(outcomes: &[Outcome]) -> Vec<Shape> {
     outcomes.iter().map(Shape::of).collect()
 }
 
-async fn cut(cut: Option<Cut>) {
+pub(super) async fn cut(cut: Option<Cut>) {
     match cut {
         Some(cut) => sleep(Duration::from_millis(cut.after_ms)).await,
         None => pending().await,
     }
-}
-
-/// Does what an operator does. An engine that is being shut down answers that its pools are away.
-pub(in crate::sim) async fn play_order(
-    stage: &Arc<Stage>,
-    engine: &Engine,
-    sessions: &[Session],
-    order: Order,
-) {
-    sleep(Duration::from_millis(order.at_ms)).await;
-    stage.shaker.nudge().await;
-    let note = |fact| stage.journal.note(fact);
-    match order.act {
-        Act::Resize(class, width) => {
-            note(Fact::Resizing(class, width));
-            let _ = engine.resize(class, width).await;
-            note(Fact::Resized(class, width));
-        }
-        Act::Pause(class, ms) => {
-            note(Fact::Pausing(class, true));
-            let _ = engine.pause(class).await;
-            sleep(Duration::from_millis(ms)).await;
-            note(Fact::Pausing(class, false));
-            let _ = engine.resume(class).await;
-        }
-        Act::CancelSession(at) => {
-            if let Some(session) = sessions.get(at) {
-                note(Fact::CancelSession(at));
-                session.cancel();
-            }
-        }
-        Act::Shutdown(finish, grace) => shut_down(stage, engine, finish, grace).await,
-    }
-}
-
-/// Shuts the engine down.
-pub(in crate::sim) async fn shut_down(stage: &Arc<Stage>, engine: &Engine, finish: u64, grace: u64) {
-    stage.journal.note(Fact::ShuttingDown(finish, grace));
-    let drain = Drain::default().finish(Duration::from_millis(finish)).grace(Duration::from_millis(grace));
-    engine.shutdown(drain).await;
-    stage.journal.note(Fact::ShutDown);
 }

@@ -10,7 +10,7 @@
 //! qualifies, and whoever held it before has lost it.
 
 use super::queue::Change;
-use super::{LeaseId, Moment, Need, Resource, Table, UnitId, UnitKind, Who};
+use super::{LeaseId, Moment, Need, Resource, Table, Told, UnitId, UnitKind, Who};
 use std::collections::BTreeSet;
 use toolyard_core::ToolClass;
 
@@ -130,6 +130,9 @@ impl<W> Table<W> {
             self.relist(lane, before);
         }
         ended.sort_by_key(|(number, _)| *number);
+        ended.iter().for_each(|(number, _)| {
+            self.tell(|| Told { ticket: *number, ..Told::of("refuse", Need::default(), None) })
+        });
         self.refused.extend(ended.into_iter().map(|(_, waiter)| waiter));
     }
 

@@ -133,6 +133,11 @@ impl Leases {
         self.entries.get(entry.0).expect("an entry is named until its call is quiescent")
     }
 
+    /// An entry, if its call is not quiescent yet.
+    pub(super) fn find(&self, entry: EntryId) -> Option<&Entry> {
+        self.entries.get(entry.0)
+    }
+
     pub(super) fn entry_mut(&mut self, entry: EntryId) -> &mut Entry {
         self.entries.get_mut(entry.0).expect("an entry is named until its call is quiescent")
     }

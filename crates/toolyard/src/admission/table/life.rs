@@ -11,7 +11,7 @@
 //! The states are those of an entry. A handler that is not on a lease has none and goes the same way.
 
 use super::lanes::LaneKey;
-use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, UnitId, Who};
+use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, Told, UnitId, Who};
 
 /// What a handler that is to go on is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,7 @@ impl<W> Table<W> {
         if !faulty!(PermitHeldWhileNested) {
             self.give_back(need);
         }
+        self.tell(|| Told::of("park", need, entry));
         self.set_states(entry, EntryState::Parked);
         self.settle(now);
     }
@@ -50,7 +51,7 @@ impl<W> Table<W> {
     ) -> Resumed {
         let key = LaneKey { need, who: Who::Resume { entry } };
         if self.can_go(&key, None) {
-            self.take_again(need);
+            self.take_again(need, entry, 0);
             self.set_states(entry, EntryState::Running);
             self.settle(now);
             return Resumed::Now;
@@ -70,9 +71,14 @@ impl<W> Table<W> {
         entry: Option<EntryId>,
         now: impl FnOnce() -> Moment,
     ) {
-        self.give_back(need);
-        self.set_states(entry, EntryState::Stopped);
+        self.stop("release", need, entry);
         self.settle(now);
+    }
+
+    fn stop(&mut self, what: &'static str, need: Need, entry: Option<EntryId>) {
+        self.give_back(need);
+        self.tell(|| Told::of(what, need, entry));
+        self.set_states(entry, EntryState::Stopped);
     }
 
     /// A call is quiescent: its entry leaves the lease, from wherever it stands (CC-7). Nothing under it may name
@@ -90,6 +96,7 @@ impl<W> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         self.give_back(need);
+        self.tell(|| Told::of("release", need, entry));
         if let Some(entry) = entry {
             self.step_off(entry);
         }
@@ -106,6 +113,7 @@ impl<W> Table<W> {
     ) {
         kept.units().for_each(|unit| self.unit_mut(unit).zombies += 1);
         self.give_back(freed);
+        self.tell(|| Told::of("zombie", freed, entry));
         self.set_states(entry, EntryState::Zombie);
         self.settle(now);
     }
@@ -118,7 +126,8 @@ impl<W> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         kept.units().for_each(|unit| self.unit_mut(unit).zombies -= 1);
-        self.release(kept, entry, now);
+        self.stop("zombie_end", kept, entry);
+        self.settle(now);
     }
 
     /// From now on all that is left under this entry are handlers that were given up, each told of (V2).
@@ -127,10 +136,11 @@ impl<W> Table<W> {
     }
 
     /// What a parked handler gave back.
-    pub(super) fn take_again(&mut self, need: Need) {
+    pub(super) fn take_again(&mut self, need: Need, entry: Option<EntryId>, ticket: u64) {
         if !faulty!(PermitHeldWhileNested) {
             need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
         }
+        self.tell(|| Told { ticket, ..Told::of("resume", need, entry) });
     }
 
     fn give_back(&mut self, need: Need) {
@@ -165,6 +175,7 @@ impl<W> Table<W> {
     }
 
     fn step_off(&mut self, entry: EntryId) {
+        self.tell(|| Told::of("quiet", Need::default(), Some(entry)));
         let gone = self.leases.remove(entry);
         debug_assert!(gone.resume.is_none(), "a call that waits to resume is not quiescent");
         self.lease_changed(gone.lease);

@@ -154,7 +154,7 @@ impl<W> Table<W> {
         self.relist(lane, before);
         let entry = match key.who {
             Who::Resume { entry } => {
-                self.take_again(key.need);
+                self.take_again(key.need, entry, head.number);
                 if let Some(entry) = entry {
                     self.set_state(entry, EntryState::Running);
                 }
@@ -162,7 +162,7 @@ impl<W> Table<W> {
             }
             Who::Call { root, .. } => {
                 self.charge(&key, root);
-                self.take(key.need, root, head.lineage)
+                self.take(key.need, root, head.lineage, head.number)
             }
         };
         self.granted.push(Going { waiter: head.into_what(), need: key.need, entry });

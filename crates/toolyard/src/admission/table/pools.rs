@@ -1,6 +1,6 @@
 //! What is opened and closed, and what an operator changes.
 
-use super::{LeaseId, Moment, Resource, Scope, Table, Unit, UnitId, UnitKind};
+use super::{LeaseId, Moment, Need, Resource, Scope, Table, Told, Unit, UnitId, UnitKind};
 use toolyard_core::ToolClass;
 
 /// What every unit of a class has in common, those still to be opened included.
@@ -39,11 +39,14 @@ impl<W> Table<W> {
     }
 
     pub(super) fn open(&mut self, unit: Unit) -> UnitId {
-        UnitId(self.units.insert(unit))
+        let unit = UnitId(self.units.insert(unit));
+        self.tell(|| Told::of_unit("open", unit));
+        unit
     }
 
     /// Takes a unit away that nothing uses or waits for any more.
     pub(in crate::admission) fn close_unit(&mut self, UnitId(unit): UnitId) {
+        self.tell(|| Told::of_unit("close", UnitId(unit)));
         let unit = self.units.remove(unit);
         debug_assert!(unit.is_some_and(|unit| unit.in_use == 0 && unit.queue.is_none()), "unit in use");
     }
@@ -72,6 +75,7 @@ impl<W> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         self.unit_mut(unit).width = width;
+        self.tell(|| Told::of_unit("resize", unit));
         self.freed.push_back(Resource::Unit(unit));
         self.settle(now);
     }
@@ -84,7 +88,7 @@ impl<W> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         self.classes[class.index()].width = width;
-        self.change_class(class, |unit| unit.width = width);
+        self.change_class(class, "resize", |unit| unit.width = width);
         self.settle(now);
     }
 
@@ -96,18 +100,23 @@ impl<W> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         self.classes[class.index()].paused = paused;
-        self.change_class(class, |unit| unit.paused = paused);
+        self.change_class(class, "pause", |unit| unit.paused = paused);
         if class == ToolClass::Serial {
-            self.freed.extend(self.leases.iter().map(|(lease, _)| Resource::Lease(lease)));
+            for (lease, _) in self.leases.iter() {
+                self.tell(|| Told::of("pause", Need::serial(lease, None, None), None));
+                self.freed.push_back(Resource::Lease(lease));
+            }
         }
         self.settle(now);
     }
 
-    fn change_class(&mut self, class: ToolClass, change: impl Fn(&mut Unit)) {
+    fn change_class(&mut self, class: ToolClass, what: &'static str, change: impl Fn(&mut Unit)) {
         let of_class = |unit: &Unit| unit.kind == UnitKind::Class(class);
         self.units.values_mut().filter(|unit| of_class(unit)).for_each(change);
-        let changed = self.units.iter().filter(|(_, unit)| of_class(unit));
-        self.freed.extend(changed.map(|(key, _)| Resource::Unit(UnitId(key))));
+        for (key, _) in self.units.iter().filter(|(_, unit)| of_class(unit)) {
+            self.tell(|| Told::of_unit(what, UnitId(key)));
+            self.freed.push_back(Resource::Unit(UnitId(key)));
+        }
     }
 
     /// Serial calls have leases in place of class units, and all of them obey the pause of their class.

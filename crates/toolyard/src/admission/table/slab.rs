@@ -1,12 +1,18 @@
 //! Values in numbered slots, whose keys tell a slot's former content from its present one.
 
-use std::num::NonZeroU32;
+use std::{fmt, num::NonZeroU32};
 
 /// Names one value of one slab, and nothing once that value has been taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     at: u32,
     generation: NonZeroU32,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at, self.generation)
+    }
 }
 
 #[derive(Debug, Clone)]

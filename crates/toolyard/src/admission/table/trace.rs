@@ -1,0 +1,122 @@
+//! Tells every change of the table, in order and under its lock, to whoever listens at TRACE to
+//! `toolyard::permits`.
+//!
+//! ```text
+//!   queue    ticket=3 root=1 depth=0 units="class read 0.1 1/1" waiting=1
+//!   release  units="class read 0.1 0/1"
+//!   grant    ticket=3 root=1 units="class read 0.1 1/1" waiting=0
+//! ```
+//!
+//! A unit is told with how many of it are out and how wide it is, as they are after the change. With nobody
+//! listening all of this is one relaxed load.
+
+use super::{EntryId, LeaseId, Need, Scope, Table, Unit, UnitId, UnitKind};
+use std::fmt;
+use tracing::level_filters::LevelFilter;
+
+/// What has changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Told {
+    pub(super) what: &'static str,
+    pub(super) need: Need,
+    pub(super) root: Option<u64>,
+    /// The serial call it is about, or which it has become.
+    pub(super) entry: Option<EntryId>,
+    /// Its nearest ancestor on a lease.
+    pub(super) lineage: Option<EntryId>,
+    /// The place in line it is about; 0 for who has not waited.
+    pub(super) ticket: u64,
+    pub(super) depth: u8,
+}
+
+impl Told {
+    /// A change of what a handler holds.
+    pub(super) fn of(what: &'static str, need: Need, entry: Option<EntryId>) -> Self {
+        Self { what, need, entry, ..Self::default() }
+    }
+
+    /// A change of a unit itself.
+    pub(super) fn of_unit(what: &'static str, unit: UnitId) -> Self {
+        Self { what, need: Need::of(unit, None, None), ..Self::default() }
+    }
+}
+
+impl<W> Table<W> {
+    /// Tells a change.
+    #[inline(always)]
+    pub(super) fn tell(&self, told: impl FnOnce() -> Told) {
+        if LevelFilter::current() == LevelFilter::TRACE {
+            self.trace(told());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn trace(&self, told: Told) {
+        let Told { what, need, root, entry, lineage, ticket, depth } = told;
+        tracing::trace!(
+            target: "toolyard::permits",
+            what,
+            units = %Units { table: self, need },
+            lease = need.lease.or_else(|| self.lease_of(entry?)).map(|id| tracing::field::display(Lease { table: self, id })),
+            root,
+            weight = root.map(|root| self.weight(root)),
+            entry = entry.map(|EntryId(key)| tracing::field::display(key)),
+            lineage = lineage.map(|EntryId(key)| tracing::field::display(key)),
+            ticket,
+            depth,
+            waiting = self.waiting,
+        );
+    }
+
+    fn lease_of(&self, entry: EntryId) -> Option<LeaseId> {
+        self.leases.find(entry).map(|entry| entry.lease)
+    }
+}
+
+struct Units<'a, W> {
+    table: &'a Table<W>,
+    need: Need,
+}
+
+impl<W> fmt::Display for Units<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, UnitId(key)) in self.need.units().enumerate() {
+            // Gone when it is told that it is closed.
+            let Some(Unit { kind, paused, width, in_use, .. }) = self.table.units.get(key) else { continue };
+            let (before, kind) = (if at == 0 { "" } else { ", " }, Kind(*kind));
+            let paused = if *paused { " paused" } else { "" };
+            write!(f, "{before}{kind} {key} {in_use}/{width}{paused}")?;
+        }
+        Ok(())
+    }
+}
+
+struct Kind(UnitKind);
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            UnitKind::Class(class) => write!(f, "class {class}"),
+            UnitKind::Tool => f.write_str("tool"),
+            UnitKind::Session => f.write_str("session"),
+            UnitKind::Tree => f.write_str("tree"),
+        }
+    }
+}
+
+struct Lease<'a, W> {
+    table: &'a Table<W>,
+    id: LeaseId,
+}
+
+impl<W> fmt::Display for Lease<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeaseId(key) = self.id;
+        match &self.table.leases.get(self.id).scope {
+            Scope::Tree => write!(f, "tree {key}")?,
+            Scope::Named(name) => write!(f, "named {name} {key}")?,
+        }
+        f.write_str(if self.table.is_serial_paused() { " paused" } else { "" })
+    }
+}

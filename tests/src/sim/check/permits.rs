@@ -1,0 +1,69 @@
+//! The permit trace: every change of the engine's table, played again by a plain reading of the rules.
+
+mod floor;
+mod line;
+mod table;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use super::{Seen, Violation};
+use crate::sim::{Fact, Permits, program::Index};
+use line::Line;
+use table::Table;
+use turns::Turns;
+
+/// I3, I4 and the stack of CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`line.rs`), I12 (`turns.rs`), I11 (`floor.rs`).
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let (mut table, mut line, mut turns) = (Table::default(), Line::default(), Turns::default());
+    let mut floor = floor::Compare::default();
+    let mut violations = Vec::new();
+    for entry in seen.entries {
+        if let Fact::Permits(change) = &entry.fact {
+            let at_us = entry.at_us;
+            let mut broken = |rule, what: String| {
+                violations.push(Violation::new(rule, format!("at {at_us} us {what}: {change:?}")));
+            };
+            line.before(&table, change, &mut broken);
+            turns.before(&table, &line, change, at_us, &mut broken);
+            table.change(change, &mut broken);
+            line.after(&table, change, at_us);
+        }
+        violations.extend(floor.next(index, &table, entry));
+        // One thing that goes wrong is followed by many.
+        if violations.len() > 5 {
+            return violations;
+        }
+    }
+    if seen.is_over {
+        violations.extend(table.left().map(|what| Violation::new("I3", format!("when all is over {what}"))));
+    }
+    violations
+}
+
+/// Told of what is not as it has to be.
+type Broken<'a> = dyn FnMut(&'static str, String) + 'a;
+
+/// What is needed all at once, as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Need<'a> {
+    units: Vec<&'a str>,
+    lease: Option<&'a str>,
+}
+
+impl<'a> Need<'a> {
+    fn of(change: &'a Permits) -> Self {
+        let units = change.units.iter().map(|unit| unit.name.as_str()).collect();
+        Self { units, lease: change.lease.as_deref() }
+    }
+
+    fn len(&self) -> usize {
+        self.units.len() + usize::from(self.lease.is_some())
+    }
+
+    /// How much of it another needs as well.
+    fn shares(&self, other: &Self) -> usize {
+        let units = self.units.iter().filter(|unit| other.units.contains(unit)).count();
+        units + usize::from(self.lease.is_some() && self.lease == other.lease)
+    }
+}

@@ -1,0 +1,81 @@
+//! I11, I3: what is out is what the handlers on the floor hold.
+
+use super::{Table, table::State};
+use crate::sim::{
+    Entry, Fact,
+    check::{Violation, floor::Floor},
+    program::{Index, Where},
+};
+use toolyard::ToolClass;
+
+/// A handler begins a little after its grant, and its permit comes back a little after its end: in this time one is
+/// seen without the other at least once.
+const MOTION_US: u64 = 2_000_000;
+
+/// Compares what is out with who runs.
+#[derive(Debug, Default)]
+pub(super) struct Compare {
+    floor: Floor,
+    /// Since when more is out of a class than handlers may hold.
+    over_since: [Option<u64>; ToolClass::ALL.len()],
+}
+
+impl Compare {
+    /// Looks at the floor after what was seen next.
+    pub(super) fn next(&mut self, index: &Index<'_>, table: &Table<'_>, entry: &Entry) -> Vec<Violation> {
+        if let Fact::Handler(node, moved) = entry.fact {
+            self.floor.moved(node, moved);
+        }
+        if !matches!(entry.fact, Fact::Handler(..) | Fact::Permits(_)) {
+            return Vec::new();
+        }
+        ToolClass::ALL
+            .into_iter()
+            .filter_map(|class| self.of_class(index, table, entry.at_us, class))
+            .collect()
+    }
+
+    fn of_class(
+        &mut self,
+        index: &Index<'_>,
+        table: &Table<'_>,
+        at_us: u64,
+        class: ToolClass,
+    ) -> Option<Violation> {
+        let out = out(table, class);
+        let of_class = self.floor.all(index).filter(|(_, node)| node.class() == Some(class));
+        let (mut at_least, mut at_most) = (0, 0);
+        for (standing, node) in of_class {
+            // A reading handler that is given up holds nothing, and when that is so is not seen at once.
+            let may_be_given_up = node.tool.is_some_and(|tool| tool.placement == Where::Blocking);
+            at_least += usize::from(standing.is_active() && !may_be_given_up);
+            at_most += usize::from(!standing.is_parked());
+        }
+        let since = &mut self.over_since[class.index()];
+        match (out > at_most, *since) {
+            (false, _) => *since = None,
+            (true, None) => *since = Some(at_us),
+            (true, Some(since)) if at_us > since + MOTION_US => {
+                let what = format!(
+                    "since {since} us {out} {class} permits are out, and {at_most} handlers may hold them"
+                );
+                return Some(Violation::new("I11", what));
+            }
+            (true, Some(_)) => {}
+        }
+        (at_least > out).then(|| {
+            let what = format!("at {at_us} us {at_least} {class} handlers run with {out} permits");
+            Violation::new("I3", what)
+        })
+    }
+}
+
+/// How many permits of a class are out.
+fn out(table: &Table<'_>, class: ToolClass) -> usize {
+    if class == ToolClass::Serial {
+        let runs = |state| matches!(state, State::Running | State::Zombie);
+        return table.entries.values().filter(|entry| runs(entry.state)).count();
+    }
+    let name = format!("class {class} ");
+    table.units.iter().filter(|(unit, _)| unit.starts_with(&name)).map(|(_, unit)| unit.in_use).sum()
+}

@@ -1,0 +1,214 @@
+//! Units, and the stacks of the leases: I3, I4, CC-7, CC-8.
+
+use super::{Broken, Need};
+use crate::sim::Permits;
+use std::collections::BTreeMap;
+
+/// What is out, by what was told.
+#[derive(Debug, Default)]
+pub(super) struct Table<'a> {
+    pub(super) units: BTreeMap<&'a str, Unit>,
+    /// From the bottom up.
+    stacks: BTreeMap<&'a str, Vec<&'a str>>,
+    pub(super) entries: BTreeMap<&'a str, Entry<'a>>,
+    pub(super) serial_paused: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    pub(super) in_use: usize,
+    pub(super) width: usize,
+    pub(super) paused: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'a> {
+    lease: &'a str,
+    lineage: Option<&'a str>,
+    pub(super) state: State,
+}
+
+/// How a serial call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Running,
+    Parked,
+    Resuming,
+    Stopped,
+    Zombie,
+}
+
+impl<'a> Table<'a> {
+    /// Plays a change.
+    pub(super) fn change(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
+        match change.what.as_str() {
+            "open" | "resize" | "pause" => self.set(change),
+            "close" => self.close(change, broken),
+            "grant" => {
+                self.take(change, false, broken);
+                self.push(change, broken);
+            }
+            "resume" => {
+                self.take(change, true, broken);
+                if change.entry.as_deref().is_some_and(|entry| self.top_over(entry) != Some(entry)) {
+                    broken("CC-6c", "a handler goes on below the top of its lease".to_owned());
+                }
+                self.state(change, State::Running);
+            }
+            "park" => self.give_back(change, State::Parked, broken),
+            "release" | "zombie_end" => self.give_back(change, State::Stopped, broken),
+            "zombie" => self.give_back(change, State::Zombie, broken),
+            "quiet" => self.pop(change, broken),
+            "queue" => self.state(change, State::Resuming),
+            "cancel" => self.state(change, State::Parked),
+            _ => {}
+        }
+        if change.lease.is_some() {
+            self.serial_paused = change.serial_paused;
+        }
+        self.compare(change, broken);
+    }
+
+    fn set(&mut self, change: &'a Permits) {
+        for told in &change.units {
+            let in_use = self.units.get(told.name.as_str()).map_or(0, |unit| unit.in_use);
+            self.units.insert(&told.name, Unit { in_use, width: told.width, paused: told.paused });
+        }
+    }
+
+    fn close(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
+        for told in &change.units {
+            if self.units.remove(told.name.as_str()).is_none_or(|unit| unit.in_use > 0) {
+                broken("I3", "a unit is closed that is out".to_owned());
+            }
+        }
+    }
+
+    fn take(&mut self, change: &'a Permits, is_resume: bool, broken: &mut Broken<'_>) {
+        for told in &change.units {
+            let Some(unit) = self.units.get_mut(told.name.as_str()) else { continue };
+            if unit.in_use >= unit.width {
+                broken("I3", format!("{} is out more than {} times", told.name, unit.width));
+            }
+            if unit.paused && !is_resume {
+                broken("CC-2", format!("{} is granted in a pause", told.name));
+            }
+            unit.in_use += 1;
+        }
+        if change.lease.is_some() && self.serial_paused && !is_resume {
+            broken("CC-2", "a lease is granted in a pause".to_owned());
+        }
+    }
+
+    fn push(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
+        let (Some(lease), Some(entry)) = (change.lease.as_deref(), change.entry.as_deref()) else { return };
+        let lineage = change.lineage.as_deref();
+        if !self.may_push(lease, self.holder(lease, lineage)) {
+            broken("I4", "a serial call runs on a lease that is not lent to it".to_owned());
+        }
+        self.stacks.entry(lease).or_default().push(entry);
+        self.entries.insert(entry, Entry { lease, lineage, state: State::Running });
+    }
+
+    fn pop(&mut self, change: &Permits, broken: &mut Broken<'_>) {
+        let entry = change.entry.as_deref();
+        let Some(gone) = entry.and_then(|entry| self.entries.remove(entry)) else {
+            return broken("CC-7", "a call is quiescent twice".to_owned());
+        };
+        if gone.state != State::Stopped {
+            broken("V2", format!("a call is quiescent that is {:?}", gone.state));
+        }
+        self.stacks.entry(gone.lease).or_default().retain(|at| Some(*at) != entry);
+    }
+
+    fn give_back(&mut self, change: &Permits, state: State, broken: &mut Broken<'_>) {
+        for told in &change.units {
+            match self.units.get_mut(told.name.as_str()) {
+                Some(unit) if unit.in_use > 0 => unit.in_use -= 1,
+                _ => broken("I3", format!("{} comes back and was not out", told.name)),
+            }
+        }
+        self.state(change, state);
+    }
+
+    fn state(&mut self, change: &Permits, state: State) {
+        let entry = change.entry.as_deref().and_then(|entry| self.entries.get_mut(entry));
+        entry.into_iter().for_each(|entry| entry.state = state);
+    }
+
+    /// What is counted here is what the engine counts.
+    fn compare(&self, change: &Permits, broken: &mut Broken<'_>) {
+        let rule = if change.what == "park" { "I11" } else { "I3" };
+        for told in &change.units {
+            let counted = self.units.get(told.name.as_str()).map(|unit| unit.in_use);
+            if counted.is_some_and(|counted| counted != told.in_use) {
+                broken(rule, format!("{} is {} times out and not {counted:?}", told.name, told.in_use));
+            }
+        }
+    }
+
+    fn top_over(&self, entry: &str) -> Option<&'a str> {
+        self.top(self.entries.get(entry)?.lease)
+    }
+
+    pub(super) fn top(&self, lease: &str) -> Option<&'a str> {
+        self.stacks.get(lease)?.last().copied()
+    }
+
+    /// The nearest ancestor on this lease.
+    pub(super) fn holder(&self, lease: &str, lineage: Option<&'a str>) -> Option<&'a str> {
+        self.lineage(lineage).find(|(_, entry)| entry.lease == lease).map(|(name, _)| name)
+    }
+
+    fn lineage(&self, nearest: Option<&'a str>) -> impl Iterator<Item = (&'a str, Entry<'a>)> {
+        let named = |name: &'a str| self.entries.get(name).map(|entry| (name, *entry));
+        std::iter::successors(nearest.and_then(named), move |(_, entry)| entry.lineage.and_then(named))
+    }
+
+    /// Whether a call may step on a lease (CC-7).
+    pub(super) fn may_push(&self, lease: &str, holder: Option<&str>) -> bool {
+        self.top(lease).is_none_or(|top| {
+            let state = self.entries[top].state;
+            Some(top) == holder && matches!(state, State::Parked | State::Stopped)
+        })
+    }
+
+    /// Whether a call of this lineage may not wait for a lease (CC-8).
+    pub(super) fn may_not_wait(&self, lease: &str, lineage: Option<&'a str>) -> bool {
+        let Some((_, nearest)) = self.lineage(lineage).next() else { return false };
+        let is_above = |(_, entry): (_, Entry<'_>)| rank(lease) > rank(entry.lease);
+        nearest.lease != lease && !self.lineage(lineage).all(is_above)
+    }
+
+    /// Whether a call could have all it needs now, with one of each that `held_back` needs out of reach.
+    pub(super) fn has(&self, need: &Need<'_>, holder: Option<&str>, held_back: Option<&Need<'_>>) -> bool {
+        let is_free = |name: &&str| {
+            let held_back = held_back.is_some_and(|it| it.units.contains(name));
+            self.units.get(name).is_some_and(|it| !it.paused && it.in_use + usize::from(held_back) < it.width)
+        };
+        let may_push = |lease: &str| {
+            !self.serial_paused
+                && held_back.is_none_or(|it| it.lease != Some(lease))
+                && self.may_push(lease, holder)
+        };
+        need.units.iter().all(is_free) && need.lease.is_none_or(may_push)
+    }
+
+    /// Whether a handler could go on now.
+    pub(super) fn has_again(&self, need: &Need<'_>, entry: Option<&str>) -> bool {
+        let has_room = |name: &&str| self.units.get(name).is_some_and(|it| it.in_use < it.width);
+        need.units.iter().all(has_room) && entry.is_none_or(|entry| self.top_over(entry) == Some(entry))
+    }
+
+    /// What is still out.
+    pub(super) fn left(&self) -> impl Iterator<Item = String> {
+        let units = self.units.iter().filter(|(_, unit)| unit.in_use > 0);
+        let units = units.map(|(name, unit)| format!("{name} is {} times out", unit.in_use));
+        units.chain(self.entries.iter().map(|(name, entry)| format!("{name} is on {}", entry.lease)))
+    }
+}
+
+/// The tree's scope is the lowest, named ones go by name.
+fn rank(lease: &str) -> &str {
+    if lease.starts_with("tree") { "" } else { lease }
+}

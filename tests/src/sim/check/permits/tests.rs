@@ -1,0 +1,120 @@
+//! The checks of the permit trace, proved: a good trace, spoilt in one way, breaks the rule it is to break.
+
+use crate::sim::{
+    Entry, Fact, Permits, Program,
+    check::tests::{READ, SERIAL, breaks, find, mixed, program},
+    program::{Nested, Step},
+};
+
+fn change(entries: &[Entry], is_it: impl Fn(&Permits) -> bool) -> usize {
+    find(entries, |fact| matches!(fact, Fact::Permits(change) if is_it(change)))
+}
+
+fn told(entry: &mut Entry) -> &mut Permits {
+    match &mut entry.fact {
+        Fact::Permits(change) => change,
+        other => panic!("{other:?} is no change"),
+    }
+}
+
+/// c0 runs c1.
+fn nested() -> Program {
+    let mut program = program(1, &[&[SERIAL, READ]]);
+    let batch = &mut program.sessions[0].turns[0].batch;
+    let inner = batch.calls.pop().expect("it has two");
+    let batch_of_inner = crate::sim::program::BatchPlan { calls: vec![inner] };
+    batch.calls[0].script.steps = vec![Step::Nest(vec![Nested { batch: batch_of_inner, dropped_ms: None }])];
+    batch.calls[0].tool = READ;
+    program
+}
+
+/// I3.
+#[test]
+fn a_permit_that_never_comes_back_is_found() {
+    breaks("I3", &mixed(), |entries| {
+        let at = entries.iter().rposition(
+            |entry| matches!(&entry.fact, Fact::Permits(it) if it.what == "release" && !it.units.is_empty()),
+        );
+        entries.remove(at.expect("a unit comes back"));
+    });
+}
+
+/// I3.
+#[test]
+fn a_grant_over_the_width_is_found() {
+    breaks("I3", &mixed(), |entries| {
+        let at = change(entries, |it| it.what == "open");
+        told(&mut entries[at]).units[0].width = 0;
+    });
+}
+
+/// I4, CC-7.
+#[test]
+fn a_lease_with_two_that_run_is_found() {
+    breaks("I4", &mixed(), |entries| {
+        let at = change(entries, |it| it.what == "quiet");
+        entries.remove(at);
+    });
+}
+
+/// I11.
+#[test]
+fn a_unit_that_a_parked_handler_keeps_is_found() {
+    breaks("I11", &nested(), |entries| {
+        let at = change(entries, |it| it.what == "park");
+        told(&mut entries[at]).units[0].in_use += 1;
+    });
+}
+
+/// I11.
+#[test]
+fn a_permit_without_a_handler_is_found() {
+    breaks("I11", &mixed(), |entries| {
+        entries.retain(|entry| !matches!(entry.fact, Fact::Handler(0, _)));
+        let at = change(entries, |it| it.what == "release");
+        entries[at..].iter_mut().for_each(|entry| entry.at_us += 10_000_000);
+        let (at_us, change) = (entries[at].at_us, Permits { what: "open".to_owned(), ..Permits::default() });
+        entries.insert(at, Entry { at_us, fact: Fact::Permits(Box::new(change)) });
+    });
+}
+
+/// CC-3: c1 waits for c0, and goes too late.
+#[test]
+fn one_who_could_go_and_waits_is_found() {
+    breaks("CC-3", &mixed(), |entries| {
+        let at = change(entries, |it| it.what == "grant" && it.ticket > 0);
+        entries.remove(at);
+    });
+}
+
+/// CC-3b.
+#[test]
+fn one_who_has_waited_for_long_and_is_passed_is_found() {
+    breaks("I12", &program(1, &[&[READ, READ], &[READ; 12]]), |entries| {
+        let at = change(entries, |it| it.what == "grant" && it.ticket > 0);
+        entries.remove(at);
+        entries[at..].iter_mut().for_each(|entry| entry.at_us += 10_000_000);
+    });
+}
+
+/// I12: the last in line of a session, told as one of another session.
+#[test]
+fn a_session_that_is_passed_again_and_again_is_found() {
+    breaks("I12", &program(1, &[&[READ, READ], &[READ; 12]]), |entries| {
+        let last = entries.iter().rposition(
+            |entry| matches!(&entry.fact, Fact::Permits(it) if it.what == "queue" && it.root == Some(1)),
+        );
+        told(&mut entries[last.expect("its calls wait")]).root = Some(7);
+    });
+}
+
+/// CC-8.
+#[test]
+fn a_call_that_is_refused_and_may_wait_is_found() {
+    breaks("CC-8", &program(1, &[&[READ, READ, READ]]), |entries| {
+        let at = change(entries, |it| it.what == "queue");
+        let mut refused = entries[at].clone();
+        told(&mut refused).what = "refuse".to_owned();
+        entries.insert(at + 1, refused);
+    });
+}

@@ -1,0 +1,158 @@
+//! The permit trace: every change of the engine's table, as the engine tells it.
+
+use super::journal::{Fact, Journal};
+use std::{cell::RefCell, fmt, fmt::Write};
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    level_filters::LevelFilter,
+    span,
+    subscriber::Interest,
+};
+
+/// What the engine tells its changes to.
+const TARGET: &str = "toolyard::permits";
+
+/// One change of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Change {
+    /// What happened: grant, queue, cancel, refuse, park, resume, release, quiet, zombie, zombie_end, and of units
+    /// themselves open, close, resize, pause.
+    pub what: String,
+    /// The units it is about, as they are now.
+    pub units: Vec<UnitSeen>,
+    /// The lease it is about.
+    pub lease: Option<String>,
+    /// Whether serial calls are paused; told with a lease.
+    pub serial_paused: bool,
+    /// The root session.
+    pub root: Option<u64>,
+    /// How many of its calls go in a round.
+    pub weight: Option<u64>,
+    /// The serial call it is about.
+    pub entry: Option<String>,
+    /// Its nearest ancestor on a lease.
+    pub lineage: Option<String>,
+    /// The place in line; 0 for who has not waited.
+    pub ticket: u64,
+    /// How deep the call is nested.
+    pub depth: u64,
+    /// How many calls wait.
+    pub waiting: u64,
+}
+
+/// A counting unit as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitSeen {
+    /// What it bounds, and its key.
+    pub name: String,
+    /// How many are out.
+    pub in_use: usize,
+    /// How many there are.
+    pub width: usize,
+    /// Whether no call may have one.
+    pub paused: bool,
+}
+
+impl UnitSeen {
+    /// Reads `class read 0.1 3/4`, paused or not.
+    fn read(text: &str) -> Option<Self> {
+        let (text, paused) = unpaused(text);
+        let (name, count) = text.rsplit_once(' ')?;
+        let (in_use, width) = count.split_once('/')?;
+        Some(Self { name: name.to_owned(), in_use: in_use.parse().ok()?, width: width.parse().ok()?, paused })
+    }
+}
+
+fn unpaused(text: &str) -> (&str, bool) {
+    text.strip_suffix(" paused").map_or((text, false), |text| (text, true))
+}
+
+impl Visit for Change {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "root" => self.root = Some(value),
+            "weight" => self.weight = Some(value),
+            "ticket" => self.ticket = value,
+            "depth" => self.depth = value,
+            "waiting" => self.waiting = value,
+            _ => {}
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "what" {
+            value.clone_into(&mut self.what);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = write!(text, "{value:?}");
+        match field.name() {
+            "units" => self.units = text.split(", ").filter_map(UnitSeen::read).collect(),
+            "lease" => {
+                let (lease, paused) = unpaused(&text);
+                (self.lease, self.serial_paused) = (Some(lease.to_owned()), paused);
+            }
+            "entry" => self.entry = Some(text),
+            "lineage" => self.lineage = Some(text),
+            _ => {}
+        }
+    }
+}
+
+thread_local! {
+    /// Where the changes of the run on this thread go.
+    static JOURNAL: RefCell<Option<Journal>> = const { RefCell::new(None) };
+}
+
+/// Writes changes of the engine that runs on this thread into a journal from now on.
+pub(super) fn listen(journal: Option<Journal>) {
+    JOURNAL.set(journal);
+}
+
+/// Runs something with the engine's changes told.
+pub(super) fn told<T>(run: impl FnOnce() -> T) -> T {
+    tracing::subscriber::with_default(Listener, run)
+}
+
+/// Hears of the table's changes and of nothing else.
+struct Listener;
+
+impl Subscriber for Listener {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if metadata.target() == TARGET { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == TARGET
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::TRACE)
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut change = Change::default();
+        event.record(&mut change);
+        JOURNAL.with_borrow(|journal| {
+            if let Some(journal) = journal {
+                journal.note(Fact::Permits(Box::new(change)));
+            }
+        });
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}

@@ -1,0 +1,51 @@
+//! Who runs the engine while others use it.
+
+use super::Stage;
+use crate::sim::{
+    journal::Fact,
+    program::{Act, Order},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::sleep;
+use toolyard::{Drain, Engine, Session};
+
+/// Does what an operator does. An engine that is being shut down answers that its pools are away.
+pub(in crate::sim) async fn play_order(
+    stage: &Arc<Stage>,
+    engine: &Engine,
+    sessions: &[Session],
+    order: Order,
+) {
+    sleep(Duration::from_millis(order.at_ms)).await;
+    stage.shaker.nudge().await;
+    let note = |fact| stage.journal.note(fact);
+    match order.act {
+        Act::Resize(class, width) => {
+            note(Fact::Resizing(class, width));
+            let _ = engine.resize(class, width).await;
+            note(Fact::Resized(class, width));
+        }
+        Act::Pause(class, ms) => {
+            note(Fact::Pausing(class, true));
+            let _ = engine.pause(class).await;
+            sleep(Duration::from_millis(ms)).await;
+            note(Fact::Pausing(class, false));
+            let _ = engine.resume(class).await;
+        }
+        Act::CancelSession(at) => {
+            if let Some(session) = sessions.get(at) {
+                note(Fact::CancelSession(at));
+                session.cancel();
+            }
+        }
+        Act::Shutdown(finish, grace) => shut_down(stage, engine, finish, grace).await,
+    }
+}
+
+/// Shuts the engine down.
+pub(in crate::sim) async fn shut_down(stage: &Arc<Stage>, engine: &Engine, finish: u64, grace: u64) {
+    stage.journal.note(Fact::ShuttingDown(finish, grace));
+    let drain = Drain::default().finish(Duration::from_millis(finish)).grace(Duration::from_millis(grace));
+    engine.shutdown(drain).await;
+    stage.journal.note(Fact::ShutDown);
+}

@@ -1,0 +1,72 @@
+//! A batch that comes call by call.
+
+use super::{
+    handler::Awaited,
+    turns::{Agent, cut, shapes},
+};
+use crate::sim::{
+    journal::{Fact, Moved},
+    program::{Cut, CutBy, TurnPlan},
+};
+use std::time::Duration;
+use tokio::time::sleep;
+use toolyard::OpenBatch;
+
+/// Plays a turn whose calls come so many milliseconds apart.
+pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
+    let shaker = &agent.stage.shaker;
+    agent.note(plan, Moved::Streams);
+    let awaited = Awaited::new(agent.stage, plan.batch.key());
+    let mut open = agent.session.open_batch();
+    let cut = cut(plan.cut);
+    tokio::pin!(cut);
+    let is_cut = tokio::select! {
+        biased;
+        () = shaker.shake(Box::pin(feed(agent, &open, plan, gap_ms))) => false,
+        () = &mut cut => true,
+    };
+    if is_cut && matches!(plan.cut, Some(Cut { by: CutBy::Cancel, .. })) {
+        if let Some(batch) = plan.batch.key() {
+            agent.stage.journal.note(Fact::CancelTurn(batch));
+        }
+        open = cancelled(agent, open, plan);
+    } else if is_cut {
+        // Told of before it happens.
+        drop(awaited);
+        agent.note(plan, Moved::Dropped);
+        agent.note(plan, Moved::Streamed);
+        return;
+    }
+    let mut finished = shaker.shake(Box::pin(open.finish()));
+    tokio::select! {
+        biased;
+        outcomes = &mut finished => {
+            agent.note(plan, Moved::Streamed);
+            agent.resumed(plan);
+            awaited.are(shapes(&outcomes));
+        }
+        () = &mut cut, if !is_cut => {
+            drop(awaited);
+            agent.note(plan, Moved::Dropped);
+            agent.note(plan, Moved::Streamed);
+            drop(finished);
+        }
+    }
+}
+
+async fn feed(agent: Agent<'_>, open: &OpenBatch, plan: &TurnPlan, gap_ms: u64) {
+    for call in agent.stage.calls(&plan.batch) {
+        open.push(call);
+        agent.stage.shaker.nudge().await;
+        if gap_ms > 0 {
+            sleep(Duration::from_millis(gap_ms)).await;
+        }
+    }
+}
+
+/// A batch that is cancelled takes calls all the same, and answers them.
+fn cancelled(agent: Agent<'_>, open: OpenBatch, plan: &TurnPlan) -> OpenBatch {
+    open.cancel();
+    agent.stage.calls(&plan.batch).into_iter().skip(open.len()).for_each(|call| open.push(call));
+    open
+}
