@@ -10,7 +10,7 @@ use crate::{
     table::Table,
     tools::{approval, class, limit},
 };
-use std::{fmt::Write, num::NonZeroUsize};
+use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 use toolyard::{Engine, OnSerialFailure, ToolEntry, wording::Span};
 
 /// Validates the configuration and tells what it comes to.
@@ -44,8 +44,14 @@ fn settings(setup: &Setup) -> String {
     line("max in flight", &most(setup.max_in_flight));
     line("same, a tree", &most(config.tree_max_in_flight));
     line("priority", priority.map_or("", |(name, _)| name));
+    line("queue timeout", &within(config.queue_timeout));
+    line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
     text
+}
+
+fn within(limit: Option<Duration>) -> String {
+    limit.map_or_else(|| "none".to_owned(), |limit| Span(limit).to_string())
 }
 
 fn table(setup: &Setup, engine: &Engine) -> Table {

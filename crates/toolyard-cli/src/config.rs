@@ -15,6 +15,7 @@ use std::{
     io::{self, Read},
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use toolyard::{Confirmations, OnSerialFailure, PoolWidths, Priority, ToolConfig, ToolSpec};
 use toolyard_tools::BUILTIN;
@@ -56,6 +57,10 @@ pub(crate) struct Config {
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     /// Whose calls go how often where calls of several sessions wait.
     pub(crate) priority: Priority,
+    /// How long a call waits for its permits once it is ready.
+    pub(crate) queue_timeout: Option<Duration>,
+    /// The time from when a call is ready to its result.
+    pub(crate) call_deadline: Option<Duration>,
     /// What happens to the rest of a batch when a serial call fails.
     pub(crate) on_serial_failure: OnSerialFailure,
     /// The built-in tools there are.
@@ -75,6 +80,8 @@ impl Default for Config {
             max_in_flight: None,
             tree_max_in_flight: None,
             priority: Priority::default(),
+            queue_timeout: None,
+            call_deadline: None,
             on_serial_failure: OnSerialFailure::default(),
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
@@ -137,6 +144,8 @@ impl Config {
         if let Some((priority, _)) = section.choice("priority", PRIORITIES)? {
             self.priority = priority;
         }
+        self.queue_timeout = section.duration("queue_timeout")?;
+        self.call_deadline = section.duration("call_deadline")?;
         if let Some((then, _)) = section.choice("on_serial_failure", ON_SERIAL_FAILURE)? {
             self.on_serial_failure = then;
         }

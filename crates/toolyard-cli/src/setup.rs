@@ -67,6 +67,12 @@ impl Setup {
         if let Some(most) = self.config.tree_max_in_flight {
             builder = builder.tree_max_in_flight(most);
         }
+        if let Some(limit) = self.config.queue_timeout {
+            builder = builder.queue_timeout(limit);
+        }
+        if let Some(within) = self.config.call_deadline {
+            builder = builder.call_deadline(within);
+        }
         let configured = self.config.tools.iter().filter(|(name, _)| !taken.contains(name));
         for (name, config) in configured {
             builder = builder.tool_config(name, config.clone());

@@ -25,6 +25,8 @@ fn every_key_is_read() {
         max_in_flight = 8
         tree_max_in_flight = 12
         priority = "high"
+        queue_timeout = "20s"
+        call_deadline = "5m"
         on_serial_failure = "skip_rest"
         [builtin]
         enable = ["read_file", "write_file", "patch_file"]
@@ -49,6 +51,8 @@ fn every_key_is_read() {
     assert_eq!(config.max_in_flight, NonZeroUsize::new(8));
     assert_eq!(config.tree_max_in_flight, NonZeroUsize::new(12));
     assert_eq!(config.priority, Priority::High);
+    assert_eq!(config.queue_timeout, Some(Duration::from_secs(20)));
+    assert_eq!(config.call_deadline, Some(Duration::from_secs(300)));
     assert_eq!(config.on_serial_failure, OnSerialFailure::SkipRest);
     assert_eq!(config.enabled, ["patch_file", "read_file", "write_file"]);
     let expect = ToolConfig::default()
@@ -123,6 +127,7 @@ fn zero_and_wrong_kinds_are_refused() {
     refused("[pools]\nread = -1", 2, "[pools] read must be a whole number from 1, not -1");
     refused("[pools]\nread = \"3\"", 2, "[pools] read must be a whole number from 1, not a text");
     refused("[tools.echo]\ntimeout = \"0s\"", 2, "[tools.\"echo\"] timeout: '0s' must be longer than zero");
+    refused("[session]\nqueue_timeout = \"0s\"", 2, "[session] queue_timeout: '0s' must be longer than zero");
     refused("pools = 3", 1, "[pools] must be a table, not a number");
     refused(
         "[session]\npriority = \"low\"",
