@@ -152,7 +152,7 @@ async fn flying(calls: usize) {
 async fn until_all_are_in(engine: &Engine, calls: usize) {
     loop {
         let status = engine.status().await.expect("the engine runs");
-        if status.iter().map(|pool| pool.running + pool.queued).sum::<usize>() == calls {
+        if status.pools.iter().map(|pool| pool.running + pool.queued).sum::<usize>() == calls {
             break;
         }
         tokio::task::yield_now().await;

@@ -4,6 +4,7 @@
 //! - `cargo run -p toolyard-examples --example mixed_batch`: how a batch is split into runs, and what overlaps.
 //! - `cargo run -p toolyard-examples --example bad_calls`: a panic, a hang and an unknown name among 37 good calls.
 //! - `cargo run -p toolyard-examples --example own_tool`: a tool of one's own over a confined workspace.
+//! - `cargo run -p toolyard-examples --example sub_agents`: a tree of agents that share a pool and write in order.
 //!
 //! This library prints what they all print.
 

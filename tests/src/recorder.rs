@@ -1,6 +1,6 @@
 //! Takes every event of an engine and checks what must always hold.
 
-use crate::event_faults;
+use super::grammar::event_faults;
 use std::sync::{Arc, Mutex, PoisonError};
 use toolyard::{Event, EventSink};
 

@@ -35,7 +35,7 @@ async fn t4_a_call_times_out_on_the_instant() {
     assert_eq!((error.effect, error.retryable), (Effect::Unknown, false));
     assert_eq!(yard.log.spans(), ["x 0..30000"], "the handler's future was dropped");
     let status = yard.engine.status().await.unwrap();
-    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
     yard.events.check();
 }
 
@@ -156,7 +156,7 @@ async fn a_dropped_dispatch_leaves_nothing_behind() {
     tokio::time::sleep(SECOND).await;
     assert_eq!(yard.log.running(), 0);
     let status = yard.engine.status().await.unwrap();
-    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
     yard.events.check();
 }
 
@@ -287,7 +287,7 @@ async fn a_pool_is_resized_and_paused_while_calls_fly() {
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(yard.engine.resize(ToolClass::Read, 2).await, Ok(20));
         yard.engine.pause(ToolClass::Read).await.unwrap();
-        let status = yard.engine.status().await.unwrap()[0];
+        let status = yard.engine.status().await.unwrap()[ToolClass::Read];
         assert_eq!((status.running, status.queued, status.width), (20, 10, 2));
         tokio::time::sleep(Duration::from_millis(95)).await;
         yard.engine.resume(ToolClass::Read).await.unwrap();
@@ -320,6 +320,6 @@ async fn many_sessions_on_many_threads() {
         assert_eq!(outcomes.iter().filter(|outcome| outcome.success()).count(), 80);
     }
     let status = yard.engine.status().await.unwrap();
-    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
     yard.events.check();
 }

@@ -235,7 +235,7 @@ async fn questions_are_asked_at_once_and_hold_nothing() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
         let status = yard.engine.status().await.unwrap();
-        assert!(status.iter().all(|pool| pool.running == 0), "{status:?}");
+        assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
         for (id, answer) in [("s1", Answer::Allow), ("c2", Answer::Allow), ("c1", Answer::Deny)] {
             tokio::time::sleep(Duration::from_millis(100)).await;
             open.remove(id).unwrap().send(answer).unwrap();

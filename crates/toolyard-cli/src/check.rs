@@ -2,14 +2,15 @@
 
 use crate::{
     cli::CheckArgs,
+    config::PRIORITIES,
     exit::Exit,
     fault::Fault,
     run::results,
     setup::Setup,
     table::Table,
-    tools::{approval, limit},
+    tools::{approval, class, limit},
 };
-use std::fmt::Write;
+use std::{fmt::Write, num::NonZeroUsize};
 use toolyard::{Engine, OnSerialFailure, ToolEntry, wording::Span};
 
 /// Validates the configuration and tells what it comes to.
@@ -24,7 +25,10 @@ pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
 fn settings(setup: &Setup) -> String {
     let config = &setup.config;
     let file = config.file.as_ref().map(|file| file.display().to_string());
-    let most = setup.max_in_flight.map(|most| most.to_string());
+    let most = |most: Option<NonZeroUsize>| {
+        most.map_or_else(|| "as the pools allow".to_owned(), |most| most.to_string())
+    };
+    let priority = PRIORITIES.iter().find(|(_, priority)| *priority == config.priority);
     let then = match config.on_serial_failure {
         OnSerialFailure::Continue => "continue",
         OnSerialFailure::SkipRest => "skip_rest",
@@ -37,7 +41,9 @@ fn settings(setup: &Setup) -> String {
     line("configuration", file.as_deref().unwrap_or("none, these are the defaults"));
     line("workspace", &setup.root.display().to_string());
     line("pools", &format!("read {}, concurrent {}, serial 1", config.pools.read, config.pools.concurrent));
-    line("max in flight", most.as_deref().unwrap_or("as the pools allow"));
+    line("max in flight", &most(setup.max_in_flight));
+    line("same, a tree", &most(config.tree_max_in_flight));
+    line("priority", priority.map_or("", |(name, _)| name));
     line("serial failure", then);
     text
 }
@@ -48,7 +54,7 @@ fn table(setup: &Setup, engine: &Engine) -> Table {
         let spec = entry.spec();
         table.row([
             spec.name.clone(),
-            spec.class().to_string(),
+            class(spec),
             entry.why(spec.class()),
             approval(setup.confirmation(spec)).to_owned(),
             Span(spec.attempt_timeout()).to_string(),

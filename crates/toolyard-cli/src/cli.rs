@@ -21,6 +21,7 @@ Examples:
   toolyard run response.json                     the format is found out; reads need no approval
   toolyard run response.json --approve auto      writes, execution and network run too
   toolyard run - --to anthropic < batch.json     another format out than in
+  curl -N … | toolyard run > results.json        a stream: calls run while the model writes the next
   toolyard run episodes.jsonl --events log.jsonl
   toolyard run response.json --report json 2> report.json";
 
@@ -30,8 +31,15 @@ wait for processors and threads meanwhile, so it is an upper figure, told where 
 passed; --sequential measures.
 
 The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, notes, and timeline: per call
-call_id, name, run, routing, ok, error, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, waited_for. Over
+call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, waited_for. Over
 episodes: turns, and longest_turn with its timeline.";
+
+const STREAMS: &str = "\
+Streams: of SSE text each call runs as soon as it is complete and those before it allow, while the model still
+writes. The results are those of the same text given at once, printed when it has ended. Where the text breaks off,
+the call that is half there is answered as invalid. An error of the provider, or what cannot be read, ends the
+stream: the calls before it have run and their results are printed, the error is told, and the exit code is 3. An
+interrupt ends it too; calls that had not come by then do not exist.";
 
 const EPISODES: &str = "\
 Episodes: a line that cannot be read is told on stderr and costs no other: the lines after it run, and the exit
@@ -91,7 +99,7 @@ pub(crate) struct SetupArgs {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RUN_EXAMPLES}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -16,11 +16,15 @@ use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
 };
-use toolyard::{Confirmations, OnSerialFailure, PoolWidths, ToolConfig, ToolSpec};
+use toolyard::{Confirmations, OnSerialFailure, PoolWidths, Priority, ToolConfig, ToolSpec};
 use toolyard_tools::BUILTIN;
 
 /// The configuration that is read where none is named.
 pub(crate) const DEFAULT_FILE: &str = "toolyard.toml";
+
+/// The priorities as they are spelt.
+pub(crate) const PRIORITIES: &[(&str, Priority)] =
+    &[("normal", Priority::Normal), ("high", Priority::High), ("urgent", Priority::Urgent)];
 
 /// The most bytes of a configuration.
 const BYTES_MAX: usize = 1 << 20;
@@ -48,6 +52,10 @@ pub(crate) struct Config {
     pub(crate) pools: PoolWidths,
     /// The most calls of a session at once.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// The most calls at once of a session and all its sub-agents.
+    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    /// Whose calls go how often where calls of several sessions wait.
+    pub(crate) priority: Priority,
     /// What happens to the rest of a batch when a serial call fails.
     pub(crate) on_serial_failure: OnSerialFailure,
     /// The built-in tools there are.
@@ -65,6 +73,8 @@ impl Default for Config {
             root: None,
             pools: PoolWidths::default(),
             max_in_flight: None,
+            tree_max_in_flight: None,
+            priority: Priority::default(),
             on_serial_failure: OnSerialFailure::default(),
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
@@ -123,6 +133,10 @@ impl Config {
         const ON_SERIAL_FAILURE: &[(&str, OnSerialFailure)] =
             &[("continue", OnSerialFailure::Continue), ("skip_rest", OnSerialFailure::SkipRest)];
         self.max_in_flight = section.count("max_in_flight")?;
+        self.tree_max_in_flight = section.count("tree_max_in_flight")?;
+        if let Some((priority, _)) = section.choice("priority", PRIORITIES)? {
+            self.priority = priority;
+        }
         if let Some((then, _)) = section.choice("on_serial_failure", ON_SERIAL_FAILURE)? {
             self.on_serial_failure = then;
         }

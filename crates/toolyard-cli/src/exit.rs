@@ -8,7 +8,7 @@ Exit codes:
     0  every call ended with an output; with plan, every call would be let through
     1  some call ended in an error result, all results are printed; with plan, some call would be refused
     2  usage or configuration, or a file that could not be written
-    3  the input could not be read as a batch
+    3  the input could not be read as a batch; of a stream, the results of what came before are printed
   130  interrupted: finished results are printed, the rest are `cancelled`";
 
 /// How the program ends.

@@ -1,4 +1,4 @@
-//! What is to be run: one response as a whole, or episodes line by line.
+//! What is to be run: one response as a whole, one that is still being written, or episodes line by line.
 
 mod lines;
 
@@ -21,6 +21,8 @@ use toolyard_wire::{DecodeError, bounds::BODY_BYTES_MAX, detect};
 pub(crate) enum Input {
     /// One response or batch.
     Response(String),
+    /// One response as SSE text, which may still be on its way.
+    Stream(Lines),
     /// One episode a line.
     Episodes(Lines),
 }
@@ -47,27 +49,36 @@ impl Origin {
         }
     }
 
-    /// Opens the input and finds out whether it is episodes. Blocks until the first line has come.
+    /// Opens the input and finds out what it is. Blocks until the first bytes of SSE text, or the first line of
+    /// anything else, have come.
     pub(crate) fn open(&self, from: From) -> Result<Input, Fault> {
         let reader: Box<dyn Read + Send> = match self {
             Self::Stdin => Box::new(io::stdin()),
             Self::File(path) => Box::new(File::open(path).map_err(|error| self.unreadable(&error))?),
         };
         let mut lines = Lines::new(BufReader::new(reader));
-        match from {
-            From::Episodes => return Ok(Input::Episodes(lines)),
-            From::Auto => {
-                let first = lines.peek().map_err(|error| self.unreadable(&error))?;
-                if detect(first) == Err(DecodeError::Episode) {
-                    return Ok(Input::Episodes(lines));
-                }
-            }
-            _ => {}
+        if from == From::Episodes {
+            return Ok(Input::Episodes(lines));
         }
+        if lines.begin_like_sse().map_err(|error| self.unreadable(&error))? {
+            return Ok(Input::Stream(lines));
+        }
+        if from == From::Auto {
+            let first = lines.peek().map_err(|error| self.unreadable(&error))?;
+            if detect(first) == Err(DecodeError::Episode) {
+                return Ok(Input::Episodes(lines));
+            }
+        }
+        self.whole(lines).map(Input::Response)
+    }
+
+    /// All of the text, to its end.
+    pub(crate) fn whole(&self, lines: Lines) -> Result<String, Fault> {
         let rest = lines.rest(BODY_BYTES_MAX).map_err(|error| self.unreadable(&error))?;
-        let text =
-            String::from_utf8(rest).map_err(|error| self.not_text(error.utf8_error().valid_up_to()))?;
-        Ok(Input::Response(text))
+        String::from_utf8(rest).map_err(|error| {
+            let position = error.utf8_error().valid_up_to();
+            self.fault(DecodeError::NotText { position })
+        })
     }
 
     /// Which file it is, where it is one.
@@ -91,10 +102,6 @@ impl Origin {
     /// A fault of reading.
     pub(crate) fn unreadable(&self, error: &io::Error) -> Fault {
         self.fault(format_args!("cannot be read: {error}"))
-    }
-
-    fn not_text(&self, position: usize) -> Fault {
-        self.fault(format_args!("byte {position} is no UTF-8 text: save it as UTF-8"))
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use toolyard::{
     ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
 };
-use toolyard_wire::{Dialect, Message, NameMap};
+use toolyard_wire::{Dialect, Format, Message, NameMap};
 
 /// How long calls that run may go on after an interrupt (SC-8).
 pub(crate) const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
@@ -64,9 +64,12 @@ impl Setup {
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
         }
+        if let Some(most) = self.config.tree_max_in_flight {
+            builder = builder.tree_max_in_flight(most);
+        }
         let configured = self.config.tools.iter().filter(|(name, _)| !taken.contains(name));
         for (name, config) in configured {
-            builder = builder.tool_config(name, *config);
+            builder = builder.tool_config(name, config.clone());
         }
         builder
     }
@@ -93,10 +96,15 @@ pub(crate) fn allowing(side_effects: &[SideEffects]) -> String {
 
 /// Gives calls that came back under the names that `tools --as` declares the names that the tools have.
 pub(crate) fn mapped(message: Message, registry: &Registry) -> Message {
-    let rule = Dialect::from(message.format()).name_rule();
-    let entries = registry.list();
-    let names = NameMap::new(rule, entries.iter().map(|entry| entry.name()));
+    let names = names(message.format(), registry);
     message.with_original_names(&names)
+}
+
+/// The names that `tools --as` declares in this format.
+pub(crate) fn names(format: Format, registry: &Registry) -> NameMap {
+    let rule = Dialect::from(format).name_rule();
+    let entries = registry.list();
+    NameMap::new(rule, entries.iter().map(|entry| entry.name()))
 }
 
 #[cfg(test)]

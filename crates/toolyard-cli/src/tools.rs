@@ -3,10 +3,11 @@
 use crate::{
     cli::ToolsArgs, exit::Exit, fault::Fault, run::results, setup::Setup, shown::clip, table::Table,
 };
-use toolyard::{ConfirmationMode, ToolSpec, wording::Span};
+use toolyard::{ConfirmationMode, LimitScope, ToolClass, ToolSpec, wording::Span};
 use toolyard_wire::definitions;
 
 const DESCRIPTION_CHARS: usize = 60;
+const SCOPE_CHARS: usize = 20;
 
 /// Lists the tools.
 pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
@@ -26,7 +27,7 @@ fn table(setup: &Setup, specs: &[ToolSpec]) -> Table {
     for spec in specs {
         table.row([
             spec.name.clone(),
-            spec.class().to_string(),
+            class(spec),
             spec.side_effects.to_string(),
             approval(setup.confirmation(spec)).to_owned(),
             Span(spec.attempt_timeout()).to_string(),
@@ -46,7 +47,20 @@ pub(crate) fn approval(mode: ConfirmationMode) -> &'static str {
     }
 }
 
-/// How many calls of a tool run at once.
+/// The class of a tool's calls; of serial ones with the scope they name.
+pub(crate) fn class(spec: &ToolSpec) -> String {
+    match &spec.serial_scope {
+        Some(scope) if spec.class() == ToolClass::Serial => format!("serial ({})", clip(scope, SCOPE_CHARS)),
+        _ => spec.class().to_string(),
+    }
+}
+
+/// How many calls of a tool run at once, and where if not in one agent.
 pub(crate) fn limit(spec: &ToolSpec) -> String {
-    spec.max_concurrency.map_or_else(|| "-".to_owned(), |most| most.to_string())
+    let Some(most) = spec.max_concurrency else { return "-".to_owned() };
+    match spec.limit_scope {
+        LimitScope::Agent => most.to_string(),
+        LimitScope::Tree => format!("{most} a tree"),
+        LimitScope::Engine => format!("{most} in all"),
+    }
 }

@@ -19,3 +19,5 @@ mod report;
 mod samples;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/streams.rs"]
+mod streams;

@@ -114,7 +114,7 @@ fn sse(text: &str, format: Format) -> Result<Message, DecodeError> {
 }
 
 /// Whether the text ends inside this event, rather than the event being broken.
-fn is_cut(event: &SseEvent<'_>, error: &DecodeError) -> bool {
+pub(crate) fn is_cut(event: &SseEvent<'_>, error: &DecodeError) -> bool {
     !event.ended && matches!(error, DecodeError::Truncated { .. } | DecodeError::NotJson { .. })
 }
 

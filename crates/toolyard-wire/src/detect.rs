@@ -35,20 +35,43 @@ pub fn detect(text: &str) -> Result<Format, DecodeError> {
 
 /// The format of SSE text: that of the first event which tells.
 pub(crate) fn of_stream(text: &str) -> Result<Format, DecodeError> {
-    let mut seen = None;
+    let mut format = StreamFormat::default();
     for (index, event) in sse_events(text).enumerate() {
-        if matches!(event.data.trim_ascii(), "" | "[DONE]") {
-            continue;
+        if let Some(found) = format.see(&event.data).map_err(|error| error.in_event(index + 1))? {
+            return Ok(found);
         }
-        let value = json::parse(&event.data).map_err(|error| error.in_event(index + 1))?;
+    }
+    Err(format.unknown())
+}
+
+/// The search for the format of SSE text, event by event.
+#[derive(Debug, Default)]
+pub(crate) struct StreamFormat {
+    /// What the first event that did not tell looked like.
+    seen: Option<String>,
+}
+
+impl StreamFormat {
+    /// The format, if this event tells.
+    pub(crate) fn see(&mut self, data: &str) -> Result<Option<Format>, DecodeError> {
+        if matches!(data.trim_ascii(), "" | "[DONE]") {
+            return Ok(None);
+        }
+        let value = json::parse(data)?;
         if let Some(format) = of_event(&value) {
-            return Ok(format);
+            return Ok(Some(format));
         }
         json::refuse_provider_error(&value)?;
-        seen.get_or_insert_with(|| json::seen(&value));
+        self.seen.get_or_insert_with(|| json::seen(&value));
+        Ok(None)
     }
-    let seen = seen.map_or("SSE text without data".to_owned(), |seen| format!("SSE events of {seen}"));
-    Err(DecodeError::UnknownFormat { seen })
+
+    /// The error of a stream none of whose events told.
+    pub(crate) fn unknown(&self) -> DecodeError {
+        let seen = self.seen.as_ref();
+        let seen = seen.map_or("SSE text without data".to_owned(), |seen| format!("SSE events of {seen}"));
+        DecodeError::UnknownFormat { seen }
+    }
 }
 
 /// The format of a whole value.

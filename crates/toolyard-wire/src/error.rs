@@ -17,6 +17,12 @@ pub enum DecodeError {
         /// The bound.
         max: usize,
     },
+    /// The bytes are not UTF-8.
+    #[error("byte {position} is no UTF-8 text: save it as UTF-8")]
+    NotText {
+        /// The first byte that is none, from 0.
+        position: usize,
+    },
     /// The text is not JSON.
     #[error("not JSON: {reason} at line {line} column {column}{}", hint(advice))]
     NotJson {

@@ -4,9 +4,10 @@
 //! ```text
 //!   response JSON ──┐                                    ┌─ OpenAI Chat       [{"role":"tool"}…]
 //!   SSE text ───────┼► decode ─► Message ─► batch        ├─ OpenAI Responses  [function_call_output…]
-//!   one event ──────┘   ▲          │          │          ├─ Anthropic         user message of tool_result
-//!     StreamDecoder ────┘          │       outcomes ─►───┼─ Gemini            Content of functionResponse
-//!                                  └─────► encode ───────┴─ neutral           {"results":[…]}
+//!   one event ──────┤   ▲          │          │          ├─ Anthropic         user message of tool_result
+//!   pieces of SSE ──┘   │          │       outcomes ─►───┼─ Gemini            Content of functionResponse
+//!     StreamDecoder ────┤          └─────► encode ───────┴─ neutral           {"results":[…]}
+//!     SseDecoder ───────┘
 //!
 //!   JSON lines ─► Episode ─► turns          ToolSpec ─► definitions ─► tools of a request (NameMap)
 //! ```
@@ -56,5 +57,5 @@ pub use error::DecodeError;
 pub use format::{Format, UnknownFormat};
 pub use message::Message;
 pub use names::{NameMap, NameRule};
-pub use sse::{SseEvent, SseEvents, sse_events};
+pub use sse::{SseDecoder, SseEvent, SseEvents, SseSplitter, begins_like_sse, sse_events};
 pub use stream::StreamDecoder;

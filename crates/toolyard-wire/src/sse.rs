@@ -1,4 +1,16 @@
-//! Server-sent events: text with `data:` lines, cut into events.
+//! Server-sent events: text with `data:` lines, cut into events, as a whole or while it comes.
+//!
+//! ```text
+//!   the whole text ─► sse_events ──┐
+//!                                  ├─► SseEvent ─► StreamDecoder ─► calls
+//!   pieces of it ───► SseSplitter ─┘                   SseDecoder is the lower way as one
+//! ```
+
+mod decoder;
+mod splitter;
+
+pub use decoder::SseDecoder;
+pub use splitter::SseSplitter;
 
 use std::borrow::Cow;
 
@@ -35,10 +47,41 @@ pub fn sse_events(text: &str) -> SseEvents<'_> {
     SseEvents { rest }
 }
 
+/// What SSE text begins with.
+const FIELDS: [&str; 5] = ["data:", "event:", "id:", "retry:", ":"];
+
 /// Whether a text looks like SSE: its first line that is not blank is a field or a comment.
 pub(crate) fn looks_like_sse(text: &str) -> bool {
     let text = text.trim_start();
-    ["data:", "event:", "id:", "retry:", ":"].iter().any(|field| text.starts_with(field))
+    FIELDS.iter().any(|field| text.starts_with(field))
+}
+
+/// Whether a text that begins with these bytes is SSE: `None` as long as they do not tell.
+///
+/// # Examples
+/// ```
+/// use toolyard_wire::begins_like_sse;
+/// assert_eq!(begins_like_sse(b"\r\neven"), None);
+/// assert_eq!(begins_like_sse(b"\r\nevent: ping"), Some(true));
+/// assert_eq!(begins_like_sse(b"{"), Some(false));
+/// ```
+pub fn begins_like_sse(bytes: &[u8]) -> Option<bool> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if bytes.len() < MARK.len() && MARK.starts_with(bytes) {
+        return None;
+    }
+    let text = bytes.strip_prefix(MARK).unwrap_or(bytes).trim_ascii_start();
+    let mut fields = FIELDS.iter().map(|field| field.as_bytes());
+    if fields.clone().any(|field| text.starts_with(field)) {
+        return Some(true);
+    }
+    if fields.any(|field| field.starts_with(text)) { None } else { Some(false) }
+}
+
+/// The name and the value of a line's field.
+fn split_field(line: &str) -> (&str, &str) {
+    let (name, value) = line.split_once(':').unwrap_or((line, ""));
+    (name, value.strip_prefix(' ').unwrap_or(value))
 }
 
 impl<'a> SseEvents<'a> {
@@ -80,11 +123,9 @@ impl<'a> Iterator for SseEvents<'a> {
 }
 
 fn field<'a>(line: &'a str, event: &mut &'a str, data: &mut Option<Cow<'a, str>>) {
-    let (name, value) = line.split_once(':').unwrap_or((line, ""));
-    let value = value.strip_prefix(' ').unwrap_or(value);
-    match name {
-        "event" => *event = value,
-        "data" => match data {
+    match split_field(line) {
+        ("event", value) => *event = value,
+        ("data", value) => match data {
             Some(data) => {
                 let data = data.to_mut();
                 data.push('\n');

@@ -6,7 +6,8 @@
 //!                                └─► Message, with all calls so far
 //! ```
 //!
-//! Owns the fragments. Knows nothing of sockets or SSE lines: [`sse_events`](crate::sse_events) cuts those.
+//! Owns the fragments. Knows nothing of sockets or SSE lines: [`sse_events`](crate::sse_events) and
+//! [`SseSplitter`](crate::SseSplitter) cut those.
 
 mod anthropic;
 mod gemini;
@@ -120,6 +121,11 @@ impl StreamDecoder {
             self.message.set_cut();
         }
         self.add(drafts)
+    }
+
+    /// Says that the text of the stream broke off, though perhaps not inside a call.
+    pub(crate) fn set_cut(&mut self) {
+        self.message.set_cut();
     }
 
     /// The calls so far as a message, to encode their results with.

@@ -9,7 +9,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use toolyard_core::{CallError, ErrorKind, Outcome, Routing, ToolOutput};
-use toolyard_wire::{Format, Message, StreamDecoder, decode, detect, encode};
+use toolyard_wire::{Format, Message, SseDecoder, StreamDecoder, decode, detect, encode};
 
 mod accepted;
 mod data;
@@ -153,6 +153,47 @@ fn every_stream_decodes_event_by_event_and_as_a_whole() {
     }
     println!("decoded {found} calls of {} streams", lines.len());
     assert_eq!(lines.len(), 6);
+}
+
+/// The calls of SSE text that comes in these pieces, each with the number of the piece that completed it.
+fn in_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(usize, toolyard_core::Call)> {
+    let mut stream = SseDecoder::new(None);
+    let mut found = Vec::new();
+    for (number, piece) in pieces.enumerate() {
+        stream.push(piece).unwrap();
+        found.extend(stream.take_calls().into_iter().map(|call| (number, call)));
+    }
+    stream.finish().unwrap();
+    assert_eq!(stream.take_calls(), [], "nothing is left open");
+    found
+}
+
+/// CL-5: byte by byte, event by event and as a whole.
+#[test]
+fn every_stream_gives_the_same_calls_in_whatever_pieces_it_comes() {
+    let Some(lines) = data::lines("provider-responses/streams.jsonl") else {
+        return;
+    };
+    let mut early = 0;
+    for line in &lines {
+        let (id, chunks) = (text(&line["id"]), line["chunks"].as_array().unwrap());
+        let whole = sse(chunks);
+        let calls = decode(&whole, None).unwrap().into_calls();
+        let events: Vec<String> = chunks.iter().map(|chunk| sse(std::slice::from_ref(chunk))).collect();
+        let by_event = in_pieces(events.iter().map(String::as_bytes));
+        let in_ways = [
+            in_pieces(whole.as_bytes().chunks(1)),
+            in_pieces(whole.as_bytes().chunks(7)),
+            in_pieces(std::iter::once(whole.as_bytes())),
+        ];
+        for found in in_ways.iter().chain([&by_event]) {
+            assert!(found.iter().map(|(_, call)| call).eq(&calls), "{id}");
+        }
+        early += by_event.iter().filter(|(number, _)| number + 1 < events.len()).count();
+    }
+    println!("{} streams, {early} calls complete before the last event", lines.len());
+    assert_eq!(lines.len(), 6);
+    assert!(early > 0);
 }
 
 /// Where a body may be cut: every place in short ones, about two hundred in long ones.

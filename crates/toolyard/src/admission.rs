@@ -19,7 +19,9 @@ mod table;
 pub(crate) use parking::{Held, Left, Resumed};
 pub(crate) use permit::Permit;
 pub(crate) use start::Granted;
-pub(crate) use table::{Ask, EntryId, LeaseId, Need, Refusal, Scope, Ticket, UnitId, UnitKind};
+pub(crate) use table::{
+    Ask, EntryId, EntryState, LeaseId, Line, Missing, Need, Refusal, Scope, Ticket, UnitId, UnitKind,
+};
 
 use crate::pool::PoolLoad;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize};
@@ -241,6 +243,13 @@ impl Admission {
     /// How many calls of each class run and wait.
     pub(crate) fn load(&self, class: ToolClass) -> PoolLoad {
         self.table().load(class)
+    }
+
+    /// Who waits for what, the longest wait first.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let table = self.table();
+        // Read under the lock: nobody may have come to wait after this moment.
+        table.lines(self.now())
     }
 }
 

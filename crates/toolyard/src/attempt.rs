@@ -166,7 +166,10 @@ impl Attempt {
         let keeps = |unit| a_zombie_keeps(class, unit);
         let admission = &self.engine().admission;
         self.kept = match self.batch().close_nest(self.call.index) {
-            Some(nest) => Some(Box::new(nest.over(&self.call, still_running.then_some(&keeps)))),
+            Some(nest) => {
+                let kept = nest.over(&self.call, still_running.then_some(&keeps));
+                still_running.then(|| Box::new(kept))
+            }
             None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled().is_some() => None,
             None if still_running => {
                 let (kept, granted) = admission.become_zombie(self.held, keeps);
@@ -241,7 +244,10 @@ impl Drop for Attempt {
             let told = self.told.take().map(|told| *told);
             let queued = self.granted_at - self.ready_at;
             let ending = told.unwrap_or_else(|| Ending::vanished(vanished(), queued));
-            self.write(ending, false);
+            let kept = self.kept.take().map(|kept| *kept);
+            self.write(ending, kept.is_some());
+            // Nobody is left to wait for a handler that was given up.
+            drop(Zombie { call: self.call.clone(), keeps: kept });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The engine's settings, as valid values.
 
-use std::{num::NonZeroUsize, time::Duration};
-use toolyard_core::{Batch, SideEffects, ToolSpec};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use toolyard_core::{Batch, LimitScope, SideEffects, ToolSpec};
 
 /// What an engine holds at most (CC-4). Over a bound a call is answered at once; nothing grows without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,10 +113,12 @@ impl Default for Drain {
 /// use toolyard::ToolConfig;
 /// let config = ToolConfig::default().concurrent(true).timeout(Duration::from_secs(5));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolConfig {
     concurrent: Option<bool>,
     max_concurrency: Option<NonZeroUsize>,
+    limit_scope: Option<LimitScope>,
+    serial_scope: Option<Arc<str>>,
     idempotent: Option<bool>,
     timeout: Option<Duration>,
     side_effects: Option<SideEffects>,
@@ -130,10 +132,24 @@ impl ToolConfig {
         self
     }
 
-    /// Bounds how many calls of it run at once in one agent.
+    /// Bounds how many calls of it run at once in one agent, or over what [`limit_scope`](Self::limit_scope) says.
     #[must_use]
     pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
         self.max_concurrency = Some(most);
+        self
+    }
+
+    /// Sets over what its bound counts (CL-6).
+    #[must_use]
+    pub fn limit_scope(mut self, scope: LimitScope) -> Self {
+        self.limit_scope = Some(scope);
+        self
+    }
+
+    /// Names what its serial calls share with those of other tools and sessions (CC-8).
+    #[must_use]
+    pub fn serial_scope(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.serial_scope = Some(name.into());
         self
     }
 
@@ -164,15 +180,19 @@ impl ToolConfig {
         Self {
             concurrent: over.concurrent.or(self.concurrent),
             max_concurrency: over.max_concurrency.or(self.max_concurrency),
+            limit_scope: over.limit_scope.or(self.limit_scope),
+            serial_scope: over.serial_scope.or(self.serial_scope),
             idempotent: over.idempotent.or(self.idempotent),
             timeout: over.timeout.or(self.timeout),
             side_effects: over.side_effects.or(self.side_effects),
         }
     }
 
-    pub(crate) fn apply(self, spec: &mut ToolSpec) {
+    pub(crate) fn apply(&self, spec: &mut ToolSpec) {
         spec.promoted = self.concurrent.unwrap_or(spec.promoted);
         spec.max_concurrency = self.max_concurrency.or(spec.max_concurrency);
+        spec.limit_scope = self.limit_scope.unwrap_or(spec.limit_scope);
+        spec.serial_scope = self.serial_scope.clone().or_else(|| spec.serial_scope.take());
         spec.idempotent = self.idempotent.unwrap_or(spec.idempotent);
         spec.timeout = self.timeout.or(spec.timeout);
         spec.side_effects = self.side_effects.unwrap_or(spec.side_effects);

@@ -3,9 +3,11 @@
 mod builder;
 mod in_air;
 mod shutdown;
+mod status;
 
 pub use builder::{BuildError, EngineBuilder};
 pub use shutdown::DrainReport;
+pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
 
 use in_air::InAir;
 
@@ -17,7 +19,7 @@ use crate::{
     config::{Drain, OnSerialFailure},
     events::{EventBus, Sequence, Subscription},
     gate::Gate,
-    pool::{Leases, PoolError, PoolStatus, Pools},
+    pool::{Leases, PoolError, Pools},
     registry::Registry,
     session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
@@ -202,12 +204,14 @@ impl Engine {
         self.core.bus.subscribe()
     }
 
-    /// How the pools stand: width, state, calls that run and wait.
+    /// How the engine stands: the pools with their width, state, calls that run and wait; and who waits for what.
+    /// The latter takes the engine's admission for as long as it takes to look at everybody who waits for something
+    /// else, and no longer for many calls than for one that wait for the same.
     ///
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
-    pub async fn status(&self) -> Result<Vec<PoolStatus>, PoolError> {
-        self.pools.status().await
+    pub async fn status(&self) -> Result<EngineStatus, PoolError> {
+        status::status(&self.core, &self.pools).await
     }
 
     /// Sets the width of a pool while calls fly; answers the width before. Calls that run over a narrower
@@ -254,3 +258,6 @@ impl fmt::Debug for Engine {
         f.debug_struct("Engine").field("registry", &self.core.registry).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

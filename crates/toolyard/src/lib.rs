@@ -3,6 +3,10 @@
 #[macro_use]
 mod faulty;
 
+// The recorder that tests of whole engines share names this crate as they do.
+#[cfg(test)]
+extern crate self as toolyard;
+
 mod admission;
 mod attempt;
 mod batch;
@@ -27,7 +31,7 @@ pub use attempt::{
 pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
-pub use engine::{BuildError, DrainReport, Engine, EngineBuilder};
+pub use engine::{BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
@@ -37,3 +41,8 @@ pub use session::{
 pub use tasks::Spawner;
 pub use tool_fn::tool_fn;
 pub use toolyard_core::*;
+
+/// Who waits for what: the parts of an [`EngineStatus`].
+pub mod status {
+    pub use crate::engine::{Bound, Holder, HolderState, Missing, Waiting, Who};
+}

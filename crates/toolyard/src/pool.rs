@@ -11,19 +11,23 @@
 //!
 //! Actors are the control plane: no message is sent for a call. Permits, results and breakers live outside
 //! of them (CC-2), so a restarted actor finds everything as it was, and while it is away its last lease stays
-//! valid (RA-3). A pool that dies is restarted, three times in a minute at most; then the engine fails with
-//! every call answered (RA-5).
+//! valid (RA-3). An actor that dies is restarted, three times in a minute at most; then the engine fails with
+//! every call answered (RA-5). The supervisor takes its pools along and comes again with them.
 
 mod actor;
+mod deaths;
 mod lease;
+mod pools;
 mod status;
 mod supervisor;
 
 pub(crate) use lease::{Lease, Leases};
+pub use pools::PoolError;
+pub(crate) use pools::Pools;
+#[cfg(test)]
+pub(crate) use pools::Victim;
 pub(crate) use status::PoolLoad;
 pub use status::{PoolState, PoolStatus};
-pub use supervisor::PoolError;
-pub(crate) use supervisor::Pools;
 
 #[cfg(test)]
 mod tests;

@@ -91,7 +91,7 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     // What follows a result is short: hooks, and tasks that are dropped.
     sleep(Duration::from_secs(1)).await;
     if let Ok(status) = engine.status().await {
-        stage.journal.note(Fact::Quiet(status));
+        stage.journal.note(Fact::Quiet(status.pools));
     }
     drop(sessions);
     stage::shut_down(stage, engine, 0, 0).await;
@@ -124,7 +124,10 @@ async fn dump(stage: &Stage, engine: &Engine) -> String {
         format!("open calls {}, handlers that run {:?}", stage.journal.open_calls(), stage.running_now());
     // Writing to a string does not fail.
     let _ = match tokio::time::timeout(HOUR, engine.status()).await {
-        Ok(Ok(pools)) => pools.iter().try_for_each(|pool| write!(text, "\n  {pool:?}")),
+        Ok(Ok(status)) => {
+            let pools = status.pools.iter().try_for_each(|pool| write!(text, "\n  {pool:?}"));
+            pools.and_then(|()| status.waiting.iter().try_for_each(|lane| write!(text, "\n  {lane:?}")))
+        }
         away => write!(text, "\n  pools {away:?}"),
     };
     text

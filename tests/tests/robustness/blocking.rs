@@ -142,7 +142,7 @@ async fn a_blocking_handler_does_not_dodge_its_timeout() {
     let session = yard.engine.session("s");
     let outcome = session.call(call("b", "blocks", 0, "ok")).await;
     assert_eq!(outcome.error().unwrap().kind, ErrorKind::Timeout);
-    let serial = || async { yard.engine.status().await.unwrap()[ToolClass::Serial.index()].running };
+    let serial = || async { yard.engine.status().await.unwrap()[ToolClass::Serial].running };
     assert_eq!(serial().await, 1, "the zombie keeps the serial lease");
     assert!(session.call(call("r", "read", 0, "ok")).await.success(), "reads of the session go on");
     release.send(()).unwrap();

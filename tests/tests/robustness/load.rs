@@ -108,7 +108,7 @@ async fn quiet(yard: &Yard) {
     soon(async {
         loop {
             let status = yard.engine.status().await.unwrap();
-            if status.iter().all(|pool| pool.running == 0 && pool.queued == 0) {
+            if status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0) {
                 return;
             }
             tokio::task::yield_now().await;

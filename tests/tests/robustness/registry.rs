@@ -30,7 +30,7 @@ async fn a_tool_goes_under_ten_thousand_calls() {
     assert_eq!(kinds(&outcomes[1..]), [Some(ErrorKind::NotFound); 9_999]);
     assert_eq!(yard.log.started(), ["c0"]);
     let status = yard.engine.status().await.unwrap();
-    assert!(status.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+    assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
     yard.events.check();
 }
 

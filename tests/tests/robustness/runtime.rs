@@ -50,6 +50,24 @@ fn a_runtime_goes_under_calls_that_run_and_wait() {
     yard.events.check();
 }
 
+/// SC-3, CL-5: when its runtime goes, every call of a stream ends as `internal`: those that run, those that wait for
+/// their run, and those that had not come in.
+#[test]
+fn a_runtime_goes_under_a_stream() {
+    let engines = engines();
+    let yard = engines.block_on(yard(|builder, _| builder));
+    let batch = yard.engine.session("s").open_batch();
+    batch.push(call("runs", "read", 0, "hang"));
+    batch.push(call("waits", "serial", 0, "ok"));
+    while yard.events.of_call("waits").is_empty() || yard.log.running() == 0 {
+        std::thread::yield_now();
+    }
+    engines.shutdown_background();
+    let outcomes = callers().block_on(soon(batch.finish()));
+    assert_eq!(shape(&outcomes), "runs internal, waits internal");
+    yard.events.check();
+}
+
 /// SC-3: a call that comes after its engine's runtime is gone ends as `internal`, asked about or not.
 #[test]
 fn a_call_may_come_when_the_runtime_is_gone() {

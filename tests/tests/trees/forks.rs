@@ -4,7 +4,7 @@ use crate::nested::{nest, nesting};
 use std::{num::NonZeroUsize, time::Duration};
 use toolyard::{
     Batch, Call, ErrorKind, FORK_DEPTH_MAX, ForkError, ForkPolicy, LimitScope, PoolWidths, SessionOptions,
-    SubAgents, ToolContext, ToolSpec, tool_fn,
+    SubAgents, ToolConfig, ToolContext, ToolSpec, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -63,6 +63,22 @@ async fn limits_count_where_they_say() {
         futures::future::join_all(all).await;
         assert_eq!(yard.log.most_at_once(), most, "{scope:?}, tree cap {tree_cap:?}");
         yard.events.check();
+    }
+}
+
+/// CL-6, CC-8: a configuration says over what a limit counts and what serial calls share, in place of the author.
+#[tokio::test(start_paused = true)]
+async fn a_configuration_sets_scopes() {
+    for (tool, config) in [
+        ("read", ToolConfig::default().max_concurrency(at_most(1)).limit_scope(LimitScope::Engine)),
+        ("serial", ToolConfig::default().serial_scope("db")),
+    ] {
+        for (config, most) in [(ToolConfig::default(), 2), (config, 1)] {
+            let yard = yard(|builder, _| builder.tool_config(tool, config)).await;
+            let (s, t) = (yard.engine.session("s"), yard.engine.session("t"));
+            tokio::join!(s.dispatch(many("a", tool, 1)), t.dispatch(many("b", tool, 1)));
+            assert_eq!(yard.log.most_at_once(), most, "{tool}");
+        }
     }
 }
 

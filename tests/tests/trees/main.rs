@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod deadlines;
+mod deep;
 mod forks;
 mod nested;
+mod pools;
+mod scenarios;
 mod streams;

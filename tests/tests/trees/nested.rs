@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Batch, Blocking, Call, Effect, PoolWidths, Reason, Session, Tool, ToolContext, ToolError, ToolFactory,
-    ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    Abort, Batch, Blocking, Call, Caller, Effect, Hooks, PoolWidths, Reason, Session, Tool, ToolContext,
+    ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{Log, Yard, call, kinds, scripted, shape, yard};
 
@@ -161,6 +161,95 @@ async fn what_comes_after_a_dropped_dispatch_waits_for_its_calls() {
     yard.events.check();
 }
 
+/// CC-6, CC-6b: dropping a dispatch whose calls have come to rest touches no other, though that came when it had
+/// rested and has not begun: it waits for the calls of a third, which was dropped.
+#[tokio::test(start_paused = true)]
+async fn a_dispatch_that_is_dropped_at_rest_touches_no_other() {
+    let yard = yard(|builder, log| {
+        let log = log.clone();
+        let many = tool_fn(ToolSpec::read("many"), move |(): (), cx: ToolContext| {
+            let log = log.clone();
+            async move {
+                let cx = &cx;
+                let within = |ms, call| async move {
+                    tokio::time::timeout(Duration::from_millis(ms), cx.dispatch(vec![call])).await
+                };
+                let rested = within(15, call("rested", "read", 5, "ok"));
+                let long = async {
+                    cx.dispatch(vec![call("long", "read", 200, "ok")]).await;
+                    log.note(format!("long yields at {}", log.now()));
+                };
+                let dropped = within(10, call("dropped", "read", 0, "stops_late"));
+                let late = async {
+                    tokio::time::sleep(Duration::from_millis(12)).await;
+                    cx.dispatch(vec![call("late", "read", 300, "ok")]).await;
+                };
+                let _ = tokio::join!(rested, long, dropped, late);
+                Ok("done")
+            }
+        });
+        builder.tool(many)
+    })
+    .await;
+    yard.engine.session("s").dispatch(vec![Call::new("a", "many", "{}")]).await;
+    assert_eq!(yard.log.notes(), ["long yields at 330"]);
+    yard.events.check();
+}
+
+/// A hook that dispatches a call before each call of the tool `serial`.
+struct LooksFirst(Arc<OnceLock<Session>>);
+
+#[async_trait]
+impl Hooks for LooksFirst {
+    async fn on_tool_call(&self, made: &Call, _: &Caller<'_>) -> Result<(), Abort> {
+        if &*made.name == "serial" {
+            let outcomes = self.0.get().unwrap().dispatch(vec![call("look", "read", 1, "ok")]).await;
+            assert_eq!(shape(&outcomes), "look ok");
+        }
+        Ok(())
+    }
+}
+
+/// V1, CC-7b: a hook is not the handler on whose task it runs, and what it dispatches does not wait for the dispatch
+/// that waits for the hook.
+#[tokio::test(start_paused = true)]
+async fn a_hook_may_dispatch_before_a_nested_call() {
+    let session: Arc<OnceLock<Session>> = Arc::default();
+    let hooks = LooksFirst(session.clone());
+    let yard = yard(|builder, log| builder.tool(nesting(ToolSpec::read("nests"), log)).hooks(hooks)).await;
+    session.set(yard.engine.session("s")).unwrap();
+    let batch = vec![nest("a", "nests", vec![call("b", "serial", 0, "ok")])];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(outcomes[0].to_text(), "b ok");
+    yard.events.check();
+}
+
+/// CL-3, V2: a dispatch that another task began and polls no more, before it had a batch, keeps no run from its end.
+#[tokio::test(start_paused = true)]
+async fn a_dispatch_that_nobody_polls_any_more_is_not_waited_for() {
+    let yard = yard(|builder, _| {
+        let lends = tool_fn(ToolSpec::read("lends"), |(): (), cx: ToolContext| async move {
+            let begun = cx.dispatch(vec![call("dropped", "read", 0, "stops_late")]);
+            let _ = tokio::time::timeout(Duration::from_millis(5), begun).await;
+            let lent = cx.clone();
+            tokio::spawn(async move {
+                let mut dispatch = Box::pin(lent.dispatch(vec![call("stuck", "read", 1, "ok")]));
+                assert!(futures::poll!(&mut dispatch).is_pending());
+                std::future::pending::<()>().await;
+            });
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok("done")
+        });
+        builder.tool(lends)
+    })
+    .await;
+    let batch = vec![Call::new("a", "lends", "{}"), call("b", "serial", 0, "ok")];
+    let session = yard.engine.session("s");
+    let outcomes = tokio::time::timeout(Duration::from_secs(3600), session.dispatch(batch)).await.unwrap();
+    assert_eq!(shape(&outcomes), "a ok, b ok");
+    yard.events.check();
+}
+
 /// SC-1: a cancel reaches what handlers dispatched, to any depth; a sibling session goes on.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_reaches_what_handlers_dispatched() {
@@ -249,4 +338,27 @@ impl Blocking for Deaf {
     fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
         tokio::spawn(job);
     }
+}
+
+/// CC-6: a dispatch that is held and not polled goes on by itself, so nothing waits for what waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
+    let yard = yard(|builder, _| {
+        let holds = tool_fn(ToolSpec::read("holds"), |(): (), cx: ToolContext| async move {
+            let calls = vec![call("first", "read", 10, "ok"), call("second", "serial", 10, "ok")];
+            let mut held = Box::pin(cx.dispatch(calls));
+            tokio::select! {
+                _ = &mut held => {}
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+            let other = cx.dispatch(vec![call("other", "read", 1, "ok")]).await;
+            Ok(format!("{}, {}", shape(&other), shape(&held.await)))
+        });
+        builder.tool(holds)
+    })
+    .await;
+    let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "holds", "{}")]).await;
+    assert_eq!(outcomes[0].to_text(), "other ok, first ok, second ok");
+    assert_eq!(yard.log.now(), 20);
+    yard.events.check();
 }

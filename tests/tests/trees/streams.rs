@@ -2,7 +2,7 @@
 
 use crate::nested::{nest, nesting};
 use std::time::Duration;
-use toolyard::{Call, EventKind, Outcome, ToolContext, ToolSpec, tool_fn};
+use toolyard::{Call, EventKind, ForkPolicy, Outcome, SubAgents as _, ToolContext, ToolSpec, tool_fn};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 async fn ms(ms: u64) {
@@ -142,6 +142,36 @@ async fn a_handler_may_stream_calls_of_its_own() {
     .await;
     let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "streams", "{}")]).await;
     assert_eq!(outcomes[0].to_text(), "x ok, y ok");
+    yard.events.check();
+}
+
+/// CC-6b: what a handler dispatches after a stream that it dropped waits for the calls of the stream, and a stream
+/// for those of a dispatch that was dropped.
+#[tokio::test(start_paused = true)]
+async fn what_comes_after_something_dropped_waits_for_its_calls() {
+    let yard = yard(|builder, _| {
+        let stream_first = tool_fn(ToolSpec::read("stream_first"), |(): (), cx: ToolContext| async move {
+            let stream = cx.fork(ForkPolicy::default())?.open_batch();
+            stream.push(call("a", "read", 0, "stops_late"));
+            ms(10).await;
+            drop(stream);
+            Ok(shape(&cx.dispatch(vec![call("b", "read", 1, "ok")]).await))
+        });
+        let dispatch_first =
+            tool_fn(ToolSpec::read("dispatch_first"), |(): (), cx: ToolContext| async move {
+                let dropped = cx.dispatch(vec![call("c", "read", 0, "stops_late")]);
+                let _ = tokio::time::timeout(Duration::from_millis(10), dropped).await;
+                let stream = cx.fork(ForkPolicy::default())?.open_batch();
+                stream.push(call("d", "read", 1, "ok"));
+                Ok(shape(&stream.finish().await))
+            });
+        builder.tool(stream_first).tool(dispatch_first)
+    })
+    .await;
+    let batch = vec![Call::new("1", "stream_first", "{}"), Call::new("2", "dispatch_first", "{}")];
+    let outcomes = yard.engine.session("s").dispatch_sequential(batch).await;
+    assert_eq!(outcomes.iter().map(Outcome::to_text).collect::<Vec<_>>(), ["b ok", "d ok"]);
+    assert_eq!(yard.log.spans(), ["a 0..30", "b 30..31", "c 31..61", "d 61..62"]);
     yard.events.check();
 }
 

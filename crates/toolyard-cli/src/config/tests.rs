@@ -1,6 +1,6 @@
 use super::*;
 use std::time::Duration;
-use toolyard::{ConfirmationMode, SideEffects};
+use toolyard::{ConfirmationMode, LimitScope, SideEffects};
 
 fn read(text: &str) -> Result<Config, ConfigError> {
     let file = Path::new("conf/toolyard.toml");
@@ -23,15 +23,20 @@ fn every_key_is_read() {
         concurrent = 2
         [session]
         max_in_flight = 8
+        tree_max_in_flight = 12
+        priority = "high"
         on_serial_failure = "skip_rest"
         [builtin]
-        enable = ["read_file", "write_file"]
+        enable = ["read_file", "write_file", "patch_file"]
         [tools."write_file"]
         class = "concurrent"
         max_concurrency = 3
+        limit_scope = "tree"
         idempotent = false
         timeout = "5s"
         side_effects = "execute"
+        [tools.patch_file]
+        serial_scope = "db"
         [confirmation]
         default = { write = "deny", execute = "auto" }
         per_tool = { write_file = "prompt" }
@@ -42,15 +47,19 @@ fn every_key_is_read() {
     assert_eq!(config.root, Some("conf/data".into()));
     assert_eq!((config.pools.read.get(), config.pools.concurrent.get()), (4, 2));
     assert_eq!(config.max_in_flight, NonZeroUsize::new(8));
+    assert_eq!(config.tree_max_in_flight, NonZeroUsize::new(12));
+    assert_eq!(config.priority, Priority::High);
     assert_eq!(config.on_serial_failure, OnSerialFailure::SkipRest);
-    assert_eq!(config.enabled, ["read_file", "write_file"]);
+    assert_eq!(config.enabled, ["patch_file", "read_file", "write_file"]);
     let expect = ToolConfig::default()
         .concurrent(true)
         .max_concurrency(NonZeroUsize::new(3).unwrap())
+        .limit_scope(LimitScope::Tree)
         .idempotent(false)
         .timeout(Duration::from_secs(5))
         .side_effects(SideEffects::Execute);
     assert_eq!(config.tools["write_file"], expect);
+    assert_eq!(config.tools["patch_file"], ToolConfig::default().serial_scope("db"));
     let mode = |tool, effects| config.confirmations.mode(tool, effects);
     assert_eq!(mode("x", SideEffects::Write), ConfirmationMode::Deny);
     assert_eq!(mode("x", SideEffects::Execute), ConfirmationMode::Auto);
@@ -63,6 +72,7 @@ fn the_sample_configuration_is_valid_and_says_the_defaults() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/toolyard.toml");
     let (sample, defaults) = (Config::load(Some(&file)).unwrap(), Config::default());
     assert_eq!(sample.pools, defaults.pools);
+    assert_eq!(sample.priority, defaults.priority);
     assert_eq!(sample.on_serial_failure, defaults.on_serial_failure);
     assert_eq!(sample.confirmations.answer_within(), defaults.confirmations.answer_within());
     for name in BUILTIN {
@@ -115,6 +125,16 @@ fn zero_and_wrong_kinds_are_refused() {
     refused("[tools.echo]\ntimeout = \"0s\"", 2, "[tools.\"echo\"] timeout: '0s' must be longer than zero");
     refused("pools = 3", 1, "[pools] must be a table, not a number");
     refused(
+        "[session]\npriority = \"low\"",
+        2,
+        "[session] priority must be one of 'normal', 'high', 'urgent', not 'low'",
+    );
+    refused(
+        "[session]\ntree_max_in_flight = 0",
+        2,
+        "[session] tree_max_in_flight must be a whole number from 1, not 0",
+    );
+    refused(
         "[session]\non_serial_failure = \"stop\"",
         2,
         "[session] on_serial_failure must be one of 'continue', 'skip_rest', not 'stop'",
@@ -135,6 +155,40 @@ fn a_class_that_does_not_go_with_the_side_effects_is_refused() {
         "concurrency contradicts class = \"serial\": give one of the two",
     );
     assert!(read("[tools.read_file]\nclass = \"serial\"\nside_effects = \"write\"").is_ok());
+}
+
+#[test]
+fn a_scope_of_nothing_is_refused() {
+    refused(
+        "[tools.echo]\nlimit_scope = \"tree\"",
+        2,
+        "limit_scope says over what max_concurrency counts: set that too",
+    );
+    refused(
+        "[tools.echo]\nmax_concurrency = 1\nlimit_scope = \"session\"",
+        3,
+        "[tools.\"echo\"] limit_scope must be one of 'agent', 'tree', 'engine', not 'session'",
+    );
+    refused(
+        "[tools.read_file]\nserial_scope = \"db\"",
+        2,
+        "serial_scope is for serial calls, and this tool's are read: leave one of the two out",
+    );
+    refused(
+        "[tools.write_file]\nserial_scope = \"db\"\nconcurrency = \"on\"",
+        2,
+        "serial_scope is for serial calls, and this tool's are concurrent: leave one of the two out",
+    );
+    refused(
+        "[tools.write_file]\nserial_scope = \" \"",
+        2,
+        "serial_scope must name what the calls change, such as \"db\"",
+    );
+    refused(
+        "[tools.write_file]\nserial_scop = \"db\"",
+        2,
+        "unknown key 'serial_scop' in [tools.\"write_file\"]; did you mean 'serial_scope'?",
+    );
 }
 
 #[test]

@@ -4,7 +4,8 @@ use super::{
     ConfigError,
     section::{Placed, Section},
 };
-use toolyard::{SideEffects, ToolClass, ToolConfig, ToolSpec};
+use std::num::NonZeroUsize;
+use toolyard::{LimitScope, SideEffects, ToolClass, ToolConfig, ToolSpec};
 
 const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
     ("none", SideEffects::None),
@@ -16,6 +17,9 @@ const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
 
 const CLASSES: &[(&str, ToolClass)] =
     &[("read", ToolClass::Read), ("serial", ToolClass::Serial), ("concurrent", ToolClass::Concurrent)];
+
+const LIMIT_SCOPES: &[(&str, LimitScope)] =
+    &[("agent", LimitScope::Agent), ("tree", LimitScope::Tree), ("engine", LimitScope::Engine)];
 
 const PROMOTION: &[(&str, bool)] = &[("on", true), ("off", false)];
 
@@ -29,11 +33,20 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec) -> Result<ToolConf
     let class = section.choice("class", CLASSES)?;
     let promotion = section.choice("concurrency", PROMOTION)?;
     let effects = side_effects.unwrap_or(spec.side_effects);
-    if let Some(promoted) = promoted(&section, class, promotion, effects)? {
+    let promoted = promoted(&section, class, promotion, effects)?;
+    if let Some(promoted) = promoted {
         config = config.concurrent(promoted);
     }
-    if let Some(most) = section.count("max_concurrency")? {
+    let most = section.count("max_concurrency")?;
+    if let Some(most) = most {
         config = config.max_concurrency(most);
+    }
+    if let Some(scope) = limit_scope(&mut section, most.or(spec.max_concurrency))? {
+        config = config.limit_scope(scope);
+    }
+    let class = effects.class(promoted.unwrap_or(spec.promoted));
+    if let Some(scope) = serial_scope(&mut section, class)? {
+        config = config.serial_scope(scope);
     }
     if let Some(idempotent) = section.switch("idempotent")? {
         config = config.idempotent(idempotent);
@@ -43,6 +56,33 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec) -> Result<ToolConf
     }
     section.finish()?;
     Ok(config)
+}
+
+/// Over what the limit of the tool counts, if it has one.
+fn limit_scope(
+    section: &mut Section<'_>,
+    limit: Option<NonZeroUsize>,
+) -> Result<Option<LimitScope>, ConfigError> {
+    let Some((scope, at)) = section.choice("limit_scope", LIMIT_SCOPES)? else { return Ok(None) };
+    match limit {
+        Some(_) => Ok(Some(scope)),
+        None => Err(section.error(&at, "limit_scope says over what max_concurrency counts: set that too")),
+    }
+}
+
+/// The scope of a tool's serial calls, if it has such calls.
+fn serial_scope(section: &mut Section<'_>, class: ToolClass) -> Result<Option<String>, ConfigError> {
+    let Some((scope, at)) = section.text("serial_scope")? else { return Ok(None) };
+    let what = match class {
+        _ if scope.trim().is_empty() => {
+            "serial_scope must name what the calls change, such as \"db\"".to_owned()
+        }
+        ToolClass::Serial => return Ok(Some(scope)),
+        ToolClass::Read | ToolClass::Concurrent => {
+            format!("serial_scope is for serial calls, and this tool's are {class}: leave one of the two out")
+        }
+    };
+    Err(section.error(&at, what))
 }
 
 /// What `class` and `concurrency` say of promotion, if they agree with each other and with the side effects.

@@ -1,7 +1,7 @@
 //! Lines of any number, one in memory at a time, each bounded.
 
 use std::io::{self, BufRead, BufReader, Read};
-use toolyard_wire::bounds::BODY_BYTES_MAX;
+use toolyard_wire::{begins_like_sse, bounds::BODY_BYTES_MAX};
 
 /// One line that is not blank.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) enum LineError {
 /// A reader of lines.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
-    /// What was read ahead to find out what it is: blank lines and the first that is not.
+    /// What was read ahead to find out what it is: blank lines, and the first that is not or its begin.
     ahead: Vec<u8>,
     number: usize,
     broken: bool,
@@ -41,12 +41,41 @@ impl Lines {
         Self { reader, ahead: Vec::new(), number: 0, broken: false }
     }
 
+    /// Whether this is SSE text. Reads as far as the bytes that tell, which stay.
+    pub(crate) fn begin_like_sse(&mut self) -> io::Result<bool> {
+        let mut begin = 0;
+        while self.ahead.len() <= BODY_BYTES_MAX {
+            begin += blank(&self.ahead[begin..]);
+            if let Some(found) = begins_like_sse(&self.ahead[begin..]) {
+                return Ok(found);
+            }
+            // As far as the first line that is not blank, a byte at a time: more may not have come yet.
+            let next = fill(&mut self.reader)?.first().copied();
+            let Some(next) = next else { break };
+            self.reader.consume(1);
+            self.ahead.push(next);
+        }
+        Ok(false)
+    }
+
+    /// What has come by now, at least a byte; nothing at the end.
+    pub(crate) fn piece(&mut self) -> io::Result<Vec<u8>> {
+        if !self.ahead.is_empty() {
+            return Ok(std::mem::take(&mut self.ahead));
+        }
+        let piece = fill(&mut self.reader)?.to_vec();
+        self.reader.consume(piece.len());
+        Ok(piece)
+    }
+
     /// The first line that is not blank, which stays; nothing where it is no text or too long.
     pub(crate) fn peek(&mut self) -> io::Result<&str> {
-        let mut at = self.ahead.len();
+        let begin = self.ahead.iter().rposition(|byte| *byte == b'\n');
+        let mut at = begin.map_or(0, |end| end + 1);
         loop {
             let read = read_line(&mut self.reader, &mut self.ahead)?;
-            if read == 0 || !self.ahead[at..].trim_ascii().is_empty() {
+            let is_enough = read == 0 || self.ahead.len() > BODY_BYTES_MAX;
+            if is_enough || !self.ahead[at..].trim_ascii().is_empty() {
                 break;
             }
             at = self.ahead.len();
@@ -79,6 +108,22 @@ impl Lines {
         }
         Ok(line)
     }
+}
+
+/// How many bytes of these need not be looked at again: white space, and a byte order mark.
+fn blank(bytes: &[u8]) -> usize {
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    bytes.len() - text.trim_ascii_start().len()
+}
+
+/// What has come; nothing at the end.
+fn fill(reader: &mut impl BufRead) -> io::Result<&[u8]> {
+    while let Err(error) = reader.fill_buf() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    reader.fill_buf()
 }
 
 /// Reads to the end of the line, or one byte over the bound.
@@ -139,6 +184,29 @@ mod tests {
         let mut looked = lines(b"\n{\n}");
         looked.peek().unwrap();
         assert_eq!(looked.rest(100).unwrap(), b"\n{\n}");
+    }
+
+    #[test]
+    fn the_first_bytes_tell_sse_and_stay() {
+        let check = |text: &'static [u8], expect: bool| {
+            let mut looked = lines(text);
+            assert_eq!(looked.begin_like_sse().unwrap(), expect, "{text:?}");
+            assert_eq!(looked.rest(100).unwrap(), text);
+        };
+        check(b"data: {}\n", true);
+        check(b"\n \r\n: ping\n", true);
+        check("\u{feff}\n  event: x\n".as_bytes(), true);
+        check(b"\n{\"data:\":1}", false);
+        check(b"date: 1", false);
+        check(b"dat", false);
+        check(b"\n ", false);
+        let mut looked = lines(b"\n id 7\nb\n");
+        assert!(!looked.begin_like_sse().unwrap());
+        assert_eq!(looked.peek().unwrap(), " id 7\n");
+        let mut looked = lines(b"\n\ndata: x\ny");
+        looked.begin_like_sse().unwrap();
+        let pieces: Vec<_> = std::iter::repeat_with(|| looked.piece().unwrap()).take(3).collect();
+        assert_eq!(pieces, [&b"\n\ndata:"[..], b" x\ny", b""]);
     }
 
     #[test]

@@ -9,9 +9,10 @@
 //! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of one |
 //! | `notes` | `errors` (`code`, `message`, `advice`, `first`, `calls`), `calls_with_other_errors`, `to_allow` |
 //!
-//! A call of a timeline: `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `ready_ms` (its
-//! run began), `started_ms` (it had its permits; null when it never did), `ended_ms`, `queued_ms`, `ran_ms`,
-//! `waited_for`: a list of `{what, ms, …}` with `what` one of `run`, `pool`, `tool`, `max_in_flight`, `permit`.
+//! A call of a timeline: `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `came_ms` (it
+//! came in: 0, but for the calls of a stream), `ready_ms` (its run began), `started_ms` (it had its permits; null
+//! when it never did), `ended_ms`, `queued_ms`, `ran_ms`, `waited_for`: a list of `{what, ms, …}` with `what` one of
+//! `run`, `pool`, `tool`, `max_in_flight`, `tree_max_in_flight`, `permit`.
 
 use super::{
     timeline::{Span, Timeline},
@@ -41,6 +42,7 @@ fn call(span: &Span, waits: &[Wait]) -> Value {
         "routing": span.routing,
         "ok": span.error.is_none(),
         "error": span.error,
+        "came_ms": ms(span.came),
         "ready_ms": ms(span.ready),
         "started_ms": span.started.map(ms),
         "ended_ms": ms(span.ended),
@@ -56,6 +58,7 @@ fn wait(wait: &Wait) -> Value {
         Cause::Pool { class, width } => json!({"what": "pool", "class": class, "width": width}),
         Cause::Tool { tool, width } => json!({"what": "tool", "tool": tool, "width": width}),
         Cause::Session { width } => json!({"what": "max_in_flight", "width": width}),
+        Cause::Tree { width } => json!({"what": "tree_max_in_flight", "width": width}),
         Cause::Permit => json!({"what": "permit"}),
     };
     value["ms"] = ms(wait.time);

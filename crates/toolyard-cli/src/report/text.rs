@@ -58,7 +58,7 @@ impl Columns {
     fn row(&self, text: &mut String, span: &Span, waits: &[Wait]) {
         let (id, tool) = (clip(span.call_id.as_str(), self.id), clip(&span.tool, self.tool));
         let style = style(span);
-        let waited = Brief(span.ready + span.queued()).to_string();
+        let waited = Brief(span.stood_by() + span.queued()).to_string();
         let ran = span.started.map_or_else(|| "-".to_owned(), |_| Brief(span.ran()).to_string());
         let end = span.error.map(|error| error.code().to_owned());
         let told = end.into_iter().chain(waits.iter().map(|wait| format!("waited {wait}")));

@@ -22,6 +22,8 @@ pub(crate) struct Span {
     pub(crate) routing: Routing,
     /// The index of its run.
     pub(crate) run: u32,
+    /// When it came in: at the begin, or as soon as the model had written it.
+    pub(crate) came: Duration,
     /// When its run began and it stood in line.
     pub(crate) ready: Duration,
     /// When it had its permits; `None` when it never started.
@@ -33,6 +35,11 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// From when it came to its place in line.
+    pub(crate) fn stood_by(&self) -> Duration {
+        self.ready.saturating_sub(self.came)
+    }
+
     /// From its place in line to its permits.
     pub(crate) fn queued(&self) -> Duration {
         self.started.unwrap_or(self.ended).saturating_sub(self.ready)
@@ -61,6 +68,7 @@ impl Timeline {
                 tool: outcome.tool.clone(),
                 routing: outcome.routing,
                 run: outcome.run,
+                came: of_call.came.filter(|_| times.streamed).map_or(Duration::ZERO, since),
                 ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued)),
                 started,
                 ended,

@@ -12,6 +12,8 @@ use toolyard::{Event, EventKind, SessionId};
 pub(crate) struct BatchTimes {
     /// When it came in.
     pub(crate) begun: Duration,
+    /// Whether its calls came one by one.
+    pub(crate) streamed: bool,
     /// By the calls' places.
     pub(crate) calls: Vec<CallTimes>,
 }
@@ -19,6 +21,8 @@ pub(crate) struct BatchTimes {
 /// The times of one call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallTimes {
+    /// When it came in.
+    pub(crate) came: Option<Duration>,
     /// When it had its permits.
     pub(crate) called: Option<Duration>,
     /// When its result was there.
@@ -53,20 +57,27 @@ impl Recorder {
     fn see(&self, event: &Event) {
         let place = || (event.session.clone(), event.turn);
         let at = Duration::from_micros(event.mono_us);
-        if let EventKind::TurnStarted { calls: Some(calls) } = event.kind {
-            let times = BatchTimes { begun: at, calls: vec![CallTimes::default(); calls] };
-            self.batches().insert(place(), times);
-            return;
-        }
-        let is_called = matches!(event.kind, EventKind::Called { .. });
-        if !is_called && !event.kind.is_terminal() {
-            return;
-        }
+        let field: fn(&mut CallTimes) -> &mut Option<Duration> = match event.kind {
+            EventKind::TurnStarted { calls } => {
+                let streamed = calls.is_none();
+                let calls = vec![CallTimes::default(); calls.unwrap_or_default()];
+                self.batches().insert(place(), BatchTimes { begun: at, streamed, calls });
+                return;
+            }
+            EventKind::Received { .. } => |times| &mut times.came,
+            EventKind::Called { .. } => |times| &mut times.called,
+            ref kind if kind.is_terminal() => |times| &mut times.ended,
+            _ => return,
+        };
         let mut batches = self.batches();
-        let times = batches.get_mut(&place()).and_then(|batch| batch.calls.get_mut(event.index? as usize));
-        if let Some(times) = times {
-            let time = if is_called { &mut times.called } else { &mut times.ended };
-            *time = Some(at);
+        if let (Some(batch), Some(index)) = (batches.get_mut(&place()), event.index) {
+            let index = index as usize;
+            if batch.streamed && batch.calls.len() <= index {
+                batch.calls.resize_with(index + 1, CallTimes::default);
+            }
+            if let Some(times) = batch.calls.get_mut(index) {
+                *field(times) = Some(at);
+            }
         }
     }
 }

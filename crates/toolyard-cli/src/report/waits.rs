@@ -1,7 +1,7 @@
 //! Why did it wait: for the run before its own, and then for a permit of something that was full.
 
 use super::timeline::{Span, Timeline};
-use crate::shown::Brief;
+use crate::{setup::Setup, shown::Brief};
 use std::{collections::HashMap, fmt, num::NonZeroUsize, time::Duration};
 use toolyard::{PoolWidths, Registry, Routing, ToolClass};
 
@@ -15,18 +15,21 @@ pub(crate) struct Widths {
     pub(crate) pools: PoolWidths,
     /// All calls of a session together.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// The same with all its sub-agents.
+    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     /// Single tools.
     pub(crate) tools: HashMap<String, NonZeroUsize>,
 }
 
 impl Widths {
     /// The widths of an engine.
-    pub(crate) fn new(pools: PoolWidths, max_in_flight: Option<NonZeroUsize>, registry: &Registry) -> Self {
+    pub(crate) fn new(setup: &Setup, registry: &Registry) -> Self {
         let tools = registry.list().into_iter().filter_map(|entry| {
             let most = entry.spec().max_concurrency?;
             Some((entry.name().to_owned(), most))
         });
-        Self { pools, max_in_flight, tools: tools.collect() }
+        let (pools, tree_max_in_flight) = (setup.config.pools, setup.config.tree_max_in_flight);
+        Self { pools, max_in_flight: setup.max_in_flight, tree_max_in_flight, tools: tools.collect() }
     }
 
     fn pool(&self, class: ToolClass) -> usize {
@@ -58,6 +61,8 @@ pub(crate) enum Cause {
     Tool { tool: String, width: usize },
     /// A permit of its session.
     Session { width: usize },
+    /// A permit of its session tree.
+    Tree { width: usize },
     /// A permit; of what, the times do not tell.
     Permit,
 }
@@ -69,6 +74,7 @@ impl fmt::Display for Cause {
             Self::Pool { class, width } => write!(f, "a permit of pool {class} ({width} wide)"),
             Self::Tool { tool, width } => write!(f, "a permit of tool {tool} ({width} at once)"),
             Self::Session { width } => write!(f, "max_in_flight ({width} at once)"),
+            Self::Tree { width } => write!(f, "tree_max_in_flight ({width} at once)"),
             Self::Permit => f.write_str("a permit"),
         }
     }
@@ -83,6 +89,11 @@ impl fmt::Display for Wait {
 /// What every call of the timeline waited for, in its order.
 pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
     let loads = Loads::of(timeline);
+    let mut ends = HashMap::<u32, Duration>::new();
+    for span in &timeline.spans {
+        let end = ends.entry(span.run).or_default();
+        *end = span.ended.max(*end);
+    }
     let mut before = None;
     let mut current: Option<(u32, Routing)> = None;
     let of_span = |span: &Span| {
@@ -90,9 +101,10 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
         if span.routing != Routing::ShortCircuit && current.is_none_or(|(run, _)| run != span.run) {
             before = current.replace((span.run, span.routing));
         }
-        let before = before.filter(|_| span.started.is_some());
+        // A run that had ended when the model had written the call kept nobody waiting.
+        let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.came);
         let for_run =
-            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.ready });
+            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.stood_by() });
         let for_permit = span.started.map(|_| Wait { cause: loads.full(span, widths), time: span.queued() });
         let waits = for_run.into_iter().chain(for_permit);
         waits.filter(|wait| wait.time >= WAIT_MIN).collect()
@@ -159,6 +171,11 @@ impl<'a> Loads<'a> {
         {
             return Cause::Session { width: most.get() };
         }
+        if let Some(most) = widths.tree_max_in_flight
+            && self.all.at(at) >= most.get()
+        {
+            return Cause::Tree { width: most.get() };
+        }
         let is_full =
             |class| self.by_routing.get(&span.routing).is_some_and(|load| load.at(at) >= widths.pool(class));
         match span.routing.class() {
@@ -183,6 +200,7 @@ mod tests {
             tool: tool.into(),
             routing,
             run,
+            came: Duration::ZERO,
             ready: ms(ready),
             started: Some(ms(started)),
             ended: ms(ended),
@@ -195,6 +213,7 @@ mod tests {
         let widths = Widths {
             pools: PoolWidths::new(width(read), width(10)),
             max_in_flight: most.map(width),
+            tree_max_in_flight: Some(width(12)),
             tools: HashMap::from([("slow".to_owned(), width(1))]),
         };
         let told: Vec<Vec<String>> = waits(&Timeline { spans }, &widths)
@@ -219,6 +238,19 @@ mod tests {
         );
     }
 
+    /// CL-5: what the model took to write a call is nobody's wait.
+    #[test]
+    fn a_call_waits_from_when_it_came() {
+        let mut spans = vec![
+            span("a", Routing::Read, 0, [0, 0, 12]),
+            span("w", Routing::Serial, 1, [12, 12, 20]),
+            span("a", Routing::Read, 2, [50, 50, 51]),
+        ];
+        spans[1].came = ms(5);
+        spans[2].came = ms(49);
+        check(20, None, spans, &[&[], &["7.00 ms for the end of run 0 [read]"], &[]]);
+    }
+
     #[test]
     fn a_call_waits_for_what_is_full() {
         let two =
@@ -227,5 +259,10 @@ mod tests {
         check(9, Some(1), two("a"), &[&[], &["10.0 ms for max_in_flight (1 at once)"]]);
         check(9, None, two("slow"), &[&[], &["10.0 ms for a permit of tool slow (1 at once)"]]);
         check(9, None, two("a"), &[&[], &["10.0 ms for a permit"]]);
+        let mut thirteen: Vec<_> = (0..12).map(|_| span("a", Routing::Read, 0, [0, 0, 10])).collect();
+        thirteen.push(span("a", Routing::Read, 0, [0, 10, 20]));
+        let mut expect = vec![&[] as &[&str]; 12];
+        expect.push(&["10.0 ms for tree_max_in_flight (12 at once)"]);
+        check(20, None, thirteen, &expect);
     }
 }

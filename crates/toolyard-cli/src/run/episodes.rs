@@ -70,7 +70,7 @@ fn episode(line: &Line) -> Result<Episode, String> {
 /// Runs the turns of an episode. After an interrupt its session is cancelled, and the turns that are left are
 /// answered as that.
 async fn play(yard: &mut Yard, episode: &Episode) -> Result<(), Fault> {
-    let session = yard.engine.session(episode.id.as_str());
+    let session = yard.session(episode.id.as_str());
     for (number, calls) in episode.turns.iter().enumerate() {
         let played = yard.play(&session, calls).await;
         let printed = yard.print(|| results::print_line(&episode.results(number, &played.outcomes)));

@@ -36,6 +36,7 @@ pub(super) struct EventFile {
 #[derive(Debug)]
 struct State {
     file: BufWriter<File>,
+    prompt: bool,
     error: Option<io::Error>,
 }
 
@@ -47,7 +48,8 @@ impl State {
         let line = serde_json::to_vec(event).map_err(io::Error::from);
         let written = line.and_then(|mut line| {
             line.push(b'\n');
-            self.file.write_all(&line)
+            self.file.write_all(&line)?;
+            if self.prompt { self.file.flush() } else { Ok(()) }
         });
         self.error = written.err();
     }
@@ -60,12 +62,13 @@ impl State {
 }
 
 impl EventFile {
-    /// Makes the file, in place of an old one, but in place of none of those that are kept.
+    /// Makes the file, in place of an old one, but in place of none of those that are kept. A prompt one has each
+    /// event when it happens.
     ///
     /// # Errors
     /// [`Fault::Usage`] where the path is a kept file under whatever name, which is left as it is;
     /// [`Fault::Write`] where the file cannot be made.
-    pub(super) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
+    pub(super) fn create(path: &Path, kept: &[Kept], prompt: bool) -> Result<Self, Fault> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, error))?;
@@ -76,7 +79,7 @@ impl EventFile {
             }
             file.set_len(0).map_err(|error| failed(path, error))?;
         }
-        let state = State { file: BufWriter::new(file), error: None };
+        let state = State { file: BufWriter::new(file), prompt, error: None };
         Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(state)) })
     }
 

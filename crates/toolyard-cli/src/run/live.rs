@@ -74,6 +74,8 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 #[derive(Debug, Default)]
 struct Seen {
     calls: u64,
+    /// Whether the calls of the turn come one by one.
+    streamed: bool,
     ended: u64,
     run: u32,
     /// Calls that run, by their place.
@@ -84,7 +86,11 @@ impl Seen {
     fn see(&mut self, event: &Event) {
         let place = (event.turn, event.index);
         match &event.kind {
-            EventKind::TurnStarted { calls: Some(calls) } => self.calls += *calls as u64,
+            EventKind::TurnStarted { calls } => {
+                self.calls += calls.unwrap_or_default() as u64;
+                self.streamed = calls.is_none();
+            }
+            EventKind::Received { .. } if self.streamed => self.calls += 1,
             EventKind::Called { class, .. } => {
                 self.run = event.run.unwrap_or_default();
                 self.running.insert(place, *class);

@@ -1,6 +1,9 @@
 //! One response: its calls run, its results go out as the next request needs them.
 
-use super::{results, toolset, yard::Yard};
+use super::{
+    results, toolset,
+    yard::{Played, Yard},
+};
 use crate::{cli::RunArgs, exit::Exit, fault::Fault, input::Origin, setup::mapped};
 use toolyard_wire::{Message, decode, encode};
 
@@ -9,20 +12,30 @@ pub(super) async fn run(yard: &mut Yard, args: &RunArgs, origin: &Origin, text: 
     let message = decode(text, args.input.from.format()).map_err(|error| origin.fault(error))?;
     let message = mapped(message, yard.engine.registry());
     remark(yard, origin, &message);
-    let session = yard.engine.session("run");
+    let session = yard.session("run");
     let played = if toolset::is_in(&message) {
-        toolset::play(yard, &session, message.calls()).await
+        toolset::play(yard, &session, message.calls(), Played::default()).await
     } else {
         yard.play(&session, message.calls()).await
     };
-    let to = args.to.map_or(message.format(), |to| to.format());
-    let printed = yard.print(|| results::print_pretty(&encode(&message, &played.outcomes, to)));
-    yard.record(None, played);
-    printed.map(|()| Exit::Ok)
+    answer(yard, args, &message, played).map(|()| Exit::Ok)
 }
 
-/// What is worth a line before anything runs.
-fn remark(yard: &Yard, origin: &Origin, message: &Message) {
+/// Prints the results.
+pub(super) fn answer(
+    yard: &mut Yard,
+    args: &RunArgs,
+    message: &Message,
+    played: Played,
+) -> Result<(), Fault> {
+    let to = args.to.map_or(message.format(), |to| to.format());
+    let printed = yard.print(|| results::print_pretty(&encode(message, &played.outcomes, to)));
+    yard.record(None, played);
+    printed
+}
+
+/// What is worth a line beside the results.
+pub(super) fn remark(yard: &Yard, origin: &Origin, message: &Message) {
     let format = message.format();
     if message.is_cut() {
         yard.say(&format!(

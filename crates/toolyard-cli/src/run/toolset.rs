@@ -16,17 +16,17 @@ pub(super) fn is_in(message: &Message) -> bool {
     message.format() == Format::Anthropic && message.calls().iter().any(is_of_toolset)
 }
 
-fn is_of_toolset(call: &Call) -> bool {
+/// Whether a call that came from Anthropic is a toolset's.
+pub(super) fn is_of_toolset(call: &Call) -> bool {
     let fields = call.passthrough.as_ref();
     fields.and_then(|fields| fields.get("toolset_name")).is_some_and(|name| !name.is_null())
 }
 
-/// Runs the calls, those of the toolset one by one.
-pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call]) -> Played {
-    let mut played = Played { outcomes: Vec::with_capacity(calls.len()), timeline: Timeline::default() };
+/// Runs the calls, those of the toolset one by one. Some may have been played already, none of them a toolset's.
+pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call], mut played: Played) -> Played {
     let twice = twice(session, calls);
     let mut failed = false;
-    for piece in pieces(calls, &twice) {
+    for piece in pieces(calls, &twice, played.outcomes.len()) {
         let first = &calls[played.outcomes.len()];
         let refusal = match &twice[played.outcomes.len()] {
             None if failed && is_of_toolset(first) => Some(skipped()),
@@ -43,12 +43,11 @@ pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call]) -> 
     played
 }
 
-/// Stretches of calls that go as one batch each: toolset calls and refused ones stand alone.
-fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>]) -> Vec<&'a [Call]> {
+/// Stretches of calls from a place on that go as one batch each: toolset calls and refused ones stand alone.
+fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>], mut start: usize) -> Vec<&'a [Call]> {
     let stands_alone = |at: usize| is_of_toolset(&calls[at]) || twice[at].is_some();
     let mut pieces = Vec::new();
-    let mut start = 0;
-    for at in 1..=calls.len() {
+    for at in start + 1..=calls.len() {
         if at == calls.len() || stands_alone(at) || stands_alone(at - 1) {
             pieces.push(&calls[start..at]);
             start = at;

@@ -1,6 +1,7 @@
 //! The engine of a run, with what watches it: the report, the live view, the signals.
 
 use super::{
+    ended::Ended,
     event_file::EventFile,
     interrupt::{Interrupts, Signal},
     live::Live,
@@ -14,8 +15,8 @@ use crate::{
 };
 use std::{pin::pin, time::Duration};
 use toolyard::{
-    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, Engine, ErrorKind, Outcome, Routing,
-    Session, SideEffects,
+    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, Engine, ErrorKind, OpenBatch, Outcome,
+    Priority, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// The engine of a run.
@@ -26,14 +27,17 @@ pub(super) struct Yard {
     pub(super) report: Report,
     interrupts: Interrupts,
     recorder: Recorder,
+    ended: Ended,
     live: Option<Live>,
     confirmations: Confirmations,
     approve: Option<Approve>,
     sequential: bool,
     speaks: bool,
+    priority: Priority,
 }
 
 /// A batch that has been played.
+#[derive(Default)]
 pub(super) struct Played {
     /// One outcome per call, in call order.
     pub(super) outcomes: Vec<Outcome>,
@@ -52,7 +56,8 @@ impl Yard {
         let speaks = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
         let live = (speaks && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
-        let mut builder = setup.engine().events(recorder.sink());
+        let ended = Ended::default();
+        let mut builder = setup.engine().events(recorder.sink()).events(ended.sink());
         if let Some(live) = &live {
             builder = builder.events(live.sink());
         }
@@ -63,18 +68,25 @@ impl Yard {
             builder = builder.approver(approve.answer());
         }
         let engine = builder.build().await?;
-        let widths = Widths::new(setup.config.pools, setup.max_in_flight, engine.registry());
+        let widths = Widths::new(setup, engine.registry());
         Ok(Self {
             engine,
             report: Report::new(widths),
             interrupts,
             recorder,
+            ended,
             live,
             confirmations: setup.config.confirmations.clone(),
             approve: args.approve,
             sequential: args.sequential,
             speaks,
+            priority: setup.config.priority,
         })
+    }
+
+    /// The session of this name.
+    pub(super) fn session(&self, id: &str) -> Session {
+        self.engine.session_with(id, SessionOptions::default().priority(self.priority))
     }
 
     /// Runs a batch. An interrupt cancels the session: what runs has its grace, the rest is `cancelled`. A
@@ -82,30 +94,63 @@ impl Yard {
     pub(super) async fn play(&mut self, session: &Session, calls: &[Call]) -> Played {
         let turn = session.turn();
         let batch = Batch::new(calls.to_vec());
+        let sequential = self.sequential;
         let dispatch = async {
-            if self.sequential { turn.dispatch_sequential(batch).await } else { turn.dispatch(batch).await }
+            if sequential { turn.dispatch_sequential(batch).await } else { turn.dispatch(batch).await }
         };
-        let mut dispatch = pin!(dispatch);
-        let outcomes = loop {
-            tokio::select! {
-                biased;
-                outcomes = &mut dispatch => break outcomes,
-                signal = self.interrupts.next() => match signal {
-                    Signal::First => {
-                        say(self.speaks, self.live.as_ref(), &waiting());
-                        session.cancel();
-                    }
-                    Signal::Again => {
-                        let finished = turn.finished();
-                        session.cancel();
-                        break given_up(calls, finished);
-                    }
-                },
-            }
+        let outcomes = match self.unless_given_up(session, dispatch).await {
+            Some(outcomes) => outcomes,
+            None => give_up(session, calls, || turn.finished()),
         };
-        let times = self.recorder.take(session.id(), turn.number());
+        self.played(session, turn.number(), outcomes)
+    }
+
+    /// Opens a batch whose calls are still to come, as the first of its session.
+    pub(super) fn open_batch(&self, session: &Session) -> OpenBatch {
+        if self.sequential { session.open_batch_sequential() } else { session.open_batch() }
+    }
+
+    /// Waits for the calls of an open batch, with interrupts as in [`play`](Self::play).
+    pub(super) async fn finish(&mut self, session: &Session, batch: OpenBatch, calls: &[Call]) -> Played {
+        const FIRST_TURN: u64 = 1;
+        // A batch that is being finished cannot be asked what has ended: first all of it ends.
+        let ended = self.ended.clone();
+        let all_ended = match self.interrupts.last() {
+            Some(Signal::Again) => None,
+            _ => self.unless_given_up(session, ended.until(calls.len())).await,
+        };
+        let outcomes = match all_ended {
+            Some(()) => batch.finish().await,
+            None => give_up(session, calls, || batch.finished()),
+        };
+        self.played(session, FIRST_TURN, outcomes)
+    }
+
+    fn played(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> Played {
+        let times = self.recorder.take(session.id(), turn);
         let timeline = Timeline::new(&outcomes, &times);
         Played { outcomes, timeline }
+    }
+
+    /// Waits for this, but not after a second interrupt.
+    async fn unless_given_up<T>(&mut self, session: &Session, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                signal = self.interrupts.next() => match signal {
+                    Signal::First => self.interrupt(session),
+                    Signal::Again => return None,
+                },
+            }
+        }
+    }
+
+    /// Does what a first signal asks for.
+    pub(super) fn interrupt(&self, session: &Session) {
+        self.say(&waiting());
+        session.cancel();
     }
 
     /// Takes what was played into the report.
@@ -187,8 +232,13 @@ fn say(speaks: bool, live: Option<&Live>, line: &str) {
 }
 
 /// The results there are; calls that have none are `cancelled`.
-fn given_up(calls: &[Call], finished: Vec<Option<Outcome>>) -> Vec<Outcome> {
-    let mut finished = finished.into_iter();
+fn give_up(
+    session: &Session,
+    calls: &[Call],
+    finished: impl FnOnce() -> Vec<Option<Outcome>>,
+) -> Vec<Outcome> {
+    let mut finished = finished().into_iter();
+    session.cancel();
     let outcome = |call: &Call| {
         finished.next().flatten().unwrap_or_else(|| {
             let error = CallError::new(ErrorKind::Cancelled, "the program was told to stop at once");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::{fs, path::PathBuf};
 
 /// A copy of the sample workspace, so that tests side by side do not share one.
-fn workspace(name: &str) -> PathBuf {
+pub(crate) fn workspace(name: &str) -> PathBuf {
     let to = dir(name);
     fs::create_dir_all(to.join("notes")).unwrap();
     for file in ["README.md", "plants.csv", "notes/watering.md", "notes/pests.md"] {

@@ -71,15 +71,35 @@ fn what_is_not_enabled_is_not_there() {
 fn check_tells_how_each_tool_was_classified_and_why() {
     let file = dir("check").join("toolyard.toml");
     let config = "[tools.write_file]\nclass = \"concurrent\"\ntimeout = \"5s\"\nmax_concurrency = 2\n\
-                  [tools.patch_file]\nside_effects = \"read\"\n[session]\nmax_in_flight = 3\n";
+                  [tools.patch_file]\nside_effects = \"read\"\n[session]\nmax_in_flight = 3\n\
+                  tree_max_in_flight = 9\npriority = \"urgent\"\n";
     fs::write(&file, config).unwrap();
     let done = toolyard(&["check", "--config", file.to_str().unwrap()], "");
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let has = |line: &str| assert!(done.stdout.lines().any(|found| found == line), "{line}\n{}", done.stdout);
     has("write_file  concurrent  side effects: write, promoted  prompt    5s       2      yes");
     has("read_file   read        side effects: read             auto      60s      -      yes");
+    has("max in flight  3");
+    has("same, a tree   9");
+    has("priority       urgent");
     has("warning: tool 'patch_file': its author says side effects write, the configuration says read");
     has("note: max_in_flight 3 is narrower than the widest pool, 20");
+}
+
+#[test]
+fn scopes_of_limits_and_serial_calls_are_shown() {
+    let file = dir("scopes").join("toolyard.toml");
+    let config = "[tools.write_file]\nserial_scope = \"db\"\n\
+                  [tools.echo]\nmax_concurrency = 2\nlimit_scope = \"tree\"\n\
+                  [tools.list_dir]\nmax_concurrency = 3\nlimit_scope = \"engine\"\n";
+    fs::write(&file, config).unwrap();
+    for command in ["check", "tools"] {
+        let shown = toolyard(&[command, "--config", file.to_str().unwrap()], "").stdout;
+        let line = |tool: &str| shown.lines().find(|line| line.starts_with(tool)).unwrap().to_owned();
+        assert!(line("write_file").contains("  serial (db)  "), "{shown}");
+        assert!(line("echo").contains("  2 a tree  "), "{shown}");
+        assert!(line("list_dir").contains("  3 in all  "), "{shown}");
+    }
 }
 
 #[test]

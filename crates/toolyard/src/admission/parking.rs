@@ -72,6 +72,11 @@ impl Admission {
         self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// How many handlers are parked, those that wait to go on included.
+    pub(crate) fn parked(&self) -> usize {
+        self.parked.load(Ordering::Relaxed)
+    }
+
     /// A parked handler is to go on: at once, or `waiter` is told by [`Waiter::resume`].
     pub(crate) fn resume(
         self: &Arc<Self>,

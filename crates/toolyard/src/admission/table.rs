@@ -21,7 +21,6 @@ mod aging;
 mod lanes;
 mod leases;
 mod life;
-#[cfg_attr(not(test), expect(dead_code, reason = "no status asks for it yet"))]
 mod lines;
 mod need;
 mod order;
@@ -35,6 +34,7 @@ mod zombies;
 pub(crate) use lanes::Ticket;
 pub(crate) use leases::{EntryId, EntryState, LeaseId, Scope};
 pub(super) use life::Resumed;
+pub(crate) use lines::{Line, Missing};
 pub(crate) use need::{Ask, Need};
 pub(crate) use units::{UnitId, UnitKind};
 

@@ -32,6 +32,11 @@ impl BatchState {
         if !may_go(&mut phase) {
             return None;
         }
+        if let Some(why) = self.stopped.get() {
+            // The stop is on its way through the batch and has not come to this call.
+            self.end_waiting(phase, index, why.error());
+            return None;
+        }
         let engine = &self.session.engine;
         let work = self.work(index);
         if let Err(error) = self.check_tool(work).and_then(|()| admissible(&engine.leases, work.class)) {
@@ -212,7 +217,9 @@ impl OrEnd {
 impl Drop for OrEnd {
     fn drop(&mut self) {
         if self.armed {
-            self.batch.end_unstarted(self.index, vanished);
+            // A question that is withdrawn is no task that vanished.
+            let error = || self.batch.stopped.get().map_or_else(vanished, |why| why.error());
+            self.batch.end_unstarted(self.index, error);
         }
     }
 }

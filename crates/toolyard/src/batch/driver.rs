@@ -37,6 +37,10 @@ impl Dispatch<'_> {
     }
 }
 
+/// How deep calls run in place. A handler that runs in place and dispatches such calls has them on its own stack,
+/// and handlers nest as deep as they like.
+const IN_PLACE_DEPTH_MAX: u8 = 8;
+
 /// Cancels the batch when its caller leaves.
 pub(super) struct StopOnDrop<'a> {
     batch: &'a BatchState,
@@ -71,7 +75,7 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
         let Some(work) = batch.cleared(index) else { continue };
         if has_hooks {
             batch.clone().go_after_hook(index);
-        } else if work.entry.spec().placement == Placement::Inline {
+        } else if work.entry.spec().placement == Placement::Inline && batch.depth() < IN_PLACE_DEPTH_MAX {
             entered.get_or_insert_with(|| batch.session.engine.tasks.enter());
             begin_inline(batch, index, ready_at);
         } else {

@@ -135,7 +135,7 @@ impl Dispatch<'_> {
         let gate = &self.session.engine.gate;
         if gate.hooks.is_some() {
             // Hooks take time: a stop in the meantime is not to wait for those of the calls to come.
-            if self.watch.is_some_and(Watch::is_cancelled) || self.session.is_stopped() {
+            if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
                 return Err(Early::Refused(Stop::Cancelled.error()));
             }
             gate.before(call, &self.session.caller()).await?;

@@ -135,11 +135,7 @@ impl BatchState {
                 Counted { ended: false, rests: false }
             }
             Up::Quiescent => run.count_down(Step::Rested),
-            Up::ListedRests => {
-                let counted = run.count_down(Step::Rested);
-                run.unlist();
-                counted
-            }
+            Up::ListedRests => run.count_down_listed(),
         };
         self.act_on(counted);
         self.came_to(counted)

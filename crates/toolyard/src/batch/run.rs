@@ -64,9 +64,10 @@ impl Run {
 
     /// Whether every call is quiescent or a listed zombie.
     pub(super) fn is_settled(&self) -> bool {
-        let listed = u64::from(self.listed.load(Ordering::Acquire));
-        // One that comes to rest in between is in neither count, or in the second alone.
-        self.left.load(Ordering::Acquire) <= listed
+        // In this order: whoever is listed at the second look was left at the first, so equal counts are of the same
+        // calls. One that comes to rest in between looks by itself.
+        let left = self.left.load(Ordering::Acquire);
+        left <= u64::from(self.listed.load(Ordering::Acquire))
     }
 
     pub(super) fn count_down(&self, step: Step) -> Counted {
@@ -84,8 +85,52 @@ impl Run {
         self.listed.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A call that was listed is quiescent, and has been counted down.
-    pub(super) fn unlist(&self) {
+    /// A call that was listed is quiescent. It is never in the count of the listed alone.
+    pub(super) fn count_down_listed(&self) -> Counted {
         self.listed.fetch_sub(1, Ordering::AcqRel);
+        self.count_down(Step::Rested)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{hint::spin_loop, sync::atomic::AtomicUsize, thread};
+
+    /// A run of two calls that have their results: one is a listed zombie, the handler of the other goes on.
+    fn half_listed() -> Run {
+        let run = Run::new(0..2);
+        for _ in run.calls() {
+            run.count_down(Step::Ended);
+        }
+        run.list();
+        run
+    }
+
+    /// V2: while a handler goes on that is not listed, the run is not settled, whatever else of it comes to rest at
+    /// that moment.
+    #[test]
+    fn a_zombie_that_comes_to_rest_does_not_stand_for_a_handler_that_goes_on() {
+        let runs: Vec<_> = (0..1000).map(|_| half_listed()).collect();
+        let begun = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for (n, run) in runs.iter().enumerate() {
+                    while begun.load(Ordering::Acquire) <= n {
+                        spin_loop();
+                    }
+                    run.count_down_listed();
+                }
+            });
+            let mut seen_settled = false;
+            for (n, run) in runs.iter().enumerate() {
+                begun.store(n + 1, Ordering::Release);
+                while run.left.load(Ordering::Acquire) > 1 {
+                    seen_settled |= run.is_settled();
+                }
+                seen_settled |= run.is_settled();
+            }
+            assert!(!seen_settled);
+        });
     }
 }

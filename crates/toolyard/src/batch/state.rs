@@ -16,7 +16,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering, fence},
     },
     time::Duration,
 };
@@ -121,6 +121,8 @@ impl BatchState {
     /// Tells running calls to stop. What they dispatched is told by [`stop`](Self::stop).
     pub(super) fn cancel_running(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
+        // Either this sees the token or nest that comes to be, or who makes it sees that it is too late.
+        fence(Ordering::SeqCst);
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
@@ -129,6 +131,7 @@ impl BatchState {
     /// The token that tells running calls to stop, made now if it is the first time somebody asks.
     pub(super) fn token(&self) -> &CancellationToken {
         let token = self.cancel.get_or_init(CancellationToken::new);
+        fence(Ordering::SeqCst);
         // Told to stop before there was a token to fire.
         if self.cancelled.load(Ordering::SeqCst) {
             token.cancel();
@@ -161,9 +164,13 @@ impl BatchState {
 
     /// What a call of this batch asks for to run.
     pub(super) fn ask_for(&self, need: Need) -> Ask {
-        let (lineage, depth) =
-            self.nested.as_ref().map_or((None, 0), |nested| (nested.lineage, nested.depth));
-        Ask { root: self.session.root(), depth, lineage, need }
+        let lineage = self.nested.as_ref().and_then(|nested| nested.lineage);
+        Ask { root: self.session.root(), depth: self.depth(), lineage, need }
+    }
+
+    /// How deep its calls are nested.
+    pub(super) fn depth(&self) -> u8 {
+        self.nested.as_ref().map_or(0, |nested| nested.depth)
     }
 
     pub(super) fn runs(&self) -> usize {
@@ -338,6 +345,11 @@ impl Drop for BatchState {
         let place = *self.place.get_mut();
         if place != UNREGISTERED {
             self.session.forget(place);
+        }
+        // A loop and no recursion: the last of a chain of nested batches may be the last to hold all of them.
+        let mut above = self.nested.take();
+        while let Some(nested) = above {
+            above = Arc::into_inner(nested.call.batch).and_then(|mut batch| batch.nested.take());
         }
     }
 }

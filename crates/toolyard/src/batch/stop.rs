@@ -83,10 +83,10 @@ impl BatchState {
         if first && why == Stop::Cancelled && self.is_open() {
             self.emit_turn(|| EventKind::TurnCancelled);
         }
-        self.withdraw_questions();
         for index in 0..index(self.slots.len()) {
             self.end_unstarted(index, || why.error());
         }
+        self.withdraw_questions();
         if !why.reaches_running() {
             return Vec::new();
         }

@@ -32,7 +32,8 @@ const PIECE_MAX: usize = 256;
 /// A batch that is still being written: calls are pushed as they are decoded and start as soon as the order of
 /// the batch allows, with the results of the same batch given at once (CL-5).
 ///
-/// A handler that opens one is parked until it is finished or dropped (CC-6).
+/// A handler that opens one is parked while calls of it are in the air, and [`finish`](Self::finish) yields when it
+/// holds its permits again (CC-6).
 ///
 /// Dropping it cancels the batch: calls that wait end at once, calls that run have their grace in the background
 /// (CC-6b).
@@ -75,12 +76,14 @@ struct State {
     pushed: Vec<Call>,
     pieces: Vec<Piece>,
     stopped: Option<Stop>,
+    /// Nobody awaits it any more.
+    left: bool,
 }
 
 struct Piece {
     batch: Arc<BatchState>,
-    /// Keeps the handler parked for it.
-    _entered: Option<Entered>,
+    /// Keeps the handler parked for it; `None` when nobody awaits it any more.
+    entered: Option<Entered>,
 }
 
 impl OpenBatch {
@@ -127,9 +130,15 @@ impl OpenBatch {
 
     /// The results there are by now, one place per call.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
+        let stopped = self.stream.stopped();
         let state = self.stream.state();
         let mut finished: Vec<_> = state.pieces.iter().flat_map(|piece| piece.batch.finished()).collect();
-        finished.resize_with(state.pushed.len(), || None);
+        // Those that have yet to come in are answered when they do; if they are not to go, how is known.
+        let to_come = state.pushed.get(finished.len()..).unwrap_or_default();
+        let answer = |call: &Call, why: Stop| {
+            Outcome::new(call, Routing::ShortCircuit, Err(why.error().not_started()))
+        };
+        finished.extend(to_come.iter().map(|call| stopped.map(|why| answer(call, why))));
         finished
     }
 
@@ -144,8 +153,10 @@ impl OpenBatch {
     /// Dropping the future cancels the batch.
     pub async fn finish(mut self) -> Vec<Outcome> {
         drop(self.feed.take());
-        if let Some(done) = &mut self.done {
-            let _ = done.await; // with its task gone, what has not come in is answered below
+        if let Some(done) = &mut self.done
+            && done.await.is_err()
+        {
+            self.stream.lost().await;
         }
         self.done = None;
         let outcomes = self.stream.collect();
@@ -162,6 +173,7 @@ impl Drop for OpenBatch {
     fn drop(&mut self) {
         if self.done.is_some() {
             self.stream.stop(Stop::Cancelled);
+            self.stream.leave();
         }
     }
 }
@@ -182,6 +194,11 @@ impl Stream {
         self.session.emit_lazily(kind, place);
     }
 
+    /// Why its calls are not to go any more.
+    fn stopped(&self) -> Option<Stop> {
+        self.state().stopped.or_else(|| self.session.stopped())
+    }
+
     /// Stops what came in and what is to come.
     fn stop(&self, why: Stop) {
         let (first, pieces) = {
@@ -196,6 +213,28 @@ impl Stream {
         pieces.iter().for_each(|batch| batch.stop(why));
     }
 
+    /// Nobody awaits its results any more: what the handler dispatches next waits for its calls (CC-6b).
+    fn leave(&self) {
+        let entered: Vec<_> = {
+            let mut state = self.state();
+            state.left = true;
+            state.pieces.iter_mut().map(|piece| piece.entered.take()).collect()
+        };
+        drop(entered); // outside of the lock
+    }
+
+    /// Its task is gone. Ends what waits for it, and waits for the end of what runs (SC-3).
+    async fn lost(&self) {
+        self.stop(Stop::Failed);
+        let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
+        for batch in pieces {
+            for run in 0..batch.runs() {
+                batch.run_ended(run).await;
+            }
+        }
+        self.tell_end();
+    }
+
     /// Takes some calls in.
     async fn take_in(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
@@ -205,18 +244,26 @@ impl Stream {
             Some(Ok(entered)) => (Origin::Nested(entered), None),
             Some(Err(why)) => (Origin::Refused(*why), Some(*why)),
         };
+        if let Some(Ok(entered)) = &entered {
+            entered.nest().until_none_is_dropped().await;
+        }
         let turn = TurnOf { number: self.turn, is_whole: false };
         let dispatch = Dispatch { session: &self.session, turn, order: self.order, watch: None, origin };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
+        if let Some(Ok(entered)) = &entered {
+            entered.park();
+        }
         earlier.ids.extend(ids);
         earlier.calls += index(batch.slots.len());
         earlier.last_run = batch.last_run();
+        let mut entered = entered.and_then(Result::ok);
         let stopped = {
             let mut state = self.state();
-            let entered = entered.and_then(Result::ok);
-            state.pieces.push(Piece { batch: batch.clone(), _entered: entered });
+            let awaited = if state.left { None } else { entered.take() };
+            state.pieces.push(Piece { batch: batch.clone(), entered: awaited });
             state.stopped.or(refused)
         };
+        drop(entered); // outside of the lock
         if let Some(why) = stopped {
             batch.stop(why);
         }
@@ -274,6 +321,10 @@ async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<Batc
             if !current.goes_on_with(routing, stream.order) {
                 current.rest(stream).await;
                 current = Parts { routing: Some(routing), parts: Vec::new() };
+                if let Some(why) = stream.stopped() {
+                    // The stop goes from piece to piece, and may not have come to this one.
+                    batch.stop(why);
+                }
             }
             begin(&batch, run);
             current.parts.push((batch.clone(), run));

@@ -112,7 +112,7 @@ impl EngineBuilder {
     /// first. A name that no tool has is an error at [`build`](Self::build).
     pub fn tool_config(mut self, name: impl Into<String>, config: ToolConfig) -> Self {
         let known = self.tool_configs.entry(name.into()).or_default();
-        *known = known.overlaid(config);
+        *known = std::mem::take(known).overlaid(config);
         self
     }
 

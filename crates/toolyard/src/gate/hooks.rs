@@ -1,7 +1,7 @@
 //! An embedder's hooks, each bounded and none able to take the turn with it (V1).
 
 use super::Gate;
-use crate::tasks::Tasks;
+use crate::{nesting::outside, tasks::Tasks};
 use futures::FutureExt;
 use std::{
     future::{Future, poll_fn},
@@ -22,7 +22,7 @@ enum Hooked<T> {
 
 /// Runs a hook. It is made inside, so that one that panics before its first wait is caught too.
 async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> Hooked<T> {
-    let hook = AssertUnwindSafe(async move { hook().await }).catch_unwind();
+    let hook = AssertUnwindSafe(outside(async move { hook().await })).catch_unwind();
     let mut bounded = {
         let _runtime = tasks.enter();
         Box::pin(tokio::time::timeout(HOOK_WITHIN, hook))

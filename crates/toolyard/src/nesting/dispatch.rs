@@ -1,12 +1,17 @@
 //! The dispatch of a handler's own calls.
 
 use super::{CallRef, Nest};
-use crate::batch::{Dispatch, Origin, Stop};
-use toolyard_core::{Batch, Outcome};
+use crate::batch::{Dispatch, Origin, Stop, vanished};
+use std::{pin::pin, sync::Arc, task::Poll};
+use tokio::sync::oneshot;
+use toolyard_core::{Batch, Call, Outcome, Routing};
 
 /// Runs a batch for a handler, which is parked meanwhile: it yields when every call of the batch is quiescent or a
 /// listed zombie, when nothing else that the handler dispatched is in the air, and when the handler holds its
 /// units again (CC-6).
+///
+/// The batch goes on by itself: a handler that holds this future and polls something else in the meantime, as
+/// `select!` in a loop does, waits for nothing that waits for it.
 ///
 /// Cancel safety: dropping the future cancels the batch; the handler counts as parked until its calls have come
 /// to rest (CC-6b).
@@ -23,13 +28,78 @@ pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch
         Ok(entered) => entered,
         Err(why) => return Dispatch { origin: Origin::Refused(why), ..dispatch }.run(batch).await,
     };
-    entered.nest().until_none_is_dropped().await;
-    let outcomes = Dispatch { origin: Origin::Nested(&entered), ..dispatch }.run(batch).await;
-    entered.nest().until_held().await;
+    if !entered.nest().none_is_dropped() {
+        entered.park();
+        entered.nest().until_none_is_dropped().await;
+    }
+    let outcomes = match dispatch.watch {
+        None => on_its_own(Arc::new(entered), dispatch, batch).await,
+        // A turn of the handler's own follows it: it goes on as it is polled.
+        Some(_) => {
+            let mut outcomes = pin!(Dispatch { origin: Origin::Nested(&entered), ..dispatch }.run(batch));
+            match futures::poll!(&mut outcomes) {
+                Poll::Ready(outcomes) => outcomes,
+                Poll::Pending => {
+                    entered.park();
+                    outcomes.await
+                }
+            }
+        }
+    };
+    if let Some(nest) = call.batch.nest_of(call.index) {
+        nest.until_held().await;
+    }
     outcomes
 }
 
-/// A dispatch in the air, for which its handler is parked.
+/// Runs a batch on a task of its own, all but its first steps: its calls are in line before the handler gives back
+/// what they may need.
+async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
+    let mut awaited = LeaveOnDrop { entered: &entered, armed: true };
+    let (session, order, turn) = (dispatch.session.clone(), dispatch.order, dispatch.turn);
+    let calls = batch.calls().to_vec();
+    let mut run = {
+        let entered = entered.clone();
+        Box::pin(async move {
+            let origin = Origin::Nested(&entered);
+            Dispatch { session: &session, turn, order, watch: None, origin }.run(batch).await
+        })
+    };
+    let outcomes = match futures::poll!(&mut run) {
+        Poll::Ready(outcomes) => outcomes,
+        Poll::Pending => {
+            entered.park();
+            let (give, outcomes) = oneshot::channel();
+            entered.call.batch.session.engine.tasks.spawn(async move {
+                let _ = give.send(run.await); // nobody may wait any more
+            });
+            outcomes.await.unwrap_or_else(|_| calls.iter().map(vanished_outcome).collect())
+        }
+    };
+    awaited.armed = false;
+    outcomes
+}
+
+/// The result of a call whose batch went with its runtime (SC-3).
+fn vanished_outcome(call: &Call) -> Outcome {
+    Outcome::new(call, Routing::ShortCircuit, Err(vanished()))
+}
+
+/// Cancels a dispatch whose future is dropped.
+struct LeaveOnDrop<'a> {
+    entered: &'a Entered,
+    armed: bool,
+}
+
+impl Drop for LeaveOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.entered.nest().leave(self.entered.child);
+        }
+    }
+}
+
+/// A dispatch in the air, for which its handler is parked, or about to be.
 pub(crate) struct Entered {
     call: CallRef,
     /// Its place in the nest.
@@ -37,14 +107,21 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Parks the handler.
+    /// A dispatch for which the handler has yet to be [parked](Self::park).
     ///
     /// # Errors
-    /// What the calls are answered when the handler is over, or when too many are parked already.
+    /// What the calls are answered when the handler is over.
     pub(crate) fn new(call: &CallRef) -> Result<Self, Stop> {
         let nest = call.batch.nest(call.index).ok_or(Stop::Orphaned)?;
         let child = nest.enter(call)?;
         Ok(Self { call: call.clone(), child })
+    }
+
+    /// Parks the handler. Where too many are parked already, the calls that wait are answered so.
+    pub(crate) fn park(&self) {
+        if let Err(why) = self.nest().park(&self.call) {
+            self.nest().stop_child(self.child, why);
+        }
     }
 
     pub(crate) fn nest(&self) -> &Nest {

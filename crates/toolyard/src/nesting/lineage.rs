@@ -11,18 +11,24 @@ pub(crate) struct CallRef {
 }
 
 tokio::task_local! {
-    /// The call whose handler this task runs.
-    static CALL: CallRef;
+    /// The call whose handler this task runs; `None` while it runs what is not the handler's.
+    static CALL: Option<CallRef>;
 }
 
 /// Runs a handler so that what it dispatches is known to be its own, through whatever session it dispatches.
 pub(crate) fn within<F: Future>(call: CallRef, handler: F) -> impl Future<Output = F::Output> {
-    CALL.scope(call, handler)
+    CALL.scope(Some(call), handler)
+}
+
+/// Runs what is not the handler's on a task that may be a handler's: were it taken for the handler, a dispatch of its
+/// own would wait for the one that waits for it.
+pub(crate) fn outside<F: Future>(other: F) -> impl Future<Output = F::Output> {
+    CALL.scope(None, other)
 }
 
 /// The call whose handler this task runs, if it runs one and the call has not ended.
 pub(crate) fn current() -> Option<CallRef> {
-    CALL.try_with(|call| call.runs().then(|| call.clone())).ok().flatten()
+    CALL.try_with(|call| call.as_ref().filter(|call| call.runs()).cloned()).ok().flatten()
 }
 
 impl CallRef {

@@ -19,7 +19,10 @@ use crate::{
 use futures::task::AtomicWaker;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{Ordering, fence},
+    },
     task::Waker,
     time::Duration,
 };
@@ -47,8 +50,8 @@ enum Then {
 
 /// A dispatch of the handler, until all its calls are quiescent.
 struct Child {
-    /// Empty before the batch is there.
-    batch: Weak<BatchState>,
+    /// `None` before the batch is there.
+    batch: Option<Weak<BatchState>>,
     /// All its calls are quiescent or listed zombies.
     settled: bool,
     /// Nobody awaits it any more.
@@ -57,9 +60,9 @@ struct Child {
 
 struct State {
     units: Units,
-    /// By numbers that never come again: a dispatch may come to rest long before whoever made it lets go of it.
+    /// By their places, which are never used again: a dispatch may outlive its calls, and so its place here.
     children: BTreeMap<usize, Child>,
-    /// How many there have been.
+    /// How many dispatches there have been.
     entered: usize,
     /// Children that have not settled: while there are any the handler is parked.
     unsettled: usize,
@@ -111,24 +114,19 @@ impl Nest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks the handler for one more dispatch; gives the dispatch's place.
+    /// Counts one more dispatch; gives its place. The handler goes on holding what it holds until its calls are in
+    /// line and it is [parked](Self::park): then they, who are deeper, go before whoever else waits for it (CC-3).
     ///
     /// # Errors
-    /// What the calls are answered when they may not go.
+    /// What the calls are answered when the handler is over.
     pub(super) fn enter(&self, call: &CallRef) -> Result<usize, Stop> {
-        let engine = &call.batch.session.engine;
+        let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
         let granted = match &mut state.units {
             Units::Starved | Units::Over | Units::Resuming(_, Then::GiveBack) => return Err(Stop::Orphaned),
-            Units::Parked => None,
-            Units::Held => {
-                let granted = engine.admission.park(self.held).ok_or(Stop::TooManyParked)?;
-                state.units = Units::Parked;
-                state.parked_at = Some(engine.clock.now());
-                Some(granted)
-            }
+            Units::Held | Units::Parked => None,
             Units::Resuming(ticket, then) => {
-                let (left, granted) = engine.admission.leave_resume(*ticket);
+                let (left, granted) = admission.leave_resume(*ticket);
                 match left {
                     Left::Gone => state.units = Units::Parked,
                     Left::Granted => *then = Then::Park,
@@ -139,7 +137,7 @@ impl Nest {
         state.unsettled += 1;
         let child = state.entered;
         state.entered += 1;
-        state.children.insert(child, Child { batch: Weak::new(), settled: false, left: false });
+        state.children.insert(child, Child { batch: None, settled: false, left: false });
         drop(state);
         if let Some(granted) = granted {
             granted.start();
@@ -147,16 +145,36 @@ impl Nest {
         Ok(child)
     }
 
+    /// Parks the handler if a dispatch of it is in the air.
+    ///
+    /// # Errors
+    /// What the calls that wait are answered when too many are parked already.
+    pub(super) fn park(&self, call: &CallRef) -> Result<(), Stop> {
+        let engine = &call.batch.session.engine;
+        let mut state = self.state();
+        if state.unsettled == 0 || !matches!(state.units, Units::Held) {
+            return Ok(());
+        }
+        let granted = engine.admission.park(self.held).ok_or(Stop::TooManyParked)?;
+        state.units = Units::Parked;
+        state.parked_at = Some(engine.clock.now());
+        drop(state);
+        granted.start();
+        Ok(())
+    }
+
     /// A batch of this dispatch is in the air, and can be stopped from now on.
     pub(crate) fn attach(&self, call: &CallRef, child: usize, batch: &Arc<BatchState>) {
         let over = {
             let mut state = self.state();
-            // Gone already when every call of the batch was refused.
+            // Gone already when every call of the batch was refused, or when the handler is over.
             if let Some(child) = state.children.get_mut(&child) {
-                child.batch = Arc::downgrade(batch);
+                child.batch = Some(Arc::downgrade(batch));
             }
-            matches!(state.units, Units::Over)
+            // Nobody may have been left to await it before it could be found.
+            state.is_over() || state.children.get(&child).is_some_and(|child| child.left)
         };
+        fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
         if over || call.batch.cancelled().is_some() {
             batch.stop(Stop::Cancelled); // before it could be found
         }
@@ -167,17 +185,39 @@ impl Nest {
         let mut state = self.state();
         let Some(child) = state.children.get_mut(&child) else { return false };
         child.left = true;
-        !child.settled && child.batch.strong_count() == 0
+        !child.settled && child.batch.as_ref().is_none_or(|batch| batch.strong_count() == 0)
     }
 
-    /// Waits until no dispatch that was dropped has calls left that run (CC-6b).
-    pub(super) async fn until_none_is_dropped(&self) {
-        self.until(|state| !state.children.values().any(|child| child.left && !child.settled)).await;
+    /// Nobody awaits this dispatch any more: its calls are told to stop.
+    pub(super) fn leave(&self, child: usize) {
+        if let Some(child) = self.state().children.get_mut(&child) {
+            child.left = true;
+        }
+        self.stop_child(child, Stop::Cancelled);
+    }
+
+    /// Whether no dispatch that was dropped has calls left that run (CC-6b).
+    pub(crate) fn none_is_dropped(&self) -> bool {
+        self.state().none_is_dropped()
+    }
+
+    /// Waits until it is so.
+    pub(crate) async fn until_none_is_dropped(&self) {
+        self.until(State::none_is_dropped).await;
+    }
+
+    /// Stops the batch of one dispatch.
+    pub(super) fn stop_child(&self, child: usize, why: Stop) {
+        let batch = self.state().children.get(&child).and_then(|child| child.batch.as_ref()?.upgrade());
+        if let Some(batch) = batch {
+            batch.stop(why);
+        }
     }
 
     /// Waits until the handler has its units again, or needs none any more.
     pub(crate) async fn until_held(&self) {
-        self.until(|state| matches!(state.units, Units::Held | Units::Over)).await;
+        let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
+        self.until(|state| holds(state) || matches!(state.units, Units::Over)).await;
     }
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {
@@ -196,13 +236,18 @@ impl Nest {
         self.attempt.wake();
     }
 
-    /// Notes that a dispatch has settled; the last one lets the handler go on.
-    fn settle(&self, call: &CallRef, child: usize) {
+    /// Notes that a dispatch has settled, or has come to rest, in one step; the last to settle lets the handler go
+    /// on.
+    fn settle(&self, call: &CallRef, child: usize, rests: bool) {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
-        match state.children.get_mut(&child) {
-            Some(child) if !child.settled => child.settled = true,
-            _ => return,
+        let was_settled = match (state.children.get_mut(&child), rests) {
+            (None, _) => return,
+            (Some(_), true) => state.children.remove(&child).is_none_or(|child| child.settled),
+            (Some(child), false) => std::mem::replace(&mut child.settled, true),
+        };
+        if was_settled {
+            return;
         }
         state.unsettled -= 1;
         let mut granted = None;
@@ -259,7 +304,11 @@ impl Nest {
     pub(crate) fn starve(&self, call: &CallRef) {
         let mut state = self.state();
         let Units::Resuming(ticket, Then::Run) = state.units else { return };
-        let (left, granted) = call.batch.session.engine.admission.leave_resume(ticket);
+        let admission = &call.batch.session.engine.admission;
+        if !admission.is_behind_zombies(ticket) {
+            return; // it had resumed, and waits anew
+        }
+        let (left, granted) = admission.leave_resume(ticket);
         if left == Left::Gone {
             state.units = Units::Starved;
         }
@@ -286,6 +335,7 @@ impl Nest {
         let mut state = self.state();
         let (holds, mut granted) = state.stop_waiting(self.held, admission);
         state.stopped = keeps.is_none();
+        state.forget_unsent();
         let kept = match keeps {
             None => {
                 granted.push(admission.release(holds));
@@ -306,8 +356,14 @@ impl Nest {
 
     /// A handler that was given up has stopped, and what it kept is given back.
     fn zombie_stopped(&self, call: &CallRef, kept: Held) {
-        self.state().stopped = true;
-        call.batch.session.engine.admission.zombie_ended(kept).start();
+        let mut state = self.state();
+        if std::mem::replace(&mut state.stopped, true) {
+            return;
+        }
+        // Under the lock: whoever sees that it has stopped may take its entry off the lease.
+        let granted = call.batch.session.engine.admission.zombie_ended(kept);
+        drop(state);
+        granted.start();
     }
 
     /// What is to be told upwards of this call, if anything is.
@@ -333,11 +389,26 @@ impl Nest {
 
     /// The batches under this call that are in the air.
     pub(crate) fn children(&self) -> Vec<Arc<BatchState>> {
-        self.state().children.values().filter_map(|child| child.batch.upgrade()).collect()
+        self.state().children.values().filter_map(|child| child.batch.as_ref()?.upgrade()).collect()
     }
 }
 
 impl State {
+    fn none_is_dropped(&self) -> bool {
+        !self.children.values().any(|child| child.left && !child.settled)
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.units, Units::Over | Units::Resuming(_, Then::GiveBack))
+    }
+
+    /// The handler is over: dispatches that have no batch yet are not waited for. Nobody may ever poll them again,
+    /// and what they still send is stopped before it begins.
+    fn forget_unsent(&mut self) {
+        self.children.retain(|_, child| child.batch.is_some() || child.settled);
+        self.unsettled = self.children.values().filter(|child| !child.settled).count();
+    }
+
     fn runs_again(&mut self, now: Instant) {
         self.units = Units::Held;
         self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
@@ -381,14 +452,13 @@ impl CallRef {
 
     /// All calls of this dispatch are quiescent or listed zombies.
     pub(crate) fn child_settled(&self, child: usize) -> Option<Up> {
-        self.nest().settle(self, child);
+        self.nest().settle(self, child, false);
         self.nest().news(self)
     }
 
     /// All calls of this dispatch are quiescent.
     pub(crate) fn child_rests(&self, child: usize) -> Option<Up> {
-        self.nest().settle(self, child);
-        self.nest().state().children.remove(&child);
+        self.nest().settle(self, child, true);
         self.nest().news(self)
     }
 

@@ -43,6 +43,13 @@ impl Leases {
         **self.by_class[class.index()].load()
     }
 
+    /// Publishes the last lease of a class with a change.
+    pub(super) fn change(&self, class: ToolClass, change: impl FnOnce(&mut Lease)) {
+        let mut lease = self.get(class);
+        change(&mut lease);
+        self.publish(class, lease);
+    }
+
     pub(super) fn publish(&self, class: ToolClass, lease: Lease) {
         let takes_calls = matches!(lease.state, PoolState::Running | PoolState::Paused);
         self.by_class[class.index()].store(Arc::new(lease));

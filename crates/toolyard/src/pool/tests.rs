@@ -30,7 +30,7 @@ async fn a_pool_that_dies_is_restarted_with_its_lease() {
     let unit = yard.admission.open_class(ToolClass::Read);
     let permit = yard.admission.try_admit(1, Need::of(unit, None, None)).unwrap();
     assert_eq!(yard.pools.resize(ToolClass::Read, 5).await, Ok(20));
-    yard.pools.kill(ToolClass::Read).await;
+    yard.pools.kill(Victim::Pool(ToolClass::Read));
     let status = yard.pools.status().await.unwrap();
     let read = status[ToolClass::Read.index()];
     assert_eq!((read.width, read.running, read.restarts), (5, 1, 1));
@@ -44,15 +44,47 @@ async fn a_pool_that_dies_is_restarted_with_its_lease() {
 async fn a_pool_that_keeps_dying_is_given_up() {
     let yard = yard().await;
     for restarts in 1..=3 {
-        yard.pools.kill(ToolClass::Serial).await;
+        yard.pools.kill(Victim::Pool(ToolClass::Serial));
         let status = yard.pools.status().await.unwrap();
         assert_eq!(status[ToolClass::Serial.index()].restarts, restarts);
         assert!(!yard.failed.load(Ordering::SeqCst));
     }
-    yard.pools.kill(ToolClass::Serial).await;
+    yard.pools.kill(Victim::Pool(ToolClass::Serial));
     assert_eq!(yard.pools.status().await, Err(PoolError::Away { class: ToolClass::Serial }));
     assert!(yard.failed.load(Ordering::SeqCst));
     assert_eq!(yard.leases.get(ToolClass::Serial).state, PoolState::Failed);
+}
+
+/// RA-3, RA-5: a supervisor that dies is restarted with its pools, and what they had settled is as it was.
+#[tokio::test(start_paused = true)]
+async fn a_supervisor_that_dies_is_restarted_with_its_pools() {
+    let yard = yard().await;
+    yard.pools.resize(ToolClass::Read, 5).await.unwrap();
+    yard.pools.pause(ToolClass::Serial, true).await.unwrap();
+    yard.pools.kill(Victim::Supervisor);
+    let status = yard.pools.status().await.unwrap();
+    assert_eq!(
+        status.iter().map(|pool| (pool.width, pool.restarts)).collect::<Vec<_>>(),
+        [(5, 1), (1, 1), (10, 1)]
+    );
+    assert_eq!(status[1].state, PoolState::Paused);
+    yard.pools.pause(ToolClass::Serial, false).await.unwrap();
+    yard.pools.stop().await;
+    assert!(!yard.failed.load(Ordering::SeqCst));
+}
+
+/// RA-5: a supervisor that dies a fourth time within a minute is given up, and all pools with it.
+#[tokio::test(start_paused = true)]
+async fn a_supervisor_that_keeps_dying_is_given_up() {
+    let yard = yard().await;
+    for _ in 0..4 {
+        assert!(!yard.failed.load(Ordering::SeqCst));
+        yard.pools.kill(Victim::Supervisor);
+        let _ = yard.pools.status().await;
+    }
+    assert!(yard.failed.load(Ordering::SeqCst));
+    assert!(ToolClass::ALL.iter().all(|class| yard.leases.get(*class).state == PoolState::Failed));
+    yard.pools.stop().await;
 }
 
 /// RA-5: deaths far apart do not add up.
@@ -60,7 +92,7 @@ async fn a_pool_that_keeps_dying_is_given_up() {
 async fn old_deaths_are_forgotten() {
     let yard = yard().await;
     for _ in 0..6 {
-        yard.pools.kill(ToolClass::Concurrent).await;
+        yard.pools.kill(Victim::Pool(ToolClass::Concurrent));
         yard.pools.status().await.unwrap();
         tokio::time::sleep(std::time::Duration::from_secs(25)).await;
     }

@@ -273,9 +273,9 @@ impl SessionCore {
         (batches, forks)
     }
 
-    /// Whether the session takes no more batches.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.open_now().stopped.is_some()
+    /// Why the session takes no more batches, if it takes none.
+    pub(crate) fn stopped(&self) -> Option<Stop> {
+        self.open_now().stopped
     }
 
     /// Stops every batch, those in the air and those to come, here and in every fork (SC-1).

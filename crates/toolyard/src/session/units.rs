@@ -5,8 +5,10 @@ use crate::{
     engine::EngineCore,
     registry::ToolEntry,
 };
-use foldhash::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 use toolyard_core::ToolClass;
 
 /// The concurrent pool of an agent, or of several that share one (CL-6, CL-7). Most agents never need it.
@@ -41,7 +43,8 @@ struct ToolUnit {
 /// The limits of tools, for one agent, one tree or the engine.
 pub(crate) struct ToolUnits {
     admission: Arc<Admission>,
-    units: Mutex<HashMap<Arc<str>, ToolUnit>>,
+    /// In order, so that they are closed in order.
+    units: Mutex<BTreeMap<Arc<str>, ToolUnit>>,
 }
 
 impl ToolUnits {

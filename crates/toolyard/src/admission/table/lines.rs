@@ -9,8 +9,10 @@ use toolyard_core::ToolClass;
 /// A lane as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The root session of its calls; `None`: handlers that wait to resume.
+    /// The root session of those who wait. Handlers that wait to resume and are not serial may be of several.
     pub(crate) root: Option<u64>,
+    /// Whether they are handlers that wait to resume.
+    pub(crate) resumes: bool,
     /// How deep they are nested.
     pub(crate) depth: u8,
     /// How many wait in it.
@@ -77,14 +79,15 @@ impl<W> Table<W> {
     }
 
     fn line(&self, lane: &Lane<W>, now: Moment) -> Line {
-        let (root, depth) = match lane.key.who {
-            Who::Call { root, depth, .. } => (Some(root), depth),
-            Who::Resume { .. } => (None, 0),
+        let (root, depth, resumes) = match lane.key.who {
+            Who::Call { root, depth, .. } => (Some(root), depth, false),
+            Who::Resume { entry } => (entry.map(|entry| self.leases.entry(entry).root), 0, true),
         };
         let since = lane.head().map_or(now, |head| head.since);
         let at = self.lanes.find(&lane.key);
         Line {
             root,
+            resumes,
             depth,
             waiting: lane.len(),
             oldest: Duration::from_micros(now.0.saturating_sub(since.0)),

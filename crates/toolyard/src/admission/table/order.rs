@@ -3,13 +3,16 @@
 //! 1. Handlers that resume, oldest first, those that can: they finish what was begun, and nobody who waits may
 //!    hold them back, no reservation and no pause.
 //! 2. The call that has waited too long (`aging.rs`).
-//! 3. Of what has come free, one thing after another: those who need it, as its queue has them (`queue.rs`).
+//! 3. The root session whose turn it is at what has come free (`queue.rs`): of all its calls that need any of that,
+//!    the deepest, then the oldest.
 //!
 //! Only what has come free is looked at. Every grant makes things scarcer for all others, so one pass is enough,
 //! but for the end of a reservation: that frees what it held back.
 
 use super::lanes::LaneKey;
+use super::queue::Queue;
 use super::{EntryState, Going, Moment, Resource, Table, UnitId, Who};
+use std::cmp::Reverse;
 
 impl<W> Table<W> {
     /// Grants whoever can go after a change.
@@ -25,12 +28,9 @@ impl<W> Table<W> {
         }
         loop {
             self.age(now);
-            let Some(freed) = self.freed.front().copied() else {
-                return;
-            };
-            match self.next_aged().or_else(|| self.next_head(freed)) {
+            match self.next_aged().or_else(|| self.next_head()) {
                 Some(lane) => self.grant(lane),
-                None => drop(self.freed.pop_front()),
+                None => return self.freed.clear(),
             }
         }
     }
@@ -61,21 +61,58 @@ impl<W> Table<W> {
         self.can_lane_go(lane).then_some(lane)
     }
 
+    /// Of those who need something that has come free, the next who can go. Things nobody can use any more are put
+    /// aside on the way.
+    fn next_head(&mut self) -> Option<u32> {
+        let first = loop {
+            match self.first_for(*self.freed.front()?) {
+                Some(lane) => break lane,
+                None => drop(self.freed.pop_front()),
+            }
+        };
+        let Who::Call { root, .. } = self.lanes.open_one(first).key.who else { return Some(first) };
+        // What is freed at once may be waited for in several lines: the deepest call is to have it (CC-3).
+        let others = self.freed.iter().skip(1).filter_map(|freed| self.first_of(*freed, root));
+        others.chain([first]).max_by_key(|lane| self.rank(*lane))
+    }
+
+    /// Deeper first, then the oldest.
+    fn rank(&self, lane: u32) -> (u8, Reverse<Option<u64>>) {
+        let lane = self.lanes.open_one(lane);
+        let depth = match lane.key.who {
+            Who::Call { depth, .. } => depth,
+            Who::Resume { .. } => u8::MAX,
+        };
+        (depth, Reverse(lane.turn()))
+    }
+
     /// Of those who need this, the first in order who can go.
-    fn next_head(&self, freed: Resource) -> Option<u32> {
+    fn first_for(&self, freed: Resource) -> Option<u32> {
+        let queue = self.queue_of(freed)?;
+        match freed {
+            // On a lease that somebody stands on, only calls of its own tree might step.
+            Resource::Lease(id) if self.leases.get(id).top.is_some() => {
+                self.lanes_on_top(id).find(|lane| self.can_lane_go(*lane))
+            }
+            Resource::Lease(_) | Resource::Unit(_) => queue.lanes().find(|lane| self.can_lane_go(*lane)),
+        }
+    }
+
+    /// The same, of one root session.
+    fn first_of(&self, freed: Resource, root: u64) -> Option<u32> {
+        self.queue_of(freed)?.lanes_of(root).find(|lane| self.can_lane_go(*lane))
+    }
+
+    /// Who waits for this, if it may be had.
+    fn queue_of(&self, freed: Resource) -> Option<&Queue> {
         match freed {
             Resource::Unit(id) => {
                 let unit = self.unit(id);
-                let queue = unit.queue.as_ref().filter(|_| unit.is_free(self.aging.holds_unit(id, None)))?;
-                queue.lanes().find(|lane| self.can_lane_go(*lane))
+                unit.queue.as_deref().filter(|_| unit.is_free(self.aging.holds_unit(id, None)))
             }
             Resource::Lease(id) => {
                 let lease = self.leases.get(id);
-                let queue = lease.queue.as_ref().filter(|_| !self.aging.holds_lease(id, None))?;
-                match lease.top {
-                    None => queue.lanes().find(|lane| self.can_lane_go(*lane)),
-                    Some(_) => self.lanes_on_top(id).find(|lane| self.can_lane_go(*lane)),
-                }
+                lease.queue.as_deref().filter(|_| !self.aging.holds_lease(id, None))
             }
         }
     }

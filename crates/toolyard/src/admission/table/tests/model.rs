@@ -286,13 +286,32 @@ impl Model {
                 continue;
             }
             freed.extend(self.age(now));
-            let Some(first) = freed.first() else { return };
             let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
             let aged = (0..self.waiting.len()).find(|at| Some(self.waiting[*at].id) == reserved);
-            match aged.filter(|at| self.can_go(&self.waiting[*at])).or_else(|| self.next_for(*first)) {
+            match aged.filter(|at| self.can_go(&self.waiting[*at])).or_else(|| self.next_of(&mut freed)) {
                 Some(at) => self.grant(at),
-                None => drop(freed.remove(0)),
+                None => return,
             }
+        }
+    }
+
+    /// Whose turn it is at the first thing that somebody can use; of that session the deepest who needs any of it.
+    fn next_of(&self, freed: &mut Vec<Res>) -> Option<usize> {
+        let call = |at: usize| match self.waiting[at].kind {
+            Kind::Call { root, depth, .. } => (root, depth),
+            Kind::Resume { .. } => unreachable!("those that could go have gone"),
+        };
+        loop {
+            let Some(first) = self.next_for(*freed.first()?) else {
+                freed.remove(0);
+                continue;
+            };
+            let (root, _) = call(first);
+            let needs = |at: &usize| self.waiting[*at].need.all().iter().any(|res| freed.contains(res));
+            let heads =
+                (0..self.waiting.len()).filter(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at));
+            let own = heads.filter(|at| call(*at).0 == root).filter(needs);
+            return own.min_by_key(|at| (std::cmp::Reverse(call(*at).1), *at));
         }
     }
 

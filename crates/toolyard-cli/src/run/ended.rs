@@ -1,0 +1,32 @@
+//! How many calls of a turn have ended.
+
+use tokio::sync::watch;
+use toolyard::{Event, EventKind};
+
+/// Counts the calls that have ended in the turn that began last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ended {
+    count: watch::Sender<usize>,
+}
+
+impl Ended {
+    /// What looks at events for it.
+    pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
+        let count = self.count.clone();
+        move |event| match &event.kind {
+            EventKind::TurnStarted { .. } => count.send_modify(|count| *count = 0),
+            kind if kind.is_terminal() => count.send_modify(|count| *count += 1),
+            _ => {}
+        }
+    }
+
+    /// Waits until this many have ended.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(super) async fn until(&self, calls: usize) {
+        let mut count = self.count.subscribe();
+        let reached = count.wait_for(|count| *count >= calls).await;
+        reached.map(drop).expect("the one that counts is in `self`");
+    }
+}

@@ -1,0 +1,147 @@
+//! SSE text that comes in pieces becomes calls, each as soon as it is complete.
+
+use super::{SseEvent, SseSplitter};
+use crate::{DecodeError, Format, Message, StreamDecoder, decode::is_cut, detect::StreamFormat};
+use toolyard_core::Call;
+
+/// Reads SSE text while the model writes it, in whatever pieces: [`decode`](crate::decode) for a text that is not
+/// there yet. At the end it has the same message, or the same error.
+///
+/// After each piece, after an error too, [`take_calls`](Self::take_calls) gives the calls that it completed.
+///
+/// # Examples
+/// ```
+/// use toolyard_wire::SseDecoder;
+/// let mut stream = SseDecoder::new(None);
+/// stream.push(b"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":")?;
+/// stream.push(b"{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"now\",\"input\":{}}}\n\n")?;
+/// assert!(stream.take_calls().is_empty());
+/// stream.push(b"data: {\"type\":\"content_block_stop\",\"index\":0}\n\nda")?;
+/// assert_eq!(stream.take_calls()[0].name.as_ref(), "now");
+/// stream.finish()?;
+/// assert_eq!(stream.message().unwrap().calls().len(), 1);
+/// # Ok::<(), toolyard_wire::DecodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct SseDecoder {
+    splitter: SseSplitter,
+    events: Events,
+    /// How many calls were given out.
+    given: usize,
+    /// Nothing is read after an error or the end.
+    over: bool,
+}
+
+/// What the events came to so far.
+#[derive(Debug, Default)]
+struct Events {
+    count: usize,
+    decoder: Option<StreamDecoder>,
+    format: StreamFormat,
+    /// The data of events that did not tell their format.
+    waiting: Vec<String>,
+    cut: bool,
+}
+
+impl SseDecoder {
+    /// A reader of one stream. Without a format it is that of the first event which tells.
+    pub fn new(format: Option<Format>) -> Self {
+        let events = Events { decoder: format.map(StreamDecoder::new), ..Events::default() };
+        Self { splitter: SseSplitter::default(), events, given: 0, over: false }
+    }
+
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// [`DecodeError`], as of [`decode`](crate::decode), and where the text is not UTF-8. Nothing is read after
+    /// that; the calls that came before stay, and [`finish`](Self::finish) gives those that are half there.
+    pub fn push(&mut self, mut piece: &[u8]) -> Result<(), DecodeError> {
+        if self.over {
+            return Ok(());
+        }
+        let read = self.read(&mut piece);
+        self.over = read.is_err();
+        read
+    }
+
+    fn read(&mut self, piece: &mut &[u8]) -> Result<(), DecodeError> {
+        while let Some(event) = self.splitter.read(piece)? {
+            self.events.add(&event)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the stream, wherever it is. A call that is half there comes out with the text that had come, which
+    /// does not parse, so that the engine answers it `invalid_input`; [`Message::is_cut`] tells.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when no format was found, and when the text ends inside its last event without any call
+    /// before. After an error of [`push`](Self::push) there is none.
+    pub fn finish(&mut self) -> Result<(), DecodeError> {
+        let ended = if std::mem::replace(&mut self.over, true) { Ok(()) } else { self.end() };
+        if let Some(decoder) = &mut self.events.decoder {
+            decoder.finish();
+        }
+        ended.or_else(|error| self.events.cut(error))
+    }
+
+    fn end(&mut self) -> Result<(), DecodeError> {
+        if let Some(event) = self.splitter.finish()? {
+            self.events.add(&event)?;
+        }
+        if self.events.decoder.is_some() { Ok(()) } else { Err(self.events.format.unknown()) }
+    }
+
+    /// The calls that are complete and were not given out before, in call order.
+    pub fn take_calls(&mut self) -> Vec<Call> {
+        let calls = self.message().map(Message::calls).unwrap_or_default();
+        let calls = calls[self.given..].to_vec();
+        self.given += calls.len();
+        calls
+    }
+
+    /// The calls so far as a message, to encode their results with; `None` while the format is not known.
+    pub fn message(&self) -> Option<&Message> {
+        self.events.decoder.as_ref().map(StreamDecoder::message)
+    }
+
+    /// The same, taken out.
+    pub fn into_message(self) -> Option<Message> {
+        self.events.decoder.map(StreamDecoder::into_message)
+    }
+}
+
+impl Events {
+    fn add(&mut self, event: &SseEvent<'_>) -> Result<(), DecodeError> {
+        self.count += 1;
+        let added = match &mut self.decoder {
+            Some(decoder) => decoder.push(&event.data).map(drop),
+            None => self.look(&event.data),
+        };
+        added.map_err(|error| {
+            self.cut = is_cut(event, &error);
+            error.in_event(self.count)
+        })
+    }
+
+    /// Looks what format an event is of; those that wait for it are decoded when one has told.
+    fn look(&mut self, data: &str) -> Result<(), DecodeError> {
+        let format = self.format.see(data)?;
+        self.waiting.push(data.to_owned());
+        let Some(format) = format else { return Ok(()) };
+        let decoder = self.decoder.insert(StreamDecoder::new(format));
+        let mut waiting = std::mem::take(&mut self.waiting).into_iter();
+        waiting.try_for_each(|data| decoder.push(&data).map(drop))
+    }
+
+    /// An error of an event that the text broke off in costs no call that had come.
+    fn cut(&mut self, error: DecodeError) -> Result<(), DecodeError> {
+        match &mut self.decoder {
+            Some(decoder) if self.cut && !decoder.message().is_empty() => {
+                decoder.set_cut();
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+}

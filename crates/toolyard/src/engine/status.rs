@@ -1,0 +1,225 @@
+//! An engine as a person sees it: how its pools stand, and who waits for what.
+
+use super::EngineCore;
+use crate::{
+    admission::{self, EntryState, UnitKind},
+    pool::{PoolError, PoolStatus, Pools},
+};
+use foldhash::HashMap;
+use serde::{Serialize, Serializer};
+use std::{ops::Index, sync::Arc, time::Duration};
+use toolyard_core::{SessionId, ToolClass};
+
+/// An engine at one moment, or nearly: its parts are looked at one after another, while calls fly.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use toolyard::{Engine, ToolClass};
+/// let engine = Engine::builder().build().await.unwrap();
+/// let status = engine.status().await.unwrap();
+/// assert_eq!((status[ToolClass::Read].width, status[ToolClass::Read].running), (20, 0));
+/// assert!(status.waiting.is_empty());
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct EngineStatus {
+    /// The pools, in the order of [`ToolClass::ALL`].
+    pub pools: Vec<PoolStatus>,
+    /// Handlers that await calls of their own, those that wait to go on included. They hold no permit, and neither
+    /// run nor wait as the pools count it.
+    pub parked: usize,
+    /// Who waits for a permit, the longest wait first.
+    pub waiting: Vec<Waiting>,
+}
+
+impl Index<ToolClass> for EngineStatus {
+    type Output = PoolStatus;
+
+    fn index(&self, class: ToolClass) -> &PoolStatus {
+        &self.pools[class.index()]
+    }
+}
+
+/// Those of whom each can go if one can: they go in the order in which they came (CC-3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// The session whose tree they belong to. `None` for handlers that wait to go on where they may be of several.
+    pub session: Option<SessionId>,
+    /// Who they are.
+    pub who: Who,
+    /// How many they are.
+    pub count: usize,
+    /// How long the first of them has waited.
+    #[serde(rename = "longest_ms", serialize_with = "millis")]
+    pub longest: Duration,
+    /// What they need and cannot have now. Empty where that is held back for another who waits longer.
+    pub missing: Vec<Missing>,
+    /// Whether the first has waited so long that what it needs is held back for it (CC-3b).
+    pub reserves: bool,
+}
+
+/// Who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Who {
+    /// Calls that have not started.
+    Calls {
+        /// How deep they are nested; 0 for those that no handler made.
+        depth: u8,
+    },
+    /// Handlers whose own calls are done and that are to go on (CC-6).
+    Handlers,
+}
+
+/// What somebody needs and cannot have now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Missing {
+    /// A counted place.
+    Place {
+        /// What is counted.
+        of: Bound,
+        /// How many are taken.
+        in_use: usize,
+        /// How many there are.
+        width: usize,
+        /// How many of those that are taken are held by handlers that were given up and still run (SC-6).
+        zombies: usize,
+        /// Whether its pool is paused.
+        is_paused: bool,
+    },
+    /// A serial lease (CC-7).
+    Lease {
+        /// The name of its scope; `None` for that of the session tree.
+        scope: Option<Arc<str>>,
+        /// Who stands on it, from the top down: the top runs, or has lent the lease to what is under it.
+        holders: Vec<Holder>,
+        /// Whether the serial pool is paused.
+        is_paused: bool,
+    },
+}
+
+/// What is counted (CL-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Bound {
+    /// The width of a pool.
+    Pool(ToolClass),
+    /// The limit of a tool.
+    Tool,
+    /// The cap of a session, or of one of its forks.
+    Session,
+    /// The cap of a session tree.
+    Tree,
+}
+
+/// A serial call on its lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Holder {
+    /// The session whose tree it belongs to; `None` when that closes.
+    pub session: Option<SessionId>,
+    /// How its handler stands.
+    pub state: HolderState,
+}
+
+/// How the handler of a serial call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HolderState {
+    /// It runs.
+    Running,
+    /// It awaits calls of its own, to which the lease is lent.
+    Parked,
+    /// It is to go on and waits for that.
+    Resuming,
+    /// It has stopped, and something under it has not.
+    Stopped,
+    /// It was given up and still runs.
+    Zombie,
+}
+
+pub(super) async fn status(engine: &EngineCore, pools: &Pools) -> Result<EngineStatus, PoolError> {
+    let pools = pools.status().await?;
+    let lines = engine.admission.lines();
+    let names = Names::of(engine);
+    let waiting = lines.into_iter().map(|line| names.waiting(line)).collect();
+    Ok(EngineStatus { pools, parked: engine.admission.parked(), waiting })
+}
+
+/// The open sessions by their numbers.
+struct Names(HashMap<u64, SessionId>);
+
+impl Names {
+    fn of(engine: &EngineCore) -> Self {
+        Self(engine.open_sessions().into_iter().map(|session| (session.root(), session.id.clone())).collect())
+    }
+
+    fn name(&self, root: u64) -> Option<SessionId> {
+        self.0.get(&root).cloned()
+    }
+
+    fn waiting(&self, line: admission::Line) -> Waiting {
+        Waiting {
+            session: line.root.and_then(|root| self.name(root)),
+            who: if line.resumes { Who::Handlers } else { Who::Calls { depth: line.depth } },
+            count: line.waiting,
+            longest: line.oldest,
+            missing: line.missing.into_iter().map(|missing| self.missing(missing)).collect(),
+            reserves: line.reserves,
+        }
+    }
+
+    fn missing(&self, missing: admission::Missing) -> Missing {
+        match missing {
+            admission::Missing::Unit { kind, in_use, width, zombies, paused } => {
+                Missing::Place { of: kind.into(), in_use, width, zombies, is_paused: paused }
+            }
+            admission::Missing::Lease { scope, stack, paused } => {
+                let scope = match scope {
+                    admission::Scope::Tree => None,
+                    admission::Scope::Named(name) => Some(name),
+                };
+                let holder = |(root, state): (u64, EntryState)| Holder {
+                    session: self.name(root),
+                    state: state.into(),
+                };
+                Missing::Lease { scope, holders: stack.into_iter().map(holder).collect(), is_paused: paused }
+            }
+        }
+    }
+}
+
+impl From<UnitKind> for Bound {
+    fn from(kind: UnitKind) -> Self {
+        match kind {
+            UnitKind::Class(class) => Self::Pool(class),
+            UnitKind::Tool => Self::Tool,
+            UnitKind::Session => Self::Session,
+            UnitKind::Tree => Self::Tree,
+        }
+    }
+}
+
+impl From<EntryState> for HolderState {
+    fn from(state: EntryState) -> Self {
+        match state {
+            EntryState::Running => Self::Running,
+            EntryState::Parked => Self::Parked,
+            EntryState::Resuming => Self::Resuming,
+            EntryState::Stopped => Self::Stopped,
+            EntryState::Zombie => Self::Zombie,
+        }
+    }
+}
+
+fn millis<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,175 @@
+//! The handle the engine holds, and who watches over the supervisor.
+
+use super::actor::PoolMessage;
+use super::deaths::Deaths;
+use super::supervisor::{Charter, Supervisor, SupervisorMessage};
+use super::{Leases, PoolState, PoolStatus};
+use crate::admission::Admission;
+use arc_swap::ArcSwap;
+use ractor::{Actor, ActorRef, RpcReplyPort, rpc::CallResult};
+use std::{
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+use tokio::{task::JoinHandle, time::Instant};
+use toolyard_core::ToolClass;
+
+/// How long an operator's word to a pool may take, a restart included.
+const CALL_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why a pool did not do what it was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// The serial lease has width 1 (CL-6), and no pool has width 0.
+    #[error("a {class} pool cannot have width {width}")]
+    Width {
+        /// The pool.
+        class: ToolClass,
+        /// The width asked for.
+        width: usize,
+    },
+    /// The pool's actor has stopped or did not answer in time.
+    #[error("the {class} pool did not answer; the engine is stopping or has failed")]
+    Away {
+        /// The pool.
+        class: ToolClass,
+    },
+}
+
+/// The engine's handle to its pools.
+pub(crate) struct Pools {
+    charter: Arc<Charter>,
+    supervisor: Arc<Current>,
+    guard: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// The supervisor as it is now.
+type Current = ArcSwap<ActorRef<SupervisorMessage>>;
+
+impl Pools {
+    /// Starts the supervisor and one pool actor per class. `on_failure` is called when a pool is given up.
+    pub(crate) async fn start(
+        admission: Arc<Admission>,
+        leases: Arc<Leases>,
+        on_failure: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, ractor::SpawnErr> {
+        let charter = Charter::new(admission, leases, on_failure);
+        let (actor, stopped) = Actor::spawn(None, Supervisor, charter.clone()).await?;
+        let supervisor = Arc::new(ArcSwap::from_pointee(actor));
+        let guard = tokio::spawn(guard(charter.clone(), supervisor.clone(), stopped));
+        Ok(Self { charter, supervisor, guard: Mutex::new(Some(guard)) })
+    }
+
+    fn supervisor(&self) -> ActorRef<SupervisorMessage> {
+        ActorRef::clone(&self.supervisor.load())
+    }
+
+    fn is_away(&self, class: ToolClass) -> bool {
+        self.charter.is_stopping() || self.charter.leases.get(class).state == PoolState::Failed
+    }
+
+    /// Asks the pool of a class; a restart in between is waited for.
+    async fn ask<R: Send + 'static>(
+        &self,
+        class: ToolClass,
+        message: impl Fn(RpcReplyPort<R>) -> PoolMessage,
+    ) -> Result<R, PoolError> {
+        let give_up_at = Instant::now() + CALL_WITHIN;
+        while !self.is_away(class) && Instant::now() < give_up_at {
+            let find = |reply| SupervisorMessage::Find(class, reply);
+            if let Ok(CallResult::Success(pool)) = self.supervisor().call(find, Some(CALL_WITHIN)).await
+                && let Ok(CallResult::Success(answer)) = pool.call(&message, Some(CALL_WITHIN)).await
+            {
+                return Ok(answer);
+            }
+            tokio::task::yield_now().await; // whoever is above has yet to hear of the death
+        }
+        Err(PoolError::Away { class })
+    }
+
+    /// Sets the width of a class; answers the one before.
+    pub(crate) async fn resize(&self, class: ToolClass, width: usize) -> Result<usize, PoolError> {
+        if width == 0 || class == ToolClass::Serial {
+            return Err(PoolError::Width { class, width });
+        }
+        self.ask(class, |reply| PoolMessage::Resize(width, reply)).await
+    }
+
+    /// Stops or resumes granting of a class.
+    pub(crate) async fn pause(&self, class: ToolClass, paused: bool) -> Result<(), PoolError> {
+        self.ask(class, |reply| PoolMessage::Pause(paused, reply)).await
+    }
+
+    /// Refuses new calls of every class.
+    pub(crate) async fn drain(&self) {
+        for class in ToolClass::ALL {
+            // A pool that is away admits nothing either.
+            let _ = self.ask(class, PoolMessage::Drain).await;
+        }
+    }
+
+    /// How every pool stands.
+    pub(crate) async fn status(&self) -> Result<Vec<PoolStatus>, PoolError> {
+        let mut pools = Vec::with_capacity(ToolClass::ALL.len());
+        for class in ToolClass::ALL {
+            pools.push(self.ask(class, PoolMessage::Status).await?);
+        }
+        Ok(pools)
+    }
+
+    /// Stops the actors, children first, and waits until they have.
+    pub(crate) async fn stop(&self) {
+        let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(guard) = guard {
+            self.charter.is_stopping.store(true, Ordering::SeqCst);
+            self.supervisor().stop_children_and_wait(None, Some(CALL_WITHIN)).await;
+            self.supervisor().stop(None);
+            let _ = guard.await;
+        }
+    }
+
+    /// Kills one of the actors as a bug would.
+    #[cfg(test)]
+    pub(crate) fn kill(&self, victim: Victim) {
+        let _ = self.supervisor().cast(SupervisorMessage::Kill(victim));
+    }
+}
+
+/// An actor that is to die.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Victim {
+    Supervisor,
+    Pool(ToolClass),
+}
+
+impl Drop for Pools {
+    fn drop(&mut self) {
+        self.charter.is_stopping.store(true, Ordering::SeqCst);
+        self.supervisor().stop(None);
+    }
+}
+
+/// Starts the supervisor again when it dies, and the pools with it, or gives them up. No actor is above it: an actor
+/// that dies takes those under it along (RA-1), so one more would only be one more to watch.
+async fn guard(charter: Arc<Charter>, supervisor: Arc<Current>, mut stopped: JoinHandle<()>) {
+    let mut deaths = Deaths::default();
+    loop {
+        let _ = stopped.await;
+        if charter.is_stopping() {
+            return;
+        }
+        if deaths.is_one_too_many(Instant::now()) {
+            break;
+        }
+        ToolClass::ALL.iter().for_each(|class| charter.leases.change(*class, |lease| lease.restarts += 1));
+        let Ok((actor, handle)) = Actor::spawn(None, Supervisor, charter.clone()).await else { break };
+        supervisor.store(Arc::new(actor));
+        stopped = handle;
+        if charter.is_stopping() {
+            supervisor.load().stop(None); // who stopped it stopped the one before
+        }
+    }
+    ToolClass::ALL.iter().for_each(|class| charter.give_up(*class));
+}
