@@ -77,6 +77,8 @@ impl ToolUnits {
 impl Drop for ToolUnits {
     fn drop(&mut self) {
         let units = std::mem::take(self.units.get_mut().unwrap_or_else(PoisonError::into_inner));
-        self.admission.close_units(units.into_values().map(|unit| unit.id));
+        let mut units: Vec<_> = units.into_values().map(|unit| unit.id).collect();
+        units.sort_unstable(); // the order of a map is another in each process, and would name later units
+        self.admission.close_units(units);
     }
 }
