@@ -215,6 +215,9 @@ impl<W> Table<W> {
     fn enqueue(&mut self, key: LaneKey, now: Moment, lineage: Option<EntryId>, waiter: W) -> Ticket {
         self.tickets += 1;
         let number = self.tickets;
+        if !self.wants_time() {
+            self.aging.begin(now);
+        }
         let lane = self.lanes.find(&key).unwrap_or_else(|| self.lanes.open(key));
         let open = self.lanes.open_one_mut(lane);
         let before = open.turn();

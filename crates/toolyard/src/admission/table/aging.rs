@@ -34,16 +34,24 @@ pub(super) struct Aging {
     /// By class: every lane without a lease, and of the lanes of a lease the oldest that may step on it.
     eldest: [BTreeSet<(u64, u32)>; CLASSES],
     pub(super) reserved: Option<Reserved>,
+    /// When somebody came to wait where nobody had: nobody has waited for longer.
+    busy_since: Moment,
     /// The latest moment seen: a reservation is not lost to a clock that steps back.
     latest: Moment,
 }
 
 impl Aging {
     pub(super) fn relist(&mut self, class: usize, lane: u32, change: Change) {
+        // In this order a list of one keeps its memory.
+        self.eldest[class].extend(change.now.map(|now| (now, lane)));
         if let Some(before) = change.before {
             self.eldest[class].remove(&(before, lane));
         }
-        self.eldest[class].extend(change.now.map(|now| (now, lane)));
+    }
+
+    /// Somebody waits now where nobody did.
+    pub(super) fn begin(&mut self, now: Moment) {
+        self.busy_since = now;
     }
 
     pub(super) fn is_reserved_by(&self, lane: u32) -> bool {
@@ -74,6 +82,10 @@ impl<W> Table<W> {
     /// Gives the reservation to whom it belongs now. What was held back for another has come free.
     pub(super) fn age(&mut self, now: Moment) {
         self.aging.latest = self.aging.latest.max(now);
+        let busy_for = self.aging.latest.0.saturating_sub(self.aging.busy_since.0);
+        if busy_for <= AGED_AFTER && self.aging.reserved.is_none() {
+            return; // nearly always
+        }
         let next = self.first_aged(self.aging.latest);
         if self.aging.reserved == next {
             return;

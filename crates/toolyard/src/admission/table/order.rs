@@ -3,8 +3,8 @@
 //! 1. Handlers that resume, oldest first, those that can: they finish what was begun, and nobody who waits may
 //!    hold them back, no reservation and no pause.
 //! 2. The call that has waited too long (`aging.rs`).
-//! 3. The root session whose turn it is at what has come free (`queue.rs`): of all its calls that need any of that,
-//!    the deepest, then the oldest.
+//! 3. The root session whose turn it is at what has come free (`queue.rs`), and of several things at that for which
+//!    most sessions wait: of all its calls that need any of them, the deepest, then the oldest.
 //!
 //! Only what has come free is looked at. Every grant makes things scarcer for all others, so one pass is enough,
 //! but for the end of a reservation: that frees what it held back.
@@ -26,6 +26,7 @@ impl<W> Table<W> {
         while let Some(lane) = self.next_resume() {
             self.grant(lane);
         }
+        self.most_wanted_first();
         loop {
             self.age(now);
             match self.next_aged().or_else(|| self.next_head()) {
@@ -33,6 +34,24 @@ impl<W> Table<W> {
                 None => return self.freed.clear(),
             }
         }
+    }
+
+    /// Of what came free together, what more sessions wait for is looked at first: were one's own pool first, its
+    /// calls would go again and again, before those of others who need but what both share.
+    fn most_wanted_first(&mut self) {
+        if self.freed.len() > 1 {
+            let mut freed = std::mem::take(&mut self.freed);
+            freed.make_contiguous().sort_by_key(|freed| Reverse(self.sessions_at(*freed)));
+            self.freed = freed;
+        }
+    }
+
+    fn sessions_at(&self, freed: Resource) -> usize {
+        let queue = match freed {
+            Resource::Unit(unit) => self.unit(unit).queue.as_deref(),
+            Resource::Lease(lease) => self.leases.get(lease).queue.as_deref(),
+        };
+        queue.map_or(0, Queue::sessions)
     }
 
     /// The oldest of the resumes that can go.

@@ -67,11 +67,12 @@ impl Queue {
             ring.insert(*turns, root);
             Share { turn: *turns, credit: change.weight, lanes: BTreeSet::new() }
         });
+        // In this order a list of one keeps its memory.
+        share.lanes.extend(change.now.map(|now| (depth, now, lane)));
         if let Some(before) = change.before {
             let was_listed = share.lanes.remove(&(depth, before, lane));
             debug_assert!(was_listed, "a queue lists its lanes as they are");
         }
-        share.lanes.extend(change.now.map(|now| (depth, now, lane)));
         if share.lanes.is_empty() {
             ring.remove(&share.turn);
             shares.remove(&root);
@@ -82,7 +83,9 @@ impl Queue {
     pub(super) fn charge(&mut self, root: u64, weight: u8) {
         let Some(share) = self.shares.get_mut(&root).filter(|_| !faulty!(FairnessOff)) else { return };
         share.credit -= 1;
-        if share.credit == 0 {
+        if share.credit == 0 && self.ring.len() == 1 {
+            share.credit = weight; // it is its turn again
+        } else if share.credit == 0 {
             self.ring.remove(&share.turn);
             self.turns += 1;
             (share.turn, share.credit) = (self.turns, weight);
@@ -93,6 +96,11 @@ impl Queue {
     /// Handlers that wait to resume: number of the head and lane, oldest first.
     pub(super) fn resumes(&self) -> impl Iterator<Item = (u64, u32)> {
         self.resumes.iter().copied()
+    }
+
+    /// How many sessions have calls here.
+    pub(super) fn sessions(&self) -> usize {
+        self.ring.len()
     }
 
     /// The lanes of calls, in the order of service.

@@ -36,18 +36,11 @@ impl Turns {
             if shared == 0 || waits.root.is_none() {
                 continue;
             }
-            // What came free first is looked at first, and one who does not need that is not seen there: then only
-            // his age bounds his wait.
-            let turns_count = shared == need.len();
             if waits.root == Some(root) {
                 self.passed.remove(ticket);
                 continue;
             }
-            if aged.is_some()
-                || !turns_count
-                || !line.is_head(*ticket)
-                || !table.has(&waits.need, waits.holder, None)
-            {
+            if aged.is_some() || !line.is_head(*ticket) || !table.has(&waits.need, waits.holder, None) {
                 continue;
             }
             let times = self.passed.entry(*ticket).or_default().entry(root).or_default();

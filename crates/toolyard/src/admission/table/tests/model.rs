@@ -277,6 +277,7 @@ impl Model {
     }
 
     pub(super) fn settle(&mut self, mut freed: Vec<Res>, now: u64) {
+        let mut sorted = false;
         loop {
             self.refuse();
             let is_resume = |waiter: &Waiter| matches!(waiter.kind, Kind::Resume { .. });
@@ -284,6 +285,12 @@ impl Model {
             if let Some(at) = (0..self.waiting.len()).filter(|at| is_resume(&self.waiting[*at])).find(able) {
                 self.grant(at);
                 continue;
+            }
+            if !std::mem::replace(&mut sorted, true) {
+                let sessions = |res: &Res| {
+                    self.rings.iter().find(|(other, _)| other == res).map_or(0, |(_, ring)| ring.len())
+                };
+                freed.sort_by_key(|res| std::cmp::Reverse(sessions(res)));
             }
             freed.extend(self.age(now));
             let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
