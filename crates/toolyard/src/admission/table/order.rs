@@ -37,12 +37,28 @@ impl<W> Table<W> {
     }
 
     /// Of what came free together, what more sessions wait for is looked at first: were one's own pool first, its
-    /// calls would go again and again, before those of others who need but what both share.
+    /// calls would go again and again, before those of others who need but what both share. Of what equally many wait
+    /// for, what was looked at first longest ago.
     fn most_wanted_first(&mut self) {
         if self.freed.len() > 1 {
             let mut freed = std::mem::take(&mut self.freed);
-            freed.make_contiguous().sort_by_key(|freed| Reverse(self.sessions_at(*freed)));
+            let order = |freed: &Resource| (Reverse(self.sessions_at(*freed)), self.last_looked_at(*freed));
+            freed.make_contiguous().sort_by_key(order);
             self.freed = freed;
+        }
+    }
+
+    fn looked_at(&mut self, freed: Resource) -> &mut u64 {
+        match freed {
+            Resource::Unit(unit) => &mut self.unit_mut(unit).looked_at,
+            Resource::Lease(lease) => &mut self.leases.get_mut(lease).looked_at,
+        }
+    }
+
+    fn last_looked_at(&self, freed: Resource) -> u64 {
+        match freed {
+            Resource::Unit(unit) => self.unit(unit).looked_at,
+            Resource::Lease(lease) => self.leases.get(lease).looked_at,
         }
     }
 
@@ -84,10 +100,13 @@ impl<W> Table<W> {
     /// aside on the way.
     fn next_head(&mut self) -> Option<u32> {
         let first = loop {
-            match self.first_for(*self.freed.front()?) {
-                Some(lane) => break lane,
-                None => drop(self.freed.pop_front()),
+            let freed = *self.freed.front()?;
+            if let Some(lane) = self.first_for(freed) {
+                self.looks += 1;
+                *self.looked_at(freed) = self.looks;
+                break lane;
             }
+            self.freed.pop_front();
         };
         let Who::Call { root, .. } = self.lanes.open_one(first).key.who else { return Some(first) };
         // What is freed at once may be waited for in several lines: the deepest call is to have it (CC-3).

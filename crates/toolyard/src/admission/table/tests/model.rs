@@ -77,6 +77,9 @@ pub(super) struct Model {
     /// In the order in which they came.
     pub(super) waiting: Vec<Waiter>,
     rings: Vec<(Res, Vec<(u64, u8)>)>,
+    /// When each was last looked at first, and how often that was.
+    looked_at: Vec<(Res, u64)>,
+    looks: u64,
     pub(super) weights: Vec<u8>,
     reserved: Option<Waiter>,
     /// Who went, and on which entry.
@@ -90,6 +93,8 @@ impl Model {
         let units: Vec<_> = widths.iter().map(unit).collect();
         let all = (0..units.len()).map(Res::Unit).chain((0..ranks.len()).map(Res::Lease));
         Self {
+            looked_at: all.clone().map(|res| (res, 0)).collect(),
+            looks: 0,
             rings: all.map(|res| (res, Vec::new())).collect(),
             units,
             leases: ranks.iter().map(|rank| (*rank, Vec::new())).collect(),
@@ -290,7 +295,8 @@ impl Model {
                 let sessions = |res: &Res| {
                     self.rings.iter().find(|(other, _)| other == res).map_or(0, |(_, ring)| ring.len())
                 };
-                freed.sort_by_key(|res| std::cmp::Reverse(sessions(res)));
+                let looked_at = |res: &Res| self.looked_at.iter().find(|(other, _)| other == res).unwrap().1;
+                freed.sort_by_key(|res| (std::cmp::Reverse(sessions(res)), looked_at(res)));
             }
             freed.extend(self.age(now));
             let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
@@ -303,23 +309,25 @@ impl Model {
     }
 
     /// Whose turn it is at the first thing that somebody can use; of that session the deepest who needs any of it.
-    fn next_of(&self, freed: &mut Vec<Res>) -> Option<usize> {
+    fn next_of(&mut self, freed: &mut Vec<Res>) -> Option<usize> {
+        let first = loop {
+            if let Some(first) = self.next_for(*freed.first()?) {
+                self.looks += 1;
+                let looked_at = self.looked_at.iter_mut().find(|(res, _)| *res == freed[0]);
+                looked_at.unwrap().1 = self.looks;
+                break first;
+            }
+            freed.remove(0);
+        };
         let call = |at: usize| match self.waiting[at].kind {
             Kind::Call { root, depth, .. } => (root, depth),
             Kind::Resume { .. } => unreachable!("those that could go have gone"),
         };
-        loop {
-            let Some(first) = self.next_for(*freed.first()?) else {
-                freed.remove(0);
-                continue;
-            };
-            let (root, _) = call(first);
-            let needs = |at: &usize| self.waiting[*at].need.all().iter().any(|res| freed.contains(res));
-            let heads =
-                (0..self.waiting.len()).filter(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at));
-            let own = heads.filter(|at| call(*at).0 == root).filter(needs);
-            return own.min_by_key(|at| (std::cmp::Reverse(call(*at).1), *at));
-        }
+        let (root, _) = call(first);
+        let needs = |at: &usize| self.waiting[*at].need.all().iter().any(|res| freed.contains(res));
+        let heads = (0..self.waiting.len()).filter(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at));
+        let own = heads.filter(|at| call(*at).0 == root).filter(needs);
+        own.min_by_key(|at| (std::cmp::Reverse(call(*at).1), *at))
     }
 
     fn next_for(&self, res: Res) -> Option<usize> {
