@@ -57,11 +57,6 @@ impl<'a> Need<'a> {
         Self { units, lease: change.lease.as_deref() }
     }
 
-    /// How many things it names.
-    fn len(&self) -> usize {
-        self.units.len() + usize::from(self.lease.is_some())
-    }
-
     /// How much of it another needs as well.
     fn shares(&self, other: &Self) -> usize {
         let units = self.units.iter().filter(|unit| other.units.contains(unit)).count();

@@ -4,6 +4,9 @@ use super::{Broken, Line, Need, Table};
 use crate::sim::Permits;
 use std::collections::BTreeMap;
 
+/// The most things that come free together, four units and a lease: what comes free together is looked at in turns.
+const THINGS_MAX: usize = 5;
+
 /// How often each who waits could have gone when a call of another session went, by that session.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -13,7 +16,7 @@ pub(super) struct Turns {
 impl Turns {
     /// Looks at a grant before it is made. Sessions take turns at everything there is (CC-3): until a call of its own
     /// session goes, another session goes before one who could go as often as its priority says, at each thing that
-    /// it needs. Who is older than 2 s goes first (CC-3b).
+    /// comes free with what both need. Who is older than 2 s goes first (CC-3b).
     pub(super) fn before(
         &mut self,
         table: &Table<'_>,
@@ -44,8 +47,8 @@ impl Turns {
             }
             let times = self.passed.entry(*ticket).or_default().entry(root).or_default();
             *times += 1;
-            // Turns are taken at each thing: one who needs several may pass another once for each.
-            let most = change.weight.unwrap_or(1) as usize * need.len();
+            // So often may a session pass another before it is the other's turn at what both need.
+            let most = change.weight.unwrap_or(1) as usize * THINGS_MAX;
             if *times > most {
                 broken("I12", format!("{ticket} could go and is passed by session {root} {times} times"));
             }
