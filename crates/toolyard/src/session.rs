@@ -97,6 +97,11 @@ impl SessionOptions {
 /// Batches of one session that are dispatched side by side are independent: they meet in the pools and the
 /// serial lease, in order of arrival (CL-8). While a session is open, its name leads to it.
 ///
+/// A handler may dispatch through a session that it captured: on its own task that is as
+/// [`ToolContext::dispatch`](toolyard_core::ToolContext::dispatch). From another task nobody knows whose call it is, and
+/// it waits as any other: a serial handler that waits for a serial call of its own tree in such a way waits until it
+/// times out. A [fork](Self::fork) that the handler made is known from every task (CC-7b).
+///
 /// # Examples
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
