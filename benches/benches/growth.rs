@@ -12,8 +12,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::{alloc::System, num::NonZeroUsize, sync::Arc};
 use tokio::{sync::watch, time::Instant};
 use toolyard::{
-    Batch, Call, Engine, EngineBuilder, ForkPolicy, Limits, Outcome, PoolWidths, Session, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Batch, Call, Drain, Engine, EngineBuilder, ForkPolicy, Limits, Outcome, PoolWidths, Session, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 
 #[global_allocator]
@@ -43,6 +43,11 @@ fn main() {
 fn heap() -> usize {
     let stats = HEAP.stats();
     stats.bytes_allocated - stats.bytes_deallocated
+}
+
+/// Bytes of heap that came into use since. What was there before may be given back meanwhile, which makes it less.
+fn grown(since: usize) -> usize {
+    heap().saturating_sub(since)
 }
 
 struct Nothing;
@@ -79,13 +84,13 @@ async fn forked(agents: usize, rounds: usize) {
     let session = engine.session("tree");
     let before = heap();
     let (_above, leaves) = leaves(&session, agents);
-    let idle = (heap() - before) / agents;
+    let idle = grown(before) / agents;
     let (mut one, mut many) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         one.push(timed(std::iter::repeat_n(&leaves[0], agents)).await);
         many.push(timed(leaves.iter()).await);
     }
-    let used = (heap() - before) / agents;
+    let used = grown(before) / agents;
     let (one, many) = (median(one), median(many));
     println!("{agents} agents at depth 3, batches of {BATCH}");
     println!("  heap of an agent, bytes      {idle:>8}  after its calls {used:>6}");
@@ -138,14 +143,15 @@ async fn flying(calls: usize) {
         let session = engine.session("flying");
         let before = heap();
         let batch = batch("waits", calls);
-        let given = heap() - before;
+        let given = grown(before);
         let dispatch = tokio::spawn(async move { session.dispatch(batch).await });
         until_all_are_in(&engine, calls).await;
-        let (held, given) = ((heap() - before) / calls, given / calls);
+        let (held, given) = (grown(before) / calls, given / calls);
         println!("{calls} calls {what}: {held} bytes of heap a call, {given} of them as it was given");
         open.send_replace(true);
         let outcomes = dispatch.await.expect("the dispatch ends");
         assert!(outcomes.iter().all(Outcome::success));
+        engine.shutdown(Drain::default()).await;
     }
 }
 
