@@ -108,8 +108,6 @@ pub(super) struct Table<W> {
     /// Of root sessions whose weight is not 1.
     weights: HashMap<u64, u8>,
     tickets: u64,
-    /// How often somebody was looked for.
-    looks: u64,
     /// What has come free and may let somebody go.
     freed: VecDeque<Resource>,
     granted: Vec<Going<W>>,
@@ -135,7 +133,6 @@ impl<W> Table<W> {
             queue_session_max,
             weights: HashMap::new(),
             tickets: 0,
-            looks: 0,
             freed: VecDeque::new(),
             granted: Vec::new(),
             refused: Vec::new(),

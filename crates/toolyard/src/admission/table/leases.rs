@@ -83,8 +83,6 @@ pub(super) struct Lease {
     pub(super) top: Option<EntryId>,
     /// Calls that wait and need this lease.
     pub(super) queued: usize,
-    /// When it was last the first of what came free together (`order.rs`).
-    pub(super) looked_at: u64,
     pub(super) queue: Option<Box<Queue>>,
     /// Its lanes by their heads, oldest first.
     pub(super) heads: BTreeSet<(u64, u32)>,
@@ -111,7 +109,6 @@ impl Leases {
             scope,
             top: None,
             queued: 0,
-            looked_at: 0,
             queue: None,
             heads: BTreeSet::new(),
             strict: BTreeSet::new(),

@@ -3,8 +3,8 @@
 //! 1. Handlers that resume, oldest first, those that can: they finish what was begun, and nobody who waits may
 //!    hold them back, no reservation and no pause.
 //! 2. The call that has waited too long (`aging.rs`).
-//! 3. The root session whose turn it is at what has come free (`queue.rs`), and of several things at that for which
-//!    most sessions wait: of all its calls that need any of them, the deepest, then the oldest.
+//! 3. The root session whose turn it is at what has come free, and at all else that its call takes (`queue.rs`): of its
+//!    calls the deepest, then the oldest.
 //!
 //! Only what has come free is looked at. Every grant makes things scarcer for all others, so one pass is enough,
 //! but for the end of a reservation: that frees what it held back.
@@ -12,6 +12,7 @@
 use super::lanes::LaneKey;
 use super::queue::Queue;
 use super::{EntryState, Going, Moment, Resource, Table, UnitId, Who};
+use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 
 impl<W> Table<W> {
@@ -26,7 +27,6 @@ impl<W> Table<W> {
         while let Some(lane) = self.next_resume() {
             self.grant(lane);
         }
-        self.most_wanted_first();
         loop {
             self.age(now);
             match self.next_aged().or_else(|| self.next_head()) {
@@ -34,40 +34,6 @@ impl<W> Table<W> {
                 None => return self.freed.clear(),
             }
         }
-    }
-
-    /// Of what came free together, what more sessions wait for is looked at first: were one's own pool first, its
-    /// calls would go again and again, before those of others who need but what both share. Of what equally many wait
-    /// for, what was looked at first longest ago.
-    fn most_wanted_first(&mut self) {
-        if self.freed.len() > 1 {
-            let mut freed = std::mem::take(&mut self.freed);
-            let order = |freed: &Resource| (Reverse(self.sessions_at(*freed)), self.last_looked_at(*freed));
-            freed.make_contiguous().sort_by_key(order);
-            self.freed = freed;
-        }
-    }
-
-    fn looked_at(&mut self, freed: Resource) -> &mut u64 {
-        match freed {
-            Resource::Unit(unit) => &mut self.unit_mut(unit).looked_at,
-            Resource::Lease(lease) => &mut self.leases.get_mut(lease).looked_at,
-        }
-    }
-
-    fn last_looked_at(&self, freed: Resource) -> u64 {
-        match freed {
-            Resource::Unit(unit) => self.unit(unit).looked_at,
-            Resource::Lease(lease) => self.leases.get(lease).looked_at,
-        }
-    }
-
-    fn sessions_at(&self, freed: Resource) -> usize {
-        let queue = match freed {
-            Resource::Unit(unit) => self.unit(unit).queue.as_deref(),
-            Resource::Lease(lease) => self.leases.get(lease).queue.as_deref(),
-        };
-        queue.map_or(0, Queue::sessions)
     }
 
     /// The oldest of the resumes that can go.
@@ -100,18 +66,47 @@ impl<W> Table<W> {
     /// aside on the way.
     fn next_head(&mut self) -> Option<u32> {
         let first = loop {
-            let freed = *self.freed.front()?;
-            if let Some(lane) = self.first_for(freed) {
-                self.looks += 1;
-                *self.looked_at(freed) = self.looks;
-                break lane;
+            match self.first_for(*self.freed.front()?) {
+                Some(lane) => break lane,
+                None => drop(self.freed.pop_front()),
             }
-            self.freed.pop_front();
         };
-        let Who::Call { root, .. } = self.lanes.open_one(first).key.who else { return Some(first) };
-        // What is freed at once may be waited for in several lines: the deepest call is to have it (CC-3).
-        let others = self.freed.iter().skip(1).filter_map(|freed| self.first_of(*freed, root));
-        others.chain([first]).max_by_key(|lane| self.rank(*lane))
+        let mut next = self.deepest(first);
+        let mut seen: SmallVec<[_; 4]> = smallvec![self.root_of(next)];
+        // A session takes its turn at everything that its call takes. Who is before it at one of them goes first; where
+        // each is before the other somewhere, the last one found goes, and is behind them all then.
+        while let Some(ahead) = self.ahead_of(next).filter(|ahead| !seen.contains(&self.root_of(*ahead))) {
+            seen.push(self.root_of(ahead));
+            next = ahead;
+        }
+        Some(next)
+    }
+
+    /// Of the lanes of one session whose turn it is at what has come free, the deepest: a tree finishes what it began
+    /// (CC-3).
+    fn deepest(&self, lane: u32) -> u32 {
+        let root = self.root_of(lane);
+        let others = self.freed.iter().filter_map(|freed| self.first_for(*freed));
+        let own = others.filter(|other| self.root_of(*other) == root).chain([lane]);
+        own.max_by_key(|lane| self.rank(*lane)).unwrap_or(lane)
+    }
+
+    /// Who could go and is before a lane at something it takes, if another session is; of several the oldest.
+    fn ahead_of(&self, lane: u32) -> Option<u32> {
+        let (root, need) = (self.root_of(lane), self.lanes.open_one(lane).key.need);
+        let things = need.units().map(Resource::Unit).chain(need.lease.map(Resource::Lease));
+        let shared = things.filter(|thing| self.queue_of(*thing).is_some_and(|queue| queue.sessions() > 1));
+        let first = shared.filter_map(|thing| self.first_for(thing));
+        first
+            .filter(|first| self.root_of(*first) != root)
+            .min_by_key(|first| self.lanes.open_one(*first).turn())
+    }
+
+    fn root_of(&self, lane: u32) -> Option<u64> {
+        match self.lanes.open_one(lane).key.who {
+            Who::Call { root, .. } => Some(root),
+            Who::Resume { .. } => None,
+        }
     }
 
     /// Deeper first, then the oldest.
@@ -134,11 +129,6 @@ impl<W> Table<W> {
             }
             Resource::Lease(_) | Resource::Unit(_) => queue.lanes().find(|lane| self.can_lane_go(*lane)),
         }
-    }
-
-    /// The same, of one root session.
-    fn first_of(&self, freed: Resource, root: u64) -> Option<u32> {
-        self.queue_of(freed)?.lanes_of(root).find(|lane| self.can_lane_go(*lane))
     }
 
     /// Who waits for this, if it may be had.

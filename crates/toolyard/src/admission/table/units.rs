@@ -32,15 +32,13 @@ pub(super) struct Unit {
     pub(super) zombies: usize,
     /// Calls that wait and need this unit. Handlers that resume are not among them.
     pub(super) queued: usize,
-    /// When it was last the first of what came free together (`order.rs`).
-    pub(super) looked_at: u64,
     /// The lanes that need this unit; `None` while there are none.
     pub(super) queue: Option<Box<Queue>>,
 }
 
 impl Unit {
     pub(super) fn new(kind: UnitKind, width: usize, paused: bool) -> Self {
-        Self { kind, paused, width, in_use: 0, zombies: 0, queued: 0, looked_at: 0, queue: None }
+        Self { kind, paused, width, in_use: 0, zombies: 0, queued: 0, queue: None }
     }
 
     /// Whether a new call may have one, and one more if one is held back for another.

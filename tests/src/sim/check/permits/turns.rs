@@ -4,9 +4,6 @@ use super::{Broken, Line, Need, Table};
 use crate::sim::Permits;
 use std::collections::BTreeMap;
 
-/// The most things that come free together, four units and a lease: what comes free together is looked at in turns.
-const THINGS_MAX: usize = 5;
-
 /// How often each who waits could have gone when a call of another session went, by that session.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -16,7 +13,7 @@ pub(super) struct Turns {
 impl Turns {
     /// Looks at a grant before it is made. Sessions take turns at everything there is (CC-3): until a call of its own
     /// session goes, another session goes before one who could go as often as its priority says, at each thing that
-    /// comes free with what both need. Who is older than 2 s goes first (CC-3b).
+    /// both need. Who is older than 2 s goes first (CC-3b).
     pub(super) fn before(
         &mut self,
         table: &Table<'_>,
@@ -35,7 +32,8 @@ impl Turns {
             Self::leaves(table, line, aged, &need, broken);
         }
         for (ticket, waits) in line.waits.iter().filter(|(ticket, _)| **ticket != change.ticket) {
-            if need.shares(&waits.need) == 0 || waits.root.is_none() {
+            let shared = need.shares(&waits.need);
+            if shared == 0 || waits.root.is_none() {
                 continue;
             }
             if waits.root == Some(root) {
@@ -47,9 +45,16 @@ impl Turns {
             }
             let times = self.passed.entry(*ticket).or_default().entry(root).or_default();
             *times += 1;
-            // So often may a session pass another before it is the other's turn at what both need.
-            let most = change.weight.unwrap_or(1) as usize * THINGS_MAX;
-            if *times > most {
+            // Where a session's own calls need more, its turn may be held up there: so often for each of those things.
+            let most = match shared == need.len() {
+                true => shared,
+                false => {
+                    let own = line.waits.values().filter(|other| other.root == waits.root);
+                    need.shared_with_any(&own.map(|other| &other.need).collect::<Vec<_>>())
+                }
+            };
+            let weight = change.weight.unwrap_or(1) as usize;
+            if *times > weight * most {
                 broken("I12", format!("{ticket} could go and is passed by session {root} {times} times"));
             }
         }

@@ -77,9 +77,6 @@ pub(super) struct Model {
     /// In the order in which they came.
     pub(super) waiting: Vec<Waiter>,
     rings: Vec<(Res, Vec<(u64, u8)>)>,
-    /// When each was last looked at first, and how often that was.
-    looked_at: Vec<(Res, u64)>,
-    looks: u64,
     pub(super) weights: Vec<u8>,
     reserved: Option<Waiter>,
     /// Who went, and on which entry.
@@ -93,8 +90,6 @@ impl Model {
         let units: Vec<_> = widths.iter().map(unit).collect();
         let all = (0..units.len()).map(Res::Unit).chain((0..ranks.len()).map(Res::Lease));
         Self {
-            looked_at: all.clone().map(|res| (res, 0)).collect(),
-            looks: 0,
             rings: all.map(|res| (res, Vec::new())).collect(),
             units,
             leases: ranks.iter().map(|rank| (*rank, Vec::new())).collect(),
@@ -282,7 +277,6 @@ impl Model {
     }
 
     pub(super) fn settle(&mut self, mut freed: Vec<Res>, now: u64) {
-        let mut sorted = false;
         loop {
             self.refuse();
             let is_resume = |waiter: &Waiter| matches!(waiter.kind, Kind::Resume { .. });
@@ -290,13 +284,6 @@ impl Model {
             if let Some(at) = (0..self.waiting.len()).filter(|at| is_resume(&self.waiting[*at])).find(able) {
                 self.grant(at);
                 continue;
-            }
-            if !std::mem::replace(&mut sorted, true) {
-                let sessions = |res: &Res| {
-                    self.rings.iter().find(|(other, _)| other == res).map_or(0, |(_, ring)| ring.len())
-                };
-                let looked_at = |res: &Res| self.looked_at.iter().find(|(other, _)| other == res).unwrap().1;
-                freed.sort_by_key(|res| (std::cmp::Reverse(sessions(res)), looked_at(res)));
             }
             freed.extend(self.age(now));
             let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
@@ -308,26 +295,36 @@ impl Model {
         }
     }
 
-    /// Whose turn it is at the first thing that somebody can use; of that session the deepest who needs any of it.
-    fn next_of(&mut self, freed: &mut Vec<Res>) -> Option<usize> {
-        let first = loop {
-            if let Some(first) = self.next_for(*freed.first()?) {
-                self.looks += 1;
-                let looked_at = self.looked_at.iter_mut().find(|(res, _)| *res == freed[0]);
-                looked_at.unwrap().1 = self.looks;
-                break first;
-            }
-            freed.remove(0);
-        };
+    /// Whose turn it is at the first thing that somebody can use and at all that he takes; of that session the deepest
+    /// whose turn it is at any of it.
+    fn next_of(&self, freed: &mut Vec<Res>) -> Option<usize> {
         let call = |at: usize| match self.waiting[at].kind {
             Kind::Call { root, depth, .. } => (root, depth),
             Kind::Resume { .. } => unreachable!("those that could go have gone"),
         };
-        let (root, _) = call(first);
-        let needs = |at: &usize| self.waiting[*at].need.all().iter().any(|res| freed.contains(res));
-        let heads = (0..self.waiting.len()).filter(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at));
-        let own = heads.filter(|at| call(*at).0 == root).filter(needs);
-        own.min_by_key(|at| (std::cmp::Reverse(call(*at).1), *at))
+        let mut at = loop {
+            match self.next_for(*freed.first()?) {
+                Some(first) => break first,
+                None => drop(freed.remove(0)),
+            }
+        };
+        let root = call(at).0;
+        let turns = freed.iter().filter_map(|res| self.next_for(*res));
+        let own = turns.filter(|other| call(*other).0 == root).chain([at]);
+        at = own.min_by_key(|at| (std::cmp::Reverse(call(*at).1), *at))?;
+        let mut seen = vec![root];
+        loop {
+            let root = call(at).0;
+            let needs = self.waiting[at].need.all();
+            let ahead = needs.iter().filter_map(|res| self.next_for(*res));
+            match ahead.filter(|other| call(*other).0 != root).min() {
+                Some(other) if !seen.contains(&call(other).0) => {
+                    seen.push(call(other).0);
+                    at = other;
+                }
+                _ => return Some(at),
+            }
+        }
     }
 
     fn next_for(&self, res: Res) -> Option<usize> {
