@@ -43,7 +43,7 @@ use foldhash::{HashMap, HashMapExt};
 use lanes::{LaneKey, Lanes, Waiting, Who};
 use leases::Leases;
 use pools::ClassRule;
-use queue::{Change, Queue};
+use queue::{Change, Queue, Turn};
 use slab::Slab;
 use std::collections::VecDeque;
 use toolyard_core::ToolClass;
@@ -108,6 +108,7 @@ pub(super) struct Table<W> {
     /// Of root sessions whose weight is not 1.
     weights: HashMap<u64, u8>,
     tickets: u64,
+    turns: u64,
     /// What has come free and may let somebody go.
     freed: VecDeque<Resource>,
     granted: Vec<Going<W>>,
@@ -133,6 +134,7 @@ impl<W> Table<W> {
             queue_session_max,
             weights: HashMap::new(),
             tickets: 0,
+            turns: 0,
             freed: VecDeque::new(),
             granted: Vec::new(),
             refused: Vec::new(),
@@ -286,11 +288,11 @@ impl<W> Table<W> {
         if before == now {
             return;
         }
-        let weight = match key.who {
-            Who::Call { root, .. } => self.weight(root),
-            Who::Resume { .. } => 1,
+        let anew = match key.who {
+            Who::Call { root, .. } => self.next_turn(root),
+            Who::Resume { .. } => Turn { number: 0, weight: 1 },
         };
-        let change = Change { before, now, weight };
+        let change = Change { before, now, anew };
         for unit in key.need.units() {
             Queue::place(&mut self.unit_mut(unit).queue, lane, &key, change);
         }
@@ -333,6 +335,12 @@ impl<W> Table<W> {
         } else {
             self.weights.remove(&root);
         }
+    }
+
+    /// A turn of a root session behind all there are.
+    fn next_turn(&mut self, root: u64) -> Turn {
+        self.turns += 1;
+        Turn { number: self.turns, weight: self.weight(root) }
     }
 
     fn weight(&self, root: u64) -> u8 {

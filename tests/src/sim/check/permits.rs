@@ -57,21 +57,9 @@ impl<'a> Need<'a> {
         Self { units, lease: change.lease.as_deref() }
     }
 
-    /// How many things it names.
-    fn len(&self) -> usize {
-        self.units.len() + usize::from(self.lease.is_some())
-    }
-
-    /// How much of it any of these needs as well.
-    fn shared_with_any(&self, others: &[&Need<'_>]) -> usize {
-        let units = self.units.iter().filter(|unit| others.iter().any(|other| other.units.contains(unit)));
-        let lease = self.lease.is_some() && others.iter().any(|other| other.lease == self.lease);
-        units.count() + usize::from(lease)
-    }
-
-    /// How much of it another needs as well.
-    fn shares(&self, other: &Self) -> usize {
-        let units = self.units.iter().filter(|unit| other.units.contains(unit)).count();
-        units + usize::from(self.lease.is_some() && self.lease == other.lease)
+    /// What of it another needs as well.
+    fn shared(&self, other: &Self) -> impl Iterator<Item = &'a str> {
+        let units = self.units.iter().filter(|unit| other.units.contains(unit)).copied();
+        units.chain(self.lease.filter(|_| self.lease == other.lease))
     }
 }

@@ -3,8 +3,8 @@
 //! 1. Handlers that resume, oldest first, those that can: they finish what was begun, and nobody who waits may
 //!    hold them back, no reservation and no pause.
 //! 2. The call that has waited too long (`aging.rs`).
-//! 3. The root session whose turn it is at what has come free, and at all else that its call takes (`queue.rs`): of its
-//!    calls the deepest, then the oldest.
+//! 3. The root session whose turn it is at what has come free, and of its calls the deepest, then the oldest; but the
+//!    call of another goes first that takes something of the same and whose turn was before.
 //!
 //! Only what has come free is looked at. Every grant makes things scarcer for all others, so one pass is enough,
 //! but for the end of a reservation: that frees what it held back.
@@ -12,7 +12,6 @@
 use super::lanes::LaneKey;
 use super::queue::Queue;
 use super::{EntryState, Going, Moment, Resource, Table, UnitId, Who};
-use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 
 impl<W> Table<W> {
@@ -72,11 +71,7 @@ impl<W> Table<W> {
             }
         };
         let mut next = self.deepest(first);
-        let mut seen: SmallVec<[_; 4]> = smallvec![self.root_of(next)];
-        // A session takes its turn at everything that its call takes. Who is before it at one of them goes first; where
-        // each is before the other somewhere, the last one found goes, and is behind them all then.
-        while let Some(ahead) = self.ahead_of(next).filter(|ahead| !seen.contains(&self.root_of(*ahead))) {
-            seen.push(self.root_of(ahead));
+        while let Some(ahead) = self.ahead_of(next) {
             next = ahead;
         }
         Some(next)
@@ -91,15 +86,29 @@ impl<W> Table<W> {
         own.max_by_key(|lane| self.rank(*lane)).unwrap_or(lane)
     }
 
-    /// Who could go and is before a lane at something it takes, if another session is; of several the oldest.
+    /// Of those of other sessions who could go and take something that this lane takes, the one whose turn was first,
+    /// if that is before this one's.
     fn ahead_of(&self, lane: u32) -> Option<u32> {
         let (root, need) = (self.root_of(lane), self.lanes.open_one(lane).key.need);
-        let things = need.units().map(Resource::Unit).chain(need.lease.map(Resource::Lease));
-        let shared = things.filter(|thing| self.queue_of(*thing).is_some_and(|queue| queue.sessions() > 1));
-        let first = shared.filter_map(|thing| self.first_for(thing));
-        first
-            .filter(|first| self.root_of(*first) != root)
-            .min_by_key(|first| self.lanes.open_one(*first).turn())
+        let turn = self.turn_of(lane);
+        // Of those who wait for a lease that somebody stands on, calls of one session might step at most.
+        let lease = need.lease.filter(|lease| self.leases.get(*lease).top.is_none());
+        let things = need.units().map(Resource::Unit).chain(lease.map(Resource::Lease));
+        let before =
+            things.filter_map(|thing| self.queue_of(thing)).flat_map(|queue| queue.lanes_before(turn));
+        before
+            .filter(|other| self.root_of(*other) != root && self.turn_of(*other) < turn)
+            .filter(|other| self.can_lane_go(*other))
+            .min_by_key(|other| (self.turn_of(*other), Reverse(self.rank(*other))))
+    }
+
+    /// The turn of a call: the last of those that its session has at what the call takes. A grant puts it behind all,
+    /// so a session goes before one who could go no more often than its weight at each thing that both take.
+    fn turn_of(&self, lane: u32) -> u64 {
+        let LaneKey { need, who: Who::Call { root, .. } } = self.lanes.open_one(lane).key else { return 0 };
+        let units = need.units().filter_map(|unit| self.unit(unit).queue.as_ref());
+        let lease = need.lease.and_then(|lease| self.leases.get(lease).queue.as_ref());
+        units.chain(lease).filter_map(|queue| queue.turn_of(root)).max().unwrap_or(0)
     }
 
     fn root_of(&self, lane: u32) -> Option<u64> {
@@ -198,14 +207,14 @@ impl<W> Table<W> {
 
     /// Counts a grant against the session's credit for everything it takes.
     fn charge(&mut self, key: &LaneKey, root: u64) {
-        let weight = self.weight(root);
+        let next = self.next_turn(root);
         for unit in key.need.units() {
             if let Some(queue) = &mut self.unit_mut(unit).queue {
-                queue.charge(root, weight);
+                queue.charge(root, next);
             }
         }
         if let Some(queue) = key.need.lease.and_then(|lease| self.leases.get_mut(lease).queue.as_mut()) {
-            queue.charge(root, weight);
+            queue.charge(root, next);
         }
     }
 }

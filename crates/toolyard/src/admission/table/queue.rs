@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A session that has used its credit goes to the back of the ring with a new one, and so does one that comes
-//! anew. One that has credit and nobody who can go is passed over and keeps its place.
+//! anew. One that has credit and nobody who can go is passed over and keeps its place. Turns are numbered over all
+//! queues, so that those of two sessions can be compared where they meet at several things (`order.rs`).
 
 use super::lanes::{LaneKey, Who};
 use foldhash::{HashMap, HashMapExt};
@@ -35,15 +36,14 @@ pub(super) struct Queue {
     /// Root sessions by their turns.
     ring: BTreeMap<u64, u64>,
     shares: HashMap<u64, Share>,
-    turns: u64,
 }
 
 impl Queue {
     fn new() -> Self {
-        Self { resumes: BTreeSet::new(), ring: BTreeMap::new(), shares: HashMap::new(), turns: 0 }
+        Self { resumes: BTreeSet::new(), ring: BTreeMap::new(), shares: HashMap::new() }
     }
 
-    /// Notes that the head of a lane has changed. A session that comes anew has `weight` as its credit.
+    /// Notes that the head of a lane has changed.
     pub(super) fn place(queue: &mut Option<Box<Self>>, lane: u32, key: &LaneKey, change: Change) {
         let all = queue.get_or_insert_with(|| Box::new(Self::new()));
         match key.who {
@@ -61,11 +61,11 @@ impl Queue {
     }
 
     fn place_call(&mut self, root: u64, (depth, lane): (Reverse<u8>, u32), change: Change) {
-        let Self { ring, shares, turns, .. } = self;
+        let Self { ring, shares, .. } = self;
+        let Turn { number: turn, weight: credit } = change.anew;
         let share = shares.entry(root).or_insert_with(|| {
-            *turns += 1;
-            ring.insert(*turns, root);
-            Share { turn: *turns, credit: change.weight, lanes: BTreeSet::new() }
+            ring.insert(turn, root);
+            Share { turn, credit, lanes: BTreeSet::new() }
         });
         // In this order a list of one keeps its memory.
         share.lanes.extend(change.now.map(|now| (depth, now, lane)));
@@ -79,16 +79,15 @@ impl Queue {
         }
     }
 
-    /// Counts one grant against a session's credit, if it still waits here.
-    pub(super) fn charge(&mut self, root: u64, weight: u8) {
+    /// Counts one grant against a session's credit, if it still waits here. `next`: what it gets when it has none left.
+    pub(super) fn charge(&mut self, root: u64, next: Turn) {
         let Some(share) = self.shares.get_mut(&root).filter(|_| !faulty!(FairnessOff)) else { return };
         share.credit -= 1;
         if share.credit == 0 && self.ring.len() == 1 {
-            share.credit = weight; // it is its turn again
+            share.credit = next.weight; // it is its turn again
         } else if share.credit == 0 {
             self.ring.remove(&share.turn);
-            self.turns += 1;
-            (share.turn, share.credit) = (self.turns, weight);
+            (share.turn, share.credit) = (next.number, next.weight);
             self.ring.insert(share.turn, root);
         }
     }
@@ -98,9 +97,14 @@ impl Queue {
         self.resumes.iter().copied()
     }
 
-    /// How many sessions have calls here.
-    pub(super) fn sessions(&self) -> usize {
-        self.ring.len()
+    /// The turn of a session that waits here.
+    pub(super) fn turn_of(&self, root: u64) -> Option<u64> {
+        self.shares.get(&root).map(|share| share.turn)
+    }
+
+    /// The lanes of the sessions whose turn is before that one, in the order of service.
+    pub(super) fn lanes_before(&self, turn: u64) -> impl Iterator<Item = u32> {
+        self.ring.range(..turn).flat_map(|(_, root)| self.lanes_of(*root))
     }
 
     /// The lanes of calls, in the order of service.
@@ -126,5 +130,13 @@ impl Queue {
 pub(super) struct Change {
     pub(super) before: Option<u64>,
     pub(super) now: Option<u64>,
+    /// The turn of its session, if it has none yet.
+    pub(super) anew: Turn,
+}
+
+/// A place at the back of every ring: as many grants as the weight says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) number: u64,
     pub(super) weight: u8,
 }

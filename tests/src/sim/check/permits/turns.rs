@@ -4,21 +4,22 @@ use super::{Broken, Line, Need, Table};
 use crate::sim::Permits;
 use std::collections::BTreeMap;
 
-/// How often each who waits could have gone when a call of another session went, by that session.
+/// How often each who waits could have gone when a call of another session went, by that session and by what both
+/// need.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
-    passed: BTreeMap<u64, BTreeMap<u64, usize>>,
+pub(super) struct Turns<'a> {
+    passed: BTreeMap<u64, BTreeMap<(u64, &'a str), usize>>,
 }
 
-impl Turns {
+impl<'a> Turns<'a> {
     /// Looks at a grant before it is made. Sessions take turns at everything there is (CC-3): until a call of its own
-    /// session goes, another session goes before one who could go as often as its priority says, at each thing that
-    /// both need. Who is older than 2 s goes first (CC-3b).
+    /// session goes, another session goes before one who could go as often as its priority says at each thing that both
+    /// need, and no more. Who is older than 2 s goes first (CC-3b).
     pub(super) fn before(
         &mut self,
         table: &Table<'_>,
-        line: &Line<'_>,
-        change: &Permits,
+        line: &Line<'a>,
+        change: &'a Permits,
         at_us: u64,
         broken: &mut Broken<'_>,
     ) {
@@ -32,8 +33,8 @@ impl Turns {
             Self::leaves(table, line, aged, &need, broken);
         }
         for (ticket, waits) in line.waits.iter().filter(|(ticket, _)| **ticket != change.ticket) {
-            let shared = need.shares(&waits.need);
-            if shared == 0 || waits.root.is_none() {
+            let shared: Vec<_> = need.shared(&waits.need).collect();
+            if shared.is_empty() || waits.root.is_none() {
                 continue;
             }
             if waits.root == Some(root) {
@@ -43,19 +44,16 @@ impl Turns {
             if aged.is_some() || !line.is_head(*ticket) || !table.has(&waits.need, waits.holder, None) {
                 continue;
             }
-            let times = self.passed.entry(*ticket).or_default().entry(root).or_default();
-            *times += 1;
-            // Where a session's own calls need more, its turn may be held up there: so often for each of those things.
-            let most = match shared == need.len() {
-                true => shared,
-                false => {
-                    let own = line.waits.values().filter(|other| other.root == waits.root);
-                    need.shared_with_any(&own.map(|other| &other.need).collect::<Vec<_>>())
+            let passed = self.passed.entry(*ticket).or_default();
+            for thing in shared {
+                let times = passed.entry((root, thing)).or_default();
+                *times += 1;
+                if *times > change.weight.unwrap_or(1) as usize {
+                    broken(
+                        "I12",
+                        format!("{ticket} could go and is passed by session {root} {times} times at {thing}"),
+                    );
                 }
-            };
-            let weight = change.weight.unwrap_or(1) as usize;
-            if *times > weight * most {
-                broken("I12", format!("{ticket} could go and is passed by session {root} {times} times"));
             }
         }
     }

@@ -67,6 +67,9 @@ pub(super) enum Asked {
     Refused,
 }
 
+/// Root sessions, each with its credit and the number of its turn.
+type Ring = Vec<(u64, u8, u64)>;
+
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub(super) units: Vec<Unit>,
@@ -76,7 +79,8 @@ pub(super) struct Model {
     pub(super) entries: Vec<Entry>,
     /// In the order in which they came.
     pub(super) waiting: Vec<Waiter>,
-    rings: Vec<(Res, Vec<(u64, u8)>)>,
+    rings: Vec<(Res, Ring)>,
+    turns: u64,
     pub(super) weights: Vec<u8>,
     reserved: Option<Waiter>,
     /// Who went, and on which entry.
@@ -90,7 +94,8 @@ impl Model {
         let units: Vec<_> = widths.iter().map(unit).collect();
         let all = (0..units.len()).map(Res::Unit).chain((0..ranks.len()).map(Res::Lease));
         Self {
-            rings: all.map(|res| (res, Vec::new())).collect(),
+            rings: all.map(|res| (res, Ring::new())).collect(),
+            turns: 0,
             units,
             leases: ranks.iter().map(|rank| (*rank, Vec::new())).collect(),
             serial_paused: false,
@@ -191,9 +196,10 @@ impl Model {
     fn enqueue(&mut self, waiter: Waiter) {
         if let Kind::Call { root, .. } = waiter.kind {
             let weight = self.weights[usize::try_from(root).unwrap()];
+            self.turns += 1;
             for (_, ring) in self.rings.iter_mut().filter(|(res, _)| waiter.need.all().contains(res)) {
-                if ring.iter().all(|(other, _)| *other != root) {
-                    ring.push((root, weight));
+                if ring.iter().all(|(other, ..)| *other != root) {
+                    ring.push((root, weight, self.turns));
                 }
             }
         }
@@ -222,7 +228,7 @@ impl Model {
                 let of_root = self.waiting.iter().filter(|other| root_of(other.kind) == Some(root));
                 of_root.into_iter().any(|other| other.need.all().contains(res))
             };
-            ring.retain(|(root, _)| here(*root));
+            ring.retain(|(root, ..)| here(*root));
         }
         waiter
     }
@@ -234,12 +240,15 @@ impl Model {
         }
         if let Kind::Call { root, .. } = waiter.kind {
             let weight = self.weights[usize::try_from(root).unwrap()];
+            self.turns += 1;
             for (_, ring) in self.rings.iter_mut().filter(|(res, _)| waiter.need.all().contains(res)) {
-                let Some(at) = ring.iter().position(|(other, _)| *other == root) else { continue };
+                let Some(at) = ring.iter().position(|(other, ..)| *other == root) else { continue };
                 ring[at].1 -= 1;
-                if ring[at].1 == 0 {
+                if ring[at].1 == 0 && ring.len() == 1 {
+                    ring[at].1 = weight;
+                } else if ring[at].1 == 0 {
                     ring.remove(at);
-                    ring.push((root, weight));
+                    ring.push((root, weight, self.turns));
                 }
             }
         }
@@ -295,8 +304,8 @@ impl Model {
         }
     }
 
-    /// Whose turn it is at the first thing that somebody can use and at all that he takes; of that session the deepest
-    /// whose turn it is at any of it.
+    /// Whose turn it is at the first thing that somebody can use, of that session the deepest whose turn it is at any
+    /// that came free; but before one goes another who takes something of the same and whose turn was before.
     fn next_of(&self, freed: &mut Vec<Res>) -> Option<usize> {
         let call = |at: usize| match self.waiting[at].kind {
             Kind::Call { root, depth, .. } => (root, depth),
@@ -312,19 +321,35 @@ impl Model {
         let turns = freed.iter().filter_map(|res| self.next_for(*res));
         let own = turns.filter(|other| call(*other).0 == root).chain([at]);
         at = own.min_by_key(|at| (std::cmp::Reverse(call(*at).1), *at))?;
-        let mut seen = vec![root];
         loop {
             let root = call(at).0;
-            let needs = self.waiting[at].need.all();
-            let ahead = needs.iter().filter_map(|res| self.next_for(*res));
-            match ahead.filter(|other| call(*other).0 != root).min() {
-                Some(other) if !seen.contains(&call(other).0) => {
-                    seen.push(call(other).0);
-                    at = other;
-                }
-                _ => return Some(at),
+            let here = self.turn(root, &self.waiting[at].need);
+            let others = (0..self.waiting.len())
+                .filter(|other| self.can_go(&self.waiting[*other]) && self.is_head(*other));
+            let shares = |other: &usize| {
+                let mut needs = self.waiting[*other].need.all().into_iter();
+                call(*other).0 != root && needs.any(|res| self.waiting[at].need.all().contains(&res))
+            };
+            let turn = |other: usize| self.turn(call(other).0, &self.waiting[other].need);
+            let first = others
+                .filter(shares)
+                .map(|other| (turn(other), std::cmp::Reverse(call(other).1), other))
+                .min();
+            match first.filter(|(turn, ..)| *turn < here) {
+                Some((.., other)) => at = other,
+                None => return Some(at),
             }
         }
+    }
+
+    /// The last turn that a session has at what a call takes.
+    fn turn(&self, root: u64, need: &Need) -> u64 {
+        let here = self.rings.iter().filter(|(res, _)| need.all().contains(res));
+        here.flat_map(|(_, ring)| ring)
+            .filter(|(other, ..)| *other == root)
+            .map(|(.., turn)| *turn)
+            .max()
+            .unwrap()
     }
 
     fn next_for(&self, res: Res) -> Option<usize> {
@@ -333,7 +358,7 @@ impl Model {
         let here = heads.filter(|at| self.waiting[*at].need.all().contains(&res));
         let order = |at: &usize| match self.waiting[*at].kind {
             Kind::Call { root, depth, .. } => {
-                (ring.iter().position(|(other, _)| *other == root), std::cmp::Reverse(depth), *at)
+                (ring.iter().position(|(other, ..)| *other == root), std::cmp::Reverse(depth), *at)
             }
             Kind::Resume { .. } => unreachable!("those that could go have gone"),
         };
