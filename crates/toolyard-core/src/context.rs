@@ -27,8 +27,13 @@ pub trait CallScope: Send + Sync {
     /// What the embedder gave to its tools.
     fn resources(&self) -> &Resources;
 
-    /// Fires when the batch's running calls are to stop.
-    fn cancel_token(&self) -> &CancellationToken;
+    /// Fires when the call at this index is to stop.
+    fn cancel_token(&self, index: u32) -> &CancellationToken;
+
+    /// Whether the call at this index is to stop.
+    fn is_cancelled(&self, index: u32) -> bool {
+        self.cancel_token(index).is_cancelled()
+    }
 
     /// Takes some output of a call that still runs.
     fn output_delta(&self, index: u32, attempt: u32, text: &str);
@@ -101,7 +106,7 @@ impl CallScope for ContextParts {
         &self.resources
     }
 
-    fn cancel_token(&self) -> &CancellationToken {
+    fn cancel_token(&self, _: u32) -> &CancellationToken {
         &self.cancel
     }
 
@@ -141,7 +146,7 @@ pub struct ToolContext {
     index: u32,
     attempt: u32,
     deadline: Option<Instant>,
-    /// A token of this call alone, where it has one.
+    /// A token of this attempt alone, where it has one.
     own: Option<CancellationToken>,
 }
 
@@ -158,16 +163,16 @@ impl ToolContext {
         Self { scope, index, attempt, deadline, own: None }
     }
 
-    /// The same with a token of its own under the batch's, so that this call can be told to stop alone; for
+    /// The same with a token of its own under the call's, so that this attempt can be told to stop alone; for
     /// engines.
     #[doc(hidden)]
     #[must_use]
     pub fn with_own_token(mut self) -> Self {
-        self.own = Some(self.scope.cancel_token().child_token());
+        self.own = Some(self.scope.cancel_token(self.index).child_token());
         self
     }
 
-    /// Tells this call alone to stop; without a token of its own it cannot be told. For engines.
+    /// Tells this attempt alone to stop; without a token of its own it cannot be told. For engines.
     #[doc(hidden)]
     pub fn cancel_own(&self) {
         if let Some(own) = &self.own {
@@ -263,7 +268,10 @@ impl ToolContext {
 
     /// Whether the call is to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.cancel_token().is_cancelled()
+        match &self.own {
+            Some(own) => own.is_cancelled(),
+            None => self.scope.is_cancelled(self.index),
+        }
     }
 
     /// Waits until the call is to stop.
@@ -274,10 +282,9 @@ impl ToolContext {
         self.cancel_token().cancelled().await;
     }
 
-    /// The token behind [`cancelled`](Self::cancelled), to be awaited or handed to libraries that take one. It may
-    /// be that of all calls of the batch: cancelling it tells them all to stop.
+    /// The token behind [`cancelled`](Self::cancelled), to be awaited or handed to libraries that take one.
     pub fn cancel_token(&self) -> &CancellationToken {
-        self.own.as_ref().unwrap_or_else(|| self.scope.cancel_token())
+        self.own.as_ref().unwrap_or_else(|| self.scope.cancel_token(self.index))
     }
 
     /// Streams some output: readers of the event stream get it as `tool.output_delta`. It is no part of the

@@ -170,7 +170,7 @@ impl Attempt {
                 let kept = nest.over(&self.call, still_running.then_some(&keeps));
                 still_running.then(|| Box::new(kept))
             }
-            None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled().is_some() => None,
+            None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled(self.call.index).is_some() => None,
             None if still_running => {
                 let (kept, granted) = admission.become_zombie(self.held, keeps);
                 granted.start();
@@ -217,7 +217,7 @@ impl Attempt {
 
     fn ending(&self, verdict: Verdict) -> Ending {
         let (engine, work) = (self.engine(), self.work());
-        let stop = self.batch().cancelled();
+        let stop = self.batch().cancelled(self.call.index);
         let facts = Facts {
             entry: &work.entry,
             limits: &work.grant().limits,

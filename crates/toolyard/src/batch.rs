@@ -10,6 +10,7 @@
 
 mod admit;
 mod approval;
+mod aside;
 mod census;
 mod deadline;
 mod driver;

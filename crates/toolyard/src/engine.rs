@@ -194,6 +194,13 @@ impl Engine {
         self.core.open(id.into(), options)
     }
 
+    /// Cancels every call that is in the air in the session of this name and its forks, and no later one; gives how
+    /// many there were, none where no such session is open. See [`Session::cancel_calls`].
+    pub fn cancel_session_tools(&self, session: &SessionId) -> usize {
+        let core = self.core.sessions().open.get(session).and_then(|named| named.core.upgrade());
+        core.map_or(0, |core| Session { core }.cancel_calls())
+    }
+
     /// The tools, to be looked at and changed while calls fly.
     pub fn registry(&self) -> &Registry {
         &self.core.registry

@@ -15,7 +15,7 @@ pub use turn::Turn;
 pub(crate) use units::ToolUnits;
 
 use crate::{
-    batch::{Dispatch, OpenBatch, Order, Origin, Plan, Stop, TurnOf, plan},
+    batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, TurnOf, plan},
     nesting,
 };
 use std::{fmt, num::NonZeroUsize, sync::Arc};
@@ -189,6 +189,30 @@ impl Session {
     pub fn cancel(&self) {
         self.core.stop(Stop::Cancelled);
     }
+
+    /// Cancels the calls of this id that are in the air here and in forks, as [`cancel`](Self::cancel) does; their
+    /// siblings go on. `false` when there is none: it has ended, or never was (SC-4). Ids may repeat across batches
+    /// (CL-8); [`Turn::cancel_call`] reaches those of one turn alone.
+    pub fn cancel_call(&self, id: &str) -> bool {
+        cancel_in(&self.core.batches(), id)
+    }
+
+    /// Cancels every call that is in the air here and in forks, and no later one: the session goes on. Gives how many
+    /// there were.
+    pub fn cancel_calls(&self) -> usize {
+        let batches = self.core.batches();
+        let open = batches.iter().map(|batch| batch.open_count()).sum();
+        batches.iter().for_each(|batch| batch.stop(Stop::Cancelled));
+        open
+    }
+}
+
+/// Cancels the calls of this id; whether there were any.
+fn cancel_in(batches: &[Arc<BatchState>], id: &str) -> bool {
+    let cancel = |batch: &Arc<BatchState>| -> usize {
+        batch.open_calls(id).filter(|index| batch.cancel_call(*index)).count()
+    };
+    batches.iter().map(cancel).sum::<usize>() > 0
 }
 
 impl fmt::Debug for Session {

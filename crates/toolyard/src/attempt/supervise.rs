@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
-use toolyard_core::{CallScope as _, Tool, ToolError, ToolOutput};
+use toolyard_core::{Tool, ToolError, ToolOutput};
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +107,7 @@ async fn watch(
     tokio::select! {
         biased;
         done = &mut result => return Verdict::from_result(done),
-        () = batch.cancel_token().cancelled() => {}
+        () = batch.told_to_stop(told.call.index) => {}
         cut = time_is_up(told, bounds) => return cut,
     }
     // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.

@@ -51,7 +51,7 @@ impl BatchState {
             or_end.disarm();
         });
         engine.tasks.spawn(question.map(|_| ()));
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner).push(withdraw);
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner).push((index, withdraw));
         if self.stopped.get().is_some() {
             self.withdraw_questions(); // stopped before this one could be seen
         }

@@ -1,5 +1,6 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
+use super::aside::Aside;
 use crate::{
     admission::{Held, Ticket},
     gate::Cleared,
@@ -107,8 +108,7 @@ pub(super) struct Slot {
     /// Whether the engine has a tool of that name: only such names are put into events (OB-4).
     pub(super) known: bool,
     phase: Mutex<Phase>,
-    /// What its handler holds while it awaits calls of its own; made by the first of them.
-    nest: OnceLock<Box<Nest>>,
+    aside: OnceLock<Box<Aside>>,
     nesting: AtomicU8,
 }
 
@@ -143,7 +143,7 @@ impl Slot {
             work,
             known,
             phase: Mutex::new(Phase::Waiting),
-            nest: OnceLock::new(),
+            aside: OnceLock::new(),
             nesting: AtomicU8::new(ALONE),
         }
     }
@@ -151,14 +151,14 @@ impl Slot {
     /// The call's nest, made if its handler runs and has none.
     pub(super) fn open_nest(&self) -> Option<&Nest> {
         let Phase::Started(Started { held, .. }) = *self.phase() else { return None };
-        let nest = self.nest.get_or_init(|| Box::new(Nest::new(held)));
+        let nest = self.make_aside().nest.get_or_init(|| Nest::new(held));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
         (was != Err(CLOSED)).then_some(nest)
     }
 
     /// The nest of a call that has one.
     pub(super) fn nest(&self) -> Option<&Nest> {
-        (self.nesting.load(Ordering::Acquire) == NESTED).then(|| self.nest.get()).flatten().map(Box::as_ref)
+        (self.nesting.load(Ordering::Acquire) == NESTED).then(|| self.aside()?.nest.get()).flatten()
     }
 
     /// The handler is over: its nest, or none, and from now on none.
@@ -167,6 +167,15 @@ impl Slot {
             Ok(_) => None,
             Err(_) => self.nest(),
         }
+    }
+
+    /// What it has beside this, made now if it has nothing yet.
+    pub(super) fn make_aside(&self) -> &Aside {
+        self.aside.get_or_init(Box::default)
+    }
+
+    pub(super) fn aside(&self) -> Option<&Aside> {
+        self.aside.get().map(Box::as_ref)
     }
 
     pub(super) fn phase(&self) -> MutexGuard<'_, Phase> {
@@ -191,6 +200,10 @@ impl Slot {
             Phase::Ended(ending) => Some(ending.outcome(self.call, self.routing, self.run)),
             _ => None,
         }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        matches!(*self.phase(), Phase::Ended(_) | Phase::Taken)
     }
 
     /// A copy of the result; `None` before there is one.

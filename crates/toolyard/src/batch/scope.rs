@@ -33,8 +33,12 @@ impl CallScope for BatchState {
         &self.session.resources
     }
 
-    fn cancel_token(&self) -> &CancellationToken {
-        self.token()
+    fn cancel_token(&self, index: u32) -> &CancellationToken {
+        self.token_of(index)
+    }
+
+    fn is_cancelled(&self, index: u32) -> bool {
+        self.cancelled(index).is_some()
     }
 
     /// Streamed output counts as long as its call has not ended.

@@ -1,5 +1,6 @@
 //! What a batch's driver, attempts and approvals share.
 
+use super::aside::Aside;
 use super::deadline::Alarms;
 use super::ledger::{Ending, Phase, Slot, Started};
 use super::rest::Nested;
@@ -20,6 +21,7 @@ use std::{
     },
     time::Duration,
 };
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
     Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass, error::TerminalEvent,
@@ -67,12 +69,14 @@ pub(crate) struct BatchState {
     /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
     cancel: OnceLock<CancellationToken>,
     cancelled: AtomicBool,
+    /// For attempts that wait: some of its calls, or all, are to stop.
+    recalled: Notify,
     pub(super) slots: Box<[Slot]>,
     pub(super) stopped: OnceLock<Stop>,
     /// Limits of calls that wait, where there are any.
     pub(super) alarms: OnceLock<Box<Alarms>>,
     /// Questions to the approver that are in the air; a batch that stops withdraws them.
-    pub(super) questions: Mutex<Vec<AbortHandle>>,
+    pub(super) questions: Mutex<Vec<(u32, AbortHandle)>>,
     /// Most batches have few: those need no allocation.
     pub(super) runs: SmallVec<[Run; 2]>,
     /// Its place among the open batches of its session, from when a cancel can find it.
@@ -106,6 +110,7 @@ impl BatchState {
             is_turn: turn.is_whole,
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
+            recalled: Notify::new(),
             stopped: OnceLock::new(),
             alarms: OnceLock::new(),
             questions: Mutex::new(Vec::new()),
@@ -126,10 +131,34 @@ impl BatchState {
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
+        self.recalled.notify_waiters();
+    }
+
+    /// Tells one call to stop that runs, and leaves the others.
+    pub(super) fn recall(&self, index: u32) {
+        self.slots[index as usize].make_aside().tell();
+        self.recalled.notify_waiters();
+    }
+
+    /// Waits until a call that runs is told to stop.
+    pub(crate) async fn told_to_stop(&self, index: u32) {
+        loop {
+            // Made before the look: what is told in between is not missed.
+            let recalled = self.recalled.notified();
+            if self.cancelled(index).is_some() {
+                return;
+            }
+            recalled.await;
+        }
+    }
+
+    /// The token of one call, made now if it is the first time somebody asks.
+    pub(super) fn token_of(&self, index: u32) -> &CancellationToken {
+        self.slots[index as usize].make_aside().token(|| self.token().child_token())
     }
 
     /// The token that tells running calls to stop, made now if it is the first time somebody asks.
-    pub(super) fn token(&self) -> &CancellationToken {
+    fn token(&self) -> &CancellationToken {
         let token = self.cancel.get_or_init(CancellationToken::new);
         fence(Ordering::SeqCst);
         // Told to stop before there was a token to fire.
@@ -139,10 +168,13 @@ impl BatchState {
         token
     }
 
-    /// Why running calls have been told to stop, if they have.
-    pub(crate) fn cancelled(&self) -> Option<Stop> {
-        let told = self.cancelled.load(Ordering::SeqCst);
-        told.then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
+    /// Why a call that runs has been told to stop, if it has.
+    pub(crate) fn cancelled(&self, index: u32) -> Option<Stop> {
+        if self.cancelled.load(Ordering::SeqCst) {
+            return Some(self.stopped.get().copied().unwrap_or(Stop::Cancelled));
+        }
+        let is_told = self.slots[index as usize].aside().is_some_and(Aside::is_told);
+        is_told.then_some(Stop::Cancelled)
     }
 
     /// Whether some call has no result yet.
@@ -324,7 +356,15 @@ impl BatchState {
 
     pub(super) fn withdraw_questions(&self) {
         let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
-        questions.iter().for_each(AbortHandle::abort);
+        questions.iter().for_each(|(_, question)| question.abort());
+    }
+
+    /// Withdraws the question about one call.
+    pub(super) fn withdraw_question(&self, index: u32) {
+        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = questions.iter().position(|(of, _)| *of == index) {
+            questions.swap_remove(at).1.abort();
+        }
     }
 
     /// Whether a serial call of this run ended without an output.

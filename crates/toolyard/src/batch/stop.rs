@@ -71,6 +71,33 @@ impl BatchState {
         }
     }
 
+    /// Ends one call at once if it has not started, and tells it and what it dispatched to stop if it runs (SC-4);
+    /// `false` when it has ended.
+    pub(crate) fn cancel_call(&self, index: u32) -> bool {
+        if self.end_unstarted(index, || Stop::Cancelled.error()) {
+            self.withdraw_question(index);
+            return true;
+        }
+        if self.started(index).is_none() {
+            return false;
+        }
+        self.recall(index);
+        let below = self.slots[index as usize].nest().map(Nest::children);
+        below.into_iter().flatten().for_each(|batch| batch.stop(Stop::Cancelled));
+        true
+    }
+
+    /// The calls of this id without a result.
+    pub(crate) fn open_calls(&self, id: &str) -> impl Iterator<Item = u32> {
+        let calls = self.slots.iter().enumerate().filter(move |(_, slot)| slot.id().as_str() == id);
+        calls.filter(|(_, slot)| !slot.is_ended()).map(|(at, _)| index(at))
+    }
+
+    /// How many calls have no result.
+    pub(crate) fn open_count(&self) -> usize {
+        self.slots.iter().filter(|slot| !slot.is_ended()).count()
+    }
+
     /// Tells running calls and what they dispatched to stop.
     pub(crate) fn cancel(&self) {
         self.cancel_running();

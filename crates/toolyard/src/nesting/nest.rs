@@ -175,7 +175,7 @@ impl Nest {
             state.is_over() || state.children.get(&child).is_some_and(|child| child.left)
         };
         fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
-        if over || call.batch.cancelled().is_some() {
+        if over || call.batch.cancelled(call.index).is_some() {
             batch.stop(Stop::Cancelled); // before it could be found
         }
     }

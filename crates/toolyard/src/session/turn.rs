@@ -114,6 +114,13 @@ impl Turn {
         batches.iter().for_each(|batch| batch.stop(Stop::Cancelled));
     }
 
+    /// Cancels the calls of this id that are in the air in this turn; their siblings go on. `false` when there is none:
+    /// it has ended, or never was (SC-4).
+    pub fn cancel_call(&self, id: &str) -> bool {
+        let batches = self.state().batches.clone();
+        super::cancel_in(&batches, id)
+    }
+
     fn opened(&self, batch: &Arc<BatchState>) {
         let cancelled = {
             let mut state = self.state();

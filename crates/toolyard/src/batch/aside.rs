@@ -1,0 +1,46 @@
+//! What few calls have: calls of their own, a cancel token. In an allocation that the others do without.
+
+use crate::nesting::Nest;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering, fence},
+};
+use tokio_util::sync::CancellationToken;
+
+/// What a call has beside its slot.
+#[derive(Default)]
+pub(super) struct Aside {
+    /// What its handler holds while it awaits calls of its own; made by the first of them.
+    pub(super) nest: OnceLock<Nest>,
+    /// Fires when the call is to stop; made when its handler asks for it.
+    token: OnceLock<CancellationToken>,
+    /// Whether this call, and not its batch, was told to stop.
+    told: AtomicBool,
+}
+
+impl Aside {
+    /// Its token, made now by `make` if it is the first time somebody asks.
+    pub(super) fn token(&self, make: impl FnOnce() -> CancellationToken) -> &CancellationToken {
+        let token = self.token.get_or_init(make);
+        fence(Ordering::SeqCst);
+        // Told to stop before there was a token to fire.
+        if self.is_told() {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Tells the call to stop.
+    pub(super) fn tell(&self) {
+        self.told.store(true, Ordering::SeqCst);
+        // Either this sees the token that comes to be, or who makes it sees that it is too late.
+        fence(Ordering::SeqCst);
+        if let Some(token) = self.token.get() {
+            token.cancel();
+        }
+    }
+
+    pub(super) fn is_told(&self) -> bool {
+        self.told.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,174 @@
+//! Cancelling one call, and all of a session's.
+
+use super::{SECOND, ends};
+use std::{future::pending, sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+use toolyard::{
+    Answer, Call, Confirmations, Drain, Effect, ErrorKind, Session, SessionId, Tool, ToolClass, ToolContext,
+    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
+use toolyard_tests::{call, scripted, shape, yard};
+
+/// Dispatches calls and, when they are under way, does something beside them.
+async fn beside(session: &Session, calls: Vec<Call>, then: impl FnOnce(&Session)) -> Vec<toolyard::Outcome> {
+    let aside = async {
+        sleep(SECOND).await;
+        then(session);
+    };
+    ends(async { tokio::join!(session.dispatch(calls), aside).0 }).await
+}
+
+/// SC-1, SC-4: cancelling one call reaches it and no sibling, whether it runs or waits.
+#[tokio::test(start_paused = true)]
+async fn one_call_is_cancelled_and_its_siblings_go_on() {
+    let yard = yard(|builder, _| builder).await;
+    yard.engine.resize(ToolClass::Read, 2).await.unwrap();
+    let session = yard.engine.session("s");
+    let calls =
+        vec![call("a", "read", 0, "polite"), call("b", "read", 5000, "ok"), call("c", "read", 0, "ok")];
+    let from = Instant::now();
+    let outcomes = beside(&session, calls, |session| {
+        assert!(session.cancel_call("c"), "it waits");
+        assert!(session.cancel_call("a"), "it runs");
+        assert!(!session.cancel_call("c"), "it has ended");
+        assert!(!session.cancel_call("never"));
+    })
+    .await;
+    assert_eq!(shape(&outcomes), "a cancelled, b ok, c cancelled");
+    assert_eq!(outcomes[2].error().unwrap().effect, Effect::NotStarted);
+    assert_eq!(yard.log.spans(), ["a 0..1000", "b 0..5000"]);
+    assert_eq!(from.elapsed(), 5 * SECOND);
+    yard.events.check();
+}
+
+/// SC-4: a question about one call is withdrawn with it, the others stay.
+#[tokio::test(start_paused = true)]
+async fn a_question_about_one_call_is_withdrawn() {
+    struct Late;
+    #[async_trait]
+    impl toolyard::Approver for Late {
+        async fn ask(&self, _: &toolyard::ApprovalRequest) -> Answer {
+            sleep(10 * SECOND).await;
+            Answer::Allow
+        }
+    }
+    let yard = yard(|builder, _| builder.approver(Late).confirmations(Confirmations::default())).await;
+    let session = yard.engine.session("s");
+    let calls = vec![call("a", "concurrent", 0, "ok"), call("b", "concurrent", 0, "ok")];
+    let outcomes = beside(&session, calls, |session| assert!(session.cancel_call("a"))).await;
+    assert_eq!(shape(&outcomes), "a cancelled, b ok");
+    yard.events.check();
+}
+
+/// SC-1: what a cancelled call dispatched is cancelled with it.
+#[tokio::test(start_paused = true)]
+async fn the_calls_of_a_cancelled_call_go_with_it() {
+    struct Nests;
+    #[async_trait]
+    impl Tool for Nests {
+        async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let outcomes = cx.dispatch(vec![call("inner", "read", 0, "polite")]).await;
+            Ok(shape(&outcomes).into())
+        }
+    }
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("nests"), || Nests))).await;
+    let session = yard.engine.session("s");
+    let calls = vec![call("a", "nests", 0, ""), call("b", "read", 3000, "ok")];
+    let outcomes = beside(&session, calls, |session| assert!(session.cancel_call("a"))).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok");
+    assert!(outcomes[0].cancel_requested, "it returned within its grace (SC-5)");
+    assert_eq!(outcomes[0].to_text(), "inner cancelled");
+    yard.events.check();
+}
+
+/// SC-5: the token, `is_cancelled` and `Tool::cancel` of the one call tell it, before and after it asked for them.
+#[tokio::test(start_paused = true)]
+async fn one_call_is_told_in_every_way() {
+    #[derive(Default)]
+    struct Listens(tokio::sync::Notify);
+    #[async_trait]
+    impl Tool for Listens {
+        async fn execute(&self, args: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            match args["way"].as_str().unwrap() {
+                "token" => cx.cancel_token().cancelled().await,
+                "late token" => {
+                    sleep(2 * SECOND).await;
+                    cx.cancel_token().cancelled().await;
+                }
+                "flag" => {
+                    while !cx.is_cancelled() {
+                        sleep(Duration::from_millis(100)).await;
+                    }
+                }
+                "tool" => self.0.notified().await,
+                _ => pending().await,
+            }
+            Err(ToolError::cancelled("told"))
+        }
+
+        async fn cancel(&self) -> bool {
+            self.0.notify_one();
+            true
+        }
+    }
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("listens"), Listens::default))).await;
+    let session = yard.engine.session("s");
+    for way in ["token", "late token", "flag", "tool", "deaf"] {
+        let calls =
+            vec![Call::new("a", "listens", serde_json::json!({"way": way})), call("b", "read", 1, "ok")];
+        let from = Instant::now();
+        let outcomes = beside(&session, calls, |session| assert!(session.cancel_call("a"))).await;
+        assert_eq!(shape(&outcomes), "a cancelled, b ok", "{way}");
+        assert_eq!(from.elapsed() > 30 * SECOND, way == "deaf", "{way}");
+    }
+    yard.events.check();
+}
+
+/// SC-1: all that is in the air of a session is cancelled, its forks included; the session and others go on.
+#[tokio::test(start_paused = true)]
+async fn the_tools_of_a_session_are_cancelled_and_the_session_goes_on() {
+    let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::network("slow").concurrent(), log))).await;
+    let (session, other) = (yard.engine.session("s"), yard.engine.session("other"));
+    let fork = session.fork(toolyard::ForkPolicy::default()).unwrap();
+    let engine = yard.engine.clone();
+    let aside = async {
+        sleep(SECOND).await;
+        assert_eq!(engine.cancel_session_tools(&SessionId::from("s")), 3);
+        assert_eq!(engine.cancel_session_tools(&SessionId::from("nobody")), 0);
+    };
+    let (a, b, c, ()) = ends(async {
+        tokio::join!(
+            session.dispatch(vec![call("a", "slow", 0, "polite"), call("z", "serial", 0, "ok")]),
+            fork.dispatch(vec![call("b", "slow", 0, "polite")]),
+            other.dispatch(vec![call("c", "slow", 4000, "ok")]),
+            aside
+        )
+    })
+    .await;
+    assert_eq!(shape(&a), "a cancelled, z cancelled");
+    assert_eq!((shape(&b), shape(&c)), ("b cancelled".to_owned(), "c ok".to_owned()));
+    let outcome = ends(session.call(call("d", "serial", 0, "ok"))).await;
+    assert!(outcome.success());
+    yard.engine.shutdown(Drain::default()).await;
+    yard.events.check();
+}
+
+/// SC-4: a turn cancels one call of its own and leaves one of the same id in another turn.
+#[tokio::test(start_paused = true)]
+async fn a_turn_cancels_its_own_call() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let (one, two) = (Arc::new(session.turn()), session.turn());
+    let aside = async {
+        sleep(SECOND).await;
+        assert!(one.cancel_call("a"));
+        assert!(!one.cancel_call("b"));
+    };
+    let calls = || vec![call("a", "read", 2000, "ok")];
+    let (first, second, ()) =
+        ends(async { tokio::join!(one.dispatch(calls()), two.dispatch(calls()), aside) }).await;
+    assert_eq!((shape(&first), shape(&second)), ("a ok".to_owned(), "a ok".to_owned()));
+    assert!(first[0].cancel_requested && !second[0].cancel_requested);
+    assert_eq!(first[0].error().map(|error| error.kind), None::<ErrorKind>);
+    yard.events.check();
+}
