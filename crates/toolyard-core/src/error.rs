@@ -13,7 +13,7 @@ mod reaction;
 mod tool_error;
 mod vocabulary;
 
-pub use call_error::{CallError, Effect, Reason, ValidationError};
+pub use call_error::{CallError, Effect, Reason, RetryStopped, ValidationError};
 pub use for_model::ForModel;
 pub use kind::{BreakerVerdict, ErrorKind, Ran, TerminalEvent, UnknownKind};
 pub use reaction::Reaction;

@@ -21,6 +21,7 @@ mod hooks;
 mod outcome;
 mod output;
 mod policy;
+pub mod resilience;
 mod resources;
 mod scope;
 mod spec;
@@ -32,7 +33,9 @@ pub use approval::{Answer, ApprovalRequest, Approver, ConfirmationMode, Confirma
 pub use call::{Arguments, Batch, Call, CallId};
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};
-pub use error::{CallError, Effect, ErrorKind, Reaction, Reason, ToolError, ToolErrorKind, ValidationError};
+pub use error::{
+    CallError, Effect, ErrorKind, Reaction, Reason, RetryStopped, ToolError, ToolErrorKind, ValidationError,
+};
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};
 pub use outcome::{Dedupe, Outcome};
@@ -40,6 +43,7 @@ pub use output::{Content, Json, ToolOutput};
 pub use policy::{
     AgentPath, AllowAll, Caller, Denied, Grant, ResourceLimits, RuntimePolicy, Sandbox, SessionId,
 };
+pub use resilience::{BreakerPolicy, BreakerState, Jitter, PolicyError, RetryPolicy};
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
 pub use spec::{FsRequirement, LimitScope, Placement, ToolSpec};

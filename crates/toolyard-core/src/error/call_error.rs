@@ -28,6 +28,21 @@ pub enum Reason {
     Predecessor,
 }
 
+/// Why a failure that may be tried again was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RetryStopped {
+    /// It was the last attempt (RT-1).
+    Attempts,
+    /// The remote asks for a longer wait than the engine makes (RT-3).
+    Hint,
+    /// Another attempt would end past the deadline (RT-4).
+    Deadline,
+    /// The tool's retry bucket is empty: too many retries of late were in vain (RT-5).
+    Budget,
+}
+
 /// One place where the arguments do not fit the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidationError {
@@ -69,6 +84,9 @@ pub struct CallError {
     /// A closer word, where the code alone does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
+    /// Why it was not tried again, where it might have been.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_stopped: Option<RetryStopped>,
     /// Where the arguments do not fit the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation_errors: Vec<ValidationError>,
@@ -101,6 +119,7 @@ impl CallError {
             retry_after: retry_after(kind),
             advice: Cow::Borrowed(advice(kind)),
             reason: None,
+            retry_stopped: None,
             validation_errors: Vec::new(),
             user_visible: kind.terminal_event() == super::TerminalEvent::Denied,
             content: Vec::new(),
@@ -134,6 +153,13 @@ impl CallError {
     #[must_use]
     pub fn with_reason(mut self, reason: Reason) -> Self {
         self.reason = Some(reason);
+        self
+    }
+
+    /// The same error, not tried again for this reason.
+    #[must_use]
+    pub fn with_retry_stopped(mut self, why: Option<RetryStopped>) -> Self {
+        self.retry_stopped = why;
         self
     }
 
@@ -232,6 +258,7 @@ impl PartialEq for CallError {
                 error.retry_after,
                 error.advice.clone(),
                 error.reason,
+                error.retry_stopped,
                 error.user_visible,
             )
         };

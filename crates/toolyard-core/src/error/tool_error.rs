@@ -1,8 +1,13 @@
 //! What a handler says when it cannot give an output.
 
 use super::{ErrorKind, ForModel};
-use crate::{Content, PathEscape};
-use std::{error::Error, fmt, iter, sync::Arc, time::Duration};
+use crate::{Content, PathEscape, resilience};
+use std::{
+    error::Error,
+    fmt, iter,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 /// The kinds a handler may choose from; the engine's own codes are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -121,6 +126,22 @@ impl ToolError {
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
+        self
+    }
+
+    /// When to try again, as the value of a `Retry-After` header says (RT-3); a value that says nothing changes
+    /// nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use toolyard_core::ToolError;
+    /// let error = ToolError::rate_limited("HTTP 429", None).retry_after_header("45", SystemTime::now());
+    /// assert_eq!(error.retry_after_hint(), Some(Duration::from_secs(45)));
+    /// ```
+    #[must_use]
+    pub fn retry_after_header(mut self, value: &str, now: SystemTime) -> Self {
+        self.retry_after = resilience::retry_after(value, now).or(self.retry_after);
         self
     }
 

@@ -1,0 +1,205 @@
+//! How often a call is tried, and how long the engine waits in between (RT-1, RT-2).
+
+use super::PolicyError;
+use serde::{Deserialize, Serialize};
+use std::{num::NonZeroU32, time::Duration};
+
+/// How delays are spread, so that calls which failed together do not come back together (RT-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Jitter {
+    /// From the step to one and a half of it. The default.
+    #[default]
+    Half,
+    /// From nothing to the step.
+    Full,
+}
+
+/// How often a call is tried, and how long the engine waits in between (RT-1, RT-2).
+///
+/// The *step* after attempt n is `base × factor^(n−1)`. The delay is the step with its jitter, and never longer
+/// than `cap`. Which failures are tried again at all is no setting (RT-1).
+///
+/// # Examples
+/// ```
+/// use std::{num::NonZeroU32, time::Duration};
+/// use toolyard_core::{Jitter, RetryPolicy};
+/// // 3 attempts: 0.1–0.15 s before the second, 0.4–0.6 s before the third.
+/// let policy = RetryPolicy::default();
+/// assert_eq!(policy.max_attempts().get(), 3);
+///
+/// let patient = policy
+///     .with_max_attempts(NonZeroU32::new(5).unwrap())
+///     .with_delays(Duration::from_secs(1), 2.0, Duration::from_secs(30))?
+///     .with_jitter(Jitter::Full);
+/// assert!(patient.with_delays(Duration::from_secs(1), 0.5, Duration::from_secs(30)).is_err());
+/// # Ok::<(), toolyard_core::PolicyError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts")]
+pub struct RetryPolicy {
+    max_attempts: NonZeroU32,
+    base: Duration,
+    factor: f64,
+    cap: Duration,
+    jitter: Jitter,
+}
+
+impl RetryPolicy {
+    /// One attempt: no failure is tried again.
+    pub const NONE: Self = Self { max_attempts: NonZeroU32::MIN, ..Self::DEFAULT };
+
+    const DEFAULT: Self = Self {
+        max_attempts: NonZeroU32::new(3).expect("3 is not zero"),
+        base: Duration::from_millis(100),
+        factor: 4.0,
+        cap: Duration::from_secs(10),
+        jitter: Jitter::Half,
+    };
+
+    /// Sets how often a call is tried at most, the first time included.
+    #[must_use]
+    pub const fn with_max_attempts(mut self, most: NonZeroU32) -> Self {
+        self.max_attempts = most;
+        self
+    }
+
+    /// Sets the step after the first attempt, by what it grows, and the longest delay.
+    ///
+    /// # Errors
+    /// [`PolicyError`] for a base of zero, a factor that is below 1 or not finite, and a cap below the base.
+    pub fn with_delays(mut self, base: Duration, factor: f64, cap: Duration) -> Result<Self, PolicyError> {
+        if !(factor.is_finite() && factor >= 1.0) {
+            return Err(PolicyError::Number { key: "factor", wanted: "a number from 1", given: factor });
+        }
+        self.base = PolicyError::nonzero("base", base)?;
+        self.cap = PolicyError::at_least("cap", base, cap)?;
+        self.factor = factor;
+        Ok(self)
+    }
+
+    /// Sets how delays are spread.
+    #[must_use]
+    pub const fn with_jitter(mut self, jitter: Jitter) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// How often a call is tried at most.
+    pub const fn max_attempts(&self) -> NonZeroU32 {
+        self.max_attempts
+    }
+
+    /// The step after the first attempt.
+    pub const fn base(&self) -> Duration {
+        self.base
+    }
+
+    /// By what the step grows from attempt to attempt.
+    pub const fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    /// The longest delay.
+    pub const fn cap(&self) -> Duration {
+        self.cap
+    }
+
+    /// How delays are spread.
+    pub const fn jitter(&self) -> Jitter {
+        self.jitter
+    }
+}
+
+// The factor is a finite number.
+impl Eq for RetryPolicy {}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The fields as they are written, not yet checked.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parts {
+    max_attempts: NonZeroU32,
+    base: Duration,
+    factor: f64,
+    cap: Duration,
+    jitter: Jitter,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        let RetryPolicy { max_attempts, base, factor, cap, jitter } = RetryPolicy::DEFAULT;
+        Self { max_attempts, base, factor, cap, jitter }
+    }
+}
+
+impl TryFrom<Parts> for RetryPolicy {
+    type Error = PolicyError;
+
+    fn try_from(parts: Parts) -> Result<Self, PolicyError> {
+        let policy = Self::DEFAULT.with_max_attempts(parts.max_attempts).with_jitter(parts.jitter);
+        policy.with_delays(parts.base, parts.factor, parts.cap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// RT-2: what could not be waited for is refused, by the name of its setting.
+    #[test]
+    fn delays_that_make_no_sense_are_refused() {
+        let check = |base, factor, cap, key: &str| {
+            let refused = RetryPolicy::default().with_delays(base, factor, cap);
+            assert_eq!(refused.map_err(|error| error.key()), Err(key), "{base:?} {factor} {cap:?}");
+        };
+        check(Duration::ZERO, 4.0, SECOND, "base");
+        check(SECOND, 4.0, SECOND / 2, "cap");
+        for factor in [0.999, 0.0, -1.0, f64::NAN, f64::INFINITY] {
+            check(SECOND, factor, SECOND, "factor");
+        }
+        assert!(RetryPolicy::default().with_delays(SECOND, 1.0, SECOND).is_ok());
+    }
+
+    /// RT-1, RT-2: the defaults, and what turns retries off.
+    #[test]
+    fn a_policy_is_as_the_rules_say_unless_it_is_told() {
+        let policy = RetryPolicy::default();
+        assert_eq!((policy.max_attempts().get(), policy.base()), (3, SECOND / 10));
+        assert_eq!((policy.factor(), policy.cap(), policy.jitter()), (4.0, 10 * SECOND, Jitter::Half));
+        assert_eq!(RetryPolicy::NONE.max_attempts().get(), 1);
+    }
+
+    /// RT-2: what is read back is checked as what is built.
+    #[test]
+    fn a_policy_reads_back_and_is_checked() {
+        let policy = RetryPolicy::default().with_delays(SECOND, 1.5, 3 * SECOND).unwrap();
+        let policy = policy.with_jitter(Jitter::Full).with_max_attempts(NonZeroU32::MIN);
+        let json = serde_json::to_value(policy).unwrap();
+        assert_eq!(json["jitter"], "full");
+        assert_eq!(serde_json::from_value::<RetryPolicy>(json).unwrap(), policy);
+        assert_eq!(serde_json::from_value::<RetryPolicy>(json!({})).unwrap(), RetryPolicy::default());
+
+        let bad = [
+            json!({ "max_attempts": 0 }),
+            json!({ "max_attempts": -1 }),
+            json!({ "factor": 0.5 }),
+            json!({ "jitter": "none" }),
+            json!({ "attempts": 3 }),
+            json!({ "base": { "secs": 0, "nanos": 0 } }),
+            json!({ "base": { "secs": -1, "nanos": 0 } }),
+            json!({ "cap": { "secs": 0, "nanos": 1 } }),
+        ];
+        for json in bad {
+            assert!(serde_json::from_value::<RetryPolicy>(json.clone()).is_err(), "{json}");
+        }
+    }
+}
