@@ -18,6 +18,7 @@ mod context;
 pub mod error;
 pub mod event;
 mod hooks;
+mod key;
 mod outcome;
 mod output;
 mod policy;
@@ -38,6 +39,7 @@ pub use error::{
 };
 pub use event::{Event, EventKind};
 pub use hooks::{Abort, Hooks, NoHooks};
+pub use key::{IdempotencyKey, KeyError, canonical_json};
 pub use outcome::{Dedupe, Outcome};
 pub use output::{Content, Json, ToolOutput};
 pub use policy::{
