@@ -21,6 +21,7 @@ mod gate;
 mod nesting;
 mod pool;
 mod registry;
+mod retry;
 mod session;
 mod tasks;
 mod tool_fn;

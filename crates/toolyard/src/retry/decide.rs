@@ -1,0 +1,117 @@
+//! Whether a failed attempt is made again (RT-1, RT-3, RT-4, RT-5, RT-7).
+
+use super::{Bucket, Paid, delay};
+use std::{num::NonZeroU32, time::Duration};
+use tokio::time::Instant;
+use toolyard_core::{Effect, ErrorKind, RetryPolicy, RetryStopped};
+
+/// The longest wait that a server may ask of the engine (RT-3).
+const HINT_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// What an attempt needs at least to be worth its start (RT-4).
+const MIN_ATTEMPT: Duration = Duration::from_millis(50);
+
+/// The attempt that ended, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) kind: ErrorKind,
+    pub(crate) effect: Effect,
+    /// Whether the handler itself declared that nothing was changed.
+    pub(crate) no_side_effect: bool,
+    /// When to try again, as the remote says.
+    pub(crate) hint: Option<Duration>,
+    /// Its number; the first is 1.
+    pub(crate) attempt: u32,
+}
+
+/// Whether the call may run twice at all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repeatability {
+    /// The tool only looks, or is idempotent.
+    pub(crate) repeatable: bool,
+    /// The tool spawns sub-agents.
+    pub(crate) recursive: bool,
+    /// The call has made a call of its own, in whichever attempt.
+    pub(crate) has_dispatched: bool,
+}
+
+/// The time there is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) now: Instant,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) attempt_timeout: Duration,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Another attempt, after a wait.
+    Retry { delay: Duration, paid: Paid },
+    /// None: the call ends with this failure. Says why where the failure is one that may be tried again.
+    Stop(Option<RetryStopped>),
+}
+
+/// Decides what follows a failed attempt, and pays for the retry if there is one. `chance` is from 0 to below 1.
+pub(crate) fn decide(
+    ended: &Ended,
+    call: Repeatability,
+    span: Span,
+    policy: &RetryPolicy,
+    bucket: &Bucket,
+    chance: f64,
+) -> Decision {
+    // A tool whose retries are off has not used them up: no word for it.
+    if policy.max_attempts() == NonZeroU32::MIN || !call.may_repeat(ended) {
+        return Decision::Stop(None);
+    }
+    let wait = if ended.attempt < policy.max_attempts().get() {
+        span.wait(delay(policy, ended.attempt, chance), ended.hint)
+    } else {
+        Err(RetryStopped::Attempts)
+    };
+    // Paid last: what stops for another reason costs nothing.
+    let paid = wait.and_then(|delay| Ok((delay, bucket.pay(ended.kind).ok_or(RetryStopped::Budget)?)));
+    match paid {
+        Ok((delay, paid)) => Decision::Retry { delay, paid },
+        Err(why) => Decision::Stop(Some(why)),
+    }
+}
+
+impl Repeatability {
+    /// RT-1, RT-7.
+    fn may_repeat(self, ended: &Ended) -> bool {
+        // One layer retries: what this call has called has been retried already.
+        if self.recursive || self.has_dispatched {
+            return false;
+        }
+        match ended.kind {
+            ErrorKind::Transient => self.repeatable || ended.no_side_effect,
+            // The engine's own limit has been waited for already; only the remote's answer has run.
+            ErrorKind::RateLimited => self.repeatable && ended.effect != Effect::NotStarted,
+            ErrorKind::Timeout => self.repeatable,
+            _ => false,
+        }
+    }
+}
+
+impl Span {
+    /// The wait before the next attempt, if there is time for both (RT-3, RT-4).
+    fn wait(self, delay: Duration, hint: Option<Duration>) -> Result<Duration, RetryStopped> {
+        if hint.is_some_and(|hint| hint > HINT_WAIT_MAX) {
+            return Err(RetryStopped::Hint);
+        }
+        if !self.has_time_after(delay) {
+            return Err(RetryStopped::Deadline);
+        }
+        match hint {
+            Some(hint) if hint > delay && !self.has_time_after(hint) => Err(RetryStopped::Hint),
+            hint => Ok(hint.map_or(delay, |hint| hint.max(delay))),
+        }
+    }
+
+    fn has_time_after(self, delay: Duration) -> bool {
+        let least = delay.saturating_add(MIN_ATTEMPT.max(self.attempt_timeout / 10));
+        self.deadline.is_none_or(|deadline| self.now.checked_add(least).is_some_and(|end| end <= deadline))
+    }
+}
