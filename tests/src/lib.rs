@@ -17,4 +17,4 @@ pub use data::data_file;
 pub use grammar::event_faults;
 pub use log::Log;
 pub use recorder::Recorder;
-pub use scripted::{Yard, call, kinds, scripted, shape, yard};
+pub use scripted::{Yard, call, kinds, scripted, shape, tries, yard};

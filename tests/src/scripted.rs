@@ -9,8 +9,9 @@ use toolyard::{
 };
 
 /// A tool that follows its arguments: `ms` is how long it takes, `end` how it ends: `ok` (the default), `fail`,
-/// `no` (`success: false`), `transient`, `panic`, `hang`, `polite` (hangs until told to stop), `stops_late` (as that, 20 ms later), `deaf` (never
-/// stops by itself), `delta` (streams its id), `big` (a large output).
+/// `no` (`success: false`), `transient`, `harmless` (transient, nothing changed), `limited` (a remote 429), `panic`, `hang`, `polite` (hangs until told to stop), `stops_late` (as that, 20 ms later), `deaf` (never
+/// stops by itself), `delta` (streams its id), `big` (a large output). `ends` is a list in place of `end`, one for each
+/// attempt; the last is that of all attempts behind it. `hint_ms` goes with a fault as when to try again.
 struct Scripted {
     log: Log,
 }
@@ -22,10 +23,16 @@ impl Tool for Scripted {
         if let Some(ms) = args["ms"].as_u64() {
             tokio::time::sleep(Duration::from_millis(ms)).await;
         }
-        match args["end"].as_str().unwrap_or("ok") {
+        let attempt = cx.attempt() as usize - 1;
+        let ends = args["ends"].as_array().map(|ends| &ends[attempt.min(ends.len() - 1)]);
+        let hint = args["hint_ms"].as_u64().map(Duration::from_millis);
+        let hinted = |error: ToolError| hint.into_iter().fold(error, ToolError::retry_after);
+        match ends.unwrap_or(&args["end"]).as_str().unwrap_or("ok") {
             "fail" => Err(ToolError::execution("HTTP 404: no such thing")),
             "no" => Ok(ToolOutput::failure("the tool says no")),
-            "transient" => Err(ToolError::transient("HTTP 500: connection refused")),
+            "transient" => Err(hinted(ToolError::transient("HTTP 500: connection refused"))),
+            "harmless" => Err(hinted(ToolError::transient("connect: timed out").no_side_effect())),
+            "limited" => Err(ToolError::rate_limited("HTTP 429", hint)),
             "unclassified" => Err(std::io::Error::other("secret path /home/me").into()),
             "panic" => panic!("told to"),
             "hang" | "deaf" => pending().await,
@@ -90,6 +97,11 @@ pub async fn yard(change: impl FnOnce(EngineBuilder, &Log) -> EngineBuilder) -> 
 /// A call of a scripted tool.
 pub fn call(id: &str, tool: &str, ms: u64, end: &str) -> Call {
     Call::new(id, tool, json!({"ms": ms, "end": end}))
+}
+
+/// A call of a scripted tool whose attempts end in this way, one after another.
+pub fn tries(id: &str, tool: &str, ms: u64, ends: &[&str]) -> Call {
+    Call::new(id, tool, json!({"ms": ms, "ends": ends}))
 }
 
 /// The error kinds of outcomes; `None` for a success.

@@ -12,8 +12,8 @@ use std::{
 };
 use tokio::time::Instant;
 use toolyard::{
-    BuildError, Drain, Effect, Engine, ErrorKind, Outcome, RegisterError, Tool, ToolClass, ToolConfig,
-    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    BuildError, Drain, Effect, Engine, ErrorKind, Outcome, RegisterError, RetryPolicy, Tool, ToolClass,
+    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -45,6 +45,7 @@ async fn t4_a_call_times_out_on_the_instant() {
 async fn timeouts_have_their_defaults() {
     let yard = yard(|builder, log| {
         builder
+            .retry(RetryPolicy::NONE)
             .tool(scripted(ToolSpec::execute("execute"), log))
             .tool(scripted(ToolSpec::network("network"), log))
             .tool(scripted(ToolSpec::read("recursive").recursive(), log))

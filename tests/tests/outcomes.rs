@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use toolyard::{
     Abort, AllowAll, Answer, ApprovalRequest, Approver, Call, CallError, Caller, ConfirmationMode,
     Confirmations, Denied, Effect, ErrorKind, FsMode, Grant, Hooks, Outcome, PathEscape, PathScope,
-    ResourceLimits, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
+    ResourceLimits, RetryPolicy, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
 };
 use toolyard_tests::{Yard, call, kinds, scripted, shape, yard};
 
@@ -24,7 +24,7 @@ async fn end(yard: &Yard, end: &str) -> Outcome {
 /// V4, V5: what a handler says reaches the caller as it is; what it did not mean to say does not.
 #[tokio::test(start_paused = true)]
 async fn a_handlers_word_is_kept_and_its_accidents_are_not() {
-    let yard = yard(|builder, _| builder).await;
+    let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     for (script, kind, message, effect) in [
         ("fail", ErrorKind::ExecutionError, "HTTP 404: no such thing", Effect::Failed),
         ("no", ErrorKind::ExecutionError, "the tool says no", Effect::Failed),
@@ -139,7 +139,7 @@ async fn a_policy_decides_where_and_within_what() {
     let yard = yard(|builder, log| {
         let tools = ["panics", "wasm", "memory", "short", "small"];
         let add = |builder: toolyard::EngineBuilder, name| builder.tool(scripted(ToolSpec::read(name), log));
-        tools.into_iter().fold(builder.policy(ByName), add)
+        tools.into_iter().fold(builder.policy(ByName).retry(RetryPolicy::NONE), add)
     })
     .await;
     let session = yard.engine.session("s");

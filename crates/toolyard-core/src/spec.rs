@@ -1,6 +1,6 @@
 //! What the engine knows of a tool without running it.
 
-use crate::{FsMode, SideEffects, ToolClass};
+use crate::{BreakerPolicy, FsMode, RetryPolicy, SideEffects, ToolClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
@@ -76,6 +76,16 @@ pub struct ToolSpec {
     pub placement: Placement,
     /// The attempt timeout; `None` is the default of its side effects (V3).
     pub timeout: Option<Duration>,
+    /// How long a handler that ran into its timeout may go on before it is dropped, told to stop meanwhile; `None`: it
+    /// is dropped at once (SC-5).
+    pub timeout_grace: Option<Duration>,
+    /// How often and when failures are tried again; `None` is the engine's own policy (RT-1).
+    pub retry: Option<RetryPolicy>,
+    /// When the engine stops asking it for a while; `None` is the engine's own policy (CB-2).
+    pub breaker: Option<BreakerPolicy>,
+    /// What it works through, such as a server: tools with one back-end share a breaker that counts transport failures,
+    /// beside their own (CB-9).
+    pub backend: Option<Arc<str>>,
     /// The most calls of it at once, in one agent unless [`limit_scope`](Self::limit_scope) says otherwise (CL-6).
     pub max_concurrency: Option<NonZeroUsize>,
     /// Over what `max_concurrency` counts.
@@ -104,6 +114,10 @@ impl ToolSpec {
             idempotent: false,
             placement: Placement::Task,
             timeout: None,
+            timeout_grace: None,
+            retry: None,
+            breaker: None,
+            backend: None,
             max_concurrency: None,
             limit_scope: LimitScope::Agent,
             serial_scope: None,
@@ -191,6 +205,35 @@ impl ToolSpec {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Lets a handler that ran into its timeout put its work in order; see the field (SC-5).
+    #[must_use]
+    pub fn timeout_grace(mut self, grace: Duration) -> Self {
+        self.timeout_grace = Some(grace);
+        self
+    }
+
+    /// Sets how its failures are tried again (RT-1). [`RetryPolicy::NONE`] for a handler that retries by itself: one
+    /// layer does (RT-7).
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = Some(policy);
+        self
+    }
+
+    /// Sets when the engine stops asking it (CB-2).
+    #[must_use]
+    pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.breaker = Some(policy);
+        self
+    }
+
+    /// Names what it works through; see the field (CB-9).
+    #[must_use]
+    pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.backend = Some(name.into());
         self
     }
 

@@ -13,6 +13,7 @@
 
 mod backend;
 mod blocking;
+mod again;
 mod classify;
 mod runner;
 mod supervise;
@@ -23,16 +24,18 @@ pub(crate) use runner::Runners;
 
 use crate::{
     admission::{Held, UnitKind},
-    batch::{BatchState, Ending, ZOMBIE_WAIT, vanished},
+    batch::{BatchState, Ending, Progress, ZOMBIE_WAIT, vanished},
     engine::EngineCore,
     gate::Cleared,
     nesting::{CallRef, Up, within},
+    retry::Decision,
 };
 use classify::{Facts, classify};
 use futures::FutureExt;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 use supervise::{Bounds, Told, Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
@@ -46,6 +49,8 @@ pub(crate) struct Attempt {
     held: Held,
     ready_at: Instant,
     granted_at: Instant,
+    /// What came before, if this is not the first.
+    progress: Option<Box<Progress>>,
     /// What a handler that was given up goes on holding.
     kept: Option<Box<Held>>,
     /// The result, while the hook at its end is told.
@@ -56,8 +61,19 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Of a call that became ready and was granted this then.
-    pub(crate) fn new(call: CallRef, held: Held, ready_at: Instant, granted_at: Instant) -> Self {
-        Self { call, held, ready_at, granted_at, kept: None, told: None, released: false, done: false }
+    pub(crate) fn new(
+        call: CallRef,
+        held: Held,
+        ready_at: Instant,
+        granted_at: Instant,
+        progress: Option<Box<Progress>>,
+    ) -> Self {
+        Self { call, held, ready_at, granted_at, progress, kept: None, told: None, released: false, done: false }
+    }
+
+    /// Its number, from 1.
+    fn number(&self) -> u32 {
+        self.progress.as_ref().map_or(1, |progress| progress.attempts + 1)
     }
 
     fn batch(&self) -> &Arc<BatchState> {
@@ -79,7 +95,15 @@ impl Attempt {
         // Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
         let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
         self.release(still_running.is_some());
+        let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict);
+        if let Err(error) = &mut ending.status {
+            match self.after_failure(error, no_side_effect, still_running.is_some()) {
+                Decision::Stop(why) => error.retry_stopped = why,
+                Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay),
+            }
+        }
+        self.succeeded(&ending);
         if self.engine().gate.hooks.is_some() {
             // Boxed: a call without hooks has no room for them in its task.
             ending = Box::pin(self.tell_hook(ending)).await;
@@ -90,13 +114,15 @@ impl Attempt {
     fn announce(&self) {
         let CallRef { batch, index } = &self.call;
         let work = self.work();
-        batch.emit(*index, None, || EventKind::Called {
-            tool_name: batch.call(*index).name.clone(),
-            side_effects: work.entry.spec().side_effects,
-            class: work.class,
-            queue_ms: u64::try_from((self.granted_at - self.ready_at).as_millis()).unwrap_or(u64::MAX),
-        });
-        batch.emit(*index, Some(1), || EventKind::Attempt);
+        if self.progress.is_none() {
+            batch.emit(*index, None, || EventKind::Called {
+                tool_name: batch.call(*index).name.clone(),
+                side_effects: work.entry.spec().side_effects,
+                class: work.class,
+                queue_ms: u64::try_from(self.queued().as_millis()).unwrap_or(u64::MAX),
+            });
+        }
+        batch.emit(*index, Some(self.number()), || EventKind::Attempt);
     }
 
     fn span(&self) -> tracing::Span {
@@ -127,7 +153,7 @@ impl Attempt {
         match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
                 let result = within(self.call.clone(), AssertUnwindSafe(result).catch_unwind());
-                let told = Told { tool: execution.tool.as_ref(), call: &self.call };
+                let told = Told { tool: execution.tool.as_ref(), call: &self.call, cx: &execution.cx };
                 let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_own(); // a blocking handler may look at it
@@ -144,17 +170,29 @@ impl Attempt {
         let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = work.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let cut_at = self.granted_at.checked_add(timeout);
-        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.ready_at) }
+        let timeout_grace = work.entry.spec().timeout_grace;
+        Bounds { timeout, cut_at, timeout_grace, deadline: batch.deadline_of(*index, self.began().0) }
+    }
+
+    /// When the call was ready, and had its first permits.
+    fn began(&self) -> (Instant, Instant) {
+        let first = (self.ready_at, self.granted_at);
+        self.progress.as_ref().map_or(first, |progress| (progress.ready_at, progress.granted_at))
+    }
+
+    /// How long the call waited for its first permits.
+    fn queued(&self) -> Duration {
+        let (ready_at, granted_at) = self.began();
+        granted_at.saturating_duration_since(ready_at)
     }
 
     fn context(&self, bounds: &Bounds) -> ToolContext {
         let deadline = bounds.cut_at.into_iter().chain(bounds.deadline).min();
-        let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, 1, deadline);
-        match self.work().entry.spec().placement {
-            // It cannot be dropped, so it has a token of its own to be told of its timeout.
-            Placement::Blocking => cx.with_own_token(),
-            Placement::Task | Placement::Inline => cx,
-        }
+        let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, self.number(), deadline);
+        let spec = self.work().entry.spec();
+        // One that is not dropped at its timeout has a token of its own, to be told of it.
+        let outlives = spec.placement == Placement::Blocking || spec.timeout_grace.is_some();
+        if outlives { cx.with_own_token() } else { cx }
     }
 
     /// Gives the permits back, before the result is written; all but what a handler that still runs holds.
@@ -195,7 +233,7 @@ impl Attempt {
     fn finish(mut self, ending: Ending, still_running: Option<oneshot::Receiver<bool>>) {
         self.write(ending, still_running.is_some());
         if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
-            let zombie = Zombie { call: self.call.clone(), keeps: Some(*kept) };
+            let zombie = Zombie { call: self.call.clone(), attempt: self.number(), keeps: Some(*kept) };
             self.engine().tasks.spawn(zombie.watch(stopped));
         }
     }
@@ -223,12 +261,13 @@ impl Attempt {
             limits: &work.grant().limits,
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
+            attempt: self.number(),
         };
-        let attempts = u32::from(verdict.has_run());
+        let attempts = self.number() - u32::from(!verdict.has_run());
         Ending {
             status: classify(verdict, &facts),
-            queued: self.granted_at - self.ready_at,
-            ran: engine.clock.now().saturating_duration_since(self.granted_at),
+            queued: self.queued(),
+            ran: engine.clock.now().saturating_duration_since(self.began().1),
             attempts,
             sandbox: work.grant().sandbox,
             cancel_requested: stop.is_some(),
@@ -242,12 +281,11 @@ impl Drop for Attempt {
         if !self.done {
             self.release(false);
             let told = self.told.take().map(|told| *told);
-            let queued = self.granted_at - self.ready_at;
-            let ending = told.unwrap_or_else(|| Ending::vanished(vanished(), queued));
+            let ending = told.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);
             self.write(ending, kept.is_some());
             // Nobody is left to wait for a handler that was given up.
-            drop(Zombie { call: self.call.clone(), keeps: kept });
+            drop(Zombie { call: self.call.clone(), attempt: self.number(), keeps: kept });
         }
     }
 }
@@ -265,6 +303,7 @@ fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
 /// to wait for: the call is quiescent then, if all under it is.
 struct Zombie {
     call: CallRef,
+    attempt: u32,
     /// What it goes on holding.
     keeps: Option<Held>,
 }
@@ -287,7 +326,7 @@ impl Zombie {
         };
         // A sender that is dropped has lost its thread: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
-        batch.emit(*index, Some(1), || EventKind::LateResult { ok });
+        batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
     }
 }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod admit;
+mod again;
 mod approval;
 mod aside;
 mod census;
@@ -17,6 +18,7 @@ mod driver;
 mod intake;
 mod ledger;
 mod plan;
+mod progress;
 mod rest;
 mod results;
 mod router;
@@ -31,6 +33,7 @@ pub(crate) use deadline::Waits;
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;
+pub(crate) use progress::Progress;
 pub use plan::{Plan, PlannedCall, PlannedRun};
 pub(crate) use state::{BatchState, TurnOf, vanished};
 pub(crate) use stop::Stop;

@@ -1,7 +1,7 @@
 //! The engine's settings, as valid values.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
-use toolyard_core::{Batch, LimitScope, SideEffects, ToolSpec};
+use toolyard_core::{Batch, BreakerPolicy, LimitScope, RetryPolicy, SideEffects, ToolSpec};
 
 /// What an engine holds at most (CC-4). Over a bound a call is answered at once; nothing grows without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,10 @@ pub struct ToolConfig {
     serial_scope: Option<Arc<str>>,
     idempotent: Option<bool>,
     timeout: Option<Duration>,
+    timeout_grace: Option<Duration>,
+    retry: Option<RetryPolicy>,
+    breaker: Option<BreakerPolicy>,
+    backend: Option<Arc<str>>,
     side_effects: Option<SideEffects>,
 }
 
@@ -167,6 +171,34 @@ impl ToolConfig {
         self
     }
 
+    /// Sets how long a handler may go on that ran into its timeout (SC-5).
+    #[must_use]
+    pub fn timeout_grace(mut self, grace: Duration) -> Self {
+        self.timeout_grace = Some(grace);
+        self
+    }
+
+    /// Sets how its failures are tried again (RT-1).
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = Some(policy);
+        self
+    }
+
+    /// Sets when the engine stops asking it (CB-2).
+    #[must_use]
+    pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.breaker = Some(policy);
+        self
+    }
+
+    /// Names what it works through (CB-9).
+    #[must_use]
+    pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.backend = Some(name.into());
+        self
+    }
+
     /// Declares the worst it can do.
     #[must_use]
     pub fn side_effects(mut self, side_effects: SideEffects) -> Self {
@@ -184,6 +216,10 @@ impl ToolConfig {
             serial_scope: over.serial_scope.or(self.serial_scope),
             idempotent: over.idempotent.or(self.idempotent),
             timeout: over.timeout.or(self.timeout),
+            timeout_grace: over.timeout_grace.or(self.timeout_grace),
+            retry: over.retry.or(self.retry),
+            breaker: over.breaker.or(self.breaker),
+            backend: over.backend.or(self.backend),
             side_effects: over.side_effects.or(self.side_effects),
         }
     }
@@ -195,6 +231,10 @@ impl ToolConfig {
         spec.serial_scope = self.serial_scope.clone().or_else(|| spec.serial_scope.take());
         spec.idempotent = self.idempotent.unwrap_or(spec.idempotent);
         spec.timeout = self.timeout.or(spec.timeout);
+        spec.timeout_grace = self.timeout_grace.or(spec.timeout_grace);
+        spec.retry = self.retry.or(spec.retry);
+        spec.breaker = self.breaker.or(spec.breaker);
+        spec.backend = self.backend.clone().or_else(|| spec.backend.take());
         spec.side_effects = self.side_effects.unwrap_or(spec.side_effects);
     }
 }

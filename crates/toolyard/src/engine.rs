@@ -15,6 +15,7 @@ use crate::{
     admission::{Admission, UnitId},
     attempt::{Backend, Runners},
     batch::{Stop, Waits},
+    chance::Chance,
     clock::Clock,
     config::{Drain, OnSerialFailure},
     events::{EventBus, Sequence, Subscription},
@@ -48,6 +49,7 @@ pub(crate) struct EngineCore {
     /// Numbers the events of the engine itself.
     sequence: Sequence,
     pub(crate) clock: Clock,
+    pub(crate) chance: Chance,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) tasks: Tasks,
     pub(crate) runners: Arc<Runners>,

@@ -10,6 +10,7 @@ extern crate self as toolyard;
 mod admission;
 mod attempt;
 mod batch;
+mod chance;
 mod clock;
 mod config;
 mod engine;
@@ -18,6 +19,7 @@ mod events;
 #[doc(hidden)]
 pub mod fault;
 mod gate;
+mod guard;
 mod nesting;
 mod pool;
 mod registry;

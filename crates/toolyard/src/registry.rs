@@ -14,7 +14,7 @@ mod schema;
 pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
-use crate::{config::ToolConfig, session::SessionCore};
+use crate::{config::ToolConfig, guard::Policies, session::SessionCore};
 use arc_swap::ArcSwap;
 use foldhash::HashMap;
 use std::{
@@ -86,12 +86,14 @@ pub struct Registry {
     changing: Mutex<()>,
     /// The operator's settings, in force for whichever tool has the name.
     configs: BTreeMap<String, ToolConfig>,
+    policies: Policies,
 }
 
 impl Registry {
-    /// An empty registry; each of these settings is for the tool of that name, once there is one.
-    pub(crate) fn with_configs(configs: BTreeMap<String, ToolConfig>) -> Self {
-        Self { configs, ..Self::default() }
+    /// An empty registry; each of these settings is for the tool of that name, once there is one. `policies` are those
+    /// of tools that name none.
+    pub(crate) fn with_configs(configs: BTreeMap<String, ToolConfig>, policies: Policies) -> Self {
+        Self { configs, policies, ..Self::default() }
     }
 
     /// The names there are settings for.
@@ -150,7 +152,7 @@ impl Registry {
         if let Some(config) = self.configs.get(&spec.name) {
             config.apply(&mut spec);
         }
-        ToolEntry::new(factory, spec)
+        ToolEntry::new(factory, spec, &self.policies)
     }
 
     /// Applies `change` to a copy of the table and puts it in place.

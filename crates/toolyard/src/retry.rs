@@ -8,8 +8,6 @@
 //! Owns the decision. Knows no clock and no generator: now and chance are passed in. It waits for nothing, and
 //! what an attempt holds is not its business.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "attempts are wired to it with the next change"))]
-#![cfg_attr(not(test), expect(unused_imports, reason = "attempts are wired to it with the next change"))]
 
 mod bucket;
 mod decide;

@@ -2,7 +2,7 @@
 
 use crate::{SECOND, ends};
 use tokio::time::Instant;
-use toolyard::{Abort, Call, Caller, Dedupe, Effect, Hooks, Outcome, async_trait};
+use toolyard::{Abort, Call, Caller, Dedupe, Effect, Hooks, Outcome, RetryPolicy, async_trait};
 use toolyard_tests::{call, shape, yard};
 
 fn dedupe(outcomes: &[Outcome]) -> Vec<Dedupe> {
@@ -64,7 +64,7 @@ async fn a_resend_after_a_dropped_dispatch_runs_the_rest() {
 /// SC-1: a cancel of a turn reaches every batch of it and no other turn of the session.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_reaches_every_batch_of_its_turn() {
-    let yard = yard(|builder, _| builder).await;
+    let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     let session = yard.engine.session("s");
     let (turn, sibling) = (session.turn(), session.turn());
     let cancel = async {

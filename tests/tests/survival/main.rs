@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod cancel;
+mod retry;
 
 use std::{future::Future, time::Duration};
 

@@ -41,6 +41,8 @@ pub enum RetryStopped {
     Deadline,
     /// The tool's retry bucket is empty: too many retries of late were in vain (RT-5).
     Budget,
+    /// The handler was given up and still runs: a second beside it might undo what it does (SC-6).
+    Zombie,
 }
 
 /// One place where the arguments do not fit the schema.
@@ -87,6 +89,9 @@ pub struct CallError {
     /// Why it was not tried again, where it might have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_stopped: Option<RetryStopped>,
+    /// What the last attempt failed with, of a call that ended before its next one (RT-8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<Box<Self>>,
     /// Where the arguments do not fit the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation_errors: Vec<ValidationError>,
@@ -120,6 +125,7 @@ impl CallError {
             advice: Cow::Borrowed(advice(kind)),
             reason: None,
             retry_stopped: None,
+            last_error: None,
             validation_errors: Vec::new(),
             user_visible: kind.terminal_event() == super::TerminalEvent::Denied,
             content: Vec::new(),
@@ -160,6 +166,16 @@ impl CallError {
     #[must_use]
     pub fn with_retry_stopped(mut self, why: Option<RetryStopped>) -> Self {
         self.retry_stopped = why;
+        self
+    }
+
+    /// The same error of a call that was tried before and failed with `last`: what is known of its effect is what was
+    /// known then.
+    #[must_use]
+    pub fn after_error(mut self, last: Box<Self>) -> Self {
+        self.attempts = last.attempts;
+        self.effect = last.effect;
+        self.last_error = Some(last);
         self
     }
 
@@ -265,6 +281,7 @@ impl PartialEq for CallError {
         key(self) == key(other)
             && self.validation_errors == other.validation_errors
             && self.content == other.content
+            && self.last_error == other.last_error
     }
 }
 

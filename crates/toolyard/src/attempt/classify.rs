@@ -15,6 +15,8 @@ pub(super) struct Facts<'a> {
     pub(super) output_bytes_max: usize,
     /// Why the call had been told to stop, if it had.
     pub(super) stop: Option<Stop>,
+    /// The attempt's number.
+    pub(super) attempt: u32,
 }
 
 /// The result of an attempt. Handler code has started unless the sandbox says otherwise.
@@ -27,8 +29,13 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         Verdict::Done(Ok(output)) => said_no(output, facts),
         Verdict::Done(Err(error)) => failed(&error, facts),
         Verdict::Panicked(panic) => panicked(facts, panic.as_ref()),
-        Verdict::TimedOut(limit) => {
-            unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts)
+        Verdict::TimedOut(limit, content) => {
+            let mut error = unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts);
+            let bytes = content.iter().map(Content::size).sum();
+            if check_size(bytes, facts).is_ok() {
+                error.content = content;
+            }
+            error
         }
         Verdict::PastDeadline => {
             unknown_effect(ErrorKind::DeadlineExceeded, "the call's deadline passed".to_owned(), facts)
@@ -54,7 +61,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
             return Err(Box::new(CallError::new(ErrorKind::SandboxError, error.to_string()).not_started()));
         }
     };
-    let error = error.after_attempts(1);
+    let error = error.after_attempts(facts.attempt);
     tracing::Span::current().record("error.type", error.kind.code());
     Err(Box::new(error))
 }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
-use toolyard_core::{Tool, ToolError, ToolOutput};
+use toolyard_core::{Content, Tool, ToolContext, ToolError, ToolOutput};
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub(super) struct Bounds {
     pub(super) timeout: Duration,
     /// When it is over; `None` for a handler without one. It moves while the handler is parked.
     pub(super) cut_at: Option<Instant>,
+    /// How long a handler that ran into the timeout may go on, told to stop (SC-5).
+    pub(super) timeout_grace: Option<Duration>,
     /// When the call has to have ended; this does not move.
     pub(super) deadline: Option<Instant>,
 }
@@ -30,6 +32,7 @@ pub(super) struct Bounds {
 pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
     pub(super) call: &'a CallRef,
+    pub(super) cx: &'a ToolContext,
 }
 
 /// What came of an attempt.
@@ -38,8 +41,8 @@ pub(super) enum Verdict {
     Done(Result<ToolOutput, Box<ToolError>>),
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
-    /// It took longer than this.
-    TimedOut(Duration),
+    /// It took longer than this; with what it put out when it was told so, where it has a grace for that.
+    TimedOut(Duration, Vec<Content>),
     /// Its call's deadline passed.
     PastDeadline,
     /// It could not go on: what it needs again is held by handlers that were given up (CC-6c).
@@ -58,9 +61,14 @@ impl Verdict {
         !matches!(self, Self::NotTaken | Self::Sandbox(_))
     }
 
+    /// Whether the handler itself says that it changed nothing.
+    pub(super) fn has_no_side_effect(&self) -> bool {
+        matches!(self, Self::Done(Err(error)) if error.has_no_side_effect())
+    }
+
     /// Whether the engine stopped waiting for the handler.
     pub(super) fn gave_up(&self) -> bool {
-        matches!(self, Self::TimedOut(_) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
+        matches!(self, Self::TimedOut(..) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
     }
 
     fn from_result(result: Caught) -> Self {
@@ -108,17 +116,20 @@ async fn watch(
         biased;
         done = &mut result => return Verdict::from_result(done),
         () = batch.told_to_stop(told.call.index) => {}
-        cut = time_is_up(told, bounds) => return cut,
+        cut = time_is_up(told, bounds) => match (cut, bounds.timeout_grace) {
+            (Verdict::TimedOut(limit, _), Some(grace)) => return put_in_order(result, told, limit, grace).await,
+            (cut, _) => return cut,
+        },
     }
-    // Told to stop: the tool's own way of stopping runs beside the handler, and both have the grace.
-    let mut stop = pin!(AssertUnwindSafe(async { told.tool.cancel().await }).catch_unwind().fuse());
+    // The tool's own way of stopping runs beside the handler, and both have the grace.
+    let mut stop = pin!(told.stop().fuse());
     let told_at = engine.clock.now();
     let mut grace = pin!(tokio::time::sleep(engine.grace));
     loop {
         tokio::select! {
             biased;
             done = &mut result => return Verdict::from_result(done),
-            _ = &mut stop, if !stop.is_terminated() => {}
+            () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
             _ = time_is_up(told, bounds) => break,
             () = engine.abandon.cancelled() => break,
@@ -126,6 +137,47 @@ async fn watch(
     }
     engine.abandoned.fetch_add(1, Ordering::Relaxed);
     Verdict::Abandoned(engine.clock.now().duration_since(told_at))
+}
+
+impl Told<'_> {
+    /// The tool's own way of stopping.
+    async fn stop(&self) {
+        // What it says is for nobody; a panic of it is its own.
+        let _ = AssertUnwindSafe(async { self.tool.cancel().await }).catch_unwind().await;
+    }
+}
+
+/// Gives a handler that ran into its timeout the time it asked for to put its work in order (SC-5). The attempt has
+/// timed out, whatever comes of that; what it still puts out is kept.
+async fn put_in_order(
+    mut result: impl Future<Output = Caught> + Unpin,
+    told: &Told<'_>,
+    limit: Duration,
+    grace: Duration,
+) -> Verdict {
+    told.cx.cancel_own();
+    let mut stop = pin!(told.stop().fuse());
+    let mut grace = pin!(tokio::time::sleep(grace));
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut result => return Verdict::TimedOut(limit, content_of(done)),
+            () = &mut stop, if !stop.is_terminated() => {}
+            () = &mut grace => return Verdict::TimedOut(limit, Vec::new()),
+            () = told.call.batch.session.engine.abandon.cancelled() => {
+                return Verdict::TimedOut(limit, Vec::new());
+            }
+        }
+    }
+}
+
+/// What a handler has put out.
+fn content_of(done: Caught) -> Vec<Content> {
+    match done {
+        Ok(Ok(output)) => output.content,
+        Ok(Err(error)) => error.content().to_vec(),
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
@@ -150,7 +202,7 @@ async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
         if timer.deadline() != cut_at {
             timer.as_mut().reset(cut_at);
         }
-        timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout))
+        timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout, Vec::new()))
     })
     .await
 }

@@ -2,6 +2,7 @@
 
 use super::deadline::past_deadline;
 use super::ledger::{Phase, Started};
+use super::progress::Progress;
 use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
@@ -12,7 +13,10 @@ use crate::{
     pool::{Leases, PoolState},
     registry::not_found,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 
@@ -32,20 +36,39 @@ impl BatchState {
         if !may_go(&mut phase) {
             return None;
         }
+        self.acquire(phase, index, ready_at, None)
+    }
+
+    /// Whether a call may ask for permits now.
+    fn recheck(&self, index: u32, now: Instant, deadline: Option<Instant>) -> Result<(), CallError> {
         if let Some(why) = self.stopped.get() {
             // The stop is on its way through the batch and has not come to this call.
-            self.end_waiting(phase, index, why.error());
-            return None;
+            return Err(why.error());
         }
-        let engine = &self.session.engine;
         let work = self.work(index);
-        if let Err(error) = self.check_tool(work).and_then(|()| admissible(&engine.leases, work.class)) {
-            self.end_waiting(phase, index, error);
-            return None;
+        self.check_tool(work)?;
+        admissible(&self.session.engine.leases, work.class)?;
+        match deadline {
+            Some(deadline) if deadline <= now => Err(past_deadline()),
+            _ => Ok(()),
         }
-        let deadline = self.deadline_of(index, ready_at);
-        if deadline.is_some_and(|deadline| deadline <= ready_at) {
-            self.end_waiting(phase, index, past_deadline());
+    }
+
+    /// Asks for the permits of an attempt; the attempt, if it has them. The call's phase says that it waits for nothing
+    /// else.
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        ready_at: Instant,
+        progress: Option<Box<Progress>>,
+    ) -> Option<Attempt> {
+        let (engine, work) = (&self.session.engine, self.work(index));
+        // The clock of the call began with its first attempt.
+        let began = progress.as_ref().map_or(ready_at, |progress| progress.ready_at);
+        let deadline = self.deadline_of(index, began);
+        if let Err(error) = self.recheck(index, ready_at, deadline) {
+            self.end_with(phase, index, progress, error);
             return None;
         }
         let need = self.session.need(&work.entry, work.class);
@@ -54,10 +77,10 @@ impl BatchState {
         match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(held)) => {
                 *phase = Phase::Started(Started { held, deadline });
-                Some(Attempt::new(self.call_at(index), held, ready_at, ready_at))
+                Some(Attempt::new(self.call_at(index), held, ready_at, ready_at, progress))
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
-                *phase = Phase::Queued { ticket, ready_at };
+                *phase = Phase::Queued { ticket, ready_at, progress };
                 self.limit_wait(index, ready_at, deadline);
                 if behind_zombies {
                     self.expire_later(index, ticket);
@@ -65,7 +88,7 @@ impl BatchState {
                 None
             }
             Err(refusal) => {
-                self.end_waiting(phase, index, refused(refusal));
+                self.end_with(phase, index, progress, refused(refusal));
                 None
             }
         }
@@ -129,22 +152,20 @@ impl Waiter for BatchState {
         let engine = &self.session.engine;
         let granted_at = engine.clock.now();
         let mut phase = self.slots[index as usize].phase();
-        let Phase::Queued { ready_at, .. } = *phase else {
+        let Phase::Queued { ready_at, progress, .. } = &mut *phase else {
             drop(phase);
             return drop(permit); // ended at this very moment
         };
-        let deadline = self.deadline_of(index, ready_at);
-        if deadline.is_some_and(|deadline| deadline <= granted_at) {
-            self.end_waiting(phase, index, past_deadline());
-            return drop(permit);
-        }
-        if let Err(gone) = self.check_tool(self.work(index)) {
-            self.end_waiting(phase, index, gone);
+        let (ready_at, progress) = (*ready_at, progress.take());
+        let deadline = self.deadline_of(index, progress.as_ref().map_or(ready_at, |progress| progress.ready_at));
+        let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
+        if let Some(error) = late.or_else(|| self.check_tool(self.work(index)).err()) {
+            self.end_with(phase, index, progress, error);
             return drop(permit);
         }
         let held = permit.hand_over();
         *phase = Phase::Started(Started { held, deadline });
-        let attempt = Attempt::new(self.call_at(index), held, ready_at, granted_at);
+        let attempt = Attempt::new(self.call_at(index), held, ready_at, granted_at, progress);
         drop(phase);
         self.spawn(attempt);
     }
@@ -158,7 +179,7 @@ fn may_go(phase: &mut Phase) -> bool {
             *run_begun = true;
             false
         }
-        Phase::Queued { .. } | Phase::Started(_) | Phase::Ended(_) | Phase::Taken => false,
+        Phase::Delayed(_) | Phase::Queued { .. } | Phase::Started(_) | Phase::Ended(_) | Phase::Taken => false,
     }
 }
 
@@ -218,7 +239,7 @@ impl Drop for OrEnd {
     fn drop(&mut self) {
         if self.armed {
             // A question that is withdrawn is no task that vanished.
-            let error = || self.batch.stopped.get().map_or_else(vanished, |why| why.error());
+            let error = || self.batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
             self.batch.end_unstarted(self.index, error);
         }
     }

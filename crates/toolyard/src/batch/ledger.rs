@@ -1,6 +1,7 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
 use super::aside::Aside;
+use super::progress::Progress;
 use crate::{
     admission::{Held, Ticket},
     gate::Cleared,
@@ -16,20 +17,39 @@ use std::{
 use tokio::time::Instant;
 use toolyard_core::{Call, CallError, CallId, Dedupe, Outcome, Routing, Sandbox, ToolOutput};
 
-/// Where a call is. It only moves down this list.
+/// Where a call is. It only moves down this list, but for a call that is tried again.
 pub(super) enum Phase {
     /// Its run has not begun, or it is on its way to its permits.
     Waiting,
     /// The approver is asked; `run_begun` when the run waits for the answer.
     Asking { run_begun: bool },
-    /// In line for its permits since `ready_at`.
-    Queued { ticket: Ticket, ready_at: Instant },
+    /// It waits and is in no line for permits; it holds nothing (CC-5).
+    Delayed(Delayed),
+    /// In line for its permits since `ready_at`; with what it has behind it, if it has been tried before.
+    Queued { ticket: Ticket, ready_at: Instant, progress: Option<Box<Progress>> },
     /// It has its permits; its attempt alone ends it.
     Started(Started),
     /// It has its one result.
     Ended(Ending),
     /// Its result has been handed over.
     Taken,
+}
+
+/// What a call waits for that is in no line for permits.
+pub(super) enum Delayed {
+    /// Its next attempt.
+    Backoff(Box<Progress>),
+}
+
+impl Phase {
+    /// What a call has behind it that waits, if it has been tried before.
+    pub(super) fn into_progress(self) -> Option<Box<Progress>> {
+        match self {
+            Self::Delayed(Delayed::Backoff(progress)) => Some(progress),
+            Self::Queued { progress, .. } => progress,
+            Self::Waiting | Self::Asking { .. } | Self::Started(_) | Self::Ended(_) | Self::Taken => None,
+        }
+    }
 }
 
 /// A call that has its permits.
@@ -81,7 +101,7 @@ impl Ending {
 
     /// The end of a call whose task was dropped under it.
     pub(crate) fn vanished(error: CallError, queued: Duration) -> Self {
-        Self { queued, attempts: 1, ..Self::unstarted(error) }
+        Self { queued, attempts: error.attempts, ..Self::unstarted(error) }
     }
 
     /// The end of a call that never started.
@@ -176,6 +196,11 @@ impl Slot {
 
     pub(super) fn aside(&self) -> Option<&Aside> {
         self.aside.get().map(Box::as_ref)
+    }
+
+    /// The handler is over and there will be another: none has dispatched anything.
+    pub(super) fn reopen_nest(&self) {
+        self.nesting.store(ALONE, Ordering::Release);
     }
 
     pub(super) fn phase(&self) -> MutexGuard<'_, Phase> {

@@ -2,7 +2,8 @@
 
 use super::aside::Aside;
 use super::deadline::Alarms;
-use super::ledger::{Ending, Phase, Slot, Started};
+use super::ledger::{Delayed, Ending, Phase, Slot, Started};
+use super::progress::Progress;
 use super::rest::Nested;
 use super::run::{Run, Step};
 use super::stop::Stop;
@@ -280,7 +281,7 @@ impl BatchState {
             Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
             // Granted at this very moment: the permit finds the call ended and goes back.
             Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
-            Phase::Asking { .. } | Phase::Waiting => None,
+            Phase::Asking { .. } | Phase::Waiting | Phase::Delayed(Delayed::Backoff(_)) => None,
         };
         self.end_waiting(phase, index, error());
         if let Some(granted) = granted {
@@ -291,15 +292,43 @@ impl BatchState {
 
     /// Ends a call that waits, whose phase the caller has looked at.
     pub(super) fn end_waiting(&self, mut phase: MutexGuard<'_, Phase>, index: u32, error: CallError) {
-        let error = error.not_started();
-        if matches!(*phase, Phase::Asking { .. }) {
+        let before = std::mem::replace(&mut *phase, Phase::Waiting);
+        self.end_from(phase, index, before, error);
+    }
+
+    /// The same of a call that has this behind it.
+    pub(super) fn end_with(
+        &self,
+        phase: MutexGuard<'_, Phase>,
+        index: u32,
+        progress: Option<Box<Progress>>,
+        error: CallError,
+    ) {
+        let before = progress.map_or(Phase::Waiting, |progress| Phase::Delayed(Delayed::Backoff(progress)));
+        self.end_from(phase, index, before, error);
+    }
+
+    fn end_from(&self, mut phase: MutexGuard<'_, Phase>, index: u32, before: Phase, error: CallError) {
+        if matches!(before, Phase::Asking { .. }) {
             let kind = error.kind;
             self.emit(index, None, || EventKind::ConfirmationResolved { approved: false, error: Some(kind) });
         }
-        self.emit(index, None, || self.unstarted_event(index, &error));
-        *phase = Phase::Ended(Ending::unstarted(error));
+        let ending = self.end_of(index, before.into_progress(), error);
+        *phase = Phase::Ended(ending);
         drop(phase);
         self.count_down(index, false, Step::EndedAndRested);
+    }
+
+    /// The end of a call that waited for its first attempt or for another, told of.
+    fn end_of(&self, index: u32, progress: Option<Box<Progress>>, error: CallError) -> Ending {
+        let Some(progress) = progress else {
+            let error = error.not_started();
+            self.emit(index, None, || self.unstarted_event(index, &error));
+            return Ending::unstarted(error);
+        };
+        let ending = progress.ending(error, self.work(index), self.session.engine.clock.now());
+        self.emit(index, None, || self.started_event(index, &ending));
+        ending
     }
 
     /// Ends a call with the result that this turn gave it before.
@@ -395,8 +424,8 @@ impl Drop for BatchState {
 }
 
 /// The error of a call whose attempt vanished: its runtime was shut down under it (SC-3).
-pub(crate) fn vanished() -> CallError {
+pub(crate) fn vanished(attempts: u32) -> CallError {
     let mut error = CallError::new(ErrorKind::Internal, "the call's task was dropped before it ended");
     error.effect = Effect::Unknown;
-    error.after_attempts(1)
+    error.after_attempts(attempts)
 }

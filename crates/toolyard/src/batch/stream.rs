@@ -276,7 +276,7 @@ impl Stream {
         let mut outcomes: Vec<_> = pieces.into_iter().flat_map(|piece| piece.results()).collect();
         let lost = pushed.get(outcomes.len()..).unwrap_or_default();
         let lost =
-            lost.iter().map(|call| Outcome::new(call, Routing::ShortCircuit, Err(vanished().not_started())));
+            lost.iter().map(|call| Outcome::new(call, Routing::ShortCircuit, Err(vanished(0).not_started())));
         outcomes.extend(lost.collect::<Vec<_>>());
         outcomes
     }

@@ -5,10 +5,12 @@ use crate::{
     admission::Admission,
     attempt::{Backend, Blocking, BlockingThreads, HostBackend},
     batch::{Stop, Waits},
+    chance::Chance,
     clock::Clock,
     config::{Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, Sequence},
     gate::Gate,
+    guard::Policies,
     pool::{Leases, Pools},
     registry::{RegisterError, Registry},
     session::{Scopes, ToolUnits},
@@ -26,7 +28,7 @@ use std::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    AllowAll, Approver, Confirmations, Hooks, PathScope, Resources, RuntimePolicy, ToolClass, ToolFactory,
+    AllowAll, Approver, Confirmations, Hooks, PathScope, Resources, RetryPolicy, RuntimePolicy, ToolClass, ToolFactory,
     Toolset,
 };
 
@@ -81,6 +83,8 @@ pub struct EngineBuilder {
     tree_max_in_flight: Option<NonZeroUsize>,
     waits: Waits,
     on_serial_failure: OnSerialFailure,
+    policies: Policies,
+    seed: Option<u64>,
     grace: Option<Duration>,
     clock: Option<Clock>,
     blocking: Option<Arc<dyn Blocking>>,
@@ -211,6 +215,20 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how failures are tried again of tools that do not say it themselves (RT-1); without a word up to three
+    /// attempts, 0.1 and 0.4 s apart.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.policies.retry = policy;
+        self
+    }
+
+    /// Sets what the engine's chance, for jitter, starts from, so that a run can be repeated. Without a word it is
+    /// another each time.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
     /// Sets where wall time comes from.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
@@ -242,7 +260,7 @@ impl EngineBuilder {
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         check(&self.limits, self.waits)?;
-        let registry = register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs))?;
+        let registry = register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs), self.policies)?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
             Admission::new(widths, self.limits.queue_engine_max, self.limits.queue_session_max),
@@ -289,6 +307,7 @@ impl EngineBuilder {
             bus: EventBus::new(self.sinks),
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
+            chance: Chance::new(self.seed),
             backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
             tasks,
             runners: Arc::default(),
@@ -329,8 +348,9 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
 fn register(
     tools: Vec<Arc<dyn ToolFactory>>,
     configs: BTreeMap<String, ToolConfig>,
+    policies: Policies,
 ) -> Result<Registry, BuildError> {
-    let registry = Registry::with_configs(configs);
+    let registry = Registry::with_configs(configs, policies);
     tools.into_iter().try_for_each(|factory| registry.add(factory))?;
     let unknown = registry.configured().find(|name| !registry.has(name)).map(str::to_owned);
     match unknown {

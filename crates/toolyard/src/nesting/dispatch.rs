@@ -82,7 +82,7 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
 
 /// The result of a call whose batch went with its runtime (SC-3).
 fn vanished_outcome(call: &Call) -> Outcome {
-    Outcome::new(call, Routing::ShortCircuit, Err(vanished()))
+    Outcome::new(call, Routing::ShortCircuit, Err(vanished(1)))
 }
 
 /// Cancels a dispatch whose future is dropped.

@@ -1,6 +1,7 @@
 //! A registered tool: everything that is worked out once.
 
 use super::{RegisterError, Schema};
+use crate::guard::{Guard, Policies};
 use serde_json::Value;
 use std::{
     fmt,
@@ -21,13 +22,19 @@ pub struct ToolEntry {
     factory: Arc<dyn ToolFactory>,
     attempt_timeout: Duration,
     class: ToolClass,
+    /// Shared with the entries it took the place of, where they are guarded as it is.
+    guard: Arc<Guard>,
     /// Shared with the entries it took the place of: with the name they all go.
     retired: Arc<AtomicBool>,
 }
 
 impl ToolEntry {
     /// An entry of this spec, which configuration may have changed from what the factory says.
-    pub(crate) fn new(factory: Arc<dyn ToolFactory>, spec: ToolSpec) -> Result<Self, RegisterError> {
+    pub(crate) fn new(
+        factory: Arc<dyn ToolFactory>,
+        spec: ToolSpec,
+        policies: &Policies,
+    ) -> Result<Self, RegisterError> {
         let name = spec.name.as_str();
         let is_odd = |c: char| c.is_whitespace() || c.is_control();
         if name.is_empty() || name.chars().count() > 128 || name.contains(is_odd) {
@@ -44,6 +51,7 @@ impl ToolEntry {
             factory,
             attempt_timeout: spec.attempt_timeout(),
             class: spec.class(),
+            guard: Arc::new(Guard::new(&spec, policies)),
             spec,
             retired: Arc::default(),
         })
@@ -66,6 +74,11 @@ impl ToolEntry {
     /// The compiled schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// What the engine keeps of it to spare it.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        &self.guard
     }
 
     pub(crate) fn attempt_timeout(&self) -> Duration {
@@ -101,7 +114,8 @@ impl ToolEntry {
 
     /// The entry as the successor of another: when it goes, calls that wait for either are not to start.
     pub(super) fn in_place_of(self, old: &Self) -> Self {
-        Self { retired: old.retired.clone(), ..self }
+        let guard = if self.guard.is_like(&old.guard) { old.guard.clone() } else { self.guard.clone() };
+        Self { retired: old.retired.clone(), guard, ..self }
     }
 
     /// The tool is gone: calls that wait for it are not to start.

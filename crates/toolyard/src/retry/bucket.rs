@@ -47,6 +47,7 @@ impl Bucket {
     }
 
     /// Tokens left.
+    #[cfg(test)]
     pub(crate) fn tokens(&self) -> u32 {
         self.0.load(Relaxed)
     }

@@ -1,0 +1,80 @@
+//! What follows an attempt: its call's end, or another attempt (RT-1).
+
+use super::Attempt;
+use crate::{
+    batch::{Ending, Progress},
+    nesting::CallRef,
+    retry::{Decision, Ended, Paid, Repeatability, Span, decide},
+};
+use std::time::Duration;
+use toolyard_core::{CallError, ErrorKind, RetryStopped};
+
+impl Attempt {
+    /// Whether the call is tried again after this failure.
+    pub(super) fn after_failure(
+        &self,
+        error: &CallError,
+        no_side_effect: bool,
+        still_running: bool,
+    ) -> Decision {
+        let entry = &self.work().entry;
+        let (CallRef { batch, index }, engine) = (&self.call, self.engine());
+        if batch.cancelled(*index).is_some() {
+            return Decision::Stop(None);
+        }
+        let ended = Ended {
+            kind: error.kind,
+            effect: error.effect,
+            no_side_effect,
+            hint: error.retry_after.filter(|_| may_carry_a_hint(error.kind)),
+            attempt: self.number(),
+        };
+        let call = Repeatability {
+            repeatable: entry.spec().is_repeatable(),
+            recursive: entry.spec().recursive,
+            has_dispatched: batch.nest_of(*index).is_some(),
+        };
+        let bounds = self.bounds();
+        let span = Span {
+            now: engine.clock.now(),
+            deadline: bounds.deadline,
+            attempt_timeout: bounds.timeout,
+        };
+        let guard = entry.guard();
+        let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
+        match decision {
+            // It goes on beside any other attempt.
+            Decision::Retry { paid, .. } if still_running => {
+                guard.bucket.refund(paid);
+                Decision::Stop(Some(RetryStopped::Zombie))
+            }
+            decision => decision,
+        }
+    }
+
+    /// Leaves the call to wait for its next attempt.
+    pub(super) fn try_again(mut self, ending: Ending, paid: Paid, delay: Duration) {
+        self.done = true;
+        let (ready_at, granted_at) = self.began();
+        let Err(error) = ending.status else { return };
+        let progress = Progress { attempts: ending.attempts, error, ready_at, granted_at, paid };
+        self.call.batch.try_again(self.call.index, Box::new(progress), delay);
+    }
+
+    /// Gives the tool's retry bucket what a success brings (RT-5).
+    pub(super) fn succeeded(&mut self, ending: &Ending) {
+        if ending.status.is_err() {
+            return;
+        }
+        let bucket = &self.call.batch.work(self.call.index).entry.guard().bucket;
+        match self.progress.take() {
+            None => bucket.first_success(),
+            Some(progress) => bucket.refund(progress.paid),
+        }
+    }
+}
+
+/// Whether a wait that goes with this failure is what the remote asks for (RT-3).
+fn may_carry_a_hint(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Transient | ErrorKind::RateLimited)
+}

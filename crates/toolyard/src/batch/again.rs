@@ -1,0 +1,59 @@
+//! From a failed attempt to the next one (RT-2, RT-6).
+//!
+//! ```text
+//!   attempt fails ─► permits back ─► Delayed ── backoff ──► permits asked for anew ─► attempt
+//!                                       └ cancelled: ends at once
+//! ```
+//!
+//! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not at rest: the
+//! next run of its batch waits for it.
+
+use super::ledger::{Delayed, Phase};
+use super::progress::Progress;
+use super::state::BatchState;
+use std::{sync::Arc, time::Duration};
+use toolyard_core::EventKind;
+
+impl BatchState {
+    /// Lets a call wait for its next attempt. Its permits have been given back.
+    pub(crate) fn try_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
+        let slot = &self.slots[index as usize];
+        let (attempts, code) = (progress.attempts, progress.error.kind);
+        {
+            let mut phase = slot.phase();
+            // Under the lock, so that its end does not come before.
+            self.emit(index, Some(attempts), || EventKind::Retry {
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                code,
+            });
+            *phase = Phase::Delayed(Delayed::Backoff(progress));
+            slot.reopen_nest();
+        }
+        if let Some(why) = self.cancelled(index).or_else(|| self.stopped.get().copied()) {
+            // The stop came while it ran, and found nothing to end.
+            self.end_unstarted(index, || why.error());
+            return;
+        }
+        let batch = self.clone();
+        self.session.engine.tasks.spawn(async move {
+            let or_end = super::admit::OrEnd::new(&batch, index);
+            tokio::time::sleep(delay).await;
+            batch.go_again(index);
+            or_end.disarm();
+        });
+    }
+
+    /// Asks for the permits of the next attempt, if the call still waits for it.
+    fn go_again(self: &Arc<Self>, index: u32) {
+        let mut phase = self.slots[index as usize].phase();
+        match std::mem::replace(&mut *phase, Phase::Waiting) {
+            Phase::Delayed(Delayed::Backoff(progress)) => {
+                let ready_at = self.session.engine.clock.now();
+                if let Some(attempt) = self.acquire(phase, index, ready_at, Some(progress)) {
+                    self.spawn(attempt);
+                }
+            }
+            other => *phase = other,
+        }
+    }
+}

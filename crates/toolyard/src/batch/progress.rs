@@ -1,0 +1,39 @@
+//! What a call has behind it that is to be tried again.
+
+use super::ledger::Ending;
+use crate::{gate::Cleared, retry::Paid};
+use std::time::Duration;
+use tokio::time::Instant;
+use toolyard_core::{CallError, Dedupe};
+
+/// The attempts of a call that have failed.
+pub(crate) struct Progress {
+    /// How often the handler was started.
+    pub(crate) attempts: u32,
+    /// What the last one failed with.
+    pub(crate) error: Box<CallError>,
+    /// When the call was ready, and had its first permits.
+    pub(crate) ready_at: Instant,
+    pub(crate) granted_at: Instant,
+    /// What the next attempt took from the tool's retry bucket (RT-5).
+    pub(crate) paid: Paid,
+}
+
+impl Progress {
+    pub(crate) fn queued(&self) -> Duration {
+        self.granted_at.saturating_duration_since(self.ready_at)
+    }
+
+    /// The end of the call before its next attempt.
+    pub(super) fn ending(self, error: CallError, work: &Cleared, now: Instant) -> Ending {
+        Ending {
+            queued: self.queued(),
+            ran: now.saturating_duration_since(self.granted_at),
+            attempts: self.attempts,
+            sandbox: work.grant().sandbox,
+            cancel_requested: error.kind == toolyard_core::ErrorKind::Cancelled,
+            status: Err(Box::new(error.after_error(self.error))),
+            dedupe: Dedupe::Fresh,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Attempts after failed attempts (RT-1 to RT-9).
+
+use super::{SECOND, ends};
+use serde_json::json;
+use std::{num::NonZeroU32, time::Duration};
+use tokio::time::{Instant, sleep};
+use toolyard::{
+    Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped, Tool,
+    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
+use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
+
+async fn one(yard: &Yard, call: Call) -> Outcome {
+    ends(yard.engine.session("s").call(call)).await
+}
+
+fn error(outcome: &Outcome) -> &CallError {
+    outcome.error().expect("it has failed")
+}
+
+/// The delays told of, in milliseconds.
+fn delays(yard: &Yard) -> Vec<u64> {
+    let delay = |kind: &EventKind| match kind {
+        EventKind::Retry { delay_ms, .. } => Some(*delay_ms),
+        _ => None,
+    };
+    yard.events.events().iter().filter_map(|event| delay(&event.kind)).collect()
+}
+
+/// RT-1, RT-2: three attempts of a read, 0.1–0.15 s and 0.4–0.6 s apart; a tool that is told another policy has that.
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_passes_is_tried_again() {
+    let yard = yard(|builder, _| builder.seed(7)).await;
+    let from = Instant::now();
+    let outcome = one(&yard, tries("a", "read", 0, &["transient", "transient", "ok"])).await;
+    assert!(outcome.success());
+    assert_eq!((outcome.attempts, outcome.queued), (3, Duration::ZERO));
+    let delays = delays(&yard);
+    assert!((100..=150).contains(&delays[0]) && (400..=600).contains(&delays[1]), "{delays:?}");
+    assert!(from.elapsed() >= Duration::from_millis(500), "{:?}", from.elapsed());
+    assert_eq!(outcome.ran, from.elapsed(), "all attempts and what is between them");
+    yard.events.check();
+}
+
+/// RT-1: after the third attempt it is over, and the result says so.
+#[tokio::test(start_paused = true)]
+async fn there_are_three_attempts_at_most() {
+    let yard = yard(|builder, _| builder).await;
+    let outcome = one(&yard, call("a", "read", 0, "transient")).await;
+    let error = error(&outcome);
+    assert_eq!((outcome.attempts, error.attempts, yard.log.started().len()), (3, 3, 3));
+    assert_eq!((error.kind, error.retry_stopped), (ErrorKind::Transient, Some(RetryStopped::Attempts)));
+    yard.events.check();
+}
+
+/// RT-1: which failures of which tools are tried again.
+#[tokio::test(start_paused = true)]
+async fn only_what_may_be_repeated_is_tried_again() {
+    let yard = yard(|builder, log| {
+        let idempotent = ToolSpec::write("idempotent").idempotent().timeout(SECOND);
+        let recursive = ToolSpec::read("recursive").recursive();
+        builder
+            .tool(scripted(idempotent, log))
+            .tool(scripted(recursive, log))
+            .tool_config("serial", ToolConfig::default().timeout(SECOND))
+    })
+    .await;
+    for (tool, end, attempts) in [
+        ("read", "transient", 3),
+        ("idempotent", "transient", 3),
+        ("serial", "transient", 1),
+        ("serial", "harmless", 3),
+        ("recursive", "transient", 1),
+        ("read", "limited", 3),
+        ("serial", "limited", 1),
+        ("idempotent", "hang", 3),
+        ("serial", "hang", 1),
+        ("read", "fail", 1),
+        ("read", "panic", 1),
+        ("read", "no", 1),
+    ] {
+        let outcome = one(&yard, call("a", tool, 0, end)).await;
+        assert_eq!(outcome.attempts, attempts, "{tool} {end}");
+    }
+    yard.events.check();
+}
+
+/// RT-2: full jitter and other numbers as a policy of the tool.
+#[tokio::test(start_paused = true)]
+async fn a_tool_has_a_policy_of_its_own() {
+    let (five, second) = (NonZeroU32::new(5).unwrap(), Duration::from_secs(1));
+    let policy = RetryPolicy::default().with_max_attempts(five).with_jitter(Jitter::Full);
+    let policy = policy.with_delays(second, 1.0, second).unwrap();
+    let yard = yard(|builder, log| {
+        builder.tool(scripted(ToolSpec::read("own").retry(policy), log)).retry(RetryPolicy::NONE)
+    })
+    .await;
+    assert_eq!(one(&yard, call("a", "own", 0, "transient")).await.attempts, 5);
+    let delays = delays(&yard);
+    assert!(delays.len() == 4 && delays.iter().all(|delay| *delay <= 1000), "{delays:?}");
+    assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 1);
+}
+
+/// RT-6, CC-5: a call that waits for its next attempt holds neither its permits nor the serial lease, and the order of
+/// its batch holds all the same.
+#[tokio::test(start_paused = true)]
+async fn backoff_frees_the_slot() {
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::write("flaky").idempotent();
+        builder.tool(scripted(spec, log)).max_in_flight(1.try_into().unwrap())
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let first = vec![tries("a", "flaky", 10, &["transient", "ok"]), call("b", "read", 10, "ok")];
+    let beside = async {
+        sleep(Duration::from_millis(20)).await;
+        let status = yard.engine.status().await.unwrap();
+        assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
+        session.dispatch(vec![call("other", "serial", 10, "ok")]).await
+    };
+    let (outcomes, other) = ends(async { tokio::join!(session.dispatch(first), beside) }).await;
+    assert_eq!((shape(&outcomes), shape(&other)), ("a ok, b ok".to_owned(), "other ok".to_owned()));
+    assert_eq!(
+        yard.log.started(),
+        ["a", "other", "a", "b"],
+        "another goes meanwhile, its own next run does not"
+    );
+    yard.events.check();
+}
+
+/// RT-3, T10: a hint over 30 s ends the call at once with the hint; one below it is waited for.
+#[tokio::test(start_paused = true)]
+async fn t10_what_the_server_asks_for_is_kept_or_handed_on() {
+    let yard = yard(|builder, _| builder).await;
+    let hinted = |ms: u64| Call::new("a", "read", json!({"ends": ["limited", "ok"], "hint_ms": ms}));
+    let from = Instant::now();
+    let outcome = one(&yard, hinted(45_000)).await;
+    let error = error(&outcome);
+    assert_eq!((error.kind, error.attempts, from.elapsed()), (ErrorKind::RateLimited, 1, Duration::ZERO));
+    assert_eq!(error.retry_after, Some(45 * SECOND));
+    assert_eq!(error.retry_stopped, Some(RetryStopped::Hint));
+    yard.events.check();
+}
+
+/// RT-4: no sleep that leaves no time for an attempt: the last real error, at once.
+#[tokio::test(start_paused = true)]
+async fn there_is_no_sleep_past_the_deadline() {
+    let yard = yard(|builder, _| builder).await;
+    let from = Instant::now();
+    let outcome = one(&yard, call("a", "read", 10, "transient").deadline(5 * SECOND)).await;
+    let error = error(&outcome);
+    // 10 % of the attempt timeout of 60 s are more than there is.
+    assert_eq!((error.kind, error.retry_stopped), (ErrorKind::Transient, Some(RetryStopped::Deadline)));
+    assert_eq!((from.elapsed(), outcome.attempts), (Duration::from_millis(10), 1));
+    yard.events.check();
+}
+
+/// RT-5, T18: ten failing retries drain the bucket, the next failure has one attempt; ten clean successes buy one retry.
+#[tokio::test(start_paused = true)]
+async fn t18_retries_in_vain_use_up_the_bucket() {
+    let yard = yard(|builder, _| builder).await;
+    for _ in 0..5 {
+        assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 3);
+    }
+    let outcome = one(&yard, call("a", "read", 0, "transient")).await;
+    assert_eq!((outcome.attempts, error(&outcome).retry_stopped), (1, Some(RetryStopped::Budget)));
+    for _ in 0..10 {
+        assert!(one(&yard, call("a", "read", 0, "ok")).await.success());
+    }
+    assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 2);
+    yard.events.check();
+}
+
+/// RT-5: a retry that succeeds gives back what it took.
+#[tokio::test(start_paused = true)]
+async fn retries_that_succeed_cost_nothing() {
+    let yard = yard(|builder, _| builder).await;
+    for _ in 0..50 {
+        assert!(one(&yard, tries("a", "read", 0, &["transient", "ok"])).await.success());
+    }
+    assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 3);
+}
+
+/// RT-7, T11: at depth 3 the leaf alone is tried again.
+#[tokio::test(start_paused = true)]
+async fn t11_one_layer_retries() {
+    struct Passes;
+    #[async_trait]
+    impl Tool for Passes {
+        async fn execute(&self, args: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let depth = args["depth"].as_u64().unwrap();
+            let inner = match depth {
+                1 => call("leaf", "read", 0, "transient"),
+                _ => Call::new("inner", "passes", json!({"depth": depth - 1})),
+            };
+            let outcomes = cx.dispatch(vec![inner]).await;
+            Err(ToolError::transient(outcomes[0].to_text()))
+        }
+    }
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("passes"), || Passes))).await;
+    let outcome = one(&yard, Call::new("root", "passes", json!({"depth": 3}))).await;
+    assert_eq!((outcome.attempts, error(&outcome).kind), (1, ErrorKind::Transient));
+    assert_eq!(yard.log.started(), ["leaf"; 3]);
+    yard.events.check();
+}
+
+/// RT-8: a cancel ends the wait for the next attempt at once, and says what the last one came to.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_ends_a_backoff_at_once() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        sleep(Duration::from_millis(50)).await;
+        assert!(session.cancel_call("a"));
+    };
+    let from = Instant::now();
+    let calls = vec![call("a", "read", 0, "transient"), call("b", "read", 10, "ok")];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(calls), cancel) }).await;
+    assert_eq!(shape(&outcomes), "a cancelled, b ok");
+    assert_eq!(from.elapsed(), Duration::from_millis(50));
+    let error = error(&outcomes[0]);
+    assert_eq!((error.attempts, error.effect), (1, Effect::Failed));
+    assert_eq!(error.last_error.as_ref().unwrap().kind, ErrorKind::Transient);
+    sleep(5 * SECOND).await;
+    assert_eq!(yard.log.started(), ["a", "b"], "and it does not start again");
+    yard.events.check();
+}
+
+/// RT-9: every attempt has its number and the same key.
+#[tokio::test(start_paused = true)]
+async fn attempts_share_a_key_and_know_their_number() {
+    struct Tells;
+    #[async_trait]
+    impl Tool for Tells {
+        async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            cx.emit(&format!("{} {}", cx.attempt(), cx.idempotency_key().unwrap()));
+            if cx.attempt() == 3 { Ok("done".into()) } else { Err(ToolError::transient("not yet")) }
+        }
+    }
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("tells"), || Tells))).await;
+    let mut call = Call::new("a", "tells", "{}");
+    call.idempotency_key = Some("k".into());
+    assert!(one(&yard, call).await.success());
+    let told = yard.events.events();
+    let told = told.iter().filter_map(|event| match &event.kind {
+        EventKind::OutputDelta { text } => Some((event.attempt, text.clone())),
+        _ => None,
+    });
+    let expected = ["1 k", "2 k", "3 k"].iter().zip(1..).map(|(text, n)| (Some(n), (*text).to_owned()));
+    assert_eq!(told.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    yard.events.check();
+}
+
+/// SC-5: a handler with a grace for its timeout may put its work in order; the attempt has timed out all the same.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_may_leave_a_grace() {
+    struct Tidies;
+    #[async_trait]
+    impl Tool for Tidies {
+        async fn execute(&self, args: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            cx.cancelled().await;
+            sleep(Duration::from_millis(args["ms"].as_u64().unwrap())).await;
+            Ok("as far as it came".into())
+        }
+    }
+    let yard = yard(|builder, _| {
+        let spec = ToolSpec::write("tidies").timeout(SECOND).timeout_grace(SECOND);
+        builder.tool(from_fn(spec, || Tidies))
+    })
+    .await;
+    for (ms, took, said) in [(500, 1500, "as far as it came"), (5000, 2000, "")] {
+        let from = Instant::now();
+        let outcome = one(&yard, Call::new("a", "tidies", json!({"ms": ms}))).await;
+        let error = error(&outcome);
+        assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
+        assert_eq!(ToolOutput::parts(error.content.clone()).to_text(), said);
+        assert_eq!(from.elapsed(), Duration::from_millis(took));
+    }
+    yard.events.check();
+}
