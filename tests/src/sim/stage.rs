@@ -28,7 +28,7 @@ use std::{
 };
 use toolyard::{
     Call, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, Limits, OnSerialFailure, PoolWidths,
-    SideEffects, ToolContext, ToolSpec, from_fn,
+    RetryPolicy, SideEffects, ToolContext, ToolSpec, from_fn,
 };
 
 /// What the parts of one run share.
@@ -147,6 +147,8 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .limits(limits)
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
+        .retry(RetryPolicy::NONE)
+        .seed(program.seed)
         .confirmations(confirmations(program))
         .approver(Person { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
