@@ -10,6 +10,7 @@ extern crate self as toolyard;
 mod admission;
 mod attempt;
 mod batch;
+mod breaker;
 mod chance;
 mod clock;
 mod config;

@@ -1,0 +1,179 @@
+//! A breaker that all calls of a tool share (CB-9), at next to no cost while it is closed.
+//!
+//! ```text
+//!   admit    one load of the gate: does every call pass, and in which generation?
+//!   success  one more in the tally, a word that holds a slice and how many succeeded in it
+//!   else     the lock: the tally is folded into the window, the machine moves, the gate says so
+//! ```
+
+use super::{
+    Admission, Breaker, Counts, OpenFor, Slot, Transition,
+    tally::Tally,
+    window::{Slice, Slicing},
+};
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Release},
+        },
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard_core::{BreakerPolicy, BreakerState, error::BreakerVerdict};
+
+/// A breaker that all calls of a tool, or of a back-end, share.
+#[derive(Debug)]
+pub(crate) struct SharedBreaker {
+    /// What the machine says of [`Breaker::passing`], as of its last change.
+    gate: AtomicU64,
+    /// Successes that the machine was not told of yet. They are taken under its lock only.
+    tally: Tally,
+    /// Whether anything is counted; without that it never opens by itself, and no probe is let go.
+    counts: bool,
+    slicing: Slicing,
+    epoch: Instant,
+    machine: Mutex<Breaker>,
+}
+
+impl SharedBreaker {
+    /// A closed one. Nothing that is told to it happened before `epoch`.
+    pub(crate) fn new(policy: BreakerPolicy, epoch: Instant) -> Self {
+        let machine = Breaker::new(policy);
+        Self {
+            gate: AtomicU64::new(gate(&machine)),
+            tally: Tally::default(),
+            counts: policy.is_enabled(),
+            slicing: Slicing::new(policy.window()),
+            epoch,
+            machine: Mutex::new(machine),
+        }
+    }
+
+    /// Whether a call would be admitted now; see [`Breaker::peek`].
+    pub(crate) fn peek(&self, now: impl FnOnce() -> Instant) -> Result<(), OpenFor> {
+        match self.passing() {
+            Some(_) => Ok(()),
+            None => self.machine().peek(self.at(now())),
+        }
+    }
+
+    /// Admits an attempt, or says for how long not; see [`Breaker::admit`].
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        now: impl FnOnce() -> Instant,
+        attempt_timeout: Duration,
+    ) -> (Result<Slot, OpenFor>, Option<Transition>) {
+        if let Some(generation) = self.passing() {
+            return (Ok(Slot::new(Admission { generation, is_probe: false }, self)), None);
+        }
+        let now = self.at(now());
+        let (admitted, moved) = self.change(|machine| machine.admit(now, attempt_timeout));
+        (admitted.map(|admission| Slot::new(admission, self)), moved)
+    }
+
+    /// Notes how an attempt ended; see [`Breaker::record`]. `slot` must be one of this breaker.
+    pub(crate) fn record(
+        &self,
+        slot: Slot,
+        verdict: BreakerVerdict,
+        now: impl FnOnce() -> Instant,
+        chance: impl FnOnce() -> f64,
+    ) -> Option<Transition> {
+        let admission = slot.into_admission();
+        match verdict {
+            _ if !self.counts => None,
+            BreakerVerdict::Ignored if !admission.is_probe => None,
+            // It moves nothing, whatever its generation.
+            BreakerVerdict::Success if !admission.is_probe => {
+                let slice = self.slicing.slice_at(self.at(now()));
+                if !self.tally.add(slice) {
+                    self.turn_tally(slice);
+                }
+                None
+            }
+            _ => {
+                let (now, chance) = (self.at(now()), chance());
+                self.change(|machine| machine.record(now, admission, verdict, chance))
+            }
+        }
+    }
+
+    /// See [`Breaker::give_back`].
+    pub(super) fn give_back(&self, admission: Admission) {
+        self.machine().give_back(admission);
+    }
+
+    /// See [`Breaker::force_open`].
+    pub(crate) fn force_open(&self) -> Option<Transition> {
+        self.change(Breaker::force_open)
+    }
+
+    /// See [`Breaker::force_closed`].
+    pub(crate) fn force_closed(&self) -> Option<Transition> {
+        self.change(Breaker::force_closed)
+    }
+
+    /// See [`Breaker::reset`].
+    pub(crate) fn reset(&self) -> Vec<Transition> {
+        self.change(Breaker::reset)
+    }
+
+    /// Where it is.
+    pub(crate) fn state(&self) -> BreakerState {
+        self.machine().state()
+    }
+
+    /// What its window holds now.
+    pub(crate) fn counts(&self, now: Instant) -> Counts {
+        let now = self.at(now);
+        self.change(|machine| machine.counts(now))
+    }
+
+    fn passing(&self) -> Option<u64> {
+        let gate = self.gate.load(Acquire);
+        (gate & PASSES != 0).then_some(gate >> 1)
+    }
+
+    /// The tally is of another slice: begins one of this slice, with a success in it.
+    #[cold]
+    fn turn_tally(&self, slice: Slice) {
+        let mut machine = self.machine();
+        self.fold(&mut machine, slice);
+        machine.add_successes(slice, 1);
+    }
+
+    /// Changes the machine, which knows of every success by then, and says so at the gate.
+    fn change<T>(&self, change: impl FnOnce(&mut Breaker) -> T) -> T {
+        let mut machine = self.machine();
+        self.fold(&mut machine, 0);
+        let result = change(&mut machine);
+        self.gate.store(gate(&machine), Release);
+        result
+    }
+
+    /// Tells the machine of the successes in the tally, which goes on from this slice, but never back.
+    fn fold(&self, machine: &mut Breaker, from: Slice) {
+        let (slice, count) = self.tally.take(from);
+        if count > 0 {
+            machine.add_successes(slice, u64::from(count));
+        }
+    }
+
+    fn at(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.epoch)
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Breaker> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Set in the gate while every call passes; the generation is above it.
+const PASSES: u64 = 1;
+
+fn gate(machine: &Breaker) -> u64 {
+    machine.passing().map_or(0, |generation| generation << 1 | PASSES)
+}

@@ -1,0 +1,96 @@
+//! What a breaker remembers: how attempts ended over the last slices of time (CB-2).
+
+use std::{num::NonZeroU64, time::Duration};
+use toolyard_core::BreakerPolicy;
+
+const SLICES: usize = BreakerPolicy::SLICES as usize;
+
+/// The number of a slice of time, from 0.
+pub(super) type Slice = u32;
+
+/// How time is cut into slices.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slicing(NonZeroU64);
+
+impl Slicing {
+    pub(super) fn new(window: Duration) -> Self {
+        let nanos = u64::try_from((window / BreakerPolicy::SLICES).as_nanos()).unwrap_or(u64::MAX);
+        Self(NonZeroU64::new(nanos).expect("no window is shorter than its bound"))
+    }
+
+    /// The slice that this moment is in.
+    pub(super) fn slice_at(self, now: Duration) -> Slice {
+        let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        Slice::try_from(nanos / self.0).unwrap_or(Slice::MAX)
+    }
+}
+
+/// How many attempts ended how. What is ignored (V4) is in neither number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    pub(crate) successes: u64,
+    pub(crate) failures: u64,
+}
+
+impl Counts {
+    /// The share that failed; 0 of nothing.
+    pub(crate) fn failure_ratio(self) -> f64 {
+        let all = self.successes + self.failures;
+        if all == 0 { 0.0 } else { self.failures as f64 / all as f64 }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.successes += other.successes;
+        self.failures += other.failures;
+    }
+
+    fn subtract(&mut self, other: Self) {
+        self.successes -= other.successes;
+        self.failures -= other.failures;
+    }
+}
+
+/// The last slices, that of now included, and their sum.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    head: Slice,
+    slices: [Counts; SLICES],
+    sum: Counts,
+}
+
+impl Window {
+    /// Adds what ended in a slice. Threads may come late with an older one; it counts where it belongs.
+    pub(super) fn add(&mut self, slice: Slice, counts: Counts) {
+        self.advance(slice);
+        if self.head - slice < BreakerPolicy::SLICES {
+            self.slices[place(slice)].add(counts);
+            self.sum.add(counts);
+        }
+    }
+
+    /// What it holds in the latest slice it was told of.
+    pub(super) fn sum(&self) -> Counts {
+        self.sum
+    }
+
+    /// Forgets everything but what time it is.
+    pub(super) fn clear(&mut self) {
+        self.slices = Default::default();
+        self.sum = Counts::default();
+    }
+
+    /// Lets what is too old in this slice go.
+    pub(super) fn advance(&mut self, to: Slice) {
+        // What was not looked at for longer than the window is forgotten in one round.
+        let gone = to.saturating_sub(self.head).min(BreakerPolicy::SLICES);
+        for slice in 0..gone {
+            let old = std::mem::take(&mut self.slices[place(to - slice)]);
+            self.sum.subtract(old);
+        }
+        self.head = self.head.max(to);
+    }
+}
+
+fn place(slice: Slice) -> usize {
+    slice as usize % SLICES
+}
