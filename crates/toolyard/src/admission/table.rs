@@ -174,7 +174,8 @@ impl<W> Table<W> {
             return Asked::Refused(Refusal::SerialNesting);
         }
         self.age(now);
-        if self.lanes.find(&key).is_none() && self.can_go(&key, None) {
+        let lane = self.lanes.find(&key);
+        if lane.is_none() && self.can_go(&key, None) {
             return Asked::Granted(self.take(ask.need, ask.root, ask.lineage, 0));
         }
         if let Some(queue_max) = self.bound_met(ask.root) {
@@ -186,7 +187,8 @@ impl<W> Table<W> {
         if let Some(lease) = ask.need.lease {
             self.leases.get_mut(lease).queued += 1;
         }
-        Asked::Waiting(self.enqueue(key, now, ask.lineage, waiter()))
+        let waiting = Waiting::new(self.next_ticket(), now, ask.lineage, waiter());
+        Asked::Waiting(self.enqueue(key, lane, waiting))
     }
 
     /// The lane of a call, and whether its lease, if it needs one, may be stepped on now.
@@ -214,19 +216,29 @@ impl<W> Table<W> {
         (self.waiting >= self.queue_max).then_some(self.queue_max)
     }
 
-    fn enqueue(&mut self, key: LaneKey, now: Moment, lineage: Option<EntryId>, waiter: W) -> Ticket {
+    fn next_ticket(&mut self) -> u64 {
         self.tickets += 1;
-        let number = self.tickets;
+        self.tickets
+    }
+
+    /// Puts one at the end of his lane, which is opened if it is not.
+    fn enqueue(&mut self, key: LaneKey, lane: Option<u32>, waiting: Waiting<W>) -> Ticket {
+        let Waiting { number, since, lineage, .. } = waiting;
         if !self.wants_time() {
-            self.aging.begin(now);
+            self.aging.begin(since);
         }
-        let lane = self.lanes.find(&key).unwrap_or_else(|| self.lanes.open(key));
-        let open = self.lanes.open_one_mut(lane);
-        let before = open.turn();
-        open.push(Waiting::new(number, now, lineage, waiter));
-        self.relist(lane, before);
+        let lane = lane.unwrap_or_else(|| self.open_lane(key));
+        self.lanes.open_one_mut(lane).push(waiting);
+        self.relist(lane);
         self.tell(|| self.told_of("queue", &key, lineage, number));
         Ticket { lane, number }
+    }
+
+    fn open_lane(&mut self, key: LaneKey) -> u32 {
+        if let Some(only) = self.lanes.only() {
+            self.list(only); // it is not the only one any more
+        }
+        self.lanes.open(key)
     }
 
     /// What happens to one who waits.
@@ -253,10 +265,10 @@ impl<W> Table<W> {
     /// see [`Table::take_granted`]. A handler that waited to resume is parked again.
     pub(super) fn cancel(&mut self, ticket: Ticket, now: impl FnOnce() -> Moment) -> Option<W> {
         let lane = self.lanes.get(ticket.lane)?;
-        let (key, before) = (lane.key, lane.turn());
+        let key = lane.key;
         let waiter = self.lanes.open_one_mut(ticket.lane).cancel(ticket.number)?;
         self.left(&key, 1);
-        self.relist(ticket.lane, before);
+        self.relist(ticket.lane);
         self.tell(|| self.told_of("cancel", &key, None, ticket.number));
         if let Who::Resume { entry: Some(entry) } = key.who {
             self.set_state(entry, EntryState::Parked);
@@ -282,9 +294,17 @@ impl<W> Table<W> {
         }
     }
 
-    /// Puts a lane whose head has changed at its place everywhere, and closes it when it has none.
-    fn relist(&mut self, lane: u32, before: Option<u64>) {
-        let (key, now) = (self.lanes.open_one(lane).key, self.lanes.open_one(lane).turn());
+    /// Puts a lane whose head may have changed at its place everywhere, and closes it when it has none. The only lane
+    /// has its place with its first head: it is put right when another opens.
+    fn relist(&mut self, lane: u32) {
+        if !self.lanes.may_stay_listed(lane) {
+            self.list(lane);
+        }
+    }
+
+    fn list(&mut self, lane: u32) {
+        let open = self.lanes.open_one_mut(lane);
+        let (key, (before, now)) = (open.key, open.list());
         if before == now {
             return;
         }

@@ -98,11 +98,11 @@ impl<W> Table<W> {
     fn first_aged(&self, now: Moment) -> Option<Reserved> {
         let is_paused = |class: usize| self.classes.get(class).is_some_and(|rule| rule.paused);
         let lists = self.aging.eldest.iter().enumerate().filter(|(class, _)| !is_paused(*class));
-        let (number, at) = *lists.filter_map(|(_, list)| list.first()).min()?;
+        let (_, at) = *lists.filter_map(|(_, list)| list.first()).min()?;
         let lane = self.lanes.open_one(at);
         let head = lane.head().expect("an open lane has a head");
         let is_aged = now.0.saturating_sub(head.since.0) > AGED_AFTER;
-        is_aged.then_some(Reserved { lane: at, number, need: lane.key.need })
+        is_aged.then_some(Reserved { lane: at, number: head.number, need: lane.key.need })
     }
 
     /// Notes what has come free.
@@ -135,11 +135,10 @@ impl<W> Table<W> {
                 continue;
             }
             let open = self.lanes.open_one_mut(lane);
-            let before = open.turn();
             let len = open.len();
             ended.extend(open.take_all());
             self.left(&key, len);
-            self.relist(lane, before);
+            self.relist(lane);
         }
         ended.sort_by_key(|(number, _)| *number);
         ended.iter().for_each(|(number, _)| {

@@ -62,6 +62,8 @@ pub(super) struct Lane<W> {
     /// In order of their numbers. The first and the last have not left.
     waiting: VecDeque<Waiting<W>>,
     gone: usize,
+    /// The number under which it is listed; `None` before it is.
+    listed: Option<u64>,
 }
 
 impl<W> Lane<W> {
@@ -69,9 +71,20 @@ impl<W> Lane<W> {
         self.waiting.front()
     }
 
-    /// The number of the head, under which the lane is listed.
+    /// The number of the head, under which the lane is to be listed.
     pub(super) fn turn(&self) -> Option<u64> {
         self.head().map(|head| head.number)
+    }
+
+    /// It is to be listed under the number of its head from now on: the number before and this one.
+    pub(super) fn list(&mut self) -> (Option<u64>, Option<u64>) {
+        let now = self.turn();
+        (std::mem::replace(&mut self.listed, now), now)
+    }
+
+    /// Whether it is listed and has somebody to be listed for.
+    fn stays_listed(&self) -> bool {
+        self.listed.is_some() && !self.waiting.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -145,15 +158,30 @@ pub(super) struct Lanes<W> {
     slots: Vec<Option<Lane<W>>>,
     free: Vec<u32>,
     by_key: HashMap<LaneKey, u32>,
+    /// The one that was opened last: the calls of a run ask for the same one after the other.
+    newest: u32,
 }
 
 impl<W> Lanes<W> {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), by_key: HashMap::new() }
+        Self { slots: Vec::new(), free: Vec::new(), by_key: HashMap::new(), newest: 0 }
     }
 
     pub(super) fn find(&self, key: &LaneKey) -> Option<u32> {
-        self.by_key.get(key).copied()
+        match self.get(self.newest) {
+            Some(lane) if lane.key == *key => Some(self.newest),
+            _ => self.by_key.get(key).copied(),
+        }
+    }
+
+    /// The lane that is open, if it is the only one: it goes before nobody and after nobody.
+    pub(super) fn only(&self) -> Option<u32> {
+        if self.by_key.len() == 1 { self.by_key.values().next().copied() } else { None }
+    }
+
+    /// Whether its place in the lists matters to nobody before another lane opens.
+    pub(super) fn may_stay_listed(&self, at: u32) -> bool {
+        self.by_key.len() == 1 && self.open_one(at).stays_listed()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -179,7 +207,7 @@ impl<W> Lanes<W> {
     }
 
     pub(super) fn open(&mut self, key: LaneKey) -> u32 {
-        let lane = Some(Lane { key, waiting: VecDeque::new(), gone: 0 });
+        let lane = Some(Lane { key, waiting: VecDeque::new(), gone: 0, listed: None });
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = lane;
@@ -191,6 +219,7 @@ impl<W> Lanes<W> {
             }
         };
         self.by_key.insert(key, at);
+        self.newest = at;
         at
     }
 

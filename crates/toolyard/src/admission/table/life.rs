@@ -10,7 +10,7 @@
 //!
 //! The states are those of an entry. A handler that is not on a lease has none and goes the same way.
 
-use super::lanes::LaneKey;
+use super::lanes::{LaneKey, Waiting};
 use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, Told, UnitId, Who};
 
 /// What a handler that is to go on is told.
@@ -58,7 +58,9 @@ impl<W> Table<W> {
         }
         let now = now();
         self.set_states(entry, EntryState::Resuming);
-        let ticket = self.enqueue(key, now, None, waiter());
+        let waiting = Waiting::new(self.next_ticket(), now, None, waiter());
+        let lane = self.lanes.find(&key);
+        let ticket = self.enqueue(key, lane, waiting);
         self.settle(|| now);
         Resumed::Waiting(ticket)
     }

@@ -64,6 +64,9 @@ impl<W> Table<W> {
     /// Of those who need something that has come free, the next who can go. Things nobody can use any more are put
     /// aside on the way.
     fn next_head(&mut self) -> Option<u32> {
+        if let Some(only) = self.lanes.only() {
+            return self.can_lane_go(only).then_some(only);
+        }
         let first = loop {
             match self.first_for(*self.freed.front()?) {
                 Some(lane) => break lane,
@@ -185,10 +188,10 @@ impl<W> Table<W> {
             self.aging.reserved = None; // what it held back is what it takes
         }
         let open = self.lanes.open_one_mut(lane);
-        let (key, before) = (open.key, open.turn());
+        let key = open.key;
         let head = open.pop().expect("an open lane has a head");
         self.left(&key, 1);
-        self.relist(lane, before);
+        self.relist(lane);
         let entry = match key.who {
             Who::Resume { entry } => {
                 self.take_again(key.need, entry, head.number);
