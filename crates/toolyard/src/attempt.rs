@@ -34,6 +34,7 @@ use classify::{Facts, classify};
 use futures::FutureExt;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -88,12 +89,15 @@ impl Attempt {
         self.call.batch.work(self.call.index)
     }
 
+    /// Runs the call on a task of its own.
+    pub(crate) fn spawn(self) {
+        Runners::run(self);
+    }
+
     /// Runs the call to its one result.
     pub(crate) async fn run(mut self) {
         self.announce();
-        let executed = AssertUnwindSafe(self.execute().instrument(self.span())).catch_unwind().await;
-        // Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
-        let (verdict, still_running) = executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None));
+        let (verdict, still_running) = self.execute_caught().await;
         self.release(still_running.is_some());
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict);
@@ -134,6 +138,14 @@ impl Attempt {
             gen_ai.tool.call.id = call.id.as_str(),
             error.r#type = tracing::field::Empty,
         )
+    }
+
+    /// Executes the handler. Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
+    async fn execute_caught(&self) -> (Verdict, Option<oneshot::Receiver<bool>>) {
+        // Pinned where it is made: it is large, and each wrapper would move it once.
+        let executing = pin!(self.execute().instrument(self.span()));
+        let executed = AssertUnwindSafe(executing).catch_unwind().await;
+        executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None))
     }
 
     /// Executes the handler. The receiver comes to its end when a handler that could not be dropped does.

@@ -10,7 +10,6 @@
 //! aligned allocation and a place in the runtime's lists; a runner at rest costs a lock and a wake-up.
 
 use super::Attempt;
-use crate::tasks::Tasks;
 use std::{
     future::{Future, poll_fn},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -51,14 +50,15 @@ impl Runners {
     }
 
     /// Runs an attempt on a runner at rest, or on a new one.
-    pub(crate) fn run(self: &Arc<Self>, tasks: &Tasks, mut attempt: Attempt) {
-        while let Some(seat) = self.pop() {
+    pub(super) fn run(mut attempt: Attempt) {
+        while let Some(seat) = attempt.engine().runners.pop() {
             match seat.give(attempt) {
                 Ok(()) => return,
                 Err(back) => attempt = back, // its runtime was shut down under it
             }
         }
-        tasks.spawn(runner(self.clone(), attempt));
+        let engine = attempt.batch().session.engine.clone();
+        engine.tasks.spawn(runner(engine.runners.clone(), attempt));
     }
 
     fn pop(&self) -> Option<Arc<Seat>> {

@@ -103,12 +103,6 @@ impl BatchState {
         Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table, &self.session)))
     }
 
-    /// Starts a call on a task of its own.
-    pub(super) fn spawn(&self, attempt: Attempt) {
-        let engine = &self.session.engine;
-        engine.runners.run(&engine.tasks, attempt);
-    }
-
     fn call_at(self: &Arc<Self>, index: u32) -> CallRef {
         CallRef { batch: self.clone(), index }
     }
@@ -165,9 +159,8 @@ impl Waiter for BatchState {
         }
         let held = permit.hand_over();
         *phase = Phase::Started(Started { held, deadline });
-        let attempt = Attempt::new(self.call_at(index), held, ready_at, granted_at, progress);
         drop(phase);
-        self.spawn(attempt);
+        Attempt::new(CallRef { batch: self, index }, held, ready_at, granted_at, progress).spawn();
     }
 }
 

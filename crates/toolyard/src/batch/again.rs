@@ -50,7 +50,7 @@ impl BatchState {
             Phase::Delayed(Delayed::Backoff(progress)) => {
                 let ready_at = self.session.engine.clock.now();
                 if let Some(attempt) = self.acquire(phase, index, ready_at, Some(progress)) {
-                    self.spawn(attempt);
+                    attempt.spawn();
                 }
             }
             other => *phase = other,

@@ -98,7 +98,7 @@ impl BatchState {
     /// Lets a call go whose run has begun: it asks for its permits and starts, or waits in line.
     pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(attempt) = self.admit(index, ready_at) {
-            self.spawn(attempt);
+            attempt.spawn();
         }
     }
 
