@@ -1,0 +1,113 @@
+//! Which results are kept for a replay of their key: column 5 of V4.
+
+use toolyard_core::ErrorKind;
+
+/// What becomes of a result under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Who comes with the key gets this result.
+    Keep,
+    /// Who comes with the key runs.
+    Forget,
+}
+
+/// How a keyed call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Its error, if it has no output.
+    pub(crate) error: Option<ErrorKind>,
+    /// Whether an attempt of it was started.
+    pub(crate) started: bool,
+    /// Whether to run it again does no harm: it only reads, or is declared idempotent.
+    pub(crate) repeatable: bool,
+    /// Whether the handler itself said of its last attempt that it changed nothing.
+    pub(crate) no_side_effect: bool,
+}
+
+impl Ended {
+    /// Whether the result is kept (V4, ID-5).
+    pub(crate) fn kept(self) -> Kept {
+        if self.is_kept() { Kept::Keep } else { Kept::Forget }
+    }
+
+    fn is_kept(self) -> bool {
+        use ErrorKind as E;
+        let Some(error) = self.error else { return true };
+        match error {
+            // Nobody knows what it did: it stays so for everybody, whatever the tool is.
+            E::Interrupted => true,
+            _ if !self.started => false,
+            E::ExecutionError | E::OutputInvalid | E::OutputTooLarge => true,
+            E::Transient | E::RateLimited => !self.repeatable && !self.no_side_effect,
+            E::Timeout | E::Panic | E::SandboxError => !self.repeatable,
+            E::DeadlineExceeded | E::Cancelled | E::Internal => !self.repeatable,
+            // The handler was not what failed: an attempt before, if there was one, was to be repeated.
+            E::NotFound | E::InvalidInput | E::PermissionDenied | E::FsDenied | E::NetDenied => false,
+            E::UserDenied | E::ConfirmationTimeout | E::Aborted | E::BudgetExceeded => false,
+            E::DepthExceeded | E::SerialNesting | E::Overloaded | E::QueueTimeout => false,
+            E::CircuitOpen | E::ShuttingDown => false,
+            E::KeyMismatch | E::KeyInProgress | E::AlreadyExecuted => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard_core::error::Ran;
+
+    fn kept(error: Option<ErrorKind>, [started, repeatable, no_side_effect]: [bool; 3]) -> bool {
+        Ended { error, started, repeatable, no_side_effect }.kept() == Kept::Keep
+    }
+
+    /// All of started, repeatable, no_side_effect.
+    fn flags() -> impl Iterator<Item = [bool; 3]> {
+        (0..8).map(|bits| [bits & 4 != 0, bits & 2 != 0, bits & 1 != 0])
+    }
+
+    /// Column 5 as V4 has it: code, and whether it is kept for a tool that is idempotent; one that is not; one that
+    /// is not and said `no_side_effect`. All of a started call.
+    const STARTED: [(&str, [bool; 3]); 11] = [
+        ("transient", [false, true, false]),
+        ("rate_limited", [false, true, false]),
+        ("timeout", [false, true, true]),
+        ("execution_error", [true, true, true]),
+        ("output_invalid", [true, true, true]),
+        ("output_too_large", [true, true, true]),
+        ("panic", [false, true, true]),
+        ("sandbox_error", [false, true, true]),
+        ("deadline_exceeded", [false, true, true]),
+        ("cancelled", [false, true, true]),
+        ("internal", [false, true, true]),
+    ];
+
+    /// V4, column 5: every code of a call that was started.
+    #[test]
+    fn what_is_kept_is_what_the_table_says() {
+        for kind in ErrorKind::ALL {
+            let row = STARTED.iter().find(|(code, _)| *code == kind.code());
+            let expected = match row {
+                Some((_, row)) => *row,
+                None => [*kind == ErrorKind::Interrupted; 3],
+            };
+            let is = [[true, true, false], [true, false, false], [true, false, true]];
+            assert_eq!(is.map(|flags| kept(Some(*kind), flags)), expected, "{kind}");
+            assert!(row.is_none() || kind.ran() != Ran::No, "{kind}");
+        }
+    }
+
+    /// V4: an output is kept, of whichever tool.
+    #[test]
+    fn an_output_is_kept() {
+        assert!(flags().all(|flags| kept(None, flags)));
+    }
+
+    /// ID-5: what never started is forgotten, but for a call found unfinished after a crash (ID-9).
+    #[test]
+    fn what_never_started_is_forgotten() {
+        for kind in ErrorKind::ALL {
+            let kept = flags().filter(|flags| !flags[0]).any(|flags| kept(Some(*kind), flags));
+            assert_eq!(kept, *kind == ErrorKind::Interrupted, "{kind}");
+        }
+    }
+}

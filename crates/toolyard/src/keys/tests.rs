@@ -1,0 +1,67 @@
+mod bounds;
+mod model;
+mod rules;
+mod threads;
+
+use super::*;
+use serde_json::json;
+
+/// A tree's keys whose flights and results are numbers.
+pub(super) type Numbers = Keys<u32, u32>;
+
+pub(super) fn text(text: &str) -> Arc<str> {
+    text.into()
+}
+
+pub(super) fn of(args: u32) -> Fingerprint {
+    Fingerprint::of(&json!({ "args": args }), "1")
+}
+
+pub(super) fn keep(body: u32, bytes: usize, idempotent: bool) -> Finished<u32> {
+    Finished::Keep { body, bytes, idempotent }
+}
+
+/// Keys of one tool, with a clock.
+pub(super) struct Tree {
+    pub(super) keys: Numbers,
+    pub(super) now: Instant,
+    pub(super) tool: Arc<str>,
+}
+
+impl Tree {
+    pub(super) fn new(bounds: KeyBounds) -> Self {
+        Self { keys: Keys::new(bounds), now: Instant::now(), tool: text("tool") }
+    }
+
+    pub(super) fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+    }
+
+    pub(super) fn reserve(&self, key: &str, args: u32, mutating: bool, flight: u32) -> Reserved<u32, u32> {
+        self.keys.reserve(&self.tool, &text(key), of(args), self.now, mutating, || flight)
+    }
+
+    pub(super) fn peek(&self, key: &str, args: u32) -> Peek<u32> {
+        self.keys.peek(&self.tool, &text(key), of(args), self.now)
+    }
+
+    pub(super) fn complete(&self, key: &str, finished: Finished<u32>) {
+        self.keys.complete(&self.tool, &text(key), finished, self.now);
+    }
+
+    /// A mutating call that ran, its result kept.
+    pub(super) fn ran(&self, key: &str, body: u32, bytes: usize, idempotent: bool) {
+        assert_eq!(self.reserve(key, 0, true, body), Reserved::Lead(body), "{key}");
+        self.complete(key, keep(body, bytes, idempotent));
+    }
+
+    pub(super) fn forget(&self, key: &str) {
+        self.keys.forget(&self.tool, &text(key));
+    }
+
+    /// Flights and results; tombstones and what may become one; bytes.
+    pub(super) fn held(&self) -> (usize, usize, usize) {
+        let (live, lasting) = self.keys.room.taken();
+        (live, lasting, self.keys.retention().bytes())
+    }
+}
