@@ -45,7 +45,9 @@ pub use output::{Content, Json, ToolOutput};
 pub use policy::{
     AgentPath, AllowAll, Caller, Denied, Grant, ResourceLimits, RuntimePolicy, Sandbox, SessionId,
 };
-pub use resilience::{BreakerPolicy, BreakerState, Jitter, PolicyError, RetryPolicy};
+pub use resilience::{
+    BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,
+};
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
 pub use spec::{FsRequirement, LimitScope, Placement, ToolSpec};

@@ -1,0 +1,188 @@
+//! How often a tool may be used.
+
+use serde::{Deserialize, Serialize};
+use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
+
+/// Why something is no rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RateError {
+    /// Not spelt as one.
+    #[error(
+        "'{0}' is no rate: write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\""
+    )]
+    Form(String),
+    /// Nothing would ever run.
+    #[error("a rate must allow at least one attempt, in more than no time, and a burst of at least one")]
+    Zero,
+    /// More than one a nanosecond.
+    #[error("a rate is at most one attempt a nanosecond")]
+    TooFast,
+    /// No whole number of milliseconds, or more than [`Rate::PER_MAX`].
+    #[error("a rate counts over whole milliseconds, at most a day")]
+    Period,
+    /// It would take more than [`Rate::REFILL_MAX`] until a spent burst is there again.
+    #[error("a burst must be there again within ten years")]
+    Burst,
+}
+
+/// How many attempts of a tool may start in how much time (RT-10), and how many of them at once.
+///
+/// It is a bucket of `burst` tokens that is full at first: each attempt takes one, and one comes back every
+/// [`interval`](Self::interval). Where no burst is named it is the number of attempts: `100/min` lets a hundred go at
+/// once and then one every 0.6 s; `100/min burst 1` spaces them evenly.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use toolyard_core::Rate;
+/// let rate: Rate = "10/s burst 20".parse()?;
+/// assert_eq!(rate, Rate::per_second(10)?.with_burst(20)?);
+/// assert_eq!(rate.interval(), Duration::from_millis(100));
+/// assert_eq!(rate.to_string(), "10/s burst 20");
+/// # Ok::<(), toolyard_core::RateError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Rate {
+    attempts: NonZeroU32,
+    per: Duration,
+    burst: NonZeroU32,
+}
+
+impl Rate {
+    /// The longest time over which a rate counts.
+    pub const PER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// The longest time until a spent burst is there again.
+    pub const REFILL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+    /// So many attempts in so much time.
+    ///
+    /// # Errors
+    /// [`RateError::Zero`], [`RateError::Period`] or [`RateError::TooFast`].
+    pub fn new(attempts: u32, per: Duration) -> Result<Self, RateError> {
+        let attempts = NonZeroU32::new(attempts).filter(|_| !per.is_zero()).ok_or(RateError::Zero)?;
+        if !per.subsec_nanos().is_multiple_of(1_000_000) || per > Self::PER_MAX {
+            return Err(RateError::Period);
+        }
+        if u128::from(attempts.get()) > per.as_nanos() {
+            return Err(RateError::TooFast);
+        }
+        Ok(Self { attempts, per, burst: attempts })
+    }
+
+    /// So many attempts a second.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn per_second(attempts: u32) -> Result<Self, RateError> {
+        Self::new(attempts, Duration::from_secs(1))
+    }
+
+    /// So many attempts a minute.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn per_minute(attempts: u32) -> Result<Self, RateError> {
+        Self::new(attempts, Duration::from_secs(60))
+    }
+
+    /// The same with so many attempts at once.
+    ///
+    /// # Errors
+    /// [`RateError::Zero`] or [`RateError::Burst`].
+    pub fn with_burst(self, burst: u32) -> Result<Self, RateError> {
+        let burst = NonZeroU32::new(burst).ok_or(RateError::Zero)?;
+        let refill = self.interval().checked_mul(burst.get());
+        if refill.is_none_or(|refill| refill > Self::REFILL_MAX) {
+            return Err(RateError::Burst);
+        }
+        Ok(Self { burst, ..self })
+    }
+
+    /// The attempts of one [`per`](Self::per).
+    pub fn attempts(&self) -> NonZeroU32 {
+        self.attempts
+    }
+
+    /// The time over which it counts.
+    pub fn per(&self) -> Duration {
+        self.per
+    }
+
+    /// The most attempts at once.
+    pub fn burst(&self) -> NonZeroU32 {
+        self.burst
+    }
+
+    /// The time in which one token comes back, rounded up to a nanosecond: never faster than the rate.
+    pub fn interval(&self) -> Duration {
+        let nanos = self.per.as_nanos().div_ceil(u128::from(self.attempts.get()));
+        Duration::from_nanos(u64::try_from(nanos).expect("a day has fewer than 2^64 nanoseconds"))
+    }
+}
+
+/// Units of time and their milliseconds, the largest first; the first spelling is the one that is written.
+const UNITS: [(&[&str], u64); 4] =
+    [(&["h"], 3_600_000), (&["min", "m"], 60_000), (&["s", "sec"], 1_000), (&["ms"], 1)];
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.per.as_millis();
+        let whole = |unit: &&(&[&str], u64)| millis.is_multiple_of(u128::from(unit.1));
+        let (names, unit) = UNITS.iter().find(whole).expect("a rate counts over whole milliseconds");
+        write!(f, "{}/", self.attempts)?;
+        match millis / u128::from(*unit) {
+            1 => f.write_str(names[0])?,
+            count => write!(f, "{count}{}", names[0])?,
+        }
+        if self.burst == self.attempts { Ok(()) } else { write!(f, " burst {}", self.burst) }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = RateError;
+
+    /// A number, `/`, a time (`s`, `min`, `h`, `ms`, with a whole number before it or none) and, if it is not the
+    /// number, ` burst ` and how many at once.
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let form = || RateError::Form(text.to_owned());
+        let mut words = text.split_ascii_whitespace();
+        let (attempts, per) = words.next().and_then(|word| word.split_once('/')).ok_or_else(form)?;
+        let rate = Self::new(whole(attempts).ok_or_else(form)?, period(per).ok_or_else(form)?)?;
+        match (words.next(), words.next(), words.next()) {
+            (None, ..) => Ok(rate),
+            (Some("burst"), Some(burst), None) => rate.with_burst(whole(burst).ok_or_else(form)?),
+            _ => Err(form()),
+        }
+    }
+}
+
+/// Digits only: no sign, no fraction, no exponent.
+fn whole(text: &str) -> Option<u32> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+fn period(text: &str) -> Option<Duration> {
+    let (count, name) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let count = if count.is_empty() { 1 } else { whole(count)? };
+    let (_, unit) = UNITS.iter().find(|(names, _)| names.contains(&name))?;
+    Some(Duration::from_millis(u64::from(count) * unit))
+}
+
+impl TryFrom<String> for Rate {
+    type Error = RateError;
+
+    fn try_from(text: String) -> Result<Self, RateError> {
+        text.parse()
+    }
+}
+
+impl From<Rate> for String {
+    fn from(rate: Rate) -> Self {
+        rate.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;
