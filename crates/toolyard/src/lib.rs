@@ -12,6 +12,8 @@ mod attempt;
 mod batch;
 mod breaker;
 mod chance;
+#[allow(dead_code, unused_imports, reason = "not on the way of a call yet")]
+mod budget;
 mod clock;
 mod config;
 mod engine;

@@ -1,0 +1,178 @@
+use super::*;
+use proptest::prelude::*;
+use std::{sync::Barrier, thread};
+
+fn open(budget: Budget, parent: Option<&Arc<Allowance>>) -> Arc<Allowance> {
+    Books::default().open(Whose::Tree, budget, parent).unwrap()
+}
+
+/// T16, RT-11: of 50 who come at once 10 start; what they give back lets later ones run.
+#[test]
+fn of_fifty_at_once_ten_start() {
+    let books = Books::default();
+    let tree = books.open(Whose::Tree, Budget::calls(10), None).unwrap();
+    let turn = books.open(Whose::Turn, Budget::calls(40), Some(&tree)).unwrap();
+    let start = Barrier::new(50);
+    let results: Vec<_> = thread::scope(|scope| {
+        let come = || {
+            start.wait();
+            reserve([&turn], 0)
+        };
+        let threads: Vec<_> = (0..50).map(|_| scope.spawn(come)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let spent = Spent { whose: Whose::Tree, unit: Unit::Calls, limit: 10, left: 0 };
+    let (mut started, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    assert_eq!((started.len(), refused.len()), (10, 40));
+    assert!(refused.iter().all(|result| result.as_ref().err() == Some(&spent)));
+    assert_eq!((tree.left().calls, turn.left().calls), (Some(0), Some(30)));
+    started.truncate(7);
+    assert_eq!((tree.left().calls, turn.left().calls), (Some(3), Some(33)));
+}
+
+/// RT-11: what is settled is spent, what is dropped or refunded comes back whole.
+#[test]
+fn a_call_that_never_started_costs_nothing() {
+    let tree = open(Budget::calls(3).with_cost(10), None);
+    reserve([&tree], 4).unwrap().settle();
+    reserve([&tree], 4).unwrap().refund();
+    drop(reserve([&tree], 6).unwrap());
+    assert_eq!(tree.left(), Budget::calls(2).with_cost(6));
+}
+
+/// RT-11: a call draws on its turn, its session, what is above, and its tool; from all or from none.
+#[test]
+fn all_or_nothing_is_taken() {
+    let books = Books::default();
+    let tree = books.open(Whose::Tree, Budget::cost(100), None).unwrap();
+    let session = books.open(Whose::Session, Budget::calls(5), Some(&tree)).unwrap();
+    let turn = books.open(Whose::Turn, Budget::calls(3).with_cost(50), Some(&session)).unwrap();
+    let tool = books.open(Whose::Tool, Budget::calls(1), None).unwrap();
+    let all = || [&tree, &session, &turn, &tool].map(|allowance| allowance.left());
+    let first = reserve([&turn, &tool], 10).unwrap();
+    assert_eq!(all(), [Budget::cost(90), Budget::calls(4), Budget::calls(2).with_cost(40), Budget::calls(0)]);
+    let before = all();
+    let spent = reserve([&turn, &tool], 10).unwrap_err();
+    assert_eq!(spent, Spent { whose: Whose::Tool, unit: Unit::Calls, limit: 1, left: 0 });
+    assert_eq!(spent.to_string(), "the budget of this tool is spent: 0 of 1 calls left");
+    assert_eq!(all(), before);
+    let spent = reserve([&turn], 41).unwrap_err();
+    assert_eq!(spent, Spent { whose: Whose::Turn, unit: Unit::Cost, limit: 50, left: 40 });
+    assert_eq!(all(), before);
+    drop(first);
+    assert_eq!(all()[0], Budget::cost(100));
+}
+
+/// RT-11: zero lets nothing start, and what costs nothing starts when no cost is left.
+#[test]
+fn zero_is_a_bound() {
+    assert!(reserve([&open(Budget::calls(0), None)], 0).is_err());
+    let free = open(Budget::cost(0), None);
+    assert!(reserve([&free], 1).is_err());
+    assert!(reserve([&free], 0).is_ok());
+    assert!(reserve([&open(Budget::cost(5), None)], u64::MAX).is_err());
+}
+
+/// RT-11: where nothing is bounded there is nothing to draw on.
+#[test]
+fn what_bounds_nothing_is_nothing() {
+    let books = Books::default();
+    assert!(books.open(Whose::Tree, Budget::UNLIMITED, None).is_none());
+    let tree = books.open(Whose::Tree, Budget::calls(1), None).unwrap();
+    let turn = books.open(Whose::Turn, Budget::UNLIMITED, Some(&tree)).unwrap();
+    assert!(Arc::ptr_eq(&turn, &tree));
+    assert!(reserve([], u64::MAX).is_ok());
+}
+
+/// RT-11: one who is refused elsewhere has nobody refused here: the last place of a turn goes to who can use it.
+#[test]
+fn nobody_is_refused_for_what_is_given_back() {
+    let books = Books::default();
+    let turn = books.open(Whose::Turn, Budget::calls(1), None).unwrap();
+    let spent = books.open(Whose::Tool, Budget::calls(0), None).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| (0..5_000).for_each(|_| assert!(reserve([&turn, &spent], 0).is_err())));
+        scope.spawn(|| (0..5_000).for_each(|_| assert!(reserve([&turn], 0).is_ok())));
+    });
+    assert_eq!(turn.left().calls, Some(1));
+}
+
+/// A turn and a tool that draw on a session and a tree, as plain numbers: what is left of calls and of cost.
+type Model = [(Option<u64>, Option<u64>); 4];
+
+fn is_enough(left: Option<u64>, wanted: u64) -> bool {
+    left.is_none_or(|left| left >= wanted)
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Reserve { with_tool: bool, cost: u64 },
+    Settle(usize),
+    Drop(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (any::<bool>(), 0..6u64).prop_map(|(with_tool, cost)| Step::Reserve { with_tool, cost }),
+        2 => any::<usize>().prop_map(Step::Settle),
+        3 => any::<usize>().prop_map(Step::Drop),
+    ]
+}
+
+fn budget() -> impl Strategy<Value = Budget> {
+    let bound = || proptest::option::weighted(0.8, 0..12u64);
+    (bound(), bound()).prop_map(|(calls, cost)| {
+        let mut budget = Budget::UNLIMITED;
+        (budget.calls, budget.cost) = (calls, cost);
+        budget
+    })
+}
+
+proptest! {
+    /// I13, RT-11: whatever comes, what is left is what the model says, and never below zero.
+    #[test]
+    fn allowances_do_as_the_model_does(
+        budgets in proptest::array::uniform4(budget()),
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
+        let books = Books::default();
+        let tree = books.open(Whose::Tree, budgets[0], None);
+        let session = books.open(Whose::Session, budgets[1], tree.as_ref());
+        let turn = books.open(Whose::Turn, budgets[2], session.as_ref());
+        let tool = books.open(Whose::Tool, budgets[3], None);
+        let mut model: Model = budgets.map(|budget| (budget.calls, budget.cost));
+        let mut held = Vec::new();
+        for step in steps {
+            match step {
+                Step::Reserve { with_tool, cost } => {
+                    let drawn = if with_tool { 4 } else { 3 };
+                    let mut fits = model[..drawn].iter();
+                    let fits = fits.all(|left| is_enough(left.0, 1) && is_enough(left.1, cost));
+                    let tool = tool.as_ref().filter(|_| with_tool);
+                    let reserved = reserve(turn.as_ref().into_iter().chain(tool), cost);
+                    prop_assert_eq!(reserved.is_ok(), fits);
+                    if let Ok(reserved) = reserved {
+                        for left in &mut model[..drawn] {
+                            *left = (left.0.map(|calls| calls - 1), left.1.map(|all| all - cost));
+                        }
+                        held.push((reserved, drawn, cost));
+                    }
+                }
+                Step::Settle(at) if !held.is_empty() => held.swap_remove(at % held.len()).0.settle(),
+                Step::Drop(at) if !held.is_empty() => {
+                    let (_, drawn, cost) = held.swap_remove(at % held.len());
+                    for left in &mut model[..drawn] {
+                        *left = (left.0.map(|calls| calls + 1), left.1.map(|all| all + cost));
+                    }
+                }
+                Step::Settle(_) | Step::Drop(_) => {}
+            }
+            for (at, allowance) in [&tree, &session, &turn, &tool].into_iter().enumerate() {
+                // One without a bound is the one above it.
+                let Some(allowance) = allowance.as_ref().filter(|_| !budgets[at].is_unlimited()) else { continue };
+                let left = allowance.left();
+                prop_assert_eq!((left.calls, left.cost), model[at]);
+            }
+        }
+    }
+}
