@@ -4,6 +4,7 @@ mod model;
 mod rules;
 mod shared;
 mod state_machine;
+mod tally;
 mod window;
 
 use super::*;

@@ -94,7 +94,7 @@ fn threads_lose_no_count() {
         for round in 0..EACH {
             let at = millis.fetch_add(1, Relaxed) * 59_999 / (THREADS * EACH);
             let now = start + Duration::from_millis(at);
-            let failed = round % 50 == 0;
+            let failed = round % 3 == 0;
             let slot = breaker.admit(no_clock, TIMEOUT).0.unwrap();
             breaker.record(slot, if failed { Failure } else { Success }, || now, || EVEN);
             told[usize::try_from(at / 6000).unwrap()][usize::from(failed)].fetch_add(1, Relaxed);
