@@ -19,7 +19,8 @@
 //! | `dispatch.retry` | delay_ms, code | |
 //! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested | ToolCallEnd |
 //! | `dispatch.late_result` | ok | |
-//! | `breaker.transition` | tool_name, from, to | |
+//! | `breaker.transition` | tool_name or backend, from, to | |
+//! | `zombies.released` | tool_name, count | |
 //! | `pool.resized` | class, from, to | |
 //! | `session.opened`, `session.closed` | | |
 //! | `turn.started` | calls | |

@@ -11,9 +11,9 @@
 //! nothing runs without and nothing that ended keeps it (SC-2). A panic ends this call alone. A blocking handler
 //! cannot be dropped: its call ends on time, and what it holds goes on with it until it stops (SC-6).
 
+mod again;
 mod backend;
 mod blocking;
-mod again;
 mod classify;
 mod runner;
 mod supervise;
@@ -27,11 +27,12 @@ use crate::{
     batch::{BatchState, Ending, Progress, ZOMBIE_WAIT, vanished},
     engine::EngineCore,
     gate::Cleared,
+    guard::Slots,
     nesting::{CallRef, Up, within},
     retry::Decision,
 };
 use classify::{Facts, classify};
-use futures::FutureExt;
+use futures::{FutureExt, future::FusedFuture as _};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
@@ -43,6 +44,16 @@ use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{Dedupe, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
 
+/// What an attempt starts with.
+pub(crate) struct Go {
+    pub(crate) held: Held,
+    pub(crate) slots: Slots,
+    /// When the call became ready, and was granted this.
+    pub(crate) ready_at: Instant,
+    pub(crate) granted_at: Instant,
+    pub(crate) progress: Option<Box<Progress>>,
+}
+
 /// A call that has its permits and no result yet. Should it vanish, dropping it gives them back and writes one
 /// (SC-3). Small, for it is moved to its runner.
 pub(crate) struct Attempt {
@@ -50,6 +61,8 @@ pub(crate) struct Attempt {
     held: Held,
     ready_at: Instant,
     granted_at: Instant,
+    /// The breakers' leave.
+    slots: Option<Slots>,
     /// What came before, if this is not the first.
     progress: Option<Box<Progress>>,
     /// What a handler that was given up goes on holding.
@@ -61,15 +74,21 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Of a call that became ready and was granted this then.
-    pub(crate) fn new(
-        call: CallRef,
-        held: Held,
-        ready_at: Instant,
-        granted_at: Instant,
-        progress: Option<Box<Progress>>,
-    ) -> Self {
-        Self { call, held, ready_at, granted_at, progress, kept: None, told: None, released: false, done: false }
+    pub(crate) fn new(call: CallRef, go: Go) -> Self {
+        let Go { held, slots, ready_at, granted_at, progress } = go;
+        let slots = Some(slots);
+        Self {
+            call,
+            held,
+            ready_at,
+            granted_at,
+            slots,
+            progress,
+            kept: None,
+            told: None,
+            released: false,
+            done: false,
+        }
     }
 
     /// Its number, from 1.
@@ -101,6 +120,7 @@ impl Attempt {
         self.release(still_running.is_some());
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict);
+        self.count(&ending);
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some()) {
                 Decision::Stop(why) => error.retry_stopped = why,
@@ -220,7 +240,9 @@ impl Attempt {
                 let kept = nest.over(&self.call, still_running.then_some(&keeps));
                 still_running.then(|| Box::new(kept))
             }
-            None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled(self.call.index).is_some() => None,
+            None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled(self.call.index).is_some() => {
+                None
+            }
             None if still_running => {
                 let (kept, granted) = admission.become_zombie(self.held, keeps);
                 granted.start();
@@ -245,7 +267,7 @@ impl Attempt {
     fn finish(mut self, ending: Ending, still_running: Option<oneshot::Receiver<bool>>) {
         self.write(ending, still_running.is_some());
         if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
-            let zombie = Zombie { call: self.call.clone(), attempt: self.number(), keeps: Some(*kept) };
+            let zombie = Zombie::new(self.call.clone(), self.number(), *kept);
             self.engine().tasks.spawn(zombie.watch(stopped));
         }
     }
@@ -297,7 +319,7 @@ impl Drop for Attempt {
             let kept = self.kept.take().map(|kept| *kept);
             self.write(ending, kept.is_some());
             // Nobody is left to wait for a handler that was given up.
-            drop(Zombie { call: self.call.clone(), attempt: self.number(), keeps: kept });
+            drop(kept.map(|kept| Zombie::new(self.call.clone(), self.number(), kept)));
         }
     }
 }
@@ -321,31 +343,40 @@ struct Zombie {
 }
 
 impl Zombie {
+    fn new(call: CallRef, attempt: u32, keeps: Held) -> Self {
+        call.batch.work(call.index).entry.guard().zombie_began();
+        Self { call, attempt, keeps: Some(keeps) }
+    }
+
     /// Waits until the handler has stopped.
-    async fn watch(self, mut stopped: oneshot::Receiver<bool>) {
-        let CallRef { batch, index } = &self.call;
+    async fn watch(mut self, mut stopped: oneshot::Receiver<bool>) {
+        let call = self.call.clone();
+        let CallRef { batch, index } = &call;
+        let guard = batch.work(*index).entry.guard();
         tracing::warn!(tool = &*batch.call(*index).name, "a handler was given up and still runs");
         let admission = &batch.session.engine.admission;
         let mark = admission.mark();
-        let ended = tokio::select! {
-            biased;
-            ended = &mut stopped => ended,
-            () = tokio::time::sleep(ZOMBIE_WAIT) => {
+        let mut waited = pin!(tokio::time::sleep(ZOMBIE_WAIT).fuse());
+        let mut released = pin!(guard.zombies_released().fuse());
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut stopped => break ended,
                 // Those who came later have a timer of their own.
-                admission.expire_behind_zombies(mark);
-                stopped.await
+                () = &mut waited, if !waited.is_terminated() => admission.expire_behind_zombies(mark),
+                () = &mut released, if !released.is_terminated() => self.give_back(),
             }
         };
         // A sender that is dropped has lost its thread: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
         batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
     }
-}
 
-impl Drop for Zombie {
-    fn drop(&mut self) {
+    /// Gives back what it held: the call is quiescent, as far as anybody waits for that.
+    fn give_back(&mut self) {
         let Some(kept) = self.keeps.take() else { return };
         let CallRef { batch, index } = &self.call;
+        batch.work(*index).entry.guard().zombie_ended();
         let up = match batch.nest_of(*index) {
             Some(_) => self.call.zombie_stopped(kept),
             None => {
@@ -356,5 +387,11 @@ impl Drop for Zombie {
         if let Some(up) = up {
             batch.rises(*index, up);
         }
+    }
+}
+
+impl Drop for Zombie {
+    fn drop(&mut self) {
+        self.give_back();
     }
 }

@@ -13,8 +13,6 @@
 //! one that all calls of a tool or a back-end share, which costs next to nothing while it is closed. None of
 //! them knows tools, attempts or events: whoever gets a [`Transition`] tells of it.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "attempts are wired to it with the next change"))]
-
 mod machine;
 mod shared;
 mod slot;

@@ -1,11 +1,13 @@
 //! What an embedder holds: the engine. Wiring only; the rooms are the other modules.
 
 mod builder;
+mod guards;
 mod in_air;
 mod shutdown;
 mod status;
 
 pub use builder::{BuildError, EngineBuilder};
+pub use guards::{BreakerOf, BreakerStatus};
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
 
@@ -141,7 +143,7 @@ impl EngineCore {
     }
 
     /// Tells of the engine itself, under a session name of its own.
-    fn emit(&self, kind: EventKind) {
+    pub(crate) fn emit(&self, kind: EventKind) {
         if self.bus.is_listening() {
             let now = self.clock.now();
             let mut event = Event::new(SessionId::from("@engine"), AgentPath::root(), kind);

@@ -11,9 +11,9 @@ mod admission;
 mod attempt;
 mod batch;
 mod breaker;
-mod chance;
 #[allow(dead_code, unused_imports, reason = "not on the way of a call yet")]
 mod budget;
+mod chance;
 mod clock;
 mod config;
 mod engine;
@@ -39,7 +39,7 @@ pub use attempt::{
 pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
-pub use engine::{BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
+pub use engine::{BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};

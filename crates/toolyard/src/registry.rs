@@ -14,7 +14,7 @@ mod schema;
 pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
-use crate::{config::ToolConfig, guard::Policies, session::SessionCore};
+use crate::{config::ToolConfig, guard::Guards, session::SessionCore};
 use arc_swap::ArcSwap;
 use foldhash::HashMap;
 use std::{
@@ -79,21 +79,33 @@ pub(crate) type Table = HashMap<Arc<str>, Arc<ToolEntry>>;
 /// assert!(!engine.registry().unregister("ping")); // nothing left to do, nothing wrong
 /// # }
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Registry {
     table: ArcSwap<Table>,
     /// Held by the one who changes the table; readers never wait.
     changing: Mutex<()>,
     /// The operator's settings, in force for whichever tool has the name.
     configs: BTreeMap<String, ToolConfig>,
-    policies: Policies,
+    guards: Guards,
+}
+
+impl Default for Registry {
+    /// An empty one, of no engine.
+    fn default() -> Self {
+        Self::new(BTreeMap::new(), Guards::default())
+    }
 }
 
 impl Registry {
-    /// An empty registry; each of these settings is for the tool of that name, once there is one. `policies` are those
-    /// of tools that name none.
-    pub(crate) fn with_configs(configs: BTreeMap<String, ToolConfig>, policies: Policies) -> Self {
-        Self { configs, policies, ..Self::default() }
+    /// An empty registry; each of these settings is for the tool of that name, once there is one. `guards` stand
+    /// before its tools.
+    pub(crate) fn new(configs: BTreeMap<String, ToolConfig>, guards: Guards) -> Self {
+        Self { table: ArcSwap::default(), changing: Mutex::default(), configs, guards }
+    }
+
+    /// What stands before its tools.
+    pub(crate) fn guards(&self) -> &Guards {
+        &self.guards
     }
 
     /// The names there are settings for.
@@ -152,7 +164,7 @@ impl Registry {
         if let Some(config) = self.configs.get(&spec.name) {
             config.apply(&mut spec);
         }
-        ToolEntry::new(factory, spec, &self.policies)
+        ToolEntry::new(factory, spec, &self.guards)
     }
 
     /// Applies `change` to a copy of the table and puts it in place.

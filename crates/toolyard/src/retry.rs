@@ -8,7 +8,6 @@
 //! Owns the decision. Knows no clock and no generator: now and chance are passed in. It waits for nothing, and
 //! what an attempt holds is not its business.
 
-
 mod bucket;
 mod decide;
 mod delay;

@@ -148,7 +148,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
         .retry(RetryPolicy::NONE)
-        .seed(program.seed)
+        .seed(program.chaos.seed)
         .confirmations(confirmations(program))
         .approver(Person { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))

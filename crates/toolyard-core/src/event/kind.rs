@@ -1,6 +1,9 @@
 //! The kinds of events.
 
-use crate::{CallError, Dedupe, Effect, ErrorKind, Reason, Sandbox, SideEffects, ToolClass, error::OldClass};
+use crate::{
+    BreakerState, CallError, Dedupe, Effect, ErrorKind, Reason, Sandbox, SideEffects, ToolClass,
+    error::OldClass,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -121,7 +124,17 @@ pub enum EventKind {
     LateResult { ok: bool },
     /// A breaker moved.
     #[serde(rename = "breaker.transition")]
-    BreakerTransition { tool_name: Arc<str>, from: String, to: String },
+    BreakerTransition {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_name: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        backend: Option<Arc<str>>,
+        from: BreakerState,
+        to: BreakerState,
+    },
+    /// An operator gave up what was held for handlers that do not stop.
+    #[serde(rename = "zombies.released")]
+    ZombiesReleased { tool_name: Arc<str>, count: usize },
     /// A pool has another width.
     #[serde(rename = "pool.resized")]
     PoolResized { class: ToolClass, from: usize, to: usize },
@@ -171,6 +184,7 @@ impl EventKind {
             Self::Retry { .. } => "dispatch.retry",
             Self::LateResult { .. } => "dispatch.late_result",
             Self::BreakerTransition { .. } => "breaker.transition",
+            Self::ZombiesReleased { .. } => "zombies.released",
             Self::PoolResized { .. } => "pool.resized",
             Self::SessionOpened => "session.opened",
             Self::SessionClosed => "session.closed",

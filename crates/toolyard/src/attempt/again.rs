@@ -10,6 +10,17 @@ use std::time::Duration;
 use toolyard_core::{CallError, ErrorKind, RetryStopped};
 
 impl Attempt {
+    /// Tells the breakers how it ended.
+    pub(super) fn count(&mut self, ending: &Ending) {
+        let Some(slots) = self.slots.take() else { return };
+        let engine = self.engine();
+        let error = ending.status.as_ref().err().map(|error| error.kind);
+        let (now, chance) = (|| engine.clock.now(), || engine.chance.roll());
+        let guard = self.work().entry.guard();
+        let moves = guard.record(slots, error, now, chance);
+        engine.tell_moves(&self.work().entry, &moves);
+    }
+
     /// Whether the call is tried again after this failure.
     pub(super) fn after_failure(
         &self,
@@ -35,11 +46,8 @@ impl Attempt {
             has_dispatched: batch.nest_of(*index).is_some(),
         };
         let bounds = self.bounds();
-        let span = Span {
-            now: engine.clock.now(),
-            deadline: bounds.deadline,
-            attempt_timeout: bounds.timeout,
-        };
+        let span =
+            Span { now: engine.clock.now(), deadline: bounds.deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
         match decision {

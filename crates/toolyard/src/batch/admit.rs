@@ -7,8 +7,9 @@ use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
     admission::{Admitted, Permit, Refusal, Ticket, Waiter},
-    attempt::Attempt,
+    attempt::{Attempt, Go},
     gate::Cleared,
+    guard::Slots,
     nesting::CallRef,
     pool::{Leases, PoolState},
     registry::not_found,
@@ -48,10 +49,21 @@ impl BatchState {
         let work = self.work(index);
         self.check_tool(work)?;
         admissible(&self.session.engine.leases, work.class)?;
-        match deadline {
-            Some(deadline) if deadline <= now => Err(past_deadline()),
-            _ => Ok(()),
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            return Err(past_deadline());
         }
+        work.entry.guard().peek(work.entry.name(), || now)
+    }
+
+    /// The breakers' leave for an attempt that has its permits.
+    fn slots(&self, index: u32, now: Instant) -> Result<Slots, CallError> {
+        let entry = &self.work(index).entry;
+        let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
+        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
+        if !moves.is_empty() {
+            self.session.engine.tell_moves(entry, &moves);
+        }
+        slots
     }
 
     /// Asks for the permits of an attempt; the attempt, if it has them. The call's phase says that it waits for nothing
@@ -76,8 +88,19 @@ impl BatchState {
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(held)) => {
+                let slots = match self.slots(index, ready_at) {
+                    Ok(slots) => slots,
+                    Err(error) => {
+                        self.end_with(phase, index, progress, error);
+                        engine.admission.finish(held);
+                        return None;
+                    }
+                };
                 *phase = Phase::Started(Started { held, deadline });
-                Some(Attempt::new(self.call_at(index), held, ready_at, ready_at, progress))
+                Some(Attempt::new(
+                    self.call_at(index),
+                    Go { held, slots, ready_at, granted_at: ready_at, progress },
+                ))
             }
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 *phase = Phase::Queued { ticket, ready_at, progress };
@@ -151,16 +174,22 @@ impl Waiter for BatchState {
             return drop(permit); // ended at this very moment
         };
         let (ready_at, progress) = (*ready_at, progress.take());
-        let deadline = self.deadline_of(index, progress.as_ref().map_or(ready_at, |progress| progress.ready_at));
+        let deadline =
+            self.deadline_of(index, progress.as_ref().map_or(ready_at, |progress| progress.ready_at));
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
-        if let Some(error) = late.or_else(|| self.check_tool(self.work(index)).err()) {
-            self.end_with(phase, index, progress, error);
-            return drop(permit);
-        }
+        let late = late.or_else(|| self.check_tool(self.work(index)).err());
+        let slots = match late.map_or_else(|| self.slots(index, granted_at), Err) {
+            Ok(slots) => slots,
+            Err(error) => {
+                self.end_with(phase, index, progress, error);
+                return drop(permit);
+            }
+        };
         let held = permit.hand_over();
         *phase = Phase::Started(Started { held, deadline });
         drop(phase);
-        Attempt::new(CallRef { batch: self, index }, held, ready_at, granted_at, progress).spawn();
+        let go = Go { held, slots, ready_at, granted_at, progress };
+        Attempt::new(CallRef { batch: self, index }, go).spawn();
     }
 }
 
@@ -172,7 +201,9 @@ fn may_go(phase: &mut Phase) -> bool {
             *run_begun = true;
             false
         }
-        Phase::Delayed(_) | Phase::Queued { .. } | Phase::Started(_) | Phase::Ended(_) | Phase::Taken => false,
+        Phase::Delayed(_) | Phase::Queued { .. } | Phase::Started(_) | Phase::Ended(_) | Phase::Taken => {
+            false
+        }
     }
 }
 

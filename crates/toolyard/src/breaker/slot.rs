@@ -19,6 +19,7 @@ impl Slot {
     }
 
     /// Whether it is the one that is let go to see how it goes.
+    #[cfg(test)]
     pub(crate) fn is_probe(&self) -> bool {
         self.admission.is_probe
     }

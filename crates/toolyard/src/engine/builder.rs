@@ -10,7 +10,7 @@ use crate::{
     config::{Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, Sequence},
     gate::Gate,
-    guard::Policies,
+    guard::{Guards, Policies},
     pool::{Leases, Pools},
     registry::{RegisterError, Registry},
     session::{Scopes, ToolUnits},
@@ -28,8 +28,8 @@ use std::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    AllowAll, Approver, Confirmations, Hooks, PathScope, Resources, RetryPolicy, RuntimePolicy, ToolClass, ToolFactory,
-    Toolset,
+    AllowAll, Approver, BreakerPolicy, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
+    RuntimePolicy, ToolClass, ToolFactory, Toolset,
 };
 
 /// Why an engine cannot be built.
@@ -222,6 +222,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets when the engine stops asking tools that do not say it themselves (CB-2); without a word after five failures
+    /// in a minute that are half of all attempts or more.
+    pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
+        self.policies.breaker = policy;
+        self
+    }
+
     /// Sets what the engine's chance, for jitter, starts from, so that a run can be repeated. Without a word it is
     /// another each time.
     pub fn seed(mut self, seed: u64) -> Self {
@@ -260,7 +267,10 @@ impl EngineBuilder {
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         check(&self.limits, self.waits)?;
-        let registry = register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs), self.policies)?;
+        let clock = *self.clock.get_or_insert_default();
+        let guards = Guards::new(self.policies, clock.now());
+        let registry =
+            register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs), guards)?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
             Admission::new(widths, self.limits.queue_engine_max, self.limits.queue_session_max),
@@ -348,9 +358,9 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
 fn register(
     tools: Vec<Arc<dyn ToolFactory>>,
     configs: BTreeMap<String, ToolConfig>,
-    policies: Policies,
+    guards: Guards,
 ) -> Result<Registry, BuildError> {
-    let registry = Registry::with_configs(configs, policies);
+    let registry = Registry::new(configs, guards);
     tools.into_iter().try_for_each(|factory| registry.add(factory))?;
     let unknown = registry.configured().find(|name| !registry.has(name)).map(str::to_owned);
     match unknown {

@@ -1,6 +1,7 @@
 //! An engine as a person sees it: how its pools stand, and who waits for what.
 
 use super::EngineCore;
+use super::guards::{BreakerStatus, breakers};
 use crate::{
     admission::{self, EntryState, UnitKind},
     pool::{PoolError, PoolStatus, Pools},
@@ -32,6 +33,8 @@ pub struct EngineStatus {
     pub parked: usize,
     /// Who waits for a permit, the longest wait first.
     pub waiting: Vec<Waiting>,
+    /// The breakers of the tools, then those of their back-ends.
+    pub breakers: Vec<BreakerStatus>,
 }
 
 impl Index<ToolClass> for EngineStatus {
@@ -151,7 +154,7 @@ pub(super) async fn status(engine: &EngineCore, pools: &Pools) -> Result<EngineS
     let lines = engine.admission.lines();
     let names = Names::of(engine);
     let waiting = lines.into_iter().map(|line| names.waiting(line)).collect();
-    Ok(EngineStatus { pools, parked: engine.admission.parked(), waiting })
+    Ok(EngineStatus { pools, parked: engine.admission.parked(), waiting, breakers: breakers(engine) })
 }
 
 /// The open sessions by their numbers.

@@ -1,7 +1,7 @@
 //! A registered tool: everything that is worked out once.
 
 use super::{RegisterError, Schema};
-use crate::guard::{Guard, Policies};
+use crate::guard::{Guard, Guards};
 use serde_json::Value;
 use std::{
     fmt,
@@ -33,7 +33,7 @@ impl ToolEntry {
     pub(crate) fn new(
         factory: Arc<dyn ToolFactory>,
         spec: ToolSpec,
-        policies: &Policies,
+        guards: &Guards,
     ) -> Result<Self, RegisterError> {
         let name = spec.name.as_str();
         let is_odd = |c: char| c.is_whitespace() || c.is_control();
@@ -51,7 +51,7 @@ impl ToolEntry {
             factory,
             attempt_timeout: spec.attempt_timeout(),
             class: spec.class(),
-            guard: Arc::new(Guard::new(&spec, policies)),
+            guard: Arc::new(guards.guard(&spec)),
             spec,
             retired: Arc::default(),
         })

@@ -55,7 +55,7 @@ fn a_tool_that_was_replaced_goes_with_its_name() {
 #[test]
 fn settings_outlive_the_tool_they_were_made_for() {
     let network = ToolConfig::default().side_effects(SideEffects::Network);
-    let registry = Registry::with_configs([("a".to_owned(), network)].into(), Policies::default());
+    let registry = Registry::new([("a".to_owned(), network)].into(), Guards::default());
     let side_effects = || registry.get("a").unwrap().spec().side_effects;
     registry.register(tool(ToolSpec::read("a"))).unwrap();
     assert_eq!(side_effects(), SideEffects::Network);
@@ -105,7 +105,7 @@ fn a_tool_may_classify_by_its_arguments() {
             }
         }
     }
-    let entry = ToolEntry::new(Arc::new(ByMode), ByMode.spec(), &Policies::default()).unwrap();
+    let entry = ToolEntry::new(Arc::new(ByMode), ByMode.spec(), &Guards::default()).unwrap();
     let class = |mode: &str| entry.class_for(&serde_json::json!({"mode": mode}));
     assert_eq!(
         [class("look"), class("x"), class("panic")],

@@ -1,0 +1,285 @@
+//! Tools that keep failing are not asked for a while (CB-1 to CB-10), and neither are those whose handlers do not stop.
+
+use super::{SECOND, ends};
+use futures::future::BoxFuture;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
+use toolyard::{
+    Blocking, BreakerOf, BreakerPolicy, BreakerState, CallError, Engine, ErrorKind, EventKind, Outcome,
+    Reason, RetryPolicy, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait,
+    from_fn,
+};
+use toolyard_tests::{Yard, call, scripted, shape, yard};
+
+async fn read(yard: &Yard, ms: u64, end: &str) -> Outcome {
+    ends(yard.engine.session("s").call(call("a", "read", ms, end))).await
+}
+
+fn error(outcome: &Outcome) -> &CallError {
+    outcome.error().expect("it has failed")
+}
+
+fn state(engine: &Engine, of: &BreakerOf) -> BreakerState {
+    engine.breakers().into_iter().find(|breaker| breaker.of == *of).unwrap().state
+}
+
+fn of_read() -> BreakerOf {
+    BreakerOf::tool("read")
+}
+
+/// The moves told of: of what, from, to.
+fn moves(yard: &Yard) -> Vec<String> {
+    let told = |kind: &EventKind| match kind {
+        EventKind::BreakerTransition { tool_name, backend, from, to } => {
+            let of = tool_name.as_ref().or(backend.as_ref()).unwrap();
+            Some(format!("{of} {}→{}", from.as_str(), to.as_str()))
+        }
+        _ => None,
+    };
+    yard.events.events().iter().filter_map(|event| told(&event.kind)).collect()
+}
+
+/// Five failures within ten seconds.
+async fn open(yard: &Yard) {
+    for _ in 0..5 {
+        assert_eq!(error(&read(yard, 2000, "transient").await).kind, ErrorKind::Transient);
+    }
+}
+
+/// T8, CB-2 to CB-5, CB-8: five failures open it, the next call is answered at once, after 30 s ± 20 % one probe goes
+/// and no other; cancelled, the next one is the probe; a failure opens it for twice as long, a success closes it.
+#[tokio::test(start_paused = true)]
+async fn t8_a_tool_that_fails_is_left_alone_for_a_while() {
+    let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
+    open(&yard).await;
+    let from = Instant::now();
+    let refused = read(&yard, 0, "ok").await;
+    let refusal = error(&refused);
+    assert_eq!((refusal.kind, refusal.attempts, from.elapsed()), (ErrorKind::CircuitOpen, 0, Duration::ZERO));
+    let wait = refusal.retry_after.unwrap();
+    assert!((24 * SECOND..=36 * SECOND).contains(&wait), "{wait:?}");
+
+    sleep(wait).await;
+    let session = yard.engine.session("s");
+    let probe = session.call(call("probe", "read", 5000, "polite"));
+    let beside = async {
+        sleep(SECOND).await;
+        let second = read(&yard, 0, "ok").await;
+        assert_eq!(error(&second).kind, ErrorKind::CircuitOpen);
+        assert!(session.cancel_call("probe"));
+    };
+    let (probe, ()) = ends(async { tokio::join!(probe, beside) }).await;
+    assert_eq!(error(&probe).kind, ErrorKind::Cancelled);
+    assert_eq!(state(&yard.engine, &of_read()), BreakerState::HalfOpen);
+
+    let failed = read(&yard, 0, "transient").await;
+    assert_eq!(error(&failed).kind, ErrorKind::Transient, "the slot came back, this is the probe");
+    let wait = error(&read(&yard, 0, "ok").await).retry_after.unwrap();
+    assert!((48 * SECOND..=72 * SECOND).contains(&wait), "{wait:?}");
+
+    sleep(wait).await;
+    assert!(read(&yard, 0, "ok").await.success());
+    assert_eq!(
+        moves(&yard),
+        [
+            "read closed→open",
+            "read open→half_open",
+            "read half_open→open",
+            "read open→half_open",
+            "read half_open→closed"
+        ]
+    );
+    yard.events.check();
+}
+
+/// T9, CB-6: one that was admitted while it was closed fails after it went open and half-open: nothing moves.
+#[tokio::test(start_paused = true)]
+async fn t9_who_was_admitted_before_moves_nothing() {
+    let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
+    let late = yard.engine.session("late");
+    let late = late.call(call("late", "read", 56_000, "transient"));
+    let meanwhile = async {
+        open(&yard).await;
+        let wait = error(&read(&yard, 0, "ok").await).retry_after.unwrap();
+        sleep(wait).await;
+        let session = yard.engine.session("probe");
+        let probe = session.call(call("probe", "read", 30_000, "ok"));
+        assert!(probe.await.success());
+    };
+    let (late, ()) = ends(async { tokio::join!(late, meanwhile) }).await;
+    assert_eq!(error(&late).kind, ErrorKind::Transient);
+    assert_eq!(moves(&yard), ["read closed→open", "read open→half_open", "read half_open→closed"]);
+    yard.events.check();
+}
+
+/// CB-2, V4: what says nothing about the tool counts for nothing, and a tool that says no counts as one that works.
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_says_is_no_failure_of_it() {
+    let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
+    for _ in 0..20 {
+        read(&yard, 0, "fail").await;
+        read(&yard, 0, "limited").await;
+    }
+    assert_eq!(state(&yard.engine, &of_read()), BreakerState::Closed);
+    let counts = yard.engine.breakers().into_iter().find(|breaker| breaker.of == of_read()).unwrap();
+    assert_eq!((counts.successes, counts.failures), (20, 0));
+}
+
+/// RT-8: a breaker that opens between two attempts ends the call, with what the last attempt said.
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_opens_ends_retries() {
+    let yard = yard(|builder, _| builder).await;
+    read(&yard, 0, "transient").await;
+    let outcome = read(&yard, 0, "transient").await;
+    let refusal = error(&outcome);
+    assert_eq!((refusal.kind, refusal.attempts), (ErrorKind::CircuitOpen, 2));
+    assert_eq!(refusal.last_error.as_ref().unwrap().kind, ErrorKind::Transient);
+    yard.events.check();
+}
+
+/// CB-9: tools with one back-end share a breaker that counts what never came back, and not what else a tool does.
+#[tokio::test(start_paused = true)]
+async fn tools_with_one_back_end_fail_together() {
+    let yard = yard(|builder, log| {
+        let of_host = |name| scripted(ToolSpec::read(name).backend("host"), log);
+        builder
+            .retry(RetryPolicy::NONE)
+            .tool(of_host("one"))
+            .tool(of_host("two"))
+            .tool_config("one", ToolConfig::default().breaker(BreakerPolicy::DISABLED))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    for _ in 0..10 {
+        ends(session.call(call("a", "one", 0, "panic"))).await;
+    }
+    assert_eq!(state(&yard.engine, &BreakerOf::backend("host")), BreakerState::Closed);
+    for _ in 0..5 {
+        ends(session.call(call("a", "one", 0, "transient"))).await;
+    }
+    let outcomes = ends(session.dispatch(vec![call("a", "two", 0, "ok"), call("b", "read", 0, "ok")])).await;
+    assert_eq!(shape(&outcomes), "a circuit_open, b ok");
+    assert_eq!(outcomes[0].run, outcomes[1].run, "it is routed as ever");
+    assert_eq!(moves(&yard), ["host closed→open"]);
+    yard.events.check();
+}
+
+/// CB-10: an operator opens, closes and resets it.
+#[tokio::test(start_paused = true)]
+async fn an_operator_has_the_last_word() {
+    let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
+    assert!(!yard.engine.force_open(&BreakerOf::tool("nobody")));
+    assert!(yard.engine.force_open(&of_read()));
+    sleep(1000 * SECOND).await;
+    assert_eq!(error(&read(&yard, 0, "ok").await).kind, ErrorKind::CircuitOpen);
+    assert!(yard.engine.force_closed(&of_read()));
+    for _ in 0..10 {
+        assert_eq!(error(&read(&yard, 0, "transient").await).kind, ErrorKind::Transient);
+    }
+    assert!(yard.engine.reset_breaker(&of_read()));
+    open(&yard).await;
+    assert_eq!(
+        moves(&yard),
+        [
+            "read closed→forced_open",
+            "read forced_open→forced_closed",
+            "read forced_closed→closed",
+            "read closed→open"
+        ]
+    );
+    assert_eq!(state(&yard.engine, &of_read()), BreakerState::Open);
+}
+
+/// Handlers that block until they are let go.
+#[derive(Clone, Default)]
+struct Stuck {
+    jobs: Arc<Mutex<usize>>,
+    go: Arc<Notify>,
+}
+
+#[async_trait]
+impl Tool for Stuck {
+    async fn execute(&self, _: &serde_json::Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        *self.jobs.lock().unwrap() += 1;
+        self.go.notified().await;
+        Ok("late".into())
+    }
+}
+
+/// A `Blocking` executor for paused time: a task that ignores drop and cancel.
+struct Tasks;
+
+impl Blocking for Tasks {
+    fn spawn(&self, job: BoxFuture<'static, ()>) {
+        tokio::spawn(job);
+    }
+}
+
+async fn stuck(spec: ToolSpec) -> (Yard, Stuck) {
+    let stuck = Stuck::default();
+    let tool = stuck.clone();
+    let spec = spec.blocking().timeout(SECOND).breaker(BreakerPolicy::DISABLED);
+    let yard =
+        yard(|builder, _| builder.blocking(Arc::new(Tasks)).tool(from_fn(spec, move || tool.clone()))).await;
+    (yard, stuck)
+}
+
+/// SC-6: with four handlers that were given up and do not stop a tool is asked no more, until they have stopped.
+#[tokio::test(start_paused = true)]
+async fn four_zombies_close_a_tool() {
+    let (yard, stuck) = stuck(ToolSpec::read("stuck")).await;
+    let session = yard.engine.session("s");
+    let calls = (0..4).map(|n| call(&format!("c{n}"), "stuck", 0, ""));
+    let outcomes = ends(session.dispatch(calls.collect::<Vec<_>>())).await;
+    assert!(
+        outcomes.iter().all(|outcome| error(outcome).kind == ErrorKind::Timeout && outcome.attempts == 1)
+    );
+    let refused = ends(session.call(call("c5", "stuck", 0, ""))).await;
+    assert_eq!(
+        (error(&refused).kind, error(&refused).reason),
+        (ErrorKind::CircuitOpen, Some(Reason::Zombie))
+    );
+    stuck.go.notify_waiters();
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(error(&ends(session.call(call("c6", "stuck", 0, ""))).await).kind, ErrorKind::Timeout);
+    assert_eq!(*stuck.jobs.lock().unwrap(), 5);
+    yard.events.check();
+}
+
+/// T4, second half: a blocking serial tool deaf to its timeout keeps the lease until it ends. SC-6: or until an operator
+/// gives up what is held for it, which is told.
+#[tokio::test(start_paused = true)]
+async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
+    for released in [false, true] {
+        let (yard, stuck) = stuck(ToolSpec::write("stuck")).await;
+        let session = yard.engine.session("s");
+        assert_eq!(error(&ends(session.call(call("a", "stuck", 0, ""))).await).kind, ErrorKind::Timeout);
+        let from = Instant::now();
+        let end = async {
+            sleep(5 * SECOND).await;
+            match released {
+                true => assert_eq!(yard.engine.release_zombies("stuck"), 1),
+                false => stuck.go.notify_waiters(),
+            }
+        };
+        let (next, ()) = ends(async { tokio::join!(session.call(call("b", "serial", 0, "ok")), end) }).await;
+        assert!(next.success());
+        assert_eq!(from.elapsed(), 5 * SECOND, "it waited for the lease");
+        let told = yard
+            .events
+            .events()
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::ZombiesReleased { count: 1, .. }));
+        assert_eq!(told, released);
+        assert_eq!(yard.engine.release_zombies("stuck"), 0);
+        stuck.go.notify_waiters();
+        sleep(SECOND).await;
+        yard.events.check();
+    }
+}
