@@ -1,0 +1,108 @@
+//! Who waits for a token, in the order in which they came.
+
+use super::{Due, Taken, TooLong, bucket::Bucket};
+use std::{collections::BTreeMap, time::Duration};
+use tokio::time::Instant;
+
+/// A place in line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+#[derive(Debug)]
+struct Waiter<W> {
+    waiter: W,
+    /// The last instant at which it may be served.
+    until: Instant,
+}
+
+/// The line, when its lock is held.
+#[derive(Debug)]
+pub(super) struct Line<W> {
+    bucket: Option<Bucket>,
+    wait_max: Duration,
+    paused_until: Option<Instant>,
+    waiters: BTreeMap<Ticket, Waiter<W>>,
+    next: u64,
+}
+
+impl<W> Line<W> {
+    pub(super) fn new(bucket: Option<Bucket>, wait_max: Duration) -> Self {
+        Self { bucket, wait_max, paused_until: None, waiters: BTreeMap::new(), next: 0 }
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.bucket.is_none() && self.paused_until.is_none() && self.waiters.is_empty()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiters.len()
+    }
+
+    pub(super) fn take(&mut self, now: Instant) -> Taken {
+        self.end_pause(now);
+        if self.waiters.is_empty() && self.take_token(now) { Taken::Now } else { Taken::Wait }
+    }
+
+    /// Whether one who comes now will be served in time; the last instant for that.
+    pub(super) fn admit(&mut self, now: Instant) -> Result<Instant, TooLong> {
+        self.end_pause(now);
+        let (at, until) = (self.at(self.waiters.len(), now), now + self.wait_max);
+        if at > until { Err(TooLong { retry_after: at - now }) } else { Ok(until) }
+    }
+
+    pub(super) fn enqueue(&mut self, waiter: W, until: Instant) -> Ticket {
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        self.waiters.insert(ticket, Waiter { waiter, until });
+        ticket
+    }
+
+    pub(super) fn leave(&mut self, ticket: Ticket) -> Option<W> {
+        self.waiters.remove(&ticket).map(|waiter| waiter.waiter)
+    }
+
+    pub(super) fn pause_until(&mut self, now: Instant, until: Instant) {
+        self.end_pause(now);
+        self.paused_until = self.paused_until.max(Some(until).filter(|until| *until > now));
+    }
+
+    pub(super) fn due(&mut self, now: Instant) -> Due<W> {
+        self.end_pause(now);
+        // Who has waited too long gets no token, not even one that is there (CC-9).
+        let mut expired = self.leave_while(|_, first| first < now);
+        let granted = self.leave_while(|line, _| line.take_token(now));
+        // Who cannot be served before a pause ends is told so at once, as one is who comes now.
+        expired.extend(self.leave_while(|line, first| {
+            first <= now || line.paused_until.is_some_and(|paused| first < paused)
+        }));
+        let next = self.waiters.first_key_value().map(|(_, first)| first.until.min(self.at(0, now)));
+        Due { granted, expired, retry_after: self.at(self.waiters.len(), now) - now, next }
+    }
+
+    /// Takes out the first as long as it is one to go, told by the last instant at which it may be served.
+    fn leave_while(&mut self, goes: impl Fn(&Self, Instant) -> bool) -> Vec<W> {
+        let mut gone = Vec::new();
+        while let Some((_, first)) = self.waiters.first_key_value() {
+            if !goes(self, first.until) {
+                break;
+            }
+            gone.extend(self.waiters.pop_first().map(|(_, first)| first.waiter));
+        }
+        gone
+    }
+
+    /// Takes a token, if there is one and no pause.
+    fn take_token(&self, now: Instant) -> bool {
+        self.paused_until.is_none() && self.bucket.as_ref().is_none_or(|bucket| bucket.take(now))
+    }
+
+    /// When one is served who has so many before it.
+    fn at(&self, ahead: usize, now: Instant) -> Instant {
+        let open = self.paused_until.map_or(now, |until| until.max(now));
+        self.bucket.as_ref().map_or(open, |bucket| bucket.at(ahead, open))
+    }
+
+    fn end_pause(&mut self, now: Instant) {
+        self.paused_until = self.paused_until.filter(|until| *until > now);
+    }
+}
