@@ -27,8 +27,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolyard::{
-    Call, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, Limits, OnSerialFailure, PoolWidths,
-    RetryPolicy, SideEffects, ToolContext, ToolSpec, from_fn,
+    BreakerPolicy, Call, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, Limits,
+    OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext, ToolSpec, from_fn,
 };
 
 /// What the parts of one run share.
@@ -148,6 +148,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
         .retry(RetryPolicy::NONE)
+        .breaker(BreakerPolicy::DISABLED)
         .seed(program.chaos.seed)
         .confirmations(confirmations(program))
         .approver(Person { stage: stage.clone() })

@@ -5,8 +5,8 @@ use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
-    Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped, Tool,
-    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
+    Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -60,6 +60,7 @@ async fn only_what_may_be_repeated_is_tried_again() {
         let idempotent = ToolSpec::write("idempotent").idempotent().timeout(SECOND);
         let recursive = ToolSpec::read("recursive").recursive();
         builder
+            .breaker(BreakerPolicy::DISABLED)
             .tool(scripted(idempotent, log))
             .tool(scripted(recursive, log))
             .tool_config("serial", ToolConfig::default().timeout(SECOND))
@@ -158,7 +159,7 @@ async fn there_is_no_sleep_past_the_deadline() {
 /// RT-5, T18: ten failing retries drain the bucket, the next failure has one attempt; ten clean successes buy one retry.
 #[tokio::test(start_paused = true)]
 async fn t18_retries_in_vain_use_up_the_bucket() {
-    let yard = yard(|builder, _| builder).await;
+    let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
     for _ in 0..5 {
         assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 3);
     }
@@ -174,7 +175,7 @@ async fn t18_retries_in_vain_use_up_the_bucket() {
 /// RT-5: a retry that succeeds gives back what it took.
 #[tokio::test(start_paused = true)]
 async fn retries_that_succeed_cost_nothing() {
-    let yard = yard(|builder, _| builder).await;
+    let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
     for _ in 0..50 {
         assert!(one(&yard, tries("a", "read", 0, &["transient", "ok"])).await.success());
     }
