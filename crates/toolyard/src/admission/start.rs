@@ -9,6 +9,7 @@
 //! within the one before, a long queue of such calls would use up the stack.
 
 use super::{Admission, Going, Permit, Place};
+use smallvec::SmallVec;
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -31,7 +32,7 @@ thread_local! {
 #[must_use = "calls that are granted are to be started"]
 pub(crate) struct Granted<'a> {
     pub(super) admission: &'a Arc<Admission>,
-    pub(super) calls: Vec<Going<Place>>,
+    pub(super) calls: SmallVec<[Going<Place>; 1]>,
     /// Those who waited and may not wait any more (CC-8).
     pub(super) refused: Vec<Place>,
 }
@@ -59,7 +60,7 @@ impl Granted<'_> {
 }
 
 /// Starts the calls, or has the start do it that this thread is in.
-fn start_in_turn(admission: &Arc<Admission>, calls: Vec<Going<Place>>) {
+fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>) {
     let ready = |Going { waiter, need, entry }: Going<Place>| {
         let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry));
         if permit.is_none() {

@@ -45,6 +45,7 @@ use leases::Leases;
 use pools::ClassRule;
 use queue::{Change, Queue, Turn};
 use slab::Slab;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use toolyard_core::ToolClass;
 use trace::Told;
@@ -111,7 +112,8 @@ pub(super) struct Table<W> {
     turns: u64,
     /// What has come free and may let somebody go.
     freed: VecDeque<Resource>,
-    granted: Vec<Going<W>>,
+    /// Mostly one, or none: that needs no allocation.
+    granted: SmallVec<[Going<W>; 1]>,
     refused: Vec<W>,
 }
 
@@ -136,7 +138,7 @@ impl<W> Table<W> {
             tickets: 0,
             turns: 0,
             freed: VecDeque::new(),
-            granted: Vec::new(),
+            granted: SmallVec::new(),
             refused: Vec::new(),
         }
     }
@@ -373,7 +375,7 @@ impl<W> Table<W> {
     }
 
     /// Who was granted since this was asked last, in order.
-    pub(super) fn take_granted(&mut self) -> Vec<Going<W>> {
+    pub(super) fn take_granted(&mut self) -> SmallVec<[Going<W>; 1]> {
         std::mem::take(&mut self.granted)
     }
 
