@@ -86,7 +86,12 @@ impl Admission {
     }
 
     fn now(&self) -> Moment {
-        Moment(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX))
+        self.moment(Instant::now())
+    }
+
+    fn moment(&self, at: Instant) -> Moment {
+        let since = at.saturating_duration_since(self.began);
+        Moment(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
     fn table(&self) -> MutexGuard<'_, Table<Place>> {
@@ -94,13 +99,14 @@ impl Admission {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything at once, or a place in line.
+    /// Everything at once, or a place in line from `at` on: no clock is read under the lock.
     ///
     /// # Errors
     /// [`Refusal`]: the call ends, for it may not even wait.
     pub(crate) fn admit(
         self: &Arc<Self>,
         ask: &Ask,
+        at: Instant,
         waiter: impl FnOnce() -> (Arc<dyn Waiter>, u32),
     ) -> Result<Admitted, Refusal> {
         let now = |entry| Ok(Admitted::Now(Held { need: ask.need, entry }));
@@ -113,7 +119,7 @@ impl Admission {
             let (waiter, index) = waiter();
             Place { waiter, index, resumes: false }
         };
-        match table.admit(ask, || self.now(), place) {
+        match table.admit(ask, || self.moment(at), place) {
             Asked::Granted(entry) => {
                 // It stands on its lease now, and that may end calls which may not wait for it.
                 let refused = self.settled(&mut table);

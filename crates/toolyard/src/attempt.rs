@@ -117,12 +117,13 @@ impl Attempt {
     pub(crate) async fn run(mut self) {
         self.announce();
         let (verdict, still_running) = self.execute_caught().await;
-        self.release(still_running.is_some());
+        let ended_at = self.engine().clock.now();
+        self.release(still_running.is_some(), ended_at);
         let no_side_effect = verdict.has_no_side_effect();
-        let mut ending = self.ending(verdict);
-        self.count(&ending);
+        let mut ending = self.ending(verdict, ended_at);
+        self.count(&ending, ended_at);
         if let Err(error) = &mut ending.status {
-            match self.after_failure(error, no_side_effect, still_running.is_some()) {
+            match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
                 Decision::Stop(why) => error.retry_stopped = why,
                 Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay),
             }
@@ -228,7 +229,7 @@ impl Attempt {
     }
 
     /// Gives the permits back, before the result is written; all but what a handler that still runs holds.
-    fn release(&mut self, still_running: bool) {
+    fn release(&mut self, still_running: bool, at: Instant) {
         if std::mem::replace(&mut self.released, true) {
             return;
         }
@@ -249,7 +250,7 @@ impl Attempt {
                 Some(Box::new(kept))
             }
             None => {
-                admission.finish(self.held);
+                admission.finish(self.held, at);
                 None
             }
         };
@@ -287,7 +288,7 @@ impl Attempt {
         }
     }
 
-    fn ending(&self, verdict: Verdict) -> Ending {
+    fn ending(&self, verdict: Verdict, ended_at: Instant) -> Ending {
         let (engine, work) = (self.engine(), self.work());
         let stop = self.batch().cancelled(self.call.index);
         let facts = Facts {
@@ -301,7 +302,7 @@ impl Attempt {
         Ending {
             status: classify(verdict, &facts),
             queued: self.queued(),
-            ran: engine.clock.now().saturating_duration_since(self.began().1),
+            ran: ended_at.saturating_duration_since(self.began().1),
             attempts,
             sandbox: work.grant().sandbox,
             cancel_requested: stop.is_some(),
@@ -313,7 +314,7 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.done {
-            self.release(false);
+            self.release(false, self.engine().clock.now());
             let told = self.told.take().map(|told| *told);
             let ending = told.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);

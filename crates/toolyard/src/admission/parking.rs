@@ -2,6 +2,7 @@
 
 use super::{Admission, EntryId, Granted, Need, Permit, Place, Ticket, UnitKind, Waiter, table};
 use std::sync::{Arc, atomic::Ordering};
+use tokio::time::Instant;
 
 /// How many handlers may be parked at once (CC-4).
 const PARKED_MAX: usize = 100_000;
@@ -129,9 +130,9 @@ impl Admission {
         }
     }
 
-    /// A call that dispatched nothing is over.
-    pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held) {
-        self.change(|table, now| table.finish(need, entry, now));
+    /// A call that dispatched nothing was over at that time: no clock is read under the lock.
+    pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held, at: Instant) {
+        self.change(|table, _| table.finish(need, entry, || self.moment(at)));
     }
 
     /// A handler that was given up has stopped, and its call had dispatched nothing.

@@ -2,6 +2,7 @@
 
 use super::{Admission, EntryId, Held, Need};
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Everything one call was granted. Dropping it gives all of it back and starts whoever can go now; the attempt
 /// that takes it over does the same with what it holds.
@@ -30,7 +31,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(admission) = self.admission.take() {
-            admission.finish(self.held());
+            admission.finish(self.held(), Instant::now());
         }
     }
 }

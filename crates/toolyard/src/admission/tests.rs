@@ -38,7 +38,7 @@ fn in_line(waiters: u32, does: impl Fn(u32, Permit) + Send + Sync + 'static) -> 
     let waiter: Arc<dyn Waiter> = Arc::new(Does(does));
     for index in 0..waiters {
         assert!(matches!(
-            admission.admit(&Ask::of_root(1, need), || (waiter.clone(), index)),
+            admission.admit(&Ask::of_root(1, need), Instant::now(), || (waiter.clone(), index)),
             Ok(Admitted::Waiting { .. })
         ));
     }

@@ -7,15 +7,16 @@ use crate::{
     retry::{Decision, Ended, Paid, Repeatability, Span, decide},
 };
 use std::time::Duration;
+use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, RetryStopped};
 
 impl Attempt {
     /// Tells the breakers how it ended.
-    pub(super) fn count(&mut self, ending: &Ending) {
+    pub(super) fn count(&mut self, ending: &Ending, ended_at: Instant) {
         let Some(slots) = self.slots.take() else { return };
         let engine = self.engine();
         let error = ending.status.as_ref().err().map(|error| error.kind);
-        let (now, chance) = (|| engine.clock.now(), || engine.chance.roll());
+        let (now, chance) = (|| ended_at, || engine.chance.roll());
         let guard = self.work().entry.guard();
         let moves = guard.record(slots, error, now, chance);
         engine.tell_moves(&self.work().entry, &moves);
@@ -27,6 +28,7 @@ impl Attempt {
         error: &CallError,
         no_side_effect: bool,
         still_running: bool,
+        ended_at: Instant,
     ) -> Decision {
         let entry = &self.work().entry;
         let (CallRef { batch, index }, engine) = (&self.call, self.engine());
@@ -47,7 +49,7 @@ impl Attempt {
         };
         let bounds = self.bounds();
         let span =
-            Span { now: engine.clock.now(), deadline: bounds.deadline, attempt_timeout: bounds.timeout };
+            Span { now: ended_at, deadline: bounds.deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
         match decision {

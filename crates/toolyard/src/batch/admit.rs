@@ -86,13 +86,13 @@ impl BatchState {
         let need = self.session.need(&work.entry, work.class);
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
         let ask = self.ask_for(need);
-        match engine.admission.admit(&ask, || (self.clone() as Arc<dyn Waiter>, index)) {
+        match engine.admission.admit(&ask, ready_at, || (self.clone() as Arc<dyn Waiter>, index)) {
             Ok(Admitted::Now(held)) => {
                 let slots = match self.slots(index, ready_at) {
                     Ok(slots) => slots,
                     Err(error) => {
                         self.end_with(phase, index, progress, error);
-                        engine.admission.finish(held);
+                        engine.admission.finish(held, ready_at);
                         return None;
                     }
                 };
