@@ -50,7 +50,7 @@ pub use resilience::{
 };
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
-pub use spec::{FsRequirement, LimitScope, Placement, ToolSpec};
+pub use spec::{FsRequirement, KeyConflict, LimitScope, Placement, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
 

@@ -1,6 +1,6 @@
 //! What the engine knows of a tool without running it.
 
-use crate::{BreakerPolicy, FsMode, RetryPolicy, SideEffects, ToolClass};
+use crate::{BreakerPolicy, Budget, FsMode, Rate, RetryPolicy, SideEffects, ToolClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
@@ -30,6 +30,17 @@ pub enum LimitScope {
     Tree,
     /// The whole engine.
     Engine,
+}
+
+/// What a call does whose idempotency key is that of a call in the air (ID-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyConflict {
+    /// It shares the result. The default.
+    #[default]
+    Join,
+    /// It ends as `key_in_progress`.
+    Fail,
 }
 
 /// An argument that names a path (PO-1b).
@@ -86,6 +97,14 @@ pub struct ToolSpec {
     /// What it works through, such as a server: tools with one back-end share a breaker that counts transport failures,
     /// beside their own (CB-9).
     pub backend: Option<Arc<str>>,
+    /// How often its attempts may start; `None` is as often as they come (RT-10).
+    pub rate: Option<Rate>,
+    /// What a call of it costs, in units of the embedder's choice, where budgets bound that (RT-11).
+    pub cost: u64,
+    /// How many calls of it, and at what cost, one session tree may make (RT-11).
+    pub budget: Budget,
+    /// What a call of it does whose key is that of a call in the air (ID-3).
+    pub key_conflict: KeyConflict,
     /// The most calls of it at once, in one agent unless [`limit_scope`](Self::limit_scope) says otherwise (CL-6).
     pub max_concurrency: Option<NonZeroUsize>,
     /// Over what `max_concurrency` counts.
@@ -118,6 +137,10 @@ impl ToolSpec {
             retry: None,
             breaker: None,
             backend: None,
+            rate: None,
+            cost: 0,
+            budget: Budget::UNLIMITED,
+            key_conflict: KeyConflict::Join,
             max_concurrency: None,
             limit_scope: LimitScope::Agent,
             serial_scope: None,
@@ -234,6 +257,41 @@ impl ToolSpec {
     #[must_use]
     pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
         self.backend = Some(name.into());
+        self
+    }
+
+    /// Sets how often its attempts may start (RT-10).
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::ToolSpec;
+    /// let spec = ToolSpec::network("search").rate("5/s burst 10".parse()?);
+    /// # Ok::<(), toolyard_core::RateError>(())
+    /// ```
+    #[must_use]
+    pub fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// Sets what a call of it costs (RT-11).
+    #[must_use]
+    pub fn cost(mut self, units: u64) -> Self {
+        self.cost = units;
+        self
+    }
+
+    /// Bounds how many calls of it, and at what cost, one session tree may make (RT-11).
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Sets what a call of it does whose key is that of a call in the air (ID-3).
+    #[must_use]
+    pub fn key_conflict(mut self, conflict: KeyConflict) -> Self {
+        self.key_conflict = conflict;
         self
     }
 

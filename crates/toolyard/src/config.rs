@@ -1,7 +1,9 @@
 //! The engine's settings, as valid values.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
-use toolyard_core::{Batch, BreakerPolicy, LimitScope, RetryPolicy, SideEffects, ToolSpec};
+use toolyard_core::{
+    Batch, BreakerPolicy, Budget, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolSpec,
+};
 
 /// What an engine holds at most (CC-4). Over a bound a call is answered at once; nothing grows without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,43 @@ impl Default for Drain {
     }
 }
 
+/// What may be spent, where (RT-11). Every bound counts by itself; a call draws on all of them.
+///
+/// # Examples
+/// ```
+/// use toolyard::{Budget, Budgets};
+/// let budgets = Budgets::default().turn(Budget::calls(20)).tree(Budget::calls(500).with_cost(10_000));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Budgets {
+    pub(crate) turn: Budget,
+    pub(crate) session: Budget,
+    pub(crate) tree: Budget,
+}
+
+impl Budgets {
+    /// Bounds each turn.
+    #[must_use]
+    pub fn turn(mut self, budget: Budget) -> Self {
+        self.turn = budget;
+        self
+    }
+
+    /// Bounds each agent: a session, and each fork of it, whose calls draw on what it is a fork of as well.
+    #[must_use]
+    pub fn session(mut self, budget: Budget) -> Self {
+        self.session = budget;
+        self
+    }
+
+    /// Bounds a session and all its forks together.
+    #[must_use]
+    pub fn tree(mut self, budget: Budget) -> Self {
+        self.tree = budget;
+        self
+    }
+}
+
 /// Settings of one tool from outside, in place of what its author chose. What is `None` stays.
 ///
 /// # Examples
@@ -125,6 +164,10 @@ pub struct ToolConfig {
     retry: Option<RetryPolicy>,
     breaker: Option<BreakerPolicy>,
     backend: Option<Arc<str>>,
+    rate: Option<Rate>,
+    cost: Option<u64>,
+    budget: Option<Budget>,
+    key_conflict: Option<KeyConflict>,
     side_effects: Option<SideEffects>,
 }
 
@@ -199,6 +242,34 @@ impl ToolConfig {
         self
     }
 
+    /// Sets how often its attempts may start (RT-10).
+    #[must_use]
+    pub fn rate(mut self, rate: Rate) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// Sets what a call of it costs (RT-11).
+    #[must_use]
+    pub fn cost(mut self, units: u64) -> Self {
+        self.cost = Some(units);
+        self
+    }
+
+    /// Bounds how many calls of it, and at what cost, one session tree may make (RT-11).
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Sets what a call of it does whose key is that of a call in the air (ID-3).
+    #[must_use]
+    pub fn key_conflict(mut self, conflict: KeyConflict) -> Self {
+        self.key_conflict = Some(conflict);
+        self
+    }
+
     /// Declares the worst it can do.
     #[must_use]
     pub fn side_effects(mut self, side_effects: SideEffects) -> Self {
@@ -220,6 +291,10 @@ impl ToolConfig {
             retry: over.retry.or(self.retry),
             breaker: over.breaker.or(self.breaker),
             backend: over.backend.or(self.backend),
+            rate: over.rate.or(self.rate),
+            cost: over.cost.or(self.cost),
+            budget: over.budget.or(self.budget),
+            key_conflict: over.key_conflict.or(self.key_conflict),
             side_effects: over.side_effects.or(self.side_effects),
         }
     }
@@ -235,6 +310,10 @@ impl ToolConfig {
         spec.retry = self.retry.or(spec.retry);
         spec.breaker = self.breaker.or(spec.breaker);
         spec.backend = self.backend.clone().or_else(|| spec.backend.take());
+        spec.rate = self.rate.or(spec.rate);
+        spec.cost = self.cost.unwrap_or(spec.cost);
+        spec.budget = self.budget.unwrap_or(spec.budget);
+        spec.key_conflict = self.key_conflict.unwrap_or(spec.key_conflict);
         spec.side_effects = self.side_effects.unwrap_or(spec.side_effects);
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use tree::Numbers;
 pub use turn::Turn;
 pub(crate) use units::ToolUnits;
 
+use crate::config::Budgets;
 use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, TurnOf, plan},
     nesting,
@@ -50,6 +51,7 @@ pub struct SessionOptions {
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     pub(crate) priority: Priority,
+    pub(crate) budgets: Option<Budgets>,
     pub(crate) resources: Resources,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
 }
@@ -73,6 +75,13 @@ impl SessionOptions {
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Sets what it may spend, in place of what the engine says (RT-11).
+    #[must_use]
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = Some(budgets);
         self
     }
 

@@ -48,8 +48,7 @@ impl Attempt {
             has_dispatched: batch.nest_of(*index).is_some(),
         };
         let bounds = self.bounds();
-        let span =
-            Span { now: ended_at, deadline: bounds.deadline, attempt_timeout: bounds.timeout };
+        let span = Span { now: ended_at, deadline: bounds.deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
         match decision {

@@ -7,7 +7,7 @@ use crate::{
     batch::{Stop, Waits},
     chance::Chance,
     clock::Clock,
-    config::{Limits, OnSerialFailure, PoolWidths, ToolConfig},
+    config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, Sequence},
     gate::Gate,
     guard::{Guards, Policies},
@@ -84,6 +84,7 @@ pub struct EngineBuilder {
     waits: Waits,
     on_serial_failure: OnSerialFailure,
     policies: Policies,
+    budgets: Budgets,
     seed: Option<u64>,
     grace: Option<Duration>,
     clock: Option<Clock>,
@@ -226,6 +227,12 @@ impl EngineBuilder {
     /// in a minute that are half of all attempts or more.
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.policies.breaker = policy;
+        self
+    }
+
+    /// Sets what sessions may spend that do not say it themselves (RT-11); without a word there is no bound.
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
         self
     }
 
