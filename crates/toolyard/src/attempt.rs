@@ -24,7 +24,7 @@ pub(crate) use runner::Runners;
 
 use crate::{
     admission::{Held, UnitKind},
-    batch::{BatchState, Ending, Progress, ZOMBIE_WAIT, vanished},
+    batch::{BatchState, Bid, Ending, Progress, ZOMBIE_WAIT, vanished},
     engine::EngineCore,
     gate::Cleared,
     guard::Slots,
@@ -48,10 +48,8 @@ use tracing::Instrument;
 pub(crate) struct Go {
     pub(crate) held: Held,
     pub(crate) slots: Slots,
-    /// When the call became ready, and was granted this.
-    pub(crate) ready_at: Instant,
+    pub(crate) bid: Bid,
     pub(crate) granted_at: Instant,
-    pub(crate) progress: Option<Box<Progress>>,
 }
 
 /// A call that has its permits and no result yet. Should it vanish, dropping it gives them back and writes one
@@ -75,7 +73,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     pub(crate) fn new(call: CallRef, go: Go) -> Self {
-        let Go { held, slots, ready_at, granted_at, progress } = go;
+        let Go { held, slots, bid: Bid { ready_at, progress }, granted_at } = go;
         let slots = Some(slots);
         Self {
             call,

@@ -8,6 +8,7 @@
 //!                                                                     all of run k is quiescent (CL-3)
 //! ```
 
+mod acquire;
 mod admit;
 mod again;
 mod approval;
@@ -34,7 +35,7 @@ pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;
 pub use plan::{Plan, PlannedCall, PlannedRun};
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Bid, Progress};
 pub(crate) use state::{BatchState, TurnOf, vanished};
 pub(crate) use stop::Stop;
 pub use stream::OpenBatch;

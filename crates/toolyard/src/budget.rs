@@ -104,6 +104,16 @@ impl Allowance {
         budget
     }
 
+    /// What is left here and in all that it draws on: the least of each.
+    pub(crate) fn left_in_all(&self) -> Budget {
+        let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        self.chain().map(Self::left).fold(Budget::UNLIMITED, |all, one| {
+            let mut both = Budget::UNLIMITED;
+            (both.calls, both.cost) = (least(all.calls, one.calls), least(all.cost, one.cost));
+            both
+        })
+    }
+
     /// This one and all that it draws on.
     fn chain(&self) -> impl Iterator<Item = &Self> {
         iter::successors(Some(self), |allowance| allowance.parent.as_deref())

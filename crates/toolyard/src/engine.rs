@@ -19,7 +19,7 @@ use crate::{
     batch::{Stop, Waits},
     chance::Chance,
     clock::Clock,
-    config::{Drain, OnSerialFailure},
+    config::{Budgets, Drain, OnSerialFailure},
     events::{EventBus, Sequence, Subscription},
     gate::Gate,
     pool::{Leases, PoolError, Pools},
@@ -64,6 +64,7 @@ pub(crate) struct EngineCore {
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     pub(crate) waits: Waits,
+    pub(crate) budgets: Budgets,
     /// Serial scopes with a name.
     pub(crate) scopes: Scopes,
     /// Limits of tools that count over the whole engine.

@@ -7,8 +7,12 @@
 //!   end of the attempt ──────► record          what the breakers count
 //! ```
 
+mod pace;
+
 use crate::{
     breaker::{OpenFor, SharedBreaker, Slot, Transition},
+    nesting::CallRef,
+    rate::{self, RateLine},
     retry::Bucket,
 };
 use dashmap::DashMap;
@@ -17,13 +21,13 @@ use smallvec::SmallVec;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
 use toolyard_core::{
-    BreakerPolicy, CallError, ErrorKind, Reason, RetryPolicy, ToolSpec, error::BreakerVerdict, wording,
+    BreakerPolicy, CallError, ErrorKind, Rate, Reason, RetryPolicy, ToolSpec, error::BreakerVerdict, wording,
 };
 
 /// How many handlers of a tool may run on after they were given up before the engine starts no more (SC-6).
@@ -77,6 +81,10 @@ impl Guards {
             bucket: Bucket::new(),
             breaker: breaker(policy),
             backend: spec.backend.as_ref().map(backend),
+            line: RateLine::new(spec.rate, rate::WAIT_MAX, self.epoch),
+            rate: spec.rate,
+            pacing: AtomicBool::new(false),
+            changed: Notify::new(),
             zombies: AtomicUsize::new(0),
             released: Notify::new(),
         }
@@ -104,13 +112,19 @@ pub(crate) struct Backend {
 }
 
 /// What stands before one tool.
-#[derive(Debug)]
 pub(crate) struct Guard {
     policy: BreakerPolicy,
+    rate: Option<Rate>,
     pub(crate) retry: RetryPolicy,
     pub(crate) bucket: Bucket,
     pub(crate) breaker: Arc<SharedBreaker>,
     pub(crate) backend: Option<Backend>,
+    /// Who waits for a token of its rate, or for the end of a pause.
+    pub(crate) line: RateLine<CallRef>,
+    /// Whether a task drives the line.
+    pacing: AtomicBool,
+    /// Tells it that the line has changed.
+    changed: Notify,
     /// Handlers that were given up and still run.
     zombies: AtomicUsize,
     /// Tells them that an operator holds nothing for them any more.
@@ -141,7 +155,8 @@ impl Guard {
     /// counts for the other.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let backend = |guard: &Self| guard.backend.as_ref().map(|backend| backend.name.clone());
-        (self.retry, self.policy, backend(self)) == (other.retry, other.policy, backend(other))
+        let policies = |guard: &Self| (guard.retry, guard.policy, guard.rate);
+        policies(self) == policies(other) && backend(self) == backend(other)
     }
 
     /// Whether a call may go on towards an attempt (CB-7).

@@ -11,7 +11,6 @@ mod admission;
 mod attempt;
 mod batch;
 mod breaker;
-#[allow(dead_code, unused_imports, reason = "not on the way of a call yet")]
 mod budget;
 mod chance;
 mod clock;
@@ -27,7 +26,6 @@ mod guard;
 mod keys;
 mod nesting;
 mod pool;
-#[allow(dead_code, unused_imports, reason = "not on the way of a call yet")]
 mod rate;
 mod registry;
 mod retry;

@@ -3,6 +3,7 @@
 mod core;
 mod fork;
 mod scopes;
+mod spending;
 mod tree;
 mod turn;
 mod units;
@@ -16,11 +17,11 @@ pub(crate) use units::ToolUnits;
 
 use crate::config::Budgets;
 use crate::{
-    batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, TurnOf, plan},
+    batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
     nesting,
 };
 use std::{fmt, num::NonZeroUsize, sync::Arc};
-use toolyard_core::{Batch, Call, Outcome, PathScope, Resources, SessionId};
+use toolyard_core::{Batch, Budget, Call, Outcome, PathScope, Resources, SessionId};
 
 /// Whose calls go how often where calls of several sessions wait for the same (CC-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -154,7 +155,7 @@ impl Session {
     }
 
     async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
-        let turn = TurnOf { number: self.core.next_turn(), is_whole: true };
+        let turn = self.core.turn_of(self.core.next_turn());
         let dispatch = Dispatch { session: &self.core, turn, order, watch: None, origin: Origin::Outside };
         match self.core.caller_call() {
             None => dispatch.run(batch).await,
@@ -191,6 +192,12 @@ impl Session {
     /// handler.
     pub fn plan(&self, batch: &Batch) -> Plan {
         plan(&self.core, batch)
+    }
+
+    /// What this agent may still spend, in calls and in cost: the least of what is left to it and to all that it draws
+    /// on. Turns and tools may have less (RT-11).
+    pub fn budget_left(&self) -> Budget {
+        self.core.budget_left()
     }
 
     /// Cancels every call of this session, now and from now on (SC-1). Calls that wait end at once; calls

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod breaker;
+mod budget;
 mod cancel;
+mod rate;
 mod retry;
 
 use std::{future::Future, time::Duration};

@@ -50,6 +50,9 @@ impl Attempt {
         let bounds = self.bounds();
         let span = Span { now: ended_at, deadline: bounds.deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
+        if let Some(until) = ended.hint.and_then(|hint| ended_at.checked_add(hint)) {
+            guard.pause_until(ended_at, until);
+        }
         let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
         match decision {
             // It goes on beside any other attempt.

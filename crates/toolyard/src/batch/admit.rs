@@ -2,22 +2,18 @@
 
 use super::deadline::past_deadline;
 use super::ledger::{Phase, Started};
-use super::progress::Progress;
+use super::progress::Bid;
 use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
-    admission::{Admitted, Permit, Refusal, Ticket, Waiter},
+    admission::{Permit, Refusal, Ticket, Waiter},
     attempt::{Attempt, Go},
     gate::Cleared,
-    guard::Slots,
     nesting::CallRef,
     pool::{Leases, PoolState},
     registry::not_found,
 };
-use std::{
-    sync::{Arc, MutexGuard},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 
@@ -37,11 +33,16 @@ impl BatchState {
         if !may_go(&mut phase) {
             return None;
         }
-        self.acquire(phase, index, ready_at, None)
+        let bid = Bid::first(ready_at);
+        if let Err(error) = self.recheck(index, ready_at, ready_at).and_then(|()| self.reserve(index)) {
+            self.end_with(phase, index, bid, error);
+            return None;
+        }
+        self.acquire(phase, index, bid, ready_at)
     }
 
-    /// Whether a call may ask for permits now.
-    fn recheck(&self, index: u32, now: Instant, deadline: Option<Instant>) -> Result<(), CallError> {
+    /// Whether a call that has been ready since then may go on towards an attempt.
+    pub(super) fn recheck(&self, index: u32, now: Instant, began: Instant) -> Result<(), CallError> {
         if let Some(why) = self.stopped.get() {
             // The stop is on its way through the batch and has not come to this call.
             return Err(why.error());
@@ -49,72 +50,10 @@ impl BatchState {
         let work = self.work(index);
         self.check_tool(work)?;
         admissible(&self.session.engine.leases, work.class)?;
-        if deadline.is_some_and(|deadline| deadline <= now) {
+        if self.deadline_of(index, began).is_some_and(|deadline| deadline <= now) {
             return Err(past_deadline());
         }
         work.entry.guard().peek(work.entry.name(), || now)
-    }
-
-    /// The breakers' leave for an attempt that has its permits.
-    fn slots(&self, index: u32, now: Instant) -> Result<Slots, CallError> {
-        let entry = &self.work(index).entry;
-        let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
-        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
-        if !moves.is_empty() {
-            self.session.engine.tell_moves(entry, &moves);
-        }
-        slots
-    }
-
-    /// Asks for the permits of an attempt; the attempt, if it has them. The call's phase says that it waits for nothing
-    /// else.
-    pub(super) fn acquire(
-        self: &Arc<Self>,
-        mut phase: MutexGuard<'_, Phase>,
-        index: u32,
-        ready_at: Instant,
-        progress: Option<Box<Progress>>,
-    ) -> Option<Attempt> {
-        let (engine, work) = (&self.session.engine, self.work(index));
-        // The clock of the call began with its first attempt.
-        let began = progress.as_ref().map_or(ready_at, |progress| progress.ready_at);
-        let deadline = self.deadline_of(index, began);
-        if let Err(error) = self.recheck(index, ready_at, deadline) {
-            self.end_with(phase, index, progress, error);
-            return None;
-        }
-        let need = self.session.need(&work.entry, work.class);
-        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
-        let ask = self.ask_for(need);
-        match engine.admission.admit(&ask, ready_at, || (self.clone() as Arc<dyn Waiter>, index)) {
-            Ok(Admitted::Now(held)) => {
-                let slots = match self.slots(index, ready_at) {
-                    Ok(slots) => slots,
-                    Err(error) => {
-                        self.end_with(phase, index, progress, error);
-                        engine.admission.finish(held, ready_at);
-                        return None;
-                    }
-                };
-                *phase = Phase::Started(Started { held, deadline });
-                Some(Attempt::new(
-                    self.call_at(index),
-                    Go { held, slots, ready_at, granted_at: ready_at, progress },
-                ))
-            }
-            Ok(Admitted::Waiting { ticket, behind_zombies }) => {
-                *phase = Phase::Queued { ticket, ready_at, progress };
-                self.limit_wait(index, ready_at, deadline);
-                if behind_zombies {
-                    self.expire_later(index, ticket);
-                }
-                None
-            }
-            Err(refusal) => {
-                self.end_with(phase, index, progress, refused(refusal));
-                None
-            }
-        }
     }
 
     /// Whether the call's tool is still there.
@@ -126,13 +65,13 @@ impl BatchState {
         Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table, &self.session)))
     }
 
-    fn call_at(self: &Arc<Self>, index: u32) -> CallRef {
+    pub(super) fn call_at(self: &Arc<Self>, index: u32) -> CallRef {
         CallRef { batch: self.clone(), index }
     }
 
     /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
     /// their time (V3). A batch that ends meanwhile is not kept for it.
-    fn expire_later(self: &Arc<Self>, index: u32, ticket: Ticket) {
+    pub(super) fn expire_later(self: &Arc<Self>, index: u32, ticket: Ticket) {
         let batch = Arc::downgrade(self);
         self.session.engine.tasks.spawn(async move {
             tokio::time::sleep(ZOMBIE_WAIT).await;
@@ -169,26 +108,29 @@ impl Waiter for BatchState {
         let engine = &self.session.engine;
         let granted_at = engine.clock.now();
         let mut phase = self.slots[index as usize].phase();
-        let Phase::Queued { ready_at, progress, .. } = &mut *phase else {
-            drop(phase);
-            return drop(permit); // ended at this very moment
+        let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {
+            Phase::Queued { bid, .. } => bid,
+            // Ended at this very moment.
+            other => {
+                *phase = other;
+                drop(phase);
+                return drop(permit);
+            }
         };
-        let (ready_at, progress) = (*ready_at, progress.take());
-        let deadline =
-            self.deadline_of(index, progress.as_ref().map_or(ready_at, |progress| progress.ready_at));
+        let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
         let late = late.or_else(|| self.check_tool(self.work(index)).err());
         let slots = match late.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,
             Err(error) => {
-                self.end_with(phase, index, progress, error);
+                self.end_with(phase, index, bid, error);
                 return drop(permit);
             }
         };
         let held = permit.hand_over();
         *phase = Phase::Started(Started { held, deadline });
         drop(phase);
-        let go = Go { held, slots, ready_at, granted_at, progress };
+        let go = Go { held, slots, bid, granted_at };
         Attempt::new(CallRef { batch: self, index }, go).spawn();
     }
 }
@@ -219,7 +161,7 @@ fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
 }
 
 /// The error of calls that may not wait.
-fn refused(refusal: Refusal) -> CallError {
+pub(super) fn refused(refusal: Refusal) -> CallError {
     match refusal {
         Refusal::QueueFull { queue_max } => {
             let message = format!("the queue is full: {queue_max} calls wait already");

@@ -9,7 +9,7 @@
 //! next run of its batch waits for it.
 
 use super::ledger::{Delayed, Phase};
-use super::progress::Progress;
+use super::progress::{Bid, Progress};
 use super::state::BatchState;
 use std::{sync::Arc, time::Duration};
 use toolyard_core::EventKind;
@@ -49,7 +49,8 @@ impl BatchState {
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Backoff(progress)) => {
                 let ready_at = self.session.engine.clock.now();
-                if let Some(attempt) = self.acquire(phase, index, ready_at, Some(progress)) {
+                let bid = Bid { ready_at, progress: Some(progress) };
+                if let Some(attempt) = self.acquire(phase, index, bid, ready_at) {
                     attempt.spawn();
                 }
             }

@@ -1,8 +1,8 @@
 //! What few calls have: calls of their own, a cancel token. In an allocation that the others do without.
 
-use crate::nesting::Nest;
+use crate::{budget::Reserved, nesting::Nest};
 use std::sync::{
-    OnceLock,
+    Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,8 @@ pub(super) struct Aside {
     pub(super) nest: OnceLock<Nest>,
     /// Fires when the call is to stop; made when its handler asks for it.
     token: OnceLock<CancellationToken>,
+    /// What it has reserved and not spent yet (RT-11).
+    reserved: Mutex<Option<Reserved>>,
     /// Whether this call, and not its batch, was told to stop.
     told: AtomicBool,
 }
@@ -38,6 +40,30 @@ impl Aside {
         if let Some(token) = self.token.get() {
             token.cancel();
         }
+    }
+
+    /// Keeps what the call has reserved until it starts.
+    pub(super) fn reserve(&self, reserved: Reserved) {
+        *self.reserved() = Some(reserved);
+    }
+
+    /// The call starts: what it reserved is spent.
+    pub(super) fn settle(&self) {
+        if let Some(reserved) = self.reserved().take() {
+            reserved.settle();
+        }
+    }
+
+    /// The call has ended: what it reserved and never spent goes back.
+    pub(super) fn refund(&self) {
+        let reserved = self.reserved().take();
+        if let Some(reserved) = reserved {
+            reserved.refund();
+        }
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, Option<Reserved>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_told(&self) -> bool {

@@ -8,7 +8,8 @@
 //!
 //! One task a batch watches over those of its calls that wait and have a limit; without a limit there is none.
 
-use super::ledger::Phase;
+use super::ledger::{Delayed, Phase};
+use super::progress::Bid;
 use super::state::BatchState;
 use std::{
     cmp::Reverse,
@@ -97,11 +98,12 @@ impl BatchState {
         own.into_iter().chain(above).min()
     }
 
-    /// Ends a call that waits since `ready_at`, when it has waited long enough.
-    pub(super) fn limit_wait(self: &Arc<Self>, index: u32, ready_at: Instant, deadline: Option<Instant>) {
+    /// Ends a call that waits, when it has waited long enough.
+    pub(super) fn limit_wait(self: &Arc<Self>, index: u32, bid: &Bid) {
         let queue = self.session.engine.waits.queue_timeout;
-        let queue = queue.and_then(|limit| Some((ready_at.checked_add(limit)?, index, Limit::Queue(limit))));
-        let deadline = deadline.map(|at| (at, index, Limit::Deadline));
+        let queue =
+            queue.and_then(|limit| Some((bid.ready_at.checked_add(limit)?, index, Limit::Queue(limit))));
+        let deadline = self.deadline_of(index, bid.began()).map(|at| (at, index, Limit::Deadline));
         let Some(alarm) = queue.into_iter().chain(deadline).min() else { return };
         let alarms = self.alarms.get_or_init(Box::default);
         let watched = {
@@ -117,7 +119,12 @@ impl BatchState {
     }
 
     fn waits_too_long(&self, index: u32, limit: Limit) {
-        if matches!(*self.slots[index as usize].phase(), Phase::Queued { .. }) {
+        let waits = match &*self.slots[index as usize].phase() {
+            Phase::Queued { .. } | Phase::Delayed(Delayed::Rate { .. }) => true,
+            Phase::Delayed(Delayed::Backoff(_)) => limit == Limit::Deadline,
+            _ => false,
+        };
+        if waits {
             self.end_unstarted(index, || limit.error());
         }
     }

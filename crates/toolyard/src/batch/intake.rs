@@ -122,7 +122,7 @@ impl Dispatch<'_> {
             || Base { number: self.session.next_batch(), index: 0, run: 0 },
             |earlier| earlier.base(first.filter(|_| self.order == Order::Runs)),
         );
-        let batch = BatchState::new(self.session.clone(), self.turn, base, nested, slots, runs);
+        let batch = BatchState::new(self.session.clone(), self.turn.clone(), base, nested, slots, runs);
         (batch, early)
     }
 

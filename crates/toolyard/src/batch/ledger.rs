@@ -1,11 +1,12 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
 use super::aside::Aside;
-use super::progress::Progress;
+use super::progress::{Bid, Progress};
 use crate::{
     admission::{Held, Ticket},
     gate::Cleared,
     nesting::Nest,
+    rate,
 };
 use std::{
     sync::{
@@ -25,8 +26,8 @@ pub(super) enum Phase {
     Asking { run_begun: bool },
     /// It waits and is in no line for permits; it holds nothing (CC-5).
     Delayed(Delayed),
-    /// In line for its permits since `ready_at`; with what it has behind it, if it has been tried before.
-    Queued { ticket: Ticket, ready_at: Instant, progress: Option<Box<Progress>> },
+    /// In line for its permits.
+    Queued { ticket: Ticket, bid: Bid },
     /// It has its permits; its attempt alone ends it.
     Started(Started),
     /// It has its one result.
@@ -39,6 +40,8 @@ pub(super) enum Phase {
 pub(super) enum Delayed {
     /// Its next attempt.
     Backoff(Box<Progress>),
+    /// A token of its tool's rate.
+    Rate { ticket: rate::Ticket, bid: Bid },
 }
 
 impl Phase {
@@ -46,7 +49,7 @@ impl Phase {
     pub(super) fn into_progress(self) -> Option<Box<Progress>> {
         match self {
             Self::Delayed(Delayed::Backoff(progress)) => Some(progress),
-            Self::Queued { progress, .. } => progress,
+            Self::Queued { bid, .. } | Self::Delayed(Delayed::Rate { bid, .. }) => bid.progress,
             Self::Waiting | Self::Asking { .. } | Self::Started(_) | Self::Ended(_) | Self::Taken => None,
         }
     }

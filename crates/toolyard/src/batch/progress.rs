@@ -19,6 +19,26 @@ pub(crate) struct Progress {
     pub(crate) paid: Paid,
 }
 
+/// What a call asks for its next attempt with.
+pub(crate) struct Bid {
+    /// When it came to ask.
+    pub(crate) ready_at: Instant,
+    /// What it has behind it, if it has been tried before.
+    pub(crate) progress: Option<Box<Progress>>,
+}
+
+impl Bid {
+    /// That of a first attempt.
+    pub(super) fn first(ready_at: Instant) -> Self {
+        Self { ready_at, progress: None }
+    }
+
+    /// When the call was ready for its first attempt: its deadline counts from there (V3).
+    pub(crate) fn began(&self) -> Instant {
+        self.progress.as_ref().map_or(self.ready_at, |progress| progress.ready_at)
+    }
+}
+
 impl Progress {
     pub(crate) fn queued(&self) -> Duration {
         self.granted_at.saturating_duration_since(self.ready_at)

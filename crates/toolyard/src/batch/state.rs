@@ -3,12 +3,13 @@
 use super::aside::Aside;
 use super::deadline::Alarms;
 use super::ledger::{Delayed, Ending, Phase, Slot, Started};
-use super::progress::Progress;
+use super::progress::{Bid, Progress};
 use super::rest::Nested;
 use super::run::{Run, Step};
 use super::stop::Stop;
 use crate::{
     admission::{Ask, Need},
+    budget::Allowance,
     gate::Cleared,
     session::{SessionCore, Where},
 };
@@ -41,9 +42,11 @@ pub(super) fn index(at: usize) -> u32 {
 }
 
 /// The turn of a batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct TurnOf {
     pub(crate) number: u64,
+    /// What its calls may spend; `None` where that has no bound (RT-11).
+    pub(crate) allowance: Option<Arc<Allowance>>,
     /// Whether the batch is all of it. Calls of a handler's own belong to the turn of the handler's call.
     pub(crate) is_whole: bool,
 }
@@ -64,6 +67,8 @@ pub(crate) struct BatchState {
     /// Where it comes from, if a handler dispatched it.
     pub(super) nested: Option<Box<Nested>>,
     pub(crate) turn: u64,
+    /// What its calls may spend; `None` where that has no bound.
+    pub(crate) allowance: Option<Arc<Allowance>>,
     /// Whether it is all of its turn: then its begin and end are the turn's.
     is_turn: bool,
     pub(super) base: Base,
@@ -108,6 +113,7 @@ impl BatchState {
             session,
             nested,
             turn: turn.number,
+            allowance: turn.allowance,
             is_turn: turn.is_whole,
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
@@ -281,6 +287,10 @@ impl BatchState {
             Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
             // Granted at this very moment: the permit finds the call ended and goes back.
             Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
+            Phase::Delayed(Delayed::Rate { ticket, .. }) => {
+                self.work(index).entry.guard().line.leave(*ticket);
+                None
+            }
             Phase::Asking { .. } | Phase::Waiting | Phase::Delayed(Delayed::Backoff(_)) => None,
         };
         self.end_waiting(phase, index, error());
@@ -296,15 +306,10 @@ impl BatchState {
         self.end_from(phase, index, before, error);
     }
 
-    /// The same of a call that has this behind it.
-    pub(super) fn end_with(
-        &self,
-        phase: MutexGuard<'_, Phase>,
-        index: u32,
-        progress: Option<Box<Progress>>,
-        error: CallError,
-    ) {
-        let before = progress.map_or(Phase::Waiting, |progress| Phase::Delayed(Delayed::Backoff(progress)));
+    /// The same of a call that asks with this.
+    pub(super) fn end_with(&self, phase: MutexGuard<'_, Phase>, index: u32, bid: Bid, error: CallError) {
+        let before =
+            bid.progress.map_or(Phase::Waiting, |progress| Phase::Delayed(Delayed::Backoff(progress)));
         self.end_from(phase, index, before, error);
     }
 
@@ -316,6 +321,9 @@ impl BatchState {
         let ending = self.end_of(index, before.into_progress(), error);
         *phase = Phase::Ended(ending);
         drop(phase);
+        if let Some(aside) = self.slots[index as usize].aside() {
+            aside.refund();
+        }
         self.count_down(index, false, Step::EndedAndRested);
     }
 

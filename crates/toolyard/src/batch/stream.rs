@@ -14,6 +14,7 @@ use super::intake::{Dispatch, Earlier, Order, Origin};
 use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
 use crate::{
+    budget::Allowance,
     nesting::{CallRef, Entered},
     session::{SessionCore, Where},
 };
@@ -63,6 +64,7 @@ pub struct OpenBatch {
 struct Stream {
     session: Arc<SessionCore>,
     turn: u64,
+    allowance: Option<Arc<Allowance>>,
     number: u64,
     order: Order,
     /// The call whose handler opened it.
@@ -91,6 +93,7 @@ impl OpenBatch {
         let stream = Arc::new(Stream {
             session: session.clone(),
             turn: session.next_turn(),
+            allowance: session.turn_allowance(),
             number: session.next_batch(),
             order,
             caller: session.caller_call(),
@@ -247,7 +250,7 @@ impl Stream {
         if let Some(Ok(entered)) = &entered {
             entered.nest().until_none_is_dropped().await;
         }
-        let turn = TurnOf { number: self.turn, is_whole: false };
+        let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
         let dispatch = Dispatch { session: &self.session, turn, order: self.order, watch: None, origin };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
         if let Some(Ok(entered)) = &entered {

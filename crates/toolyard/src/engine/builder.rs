@@ -317,6 +317,7 @@ impl EngineBuilder {
             },
             read: admission.open_class(ToolClass::Read),
             waits: self.waits,
+            budgets: self.budgets,
             scopes: Scopes::new(admission.clone()),
             tools: ToolUnits::new(admission.clone()),
             admission,

@@ -37,3 +37,9 @@ impl CallRef {
         self.batch.started(self.index).is_some()
     }
 }
+
+impl std::fmt::Debug for CallRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("CallRef").field(&self.batch.call(self.index).id).finish()
+    }
+}

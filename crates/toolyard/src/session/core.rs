@@ -6,7 +6,8 @@ use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, ToolUnits};
 use crate::{
     admission::{LeaseId, Need, UnitId},
-    batch::{BatchState, Stop},
+    batch::{BatchState, Stop, TurnOf},
+    budget::Allowance,
     engine::EngineCore,
     nesting::{self, CallRef},
     registry::ToolEntry,
@@ -18,7 +19,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 use toolyard_core::{
-    AgentPath, CallId, Caller, Event, EventKind, LimitScope, PathScope, Resources, SessionId, ToolClass,
+    AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Resources, SessionId,
+    ToolClass,
 };
 
 /// Where in a session an event belongs.
@@ -49,6 +51,8 @@ pub(crate) struct SessionCore {
     concurrent: Arc<ConcurrentPool>,
     max_in_flight: Option<NonZeroUsize>,
     cap: Option<UnitId>,
+    /// What its calls draw on beside what its turns have.
+    allowance: Option<Arc<Allowance>>,
     tools: ToolUnits,
     announced: Once,
     open: Mutex<Open>,
@@ -82,13 +86,16 @@ impl SessionCore {
         let admission = &engine.admission;
         let max_in_flight = options.max_in_flight.or(engine.max_in_flight);
         let tree_cap = options.tree_max_in_flight.or(engine.tree_max_in_flight);
+        let budgets = options.budgets.unwrap_or(engine.budgets);
+        let tree = Tree::new(number, tree_cap, options.priority.weight(), budgets, numbers, admission);
         Arc::new(Self {
             id,
             agent: AgentPath::root(),
             engine: engine.clone(),
             parent: None,
             depth: 0,
-            tree: Tree::new(number, tree_cap, options.priority.weight(), numbers, admission),
+            allowance: tree.spending.agent(None),
+            tree,
             resources: match options.resources.is_empty() {
                 true => engine.resources.clone(),
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
@@ -117,6 +124,9 @@ impl SessionCore {
             true => parent.concurrent.clone(),
             false => ConcurrentPool::new(engine.admission.clone()),
         };
+        // What the handler that makes it may spend in its turn is what its sub-agent may.
+        let above = made_by.as_ref().and_then(|call| call.batch.allowance.clone());
+        let allowance = tree.spending.agent(above.as_ref().or(parent.allowance.as_ref()));
         let place = parent.open_now().forks.insert(Weak::new());
         let made_by = made_by.map(|call| (Arc::downgrade(&call.batch), call.index));
         let fork = Arc::new(Self {
@@ -133,6 +143,7 @@ impl SessionCore {
             tools: ToolUnits::new(engine.admission.clone()),
             announced: Once::new(),
             open: Mutex::default(),
+            allowance,
             tree,
             engine,
         });
@@ -179,6 +190,26 @@ impl SessionCore {
 
     pub(crate) fn next_turn(&self) -> u64 {
         self.tree.numbers.next_turn()
+    }
+
+    /// A whole turn of this number.
+    pub(crate) fn turn_of(&self, number: u64) -> TurnOf {
+        TurnOf { number, is_whole: true, allowance: self.turn_allowance() }
+    }
+
+    /// What a new turn may spend.
+    pub(crate) fn turn_allowance(&self) -> Option<Arc<Allowance>> {
+        self.tree.spending.turn(self.allowance.as_ref())
+    }
+
+    /// What is left of what its calls draw on, but for turns and tools.
+    pub(crate) fn budget_left(&self) -> Budget {
+        self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.left_in_all())
+    }
+
+    /// What the calls of a tool may spend.
+    pub(crate) fn tool_allowance(&self, entry: &ToolEntry) -> Option<Arc<Allowance>> {
+        self.tree.spending.tool(entry)
     }
 
     pub(crate) fn next_batch(&self) -> u64 {

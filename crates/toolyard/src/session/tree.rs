@@ -1,8 +1,9 @@
 //! What all agents of a session share: the serial lease, the tree cap, and what is counted under its name.
 
-use super::units::ToolUnits;
+use super::{spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Scope, UnitId},
+    config::Budgets,
     events::Sequence,
 };
 use std::{
@@ -48,6 +49,8 @@ pub(super) struct Tree {
     /// Limits of tools that count over the whole tree.
     pub(super) tools: ToolUnits,
     pub(super) numbers: Arc<Numbers>,
+    /// What the whole tree may spend.
+    pub(super) spending: Spending,
     admission: Arc<Admission>,
 }
 
@@ -56,6 +59,7 @@ impl Tree {
         root: u64,
         cap: Option<NonZeroUsize>,
         priority: u8,
+        budgets: Budgets,
         numbers: Arc<Numbers>,
         admission: &Arc<Admission>,
     ) -> Arc<Self> {
@@ -66,6 +70,7 @@ impl Tree {
             cap: cap.map(|most| admission.open_tree(most.get())),
             tools: ToolUnits::new(admission.clone()),
             numbers,
+            spending: Spending::new(budgets),
             admission: admission.clone(),
         })
     }

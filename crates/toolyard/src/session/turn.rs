@@ -3,6 +3,7 @@
 use super::SessionCore;
 use crate::{
     batch::{BatchState, Dispatch, Order, Origin, Stop, TurnOf, Watch},
+    budget::Allowance,
     nesting,
 };
 use std::{
@@ -37,6 +38,8 @@ use toolyard_core::{Batch, Call, Outcome};
 pub struct Turn {
     session: Arc<SessionCore>,
     number: u64,
+    /// What its batches may spend.
+    allowance: Option<Arc<Allowance>>,
     state: Mutex<State>,
 }
 
@@ -50,7 +53,8 @@ struct State {
 impl Turn {
     pub(super) fn new(session: Arc<SessionCore>) -> Self {
         let number = session.next_turn();
-        Self { session, number, state: Mutex::default() }
+        let allowance = session.turn_allowance();
+        Self { session, number, allowance, state: Mutex::default() }
     }
 
     /// The turn's number in its session, from 1.
@@ -63,7 +67,7 @@ impl Turn {
     }
 
     async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
-        let turn = TurnOf { number: self.number, is_whole: true };
+        let turn = TurnOf { number: self.number, is_whole: true, allowance: self.allowance.clone() };
         let (session, watch) = (&self.session, Some(watch));
         let dispatch = Dispatch { session, turn, order, watch, origin: Origin::Outside };
         match self.session.caller_call() {

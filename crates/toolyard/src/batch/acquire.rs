@@ -1,0 +1,162 @@
+//! What an attempt needs, one after the other: budget, token, permits, the breakers' leave (V1).
+//!
+//! ```text
+//!   budget ──► token of the tool's rate ──► permits, all at once ──► breakers ──► attempt
+//!     │            │ none: in the tool's line     │ none: in line          │
+//!     └────────────┴──── the call ends ───────────┴────────────────────────┘
+//! ```
+//!
+//! Whatever is waited for, nothing is held but what the call has reserved of its budget (CC-5). A further attempt
+//! begins at the token.
+
+use super::admit::refused;
+use super::ledger::{Delayed, Phase, Started};
+use super::progress::Bid;
+use super::state::BatchState;
+use crate::{
+    admission::{Admitted, Waiter},
+    attempt::{Attempt, Go},
+    budget::reserve,
+    guard::Slots,
+    rate::{Taken, TooLong},
+};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard_core::{CallError, ErrorKind, wording};
+
+impl BatchState {
+    /// Reserves of the budgets what a call needs that leads to an attempt for the first time.
+    pub(super) fn reserve(&self, index: u32) -> Result<(), CallError> {
+        let entry = &self.work(index).entry;
+        let tool = self.session.tool_allowance(entry);
+        if self.allowance.is_none() && tool.is_none() {
+            return Ok(());
+        }
+        let from = self.allowance.iter().chain(&tool);
+        let reserved = reserve(from, entry.spec().cost)
+            .map_err(|spent| CallError::new(ErrorKind::BudgetExceeded, spent.to_string()))?;
+        self.slots[index as usize].make_aside().reserve(reserved);
+        Ok(())
+    }
+
+    /// Asks for a token, and with it for permits; gives the attempt if all is there. The call's phase says that it waits
+    /// for nothing else.
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        now: Instant,
+    ) -> Option<Attempt> {
+        if let Err(error) = self.recheck(index, now, bid.began()) {
+            self.end_with(phase, index, bid, error);
+            return None;
+        }
+        let guard = self.work(index).entry.guard();
+        match guard.line.take(now) {
+            Taken::Now => return self.take_permits(phase, index, bid, now),
+            Taken::Wait => {}
+        }
+        match guard.line.enqueue(now, self.call_at(index)) {
+            Ok(ticket) => {
+                self.limit_wait(index, &bid);
+                *phase = Phase::Delayed(Delayed::Rate { ticket, bid });
+                drop(phase);
+                guard.line_changed(&self.session.engine.tasks, self.session.engine.clock);
+            }
+            Err(TooLong { retry_after }) => self.end_with(phase, index, bid, too_many(retry_after)),
+        }
+        None
+    }
+
+    /// A token has come for a call that waits for one.
+    pub(crate) fn has_token(self: &Arc<Self>, index: u32) {
+        let mut phase = self.slots[index as usize].phase();
+        match std::mem::replace(&mut *phase, Phase::Waiting) {
+            Phase::Delayed(Delayed::Rate { bid, .. }) => {
+                let now = self.session.engine.clock.now();
+                if let Err(error) = self.recheck(index, now, bid.began()) {
+                    self.end_with(phase, index, bid, error);
+                } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
+                    attempt.spawn();
+                }
+            }
+            other => *phase = other,
+        }
+    }
+
+    /// No token comes in time for a call that waits for one.
+    pub(crate) fn has_no_token(&self, index: u32, retry_after: Duration) {
+        let waits = matches!(*self.slots[index as usize].phase(), Phase::Delayed(Delayed::Rate { .. }));
+        if waits {
+            self.end_unstarted(index, || too_many(retry_after));
+        }
+    }
+
+    fn take_permits(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        now: Instant,
+    ) -> Option<Attempt> {
+        let (engine, work) = (&self.session.engine, self.work(index));
+        let need = self.session.need(&work.entry, work.class);
+        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
+        let ask = self.ask_for(need);
+        match engine.admission.admit(&ask, now, || (self.clone() as Arc<dyn Waiter>, index)) {
+            Ok(Admitted::Now(held)) => match self.slots(index, now) {
+                Ok(slots) => {
+                    let deadline = self.deadline_of(index, bid.began());
+                    *phase = Phase::Started(Started { held, deadline });
+                    Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
+                }
+                Err(error) => {
+                    self.end_with(phase, index, bid, error);
+                    engine.admission.finish(held, now);
+                    None
+                }
+            },
+            Ok(Admitted::Waiting { ticket, behind_zombies }) => {
+                self.limit_wait(index, &bid);
+                *phase = Phase::Queued { ticket, bid };
+                if behind_zombies {
+                    self.expire_later(index, ticket);
+                }
+                None
+            }
+            Err(refusal) => {
+                self.end_with(phase, index, bid, refused(refusal));
+                None
+            }
+        }
+    }
+
+    /// The breakers' leave for an attempt that has its permits. With it the call is under way, and what it reserved is
+    /// spent.
+    pub(super) fn slots(&self, index: u32, now: Instant) -> Result<Slots, CallError> {
+        let entry = &self.work(index).entry;
+        let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
+        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
+        if !moves.is_empty() {
+            self.session.engine.tell_moves(entry, &moves);
+        }
+        let slots = slots?;
+        if let Some(aside) = self.slots[index as usize].aside() {
+            aside.settle();
+        }
+        Ok(slots)
+    }
+}
+
+/// The error of calls that come too fast for their tool.
+fn too_many(retry_after: Duration) -> CallError {
+    let span = wording::Span(retry_after);
+    let message = format!("the tool is called too often; there is room again in {span}");
+    let mut error = CallError::new(ErrorKind::RateLimited, message);
+    error.retry_after = Some(retry_after);
+    error
+}

@@ -1,0 +1,123 @@
+//! What may be spent (RT-11, I13).
+
+use super::{SECOND, ends};
+use serde_json::json;
+use tokio::time::sleep;
+use toolyard::{
+    Budget, Budgets, Call, ErrorKind, ForkPolicy, RetryPolicy, Session, SessionOptions, SubAgents, Tool,
+    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
+use toolyard_tests::{call, kinds, scripted, shape, tries, yard};
+
+fn calls(count: usize, ms: u64) -> Vec<Call> {
+    (0..count).map(|n| call(&format!("c{n}"), "read", ms, "ok")).collect()
+}
+
+async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
+    let outcomes = ends(session.dispatch(batch)).await;
+    let refused = |kind: &Option<ErrorKind>| *kind == Some(ErrorKind::BudgetExceeded);
+    assert!(kinds(&outcomes).iter().all(|kind| kind.is_none() || refused(kind)), "{}", shape(&outcomes));
+    assert!(outcomes.iter().all(|outcome| outcome.success() || outcome.attempts == 0));
+    outcomes.iter().filter(|outcome| outcome.success()).count()
+}
+
+/// T16: budget 10, 50 parallel calls: 10 start, 40 are `budget_exceeded`; what never started is given back.
+#[tokio::test(start_paused = true)]
+async fn t16_so_many_start_and_no_more() {
+    let yard = yard(|builder, _| {
+        builder.budgets(Budgets::default().tree(Budget::calls(10))).max_in_flight(1.try_into().unwrap())
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let (outcomes, ()) = ends(async {
+        tokio::join!(session.dispatch(calls(50, 1000)), async {
+            sleep(SECOND + SECOND / 2).await;
+            assert_eq!(session.budget_left(), Budget::calls(0));
+            assert_eq!(session.cancel_calls(), 9, "one is done, 40 were refused");
+        })
+    })
+    .await;
+    let count = |wanted: Option<ErrorKind>| kinds(&outcomes).iter().filter(|kind| **kind == wanted).count();
+    assert_eq!(count(Some(ErrorKind::BudgetExceeded)), 40);
+    assert_eq!(
+        (count(None), count(Some(ErrorKind::Cancelled))),
+        (2, 8),
+        "the second one ran on within its grace"
+    );
+    assert_eq!(session.budget_left(), Budget::calls(8), "what never started costs nothing");
+    assert_eq!(succeeded(&session, calls(50, 1)).await, 8);
+    assert_eq!(yard.log.started().len(), 10);
+    assert_eq!(yard.engine.session("other").budget_left(), Budget::calls(10));
+    yard.events.check();
+}
+
+/// RT-11: turn, session and tree count each for itself; a fork draws on what it is a fork of.
+#[tokio::test(start_paused = true)]
+async fn children_draw_on_their_parents() {
+    let budgets = Budgets::default().turn(Budget::calls(3)).session(Budget::calls(5)).tree(Budget::calls(7));
+    let yard = yard(|builder, _| builder.budgets(budgets)).await;
+    let session = yard.engine.session("s");
+    assert_eq!(succeeded(&session, calls(9, 1)).await, 3, "a turn");
+    let (one, two) =
+        (session.fork(ForkPolicy::default()).unwrap(), session.fork(ForkPolicy::default()).unwrap());
+    assert_eq!(one.budget_left(), Budget::calls(2), "what the parent has left");
+    assert_eq!(succeeded(&one, calls(9, 1)).await, 2);
+    assert_eq!(succeeded(&two, calls(9, 1)).await, 0);
+    assert_eq!(succeeded(&session, calls(1, 1)).await, 0);
+    let own = SessionOptions::default().budgets(Budgets::default());
+    assert_eq!(succeeded(&yard.engine.session_with("own", own), calls(9, 1)).await, 9);
+    yard.events.check();
+}
+
+/// RT-11: what a handler calls is part of its turn, and so is what its sub-agents call.
+#[tokio::test(start_paused = true)]
+async fn a_turn_pays_for_all_that_is_called_in_it() {
+    struct Calls;
+    #[async_trait]
+    impl Tool for Calls {
+        async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let own = cx.dispatch(calls(2, 1)).await;
+            let agents = cx.fork(ForkPolicy::default())?.dispatch(calls(9, 1)).await;
+            Ok(format!("{} and {}", shape(&own), agents.iter().filter(|one| one.success()).count()).into())
+        }
+    }
+    let yard = yard(|builder, _| {
+        let builder = builder.budgets(Budgets::default().turn(Budget::calls(4)));
+        builder.tool(from_fn(ToolSpec::read("calls"), || Calls))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let outcome = ends(session.call(Call::new("a", "calls", "{}"))).await;
+    assert_eq!(outcome.to_text(), "c0 ok, c1 ok and 1");
+    assert_eq!(succeeded(&session, calls(9, 1)).await, 4, "another turn has its own");
+    yard.events.check();
+}
+
+/// RT-11: a tool has a budget by its name, and a cost; a retry costs no call, a refused call nothing.
+#[tokio::test(start_paused = true)]
+async fn a_tool_has_a_price_and_a_budget() {
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::read("dear").cost(40), log))
+            .tool_config("read", ToolConfig::default().budget(Budget::calls(2)))
+            .budgets(Budgets::default().session(Budget::cost(100)))
+            .retry(RetryPolicy::default())
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let batch = ["a", "b", "c"].map(|id| tries(id, "dear", 0, &["transient", "ok"]));
+    let outcomes = ends(session.dispatch(batch.to_vec())).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok, c budget_exceeded");
+    let message = &outcomes[2].error().unwrap().message;
+    assert_eq!(message, "the budget of this session is spent: 20 of 100 units of cost left");
+    assert_eq!(session.budget_left(), Budget::cost(20));
+    assert_eq!(
+        succeeded(&session, calls(5, 1)).await,
+        2,
+        "the other tool costs nothing and may be called twice"
+    );
+    let outcome = ends(session.call(Call::new("n", "nobody", json!({})))).await;
+    assert_eq!(outcome.error().unwrap().kind, ErrorKind::NotFound);
+    assert_eq!(session.budget_left(), Budget::cost(20));
+    yard.events.check();
+}
