@@ -39,9 +39,9 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use supervise::{Bounds, Told, Verdict, supervise};
+use supervise::{Bounds, Parting, Told, Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
-use toolyard_core::{Dedupe, EventKind, Placement, ToolClass, ToolContext};
+use toolyard_core::{CallError, Dedupe, ErrorKind, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
 
 /// What an attempt starts with.
@@ -67,6 +67,8 @@ pub(crate) struct Attempt {
     kept: Option<Box<Held>>,
     /// The result, while the hook at its end is told.
     told: Option<Box<Ending>>,
+    /// Its key knows what came of it.
+    kept_result: bool,
     released: bool,
     done: bool,
 }
@@ -84,6 +86,7 @@ impl Attempt {
             progress,
             kept: None,
             told: None,
+            kept_result: false,
             released: false,
             done: false,
         }
@@ -116,7 +119,9 @@ impl Attempt {
         self.announce();
         let (verdict, still_running) = self.execute_caught().await;
         let ended_at = self.engine().clock.now();
-        self.release(still_running.is_some(), ended_at);
+        if !faulty!(PermitHeldInBackoff) {
+            self.release(still_running.is_some(), ended_at);
+        }
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict, ended_at);
         self.count(&ending, ended_at);
@@ -126,7 +131,9 @@ impl Attempt {
                 Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay),
             }
         }
+        self.release(still_running.is_some(), ended_at);
         self.succeeded(&ending);
+        self.keep(&ending, no_side_effect);
         if self.engine().gate.hooks.is_some() {
             // Boxed: a call without hooks has no room for them in its task.
             ending = Box::pin(self.tell_hook(ending)).await;
@@ -137,7 +144,10 @@ impl Attempt {
     fn announce(&self) {
         let CallRef { batch, index } = &self.call;
         let work = self.work();
-        if self.progress.is_none() {
+        if let Some(flight) = batch.flight_run_by(*index) {
+            flight.started();
+        }
+        if self.progress.as_ref().is_none_or(|progress| progress.inherited) {
             batch.emit(*index, None, || EventKind::Called {
                 tool_name: batch.call(*index).name.clone(),
                 side_effects: work.entry.spec().side_effects,
@@ -184,7 +194,9 @@ impl Attempt {
         match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
                 let result = within(self.call.clone(), AssertUnwindSafe(result).catch_unwind());
-                let told = Told { tool: execution.tool.as_ref(), call: &self.call, cx: &execution.cx };
+                let parting = |why| self.parting(why);
+                let (tool, cx) = (execution.tool.as_ref(), &execution.cx);
+                let told = Told { tool, call: &self.call, cx, parting: &parting };
                 let verdict = supervise(result, &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_own(); // a blocking handler may look at it
@@ -276,13 +288,45 @@ impl Attempt {
         self.done = true;
         let CallRef { batch, index } = &self.call;
         let has_nest = batch.nest_of(*index).is_some();
-        batch.end_started(*index, ending, !is_zombie && !has_nest);
+        let rests = !is_zombie && !has_nest;
+        let on_flight = match batch.flight_run_by(*index).cloned() {
+            None => {
+                batch.end_started(*index, ending, rests);
+                false
+            }
+            Some(flight) => {
+                batch.end_flight(*index, &flight, ending);
+                true
+            }
+        };
         let up = match has_nest {
             true => self.call.news(),
-            false => is_zombie.then_some(Up::Listed),
+            false if is_zombie => Some(Up::Listed),
+            // With it those rest who share its flight.
+            false => on_flight.then_some(Up::Quiescent),
         };
         if let Some(up) = up {
             batch.rises(*index, up);
+        }
+    }
+
+    /// How the call ends while its handler goes on for others: with what is known now.
+    fn parting(&self, why: Parting) -> Ending {
+        let error = match why {
+            Parting::Cancelled => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
+            Parting::PastDeadline => {
+                CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed")
+            }
+        };
+        let now = self.engine().clock.now();
+        Ending {
+            status: Err(Box::new(error.after_attempts(self.number()))),
+            queued: self.queued(),
+            ran: now.saturating_duration_since(self.began().1),
+            attempts: self.number(),
+            sandbox: self.work().grant().sandbox,
+            cancel_requested: matches!(why, Parting::Cancelled),
+            dedupe: Dedupe::Fresh,
         }
     }
 
@@ -316,6 +360,7 @@ impl Drop for Attempt {
             let told = self.told.take().map(|told| *told);
             let ending = told.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);
+            self.keep(&ending, false);
             self.write(ending, kept.is_some());
             // Nobody is left to wait for a handler that was given up.
             drop(kept.map(|kept| Zombie::new(self.call.clone(), self.number(), kept)));

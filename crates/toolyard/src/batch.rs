@@ -16,6 +16,8 @@ mod aside;
 mod census;
 mod deadline;
 mod driver;
+mod flight;
+mod follow;
 mod intake;
 mod ledger;
 mod plan;
@@ -31,6 +33,8 @@ mod stream;
 
 pub(crate) use admit::ZOMBIE_WAIT;
 pub(crate) use deadline::Waits;
+pub(crate) use flight::{Flight, KeptResult, KeyOf};
+pub(crate) use follow::{already_executed, mismatch};
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};
 pub(crate) use ledger::Ending;
 pub(crate) use plan::plan;

@@ -22,11 +22,25 @@ pub enum Fault {
     PermitHeldWhileNested,
     /// Sessions do not take turns.
     FairnessOff,
+    /// A call joins a flight whatever its ancestors hold.
+    JoinUnderSerial,
+    /// The followers of a leader that is cancelled are never told.
+    LeaderCancelHangs,
+    /// A key is reserved when the permits are there.
+    KeyAfterQueue,
+    /// What must not run twice is tried again.
+    RetryNonIdempotent,
+    /// A call that waits for its next attempt keeps its permits.
+    PermitHeldInBackoff,
+    /// The slot of a probe that is cancelled never comes back.
+    ProbeSlotLeaked,
+    /// What a call that never started has reserved is not given back.
+    RefundLost,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 15] = [
         Self::AgingHoldsWithoutLease,
         Self::PermitLeakedOnCancel,
         Self::LeaseNotLent,
@@ -35,6 +49,13 @@ impl Fault {
         Self::SecondEnd,
         Self::PermitHeldWhileNested,
         Self::FairnessOff,
+        Self::JoinUnderSerial,
+        Self::LeaderCancelHangs,
+        Self::KeyAfterQueue,
+        Self::RetryNonIdempotent,
+        Self::PermitHeldInBackoff,
+        Self::ProbeSlotLeaked,
+        Self::RefundLost,
     ];
 
     /// Its name.
@@ -48,6 +69,13 @@ impl Fault {
             Self::SecondEnd => "second_end",
             Self::PermitHeldWhileNested => "permit_held_while_nested",
             Self::FairnessOff => "fairness_off",
+            Self::JoinUnderSerial => "join_under_serial",
+            Self::LeaderCancelHangs => "leader_cancel_hangs",
+            Self::KeyAfterQueue => "key_after_queue",
+            Self::RetryNonIdempotent => "retry_non_idempotent",
+            Self::PermitHeldInBackoff => "permit_held_in_backoff",
+            Self::ProbeSlotLeaked => "probe_slot_leaked",
+            Self::RefundLost => "refund_lost",
         }
     }
 

@@ -11,7 +11,9 @@ mod arguments;
 mod hooks;
 
 use crate::{
+    batch::{KeptResult, KeyOf, already_executed, mismatch},
     config::Limits,
+    keys::{Fingerprint, Peek},
     registry::{Table, ToolEntry, not_found},
     session::{FORK_DEPTH_MAX, SessionCore},
     tasks::Tasks,
@@ -21,6 +23,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, LazyLock},
 };
+use tokio::time::Instant;
 use toolyard_core::{
     Approver, Call, CallError, Caller, ConfirmationMode, Confirmations, Denied, ErrorKind, Grant, Hooks,
     PathScope, RuntimePolicy, ToolClass, wording,
@@ -45,10 +48,28 @@ pub(crate) struct Cleared {
     pub(crate) entry: Arc<ToolEntry>,
     pub(crate) args: Arc<Value>,
     pub(crate) class: ToolClass,
+    /// What it came with to be run once.
+    pub(crate) key: Option<Box<KeyOf>>,
     /// Where and within what, unless it is on the host without limits, as nearly always.
     grant: Option<Box<Grant>>,
     /// Whether the approver is to be asked first.
     pub(crate) ask: bool,
+}
+
+/// A call that does not go.
+pub(crate) enum Turned {
+    /// It may not: it is routed past the pools.
+    Refused(CallError),
+    /// Not at present, or not under its key. It is routed as if it went (CL-2).
+    Answered(ToolClass, CallError),
+    /// It has gone before: its key has the result.
+    Replayed(ToolClass, Arc<KeptResult>),
+}
+
+impl From<CallError> for Turned {
+    fn from(error: CallError) -> Self {
+        Self::Refused(error)
+    }
 }
 
 static HOST: LazyLock<Grant> = LazyLock::new(Grant::host);
@@ -61,13 +82,28 @@ impl Cleared {
 }
 
 impl Gate {
-    /// Everything but the hook. Pure but for what the policy looks at.
-    pub(crate) fn check(
+    /// Everything but the hook.
+    pub(crate) fn check(&self, call: &Call, table: &Table, session: &SessionCore) -> Result<Cleared, Turned> {
+        let (entry, args, grant) = self.allow(call, table, session)?;
+        let class = entry.class_for(&args);
+        let now = session.engine.clock.now();
+        let key = match key_of(call, entry, &args) {
+            None => None,
+            Some(key) => Some(known(key, entry, class, session, now)?),
+        };
+        entry.guard().peek(entry.name(), || now).map_err(|error| Turned::Answered(class, error))?;
+        let ask = self.must_ask(entry)?;
+        let grant = (grant != *HOST).then(|| Box::new(grant));
+        Ok(Cleared { entry: entry.clone(), args, class, key, grant, ask })
+    }
+
+    /// Whether the call may run at all.
+    fn allow<'a>(
         &self,
         call: &Call,
-        table: &Table,
+        table: &'a Table,
         session: &SessionCore,
-    ) -> Result<Cleared, CallError> {
+    ) -> Result<(&'a Arc<ToolEntry>, Arc<Value>, Grant), CallError> {
         let Some(entry) = table.get(&call.name).filter(|_| session.sees(&call.name)) else {
             return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table, session)));
         };
@@ -79,10 +115,7 @@ impl Gate {
         arguments::validate(entry, &args)?;
         let grant = self.ask_policy(entry, &args, &session.caller())?;
         check_scope(entry, &args, session.scope.as_deref())?;
-        let ask = self.must_ask(entry)?;
-        let class = entry.class_for(&args);
-        let grant = (grant != *HOST).then(|| Box::new(grant));
-        Ok(Cleared { entry: entry.clone(), args, class, grant, ask })
+        Ok((entry, args, grant))
     }
 
     fn ask_policy(&self, entry: &ToolEntry, args: &Value, caller: &Caller<'_>) -> Result<Grant, CallError> {
@@ -111,6 +144,28 @@ impl Gate {
             (ConfirmationMode::Prompt, None) => Err(refused().with_advice(NOBODY_TO_ASK)),
             (ConfirmationMode::Deny, _) => Err(refused()),
         }
+    }
+}
+
+/// What the call came with to be run once.
+fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<Box<KeyOf>> {
+    let key = call.idempotency_key.clone()?;
+    Some(Box::new(KeyOf { key, fingerprint: Fingerprint::of(args, &entry.spec().version) }))
+}
+
+/// Whether a call of this key is to go; what is in the air is asked for when its run begins (ID-3).
+fn known(
+    key: Box<KeyOf>,
+    entry: &ToolEntry,
+    class: ToolClass,
+    session: &SessionCore,
+    now: Instant,
+) -> Result<Box<KeyOf>, Turned> {
+    match session.keys().peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
+        Peek::Unknown | Peek::InFlight => Ok(key),
+        Peek::Replay(kept) => Err(Turned::Replayed(class, kept)),
+        Peek::AlreadyExecuted => Err(Turned::Answered(class, already_executed())),
+        Peek::Mismatch => Err(Turned::Answered(class, mismatch())),
     }
 }
 

@@ -112,8 +112,6 @@ pub(crate) enum Finished<B> {
         /// with every call that was not reserved as mutating.
         idempotent: bool,
     },
-    /// It ran, and its result is not to be kept.
-    Tombstone,
     /// Who comes next runs.
     Forget,
 }
@@ -271,7 +269,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
                 let number = retention.note(name, until, bytes);
                 State::Kept(Box::new(Body { body, until, number }))
             }
-            Finished::Keep { .. } | Finished::Tombstone if is_lasting => {
+            Finished::Keep { .. } if is_lasting => {
                 self.room.give_live();
                 State::Tombstone
             }

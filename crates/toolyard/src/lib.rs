@@ -22,7 +22,6 @@ mod events;
 pub mod fault;
 mod gate;
 mod guard;
-#[allow(dead_code, unused_imports, reason = "not on the way of a call yet")]
 mod keys;
 mod nesting;
 mod pool;

@@ -62,7 +62,9 @@ async fn who_is_cancelled_leaves_the_line() {
 async fn each_attempt_takes_a_token() {
     let rate = "1/s".parse().unwrap();
     let yard = yard(|builder, _| {
-        builder.tool_config("read", ToolConfig::default().rate(rate)).queue_timeout(Duration::from_millis(2500))
+        builder
+            .tool_config("read", ToolConfig::default().rate(rate))
+            .queue_timeout(Duration::from_millis(2500))
     })
     .await;
     let session = yard.engine.session("s");

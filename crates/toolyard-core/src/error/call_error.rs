@@ -24,6 +24,8 @@ pub enum Effect {
 pub enum Reason {
     /// A handler that was given up still runs and holds what this call needs (CL-3, SC-6).
     Zombie,
+    /// To wait for the call that has this one's key could be to wait for itself (ID-3a).
+    WouldDeadlock,
     /// An earlier call of the batch failed and the batch said to skip the rest (CL-4).
     Predecessor,
 }

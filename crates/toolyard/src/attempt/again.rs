@@ -14,6 +14,9 @@ impl Attempt {
     /// Tells the breakers how it ended.
     pub(super) fn count(&mut self, ending: &Ending, ended_at: Instant) {
         let Some(slots) = self.slots.take() else { return };
+        if faulty!(ProbeSlotLeaked) && self.batch().cancelled(self.call.index).is_some() {
+            return std::mem::forget(slots);
+        }
         let engine = self.engine();
         let error = ending.status.as_ref().err().map(|error| error.kind);
         let (now, chance) = (|| ended_at, || engine.chance.roll());
@@ -43,7 +46,7 @@ impl Attempt {
             attempt: self.number(),
         };
         let call = Repeatability {
-            repeatable: entry.spec().is_repeatable(),
+            repeatable: entry.spec().is_repeatable() || faulty!(RetryNonIdempotent),
             recursive: entry.spec().recursive,
             has_dispatched: batch.nest_of(*index).is_some(),
         };
@@ -64,12 +67,30 @@ impl Attempt {
         }
     }
 
+    /// Tells the call's key what came of it, before anybody else hears of it (V1).
+    pub(super) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
+        let CallRef { batch, index } = &self.call;
+        if !std::mem::replace(&mut self.kept_result, true) && batch.flight_run_by(*index).is_some() {
+            batch.complete(*index, &ending.status, ending.attempts, no_side_effect);
+        }
+    }
+
     /// Leaves the call to wait for its next attempt.
     pub(super) fn try_again(mut self, ending: Ending, paid: Paid, delay: Duration) {
+        if faulty!(PermitHeldInBackoff) && !self.released {
+            let (call, held) = (self.call.clone(), self.held);
+            self.released = true;
+            self.engine().tasks.spawn(async move {
+                tokio::time::sleep(delay).await;
+                let engine = &call.batch.session.engine;
+                engine.admission.finish(held, engine.clock.now());
+            });
+        }
         self.done = true;
         let (ready_at, granted_at) = self.began();
         let Err(error) = ending.status else { return };
-        let progress = Progress { attempts: ending.attempts, error, ready_at, granted_at, paid };
+        let progress =
+            Progress { attempts: ending.attempts, error, ready_at, granted_at, paid, inherited: false };
         self.call.batch.try_again(self.call.index, Box::new(progress), delay);
     }
 

@@ -1,7 +1,10 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
 use super::{SandboxError, backend::NotTaken};
-use crate::nesting::{CallRef, Clock};
+use crate::{
+    batch::Ending,
+    nesting::{CallRef, Clock},
+};
 use futures::{FutureExt, future::FusedFuture};
 use std::{
     any::Any,
@@ -33,6 +36,17 @@ pub(super) struct Told<'a> {
     pub(super) tool: &'a dyn Tool,
     pub(super) call: &'a CallRef,
     pub(super) cx: &'a ToolContext,
+    /// How its call ends if its handler goes on for others.
+    pub(super) parting: &'a (dyn Fn(Parting) -> Ending + Send + Sync),
+}
+
+/// Why a call ends whose handler goes on for others.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Parting {
+    /// Its caller has called it off.
+    Cancelled,
+    /// Its deadline has passed.
+    PastDeadline,
 }
 
 /// What came of an attempt.
@@ -111,16 +125,27 @@ async fn watch(
         true => Poll::Pending,
         false => result.as_mut().poll(cx),
     });
-    let (batch, engine) = (&told.call.batch, &told.call.batch.session.engine);
-    tokio::select! {
-        biased;
-        done = &mut result => return Verdict::from_result(done),
-        () = batch.told_to_stop(told.call.index) => {}
-        cut = time_is_up(told, bounds) => match (cut, bounds.timeout_grace) {
-            (Verdict::TimedOut(limit, _), Some(grace)) => return put_in_order(result, told, limit, grace).await,
-            (cut, _) => return cut,
-        },
+    let (batch, index) = (&told.call.batch, told.call.index);
+    let (engine, mut bounds) = (&batch.session.engine, *bounds);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut result => return Verdict::from_result(done),
+            () = batch.told_to_stop(index) => match batch.cancelled(index) {
+                None if told.leaves(Parting::Cancelled) => {}
+                _ => break,
+            },
+            cut = time_is_up(told, &bounds) => match (cut, bounds.timeout_grace) {
+                (Verdict::TimedOut(limit, _), Some(grace)) => {
+                    return put_in_order(result, told, limit, grace).await;
+                }
+                // Those who still wait have deadlines of their own.
+                (Verdict::PastDeadline, _) if told.leaves(Parting::PastDeadline) => bounds.deadline = None,
+                (cut, _) => return cut,
+            },
+        }
     }
+    batch.tell(index);
     // The tool's own way of stopping runs beside the handler, and both have the grace.
     let mut stop = pin!(told.stop().fuse());
     let told_at = engine.clock.now();
@@ -131,7 +156,7 @@ async fn watch(
             done = &mut result => return Verdict::from_result(done),
             () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
-            _ = time_is_up(told, bounds) => break,
+            _ = time_is_up(told, &bounds) => break,
             () = engine.abandon.cancelled() => break,
         }
     }
@@ -140,6 +165,12 @@ async fn watch(
 }
 
 impl Told<'_> {
+    /// The call has to end. `true`: others wait for what its handler does, so it ends alone (ID-4).
+    fn leaves(&self, why: Parting) -> bool {
+        let CallRef { batch, index } = self.call;
+        batch.flight_run_by(*index).is_some() && batch.detach(*index, || (self.parting)(why))
+    }
+
     /// The tool's own way of stopping.
     async fn stop(&self) {
         // What it says is for nobody; a panic of it is its own.

@@ -108,6 +108,16 @@ impl BatchState {
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, now, || (self.clone() as Arc<dyn Waiter>, index)) {
+            #[cfg(toolyard_faults)]
+            Ok(Admitted::Now(held)) if faulty!(KeyAfterQueue) && bid.progress.is_none() => {
+                let Some(mut phase) = self.key_after_queue(phase, index, now) else {
+                    engine.admission.finish(held, now);
+                    return None;
+                };
+                let slots = self.slots(index, now).ok()?;
+                *phase = Phase::Started(Started { held, deadline: None });
+                Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
+            }
             Ok(Admitted::Now(held)) => match self.slots(index, now) {
                 Ok(slots) => {
                     let deadline = self.deadline_of(index, bid.began());
@@ -132,6 +142,19 @@ impl BatchState {
                 self.end_with(phase, index, bid, refused(refusal));
                 None
             }
+        }
+    }
+
+    #[cfg(toolyard_faults)]
+    pub(super) fn key_after_queue<'a>(
+        self: &Arc<Self>,
+        phase: MutexGuard<'a, Phase>,
+        index: u32,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Phase>> {
+        match &self.work(index).key {
+            None => Some(phase),
+            Some(key) => self.lead_or_follow(phase, index, key, now),
         }
     }
 

@@ -13,7 +13,10 @@ use crate::{
     pool::{Leases, PoolState},
     registry::not_found,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 
@@ -21,24 +24,90 @@ use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
 impl BatchState {
-    /// Whether a call may go now that its run has begun. One that is asked about goes when it is approved; one
-    /// that has its result is done.
-    pub(super) fn may_go(&self, index: u32) -> bool {
-        may_go(&mut self.slots[index as usize].phase())
-    }
-
-    /// Asks for the permits of a call that is ready; gives them, or puts the call in line, or ends it.
+    /// Leads a call whose run has begun towards its attempt; gives the attempt if it can start now.
     pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
         let mut phase = self.slots[index as usize].phase();
         if !may_go(&mut phase) {
             return None;
         }
-        let bid = Bid::first(ready_at);
-        if let Err(error) = self.recheck(index, ready_at, ready_at).and_then(|()| self.reserve(index)) {
-            self.end_with(phase, index, bid, error);
+        if let Err(error) = self.recheck(index, ready_at, ready_at) {
+            self.end_waiting(phase, index, error);
             return None;
         }
-        self.acquire(phase, index, bid, ready_at)
+        if let Some(key) = &self.work(index).key
+            && !faulty!(KeyAfterQueue)
+        {
+            phase = self.lead_or_follow(phase, index, key, ready_at)?;
+        }
+        if self.session.engine.gate.hooks.is_some() {
+            drop(phase);
+            self.go_after_hook(index);
+            return None;
+        }
+        self.lead(phase, index, ready_at)
+    }
+
+    /// Lets a call go on that leads to an attempt from now on.
+    pub(super) fn go_ahead(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        if self.session.engine.gate.hooks.is_some() {
+            return self.go_after_hook(index);
+        }
+        let phase = self.slots[index as usize].phase();
+        if !matches!(*phase, Phase::Waiting) {
+            return; // ended meanwhile
+        }
+        let attempt = match self.recheck(index, ready_at, ready_at) {
+            Ok(()) => self.lead(phase, index, ready_at),
+            Err(error) => {
+                self.end_waiting(phase, index, error);
+                None
+            }
+        };
+        if let Some(attempt) = attempt {
+            attempt.spawn();
+        }
+    }
+
+    /// Lets a call go on after the hook before its permits.
+    fn go_after_hook(self: &Arc<Self>, index: u32) {
+        let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
+        self.session.engine.tasks.spawn(async move {
+            let engine = &batch.session.engine;
+            engine.gate.starting(batch.call(index), &batch.caller()).await;
+            let phase = batch.slots[index as usize].phase();
+            if matches!(*phase, Phase::Waiting) {
+                let now = engine.clock.now();
+                let attempt = match batch.recheck(index, now, now) {
+                    Ok(()) => batch.lead(phase, index, now),
+                    Err(error) => {
+                        batch.end_waiting(phase, index, error);
+                        None
+                    }
+                };
+                if let Some(attempt) = attempt {
+                    attempt.spawn();
+                }
+            } else {
+                drop(phase);
+            }
+            or_end.disarm();
+        });
+    }
+
+    /// Reserves what a call needs of its budgets, and asks for the rest.
+    fn lead(
+        self: &Arc<Self>,
+        phase: MutexGuard<'_, Phase>,
+        index: u32,
+        ready_at: Instant,
+    ) -> Option<Attempt> {
+        match self.reserve(index) {
+            Ok(()) => self.acquire(phase, index, Bid::first(ready_at), ready_at),
+            Err(error) => {
+                self.end_waiting(phase, index, error);
+                None
+            }
+        }
     }
 
     /// Whether a call that has been ready since then may go on towards an attempt.
@@ -117,6 +186,13 @@ impl Waiter for BatchState {
                 return drop(permit);
             }
         };
+        #[cfg(toolyard_faults)]
+        if faulty!(KeyAfterQueue) && bid.progress.is_none() {
+            match self.key_after_queue(phase, index, granted_at) {
+                Some(back) => phase = back,
+                None => return drop(permit),
+            }
+        }
         let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
         let late = late.or_else(|| self.check_tool(self.work(index)).err());
@@ -143,9 +219,12 @@ fn may_go(phase: &mut Phase) -> bool {
             *run_begun = true;
             false
         }
-        Phase::Delayed(_) | Phase::Queued { .. } | Phase::Started(_) | Phase::Ended(_) | Phase::Taken => {
-            false
-        }
+        Phase::Following { .. }
+        | Phase::Delayed(_)
+        | Phase::Queued { .. }
+        | Phase::Started(_)
+        | Phase::Ended(_)
+        | Phase::Taken => false,
     }
 }
 

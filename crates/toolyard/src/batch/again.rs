@@ -8,6 +8,8 @@
 //! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not at rest: the
 //! next run of its batch waits for it.
 
+use super::admit::OrEnd;
+use super::aside::Aside;
 use super::ledger::{Delayed, Phase};
 use super::progress::{Bid, Progress};
 use super::state::BatchState;
@@ -18,25 +20,33 @@ impl BatchState {
     /// Lets a call wait for its next attempt. Its permits have been given back.
     pub(crate) fn try_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
         let slot = &self.slots[index as usize];
+        if slot.aside().is_some_and(Aside::is_detached) {
+            return self.pass_on(index, Some(progress), delay);
+        }
         let (attempts, code) = (progress.attempts, progress.error.kind);
         {
-            let mut phase = slot.phase();
+            let _phase = slot.phase();
             // Under the lock, so that its end does not come before.
             self.emit(index, Some(attempts), || EventKind::Retry {
                 delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
                 code,
             });
-            *phase = Phase::Delayed(Delayed::Backoff(progress));
             slot.reopen_nest();
         }
-        if let Some(why) = self.cancelled(index).or_else(|| self.stopped.get().copied()) {
+        self.wait_again(index, progress, delay);
+    }
+
+    /// Has a call wait for its next attempt.
+    pub(super) fn wait_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
+        *self.slots[index as usize].phase() = Phase::Delayed(Delayed::Backoff(progress));
+        if let Some(why) = self.wants_end(index) {
             // The stop came while it ran, and found nothing to end.
             self.end_unstarted(index, || why.error());
             return;
         }
         let batch = self.clone();
         self.session.engine.tasks.spawn(async move {
-            let or_end = super::admit::OrEnd::new(&batch, index);
+            let or_end = OrEnd::new(&batch, index);
             tokio::time::sleep(delay).await;
             batch.go_again(index);
             or_end.disarm();

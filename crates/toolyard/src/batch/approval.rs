@@ -78,10 +78,8 @@ impl BatchState {
         *phase = Phase::Waiting;
         self.emit(index, None, || EventKind::ConfirmationResolved { approved: true, error: None });
         drop(phase);
-        match (run_begun, self.session.engine.gate.hooks.is_some()) {
-            (false, _) => {}
-            (true, true) => self.clone().go_after_hook(index),
-            (true, false) => self.go(index, self.session.engine.clock.now()),
+        if run_begun {
+            self.go(index, self.session.engine.clock.now());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What few calls have: calls of their own, a cancel token. In an allocation that the others do without.
 
+use super::flight::Flight;
 use crate::{budget::Reserved, nesting::Nest};
 use std::sync::{
-    Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,8 +17,12 @@ pub(super) struct Aside {
     token: OnceLock<CancellationToken>,
     /// What it has reserved and not spent yet (RT-11).
     reserved: Mutex<Option<Reserved>>,
+    /// The flight that it leads or has joined.
+    flight: OnceLock<Arc<Flight>>,
     /// Whether this call, and not its batch, was told to stop.
     told: AtomicBool,
+    /// Whether it has ended while the flight in its slot goes on.
+    detached: AtomicBool,
 }
 
 impl Aside {
@@ -64,6 +69,24 @@ impl Aside {
 
     fn reserved(&self) -> MutexGuard<'_, Option<Reserved>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a call on a flight. It has none, or had this one.
+    pub(super) fn set_flight(&self, flight: Arc<Flight>) {
+        let _ = self.flight.set(flight);
+    }
+
+    pub(super) fn flight(&self) -> Option<&Arc<Flight>> {
+        self.flight.get()
+    }
+
+    /// The call has ended; what runs in its slot goes on for others.
+    pub(super) fn detach(&self) {
+        self.detached.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::SeqCst)
     }
 
     pub(super) fn is_told(&self) -> bool {

@@ -121,7 +121,7 @@ impl BatchState {
     fn waits_too_long(&self, index: u32, limit: Limit) {
         let waits = match &*self.slots[index as usize].phase() {
             Phase::Queued { .. } | Phase::Delayed(Delayed::Rate { .. }) => true,
-            Phase::Delayed(Delayed::Backoff(_)) => limit == Limit::Deadline,
+            Phase::Following { .. } | Phase::Delayed(Delayed::Backoff(_)) => limit == Limit::Deadline,
             _ => false,
         };
         if waits {

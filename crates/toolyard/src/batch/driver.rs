@@ -4,7 +4,7 @@
 //! permit back starts the next call. So a waiting call costs a place in line and no task, and no message and
 //! no wake-up of the driver stands between two calls.
 
-use super::admit::{OrEnd, ZOMBIE_WAIT};
+use super::admit::ZOMBIE_WAIT;
 use super::intake::Dispatch;
 use super::state::{BatchState, index};
 use super::stop::Stop;
@@ -68,14 +68,11 @@ impl Drop for StopOnDrop<'_> {
 /// Lets every call of a run go.
 pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
     let ready_at = batch.session.engine.clock.now();
-    let has_hooks = batch.session.engine.gate.hooks.is_some();
     // The caller may be outside of tokio, and a handler that runs in place need not know.
     let mut entered = None;
     for index in batch.calls_of(run).map(index) {
         let Some(work) = batch.cleared(index) else { continue };
-        if has_hooks {
-            batch.clone().go_after_hook(index);
-        } else if work.entry.spec().placement == Placement::Inline && batch.depth() < IN_PLACE_DEPTH_MAX {
+        if work.entry.spec().placement == Placement::Inline && batch.depth() < IN_PLACE_DEPTH_MAX {
             entered.get_or_insert_with(|| batch.session.engine.tasks.enter());
             begin_inline(batch, index, ready_at);
         } else {
@@ -95,26 +92,11 @@ fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
 }
 
 impl BatchState {
-    /// Lets a call go whose run has begun: it asks for its permits and starts, or waits in line.
+    /// Lets a call go whose run has begun: it starts, or waits for what it needs.
     pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(attempt) = self.admit(index, ready_at) {
             attempt.spawn();
         }
-    }
-
-    /// Lets a call go after the hook before its permits.
-    pub(super) fn go_after_hook(self: Arc<Self>, index: u32) {
-        if !self.may_go(index) {
-            return;
-        }
-        let or_end = OrEnd::new(&self, index);
-        let tasks = self.session.engine.tasks.clone();
-        tasks.spawn(async move {
-            let engine = &self.session.engine;
-            engine.gate.starting(self.call(index), &self.caller()).await;
-            self.go(index, engine.clock.now());
-            or_end.disarm();
-        });
     }
 }
 

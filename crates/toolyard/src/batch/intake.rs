@@ -2,16 +2,22 @@
 
 use super::census::Census;
 use super::driver::StopOnDrop;
-use super::ledger::Slot;
+use super::flight::KeptResult;
+use super::ledger::{Ending, Slot};
 use super::rest::Nested;
 use super::router;
 use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
-use crate::{gate::Cleared, nesting::Entered, registry::Table, session::SessionCore};
+use crate::{
+    gate::{Cleared, Turned},
+    nesting::Entered,
+    registry::Table,
+    session::SessionCore,
+};
 use smallvec::SmallVec;
 use std::{collections::HashSet, sync::Arc};
-use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing};
+use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
 
 /// In which order the calls of a batch go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,9 +107,9 @@ impl Dispatch<'_> {
                     slots.push(Slot::refused(call, known));
                     early.push((index(at), Early::Refused(error)));
                 }
-                Err(Early::Replayed(outcome)) => {
-                    slots.push(Slot::replayed(call, &outcome));
-                    early.push((index(at), Early::Replayed(outcome)));
+                Err(other) => {
+                    slots.push(Slot::answered(call, other.routing()));
+                    early.push((index(at), other));
                 }
             }
         }
@@ -140,7 +146,7 @@ impl Dispatch<'_> {
             }
             gate.before(call, &self.session.caller()).await?;
         }
-        Ok(gate.check(call, table, self.session)?)
+        gate.check(call, table, self.session).map_err(Early::from)
     }
 }
 
@@ -160,8 +166,32 @@ impl Earlier {
 /// A result that a call has before its run begins.
 enum Early {
     Refused(CallError),
+    /// Not at present, or not under its key.
+    Answered(ToolClass, CallError),
     /// The turn has answered this very call before (CL-8).
     Replayed(Outcome),
+    /// Its key has a result (ID-6).
+    Kept(ToolClass, Arc<KeptResult>),
+}
+
+impl Early {
+    fn routing(&self) -> Routing {
+        match self {
+            Self::Refused(_) => Routing::ShortCircuit,
+            Self::Answered(class, _) | Self::Kept(class, _) => (*class).into(),
+            Self::Replayed(outcome) => outcome.routing,
+        }
+    }
+}
+
+impl From<Turned> for Early {
+    fn from(turned: Turned) -> Self {
+        match turned {
+            Turned::Refused(error) => Self::Refused(error),
+            Turned::Answered(class, error) => Self::Answered(class, error),
+            Turned::Replayed(class, kept) => Self::Kept(class, kept),
+        }
+    }
 }
 
 impl From<CallError> for Early {
@@ -184,10 +214,11 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
         });
         match early.next_if(|(at, _)| *at == index) {
             None => {}
-            Some((_, Early::Refused(error))) => {
+            Some((_, Early::Refused(error) | Early::Answered(_, error))) => {
                 batch.end_unstarted(index, || error);
             }
-            Some((_, Early::Replayed(outcome))) => batch.end_replayed(index, outcome),
+            Some((_, Early::Replayed(outcome))) => batch.end_started(index, Ending::replayed(outcome), true),
+            Some((_, Early::Kept(_, kept))) => batch.end_started(index, Ending::kept(&kept), true),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One slot per call: where the call is, and in the end its one result (SC-3).
 
 use super::aside::Aside;
+use super::flight::KeptResult;
 use super::progress::{Bid, Progress};
 use crate::{
     admission::{Held, Ticket},
@@ -24,6 +25,8 @@ pub(super) enum Phase {
     Waiting,
     /// The approver is asked; `run_begun` when the run waits for the answer.
     Asking { run_begun: bool },
+    /// Another call of its key is in the air: it waits for the result of that.
+    Following { ready_at: Instant },
     /// It waits and is in no line for permits; it holds nothing (CC-5).
     Delayed(Delayed),
     /// In line for its permits.
@@ -50,7 +53,12 @@ impl Phase {
         match self {
             Self::Delayed(Delayed::Backoff(progress)) => Some(progress),
             Self::Queued { bid, .. } | Self::Delayed(Delayed::Rate { bid, .. }) => bid.progress,
-            Self::Waiting | Self::Asking { .. } | Self::Started(_) | Self::Ended(_) | Self::Taken => None,
+            Self::Waiting
+            | Self::Asking { .. }
+            | Self::Following { .. }
+            | Self::Started(_)
+            | Self::Ended(_)
+            | Self::Taken => None,
         }
     }
 }
@@ -99,6 +107,29 @@ impl Ending {
             sandbox: outcome.sandbox,
             cancel_requested: outcome.cancel_requested,
             dedupe: Dedupe::Replayed,
+        }
+    }
+
+    /// The end of a call whose key has a result.
+    pub(super) fn kept(kept: &KeptResult) -> Self {
+        let shared = Self::shared(kept.status.clone(), kept.attempts, Duration::ZERO);
+        Self { sandbox: kept.sandbox, dedupe: Dedupe::Replayed, ..shared }
+    }
+
+    /// The end of a call that shares the result of another.
+    pub(super) fn shared(
+        status: Result<ToolOutput, Box<CallError>>,
+        attempts: u32,
+        waited: Duration,
+    ) -> Self {
+        Self {
+            status,
+            queued: waited,
+            ran: Duration::ZERO,
+            attempts,
+            sandbox: Sandbox::Host,
+            cancel_requested: false,
+            dedupe: Dedupe::Joined,
         }
     }
 
@@ -153,9 +184,9 @@ impl Slot {
         Self::new(call, Routing::ShortCircuit, None, known)
     }
 
-    /// A call that this turn has answered before.
-    pub(super) fn replayed(call: Call, outcome: &Outcome) -> Self {
-        Self::new(call, outcome.routing, None, true)
+    /// A call that has its result before its run begins.
+    pub(super) fn answered(call: Call, routing: Routing) -> Self {
+        Self::new(call, routing, None, true)
     }
 
     fn new(call: Call, routing: Routing, work: Option<Cleared>, known: bool) -> Self {

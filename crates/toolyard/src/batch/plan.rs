@@ -2,7 +2,7 @@
 
 use super::census::Census;
 use super::router;
-use crate::session::SessionCore;
+use crate::{gate::Turned, session::SessionCore};
 use std::ops::Range;
 use toolyard_core::{Batch, CallError, CallId, Routing};
 
@@ -48,10 +48,17 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let gate = &session.engine.gate;
     let census = Census::of(batch, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
-        let checked = census.check(call, at).and_then(|()| gate.check(call, &table, session));
+        let checked = census.check(call, at).map_err(Turned::from);
+        let checked = checked.and_then(|()| gate.check(call, &table, session));
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
-            Err(error) => (Routing::ShortCircuit, format!("refused: {}", error.kind), Some(error)),
+            Err(Turned::Refused(error)) => {
+                (Routing::ShortCircuit, format!("refused: {}", error.kind), Some(error))
+            }
+            Err(Turned::Answered(class, error)) => {
+                (class.into(), format!("refused: {}", error.kind), Some(error))
+            }
+            Err(Turned::Replayed(class, _)) => (class.into(), "its key has a result".to_owned(), None),
         };
         PlannedCall { call_id: call.id.clone(), tool: call.name.clone(), routing, why, refusal }
     });

@@ -17,6 +17,8 @@ pub(crate) struct Progress {
     pub(crate) granted_at: Instant,
     /// What the next attempt took from the tool's retry bucket (RT-5).
     pub(crate) paid: Paid,
+    /// Whether another call had these attempts, whose flight this one has taken over.
+    pub(crate) inherited: bool,
 }
 
 /// What a call asks for its next attempt with.
@@ -45,14 +47,14 @@ impl Progress {
     }
 
     /// The end of the call before its next attempt.
-    pub(super) fn ending(self, error: CallError, work: &Cleared, now: Instant) -> Ending {
+    pub(super) fn ending(&self, error: CallError, work: &Cleared, now: Instant) -> Ending {
         Ending {
             queued: self.queued(),
             ran: now.saturating_duration_since(self.granted_at),
             attempts: self.attempts,
             sandbox: work.grant().sandbox,
             cancel_requested: error.kind == toolyard_core::ErrorKind::Cancelled,
-            status: Err(Box::new(error.after_error(self.error))),
+            status: Err(Box::new(error.after_error(self.error.clone()))),
             dedupe: Dedupe::Fresh,
         }
     }

@@ -77,7 +77,9 @@ impl BatchState {
         let counted = self.run_of(index).count_down(step);
         self.act_on(counted);
         if let Some(came) = self.came_to(counted) {
-            self.tell_up(came);
+            let mut also = Vec::new();
+            self.tell_up(came, &mut also);
+            rise_all(also);
         }
     }
 
@@ -106,7 +108,7 @@ impl BatchState {
 
     /// Tells the call above what this batch came to, and the calls above that what they came to by it. A loop and no
     /// recursion: calls nest as deep as handlers make them.
-    fn tell_up(&self, came: Came) {
+    fn tell_up(&self, came: Came, also: &mut Vec<(CallRef, Up)>) {
         let (mut batch, mut came) = (self, came);
         while let Some(nested) = &batch.nested {
             let up = match came {
@@ -115,6 +117,7 @@ impl BatchState {
             };
             let Some(up) = up else { return };
             batch = &nested.call.batch;
+            batch.rest_with(nested.call.index, up, also);
             match batch.take_up(nested.call.index, up) {
                 Some(next) => came = next,
                 None => return,
@@ -143,8 +146,15 @@ impl BatchState {
 
     /// Something in or under a call of this batch has come to rest.
     pub(crate) fn rises(&self, index: u32, up: Up) {
+        let mut also = Vec::new();
+        self.rise(index, up, &mut also);
+        rise_all(also);
+    }
+
+    fn rise(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
+        self.rest_with(index, up, also);
         if let Some(came) = self.take_up(index, up) {
-            self.tell_up(came);
+            self.tell_up(came, also);
         }
     }
 
@@ -210,5 +220,12 @@ impl BatchState {
             if is_so() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
+    }
+}
+
+/// Has calls rise that rest with a flight, and whoever rests with them. A loop and no recursion, as above.
+fn rise_all(mut also: Vec<(CallRef, Up)>) {
+    while let Some((call, up)) = also.pop() {
+        call.batch.rise(call.index, up, &mut also);
     }
 }

@@ -147,12 +147,20 @@ impl BatchState {
         self.recalled.notify_waiters();
     }
 
+    /// Tells a call that runs and that is to stop, by its own token and through what it has dispatched.
+    pub(crate) fn tell(&self, index: u32) {
+        if self.flight(index).is_some() {
+            self.slots[index as usize].make_aside().tell();
+            self.stop_below(index);
+        }
+    }
+
     /// Waits until a call that runs is told to stop.
     pub(crate) async fn told_to_stop(&self, index: u32) {
         loop {
             // Made before the look: what is told in between is not missed.
             let recalled = self.recalled.notified();
-            if self.cancelled(index).is_some() {
+            if self.is_to_stop(index) {
                 return;
             }
             recalled.await;
@@ -161,7 +169,19 @@ impl BatchState {
 
     /// The token of one call, made now if it is the first time somebody asks.
     pub(super) fn token_of(&self, index: u32) -> &CancellationToken {
-        self.slots[index as usize].make_aside().token(|| self.token().child_token())
+        let aside = self.slots[index as usize].make_aside();
+        aside.token(|| match aside.flight() {
+            None => self.token().child_token(),
+            // Others may wait for what it does when its batch is told to stop.
+            Some(_) => CancellationToken::new(),
+        })
+    }
+
+    /// Whether the caller of a call that runs wants it to stop.
+    fn is_to_stop(&self, index: u32) -> bool {
+        let aside = self.slots[index as usize].aside();
+        let batch = self.cancelled.load(Ordering::SeqCst) && !aside.is_some_and(Aside::is_detached);
+        batch || aside.is_some_and(Aside::is_told)
     }
 
     /// The token that tells running calls to stop, made now if it is the first time somebody asks.
@@ -175,13 +195,22 @@ impl BatchState {
         token
     }
 
+    /// Why a call that waits is not to go on, if it is not.
+    pub(super) fn wants_end(&self, index: u32) -> Option<Stop> {
+        self.is_to_stop(index).then_some(Stop::Cancelled).or_else(|| self.stopped.get().copied())
+    }
+
     /// Why a call that runs has been told to stop, if it has.
     pub(crate) fn cancelled(&self, index: u32) -> Option<Stop> {
-        if self.cancelled.load(Ordering::SeqCst) {
-            return Some(self.stopped.get().copied().unwrap_or(Stop::Cancelled));
+        let why = || self.stopped.get().copied().unwrap_or(Stop::Cancelled);
+        let aside = self.slots[index as usize].aside();
+        match aside.map(|aside| (aside.is_told(), aside.flight().is_some())) {
+            // Told alone, or its flight.
+            Some((true, _)) => Some(self.stopped.get().copied().unwrap_or(Stop::Cancelled)),
+            // One of its callers is not all of them.
+            Some((false, true)) => None,
+            Some((false, false)) | None => self.cancelled.load(Ordering::SeqCst).then(why),
         }
-        let is_told = self.slots[index as usize].aside().is_some_and(Aside::is_told);
-        is_told.then_some(Stop::Cancelled)
     }
 
     /// Whether some call has no result yet.
@@ -287,6 +316,10 @@ impl BatchState {
             Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
             // Granted at this very moment: the permit finds the call ended and goes back.
             Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
+            Phase::Following { ready_at } => {
+                let ready_at = *ready_at;
+                return self.leave_flight(phase, index, ready_at, error());
+            }
             Phase::Delayed(Delayed::Rate { ticket, .. }) => {
                 self.work(index).entry.guard().line.leave(*ticket);
                 None
@@ -318,30 +351,39 @@ impl BatchState {
             let kind = error.kind;
             self.emit(index, None, || EventKind::ConfirmationResolved { approved: false, error: Some(kind) });
         }
-        let ending = self.end_of(index, before.into_progress(), error);
+        let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
+        let (ending, progress) = self.end_of(index, before.into_progress(), error);
         *phase = Phase::Ended(ending);
         drop(phase);
-        if let Some(aside) = self.slots[index as usize].aside() {
+        if let Some(aside) = self.slots[index as usize].aside()
+            && !faulty!(RefundLost)
+        {
             aside.refund();
         }
-        self.count_down(index, false, Step::EndedAndRested);
+        // What has run for a flight rests with it.
+        let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
+        self.count_down(index, false, step);
+        if runs_flight {
+            self.pass_on(index, progress, Duration::ZERO);
+        }
     }
 
-    /// The end of a call that waited for its first attempt or for another, told of.
-    fn end_of(&self, index: u32, progress: Option<Box<Progress>>, error: CallError) -> Ending {
+    /// The end of a call that waited for its first attempt or for another, told of; and what it had behind it.
+    fn end_of(
+        &self,
+        index: u32,
+        progress: Option<Box<Progress>>,
+        error: CallError,
+    ) -> (Ending, Option<Box<Progress>>) {
         let Some(progress) = progress else {
             let error = error.not_started();
             self.emit(index, None, || self.unstarted_event(index, &error));
-            return Ending::unstarted(error);
+            return (Ending::unstarted(error), None);
         };
         let ending = progress.ending(error, self.work(index), self.session.engine.clock.now());
+        // One that took a flight over may never have started by itself.
         self.emit(index, None, || self.started_event(index, &ending));
-        ending
-    }
-
-    /// Ends a call with the result that this turn gave it before.
-    pub(super) fn end_replayed(&self, index: u32, outcome: Outcome) {
-        self.end_started(index, Ending::replayed(outcome), true);
+        (ending, Some(progress))
     }
 
     fn unstarted_event(&self, index: u32, error: &CallError) -> EventKind {
@@ -373,7 +415,7 @@ impl BatchState {
         self.slots[index as usize].outcome(ending)
     }
 
-    fn started_event(&self, index: u32, ending: &Ending) -> EventKind {
+    pub(super) fn started_event(&self, index: u32, ending: &Ending) -> EventKind {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (queue_ms, duration_ms) = (millis(ending.queued), millis(ending.ran));
         let tool_name = self.shown_name(index);

@@ -82,9 +82,16 @@ impl BatchState {
             return false;
         }
         self.recall(index);
+        if self.flight_run_by(index).is_none() {
+            self.stop_below(index);
+        }
+        true
+    }
+
+    /// Stops what the handler of a call has dispatched.
+    pub(super) fn stop_below(&self, index: u32) {
         let below = self.slots[index as usize].nest().map(Nest::children);
         below.into_iter().flatten().for_each(|batch| batch.stop(Stop::Cancelled));
-        true
     }
 
     /// The calls of this id without a result.
@@ -100,6 +107,11 @@ impl BatchState {
 
     /// Tells running calls and what they dispatched to stop.
     pub(crate) fn cancel(&self) {
+        for index in 0..index(self.slots.len()) {
+            if self.shares_what_runs(index) {
+                self.end_unstarted(index, || Stop::Cancelled.error());
+            }
+        }
         self.cancel_running();
         self.below().iter().for_each(|batch| batch.stop(Stop::Cancelled));
     }
@@ -111,7 +123,9 @@ impl BatchState {
             self.emit_turn(|| EventKind::TurnCancelled);
         }
         for index in 0..index(self.slots.len()) {
-            self.end_unstarted(index, || why.error());
+            if why.reaches_running() || !self.shares_what_runs(index) {
+                self.end_unstarted(index, || why.error());
+            }
         }
         self.withdraw_questions();
         if !why.reaches_running() {
@@ -123,7 +137,9 @@ impl BatchState {
 
     /// The batches that handlers of this one have in the air.
     fn below(&self) -> Vec<Arc<Self>> {
-        let nests = self.slots.iter().filter_map(Slot::nest);
-        nests.flat_map(Nest::children).collect()
+        // A flight is stopped by the last of its callers.
+        let alone =
+            self.slots.iter().filter(|slot| slot.aside().is_none_or(|aside| aside.flight().is_none()));
+        alone.filter_map(Slot::nest).flat_map(Nest::children).collect()
     }
 }

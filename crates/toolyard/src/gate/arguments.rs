@@ -3,7 +3,7 @@
 use crate::{config::Limits, registry::ToolEntry};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use toolyard_core::{Arguments, Call, CallError, ErrorKind, ValidationError, wording};
+use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, wording};
 
 /// How many misfits are told in the message; all of them are in `validation_errors`.
 const MISFITS_IN_MESSAGE: usize = 3;
@@ -20,10 +20,8 @@ pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Arc<Value>, CallErro
     if call.deadline == Some(Duration::ZERO) {
         return Err(invalid("the call's deadline must not be zero"));
     }
-    if let Some(key) = &call.idempotency_key
-        && (key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()))
-    {
-        return Err(invalid("the idempotency key must be 1 to 255 visible ASCII characters"));
+    if let Some(key) = &call.idempotency_key {
+        IdempotencyKey::check(key).map_err(|error| invalid(error.to_string()))?;
     }
     let value = match &call.arguments {
         Arguments::Text(text) => Arc::new(parse_text(text)?),

@@ -19,11 +19,6 @@ impl Fingerprint {
         hash.update(canonical_json(args));
         Self(hash.finalize().into())
     }
-
-    /// Its bytes.
-    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
 }
 
 impl fmt::Debug for Fingerprint {
@@ -59,7 +54,7 @@ mod tests {
             Fingerprint::of(&json!(9_007_199_254_740_992_u64), "1"),
             Fingerprint::of(&json!(9_007_199_254_740_993_u64), "1"),
         ];
-        let different: std::collections::HashSet<_> = all.iter().map(Fingerprint::as_bytes).collect();
+        let different: std::collections::HashSet<_> = all.iter().map(|print| print.0).collect();
         assert_eq!(different.len(), all.len());
     }
 }

@@ -32,6 +32,11 @@ pub(crate) fn current() -> Option<CallRef> {
 }
 
 impl CallRef {
+    /// Whether it is the call at this place.
+    pub(crate) fn is(&self, batch: &BatchState, index: u32) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.batch), batch) && self.index == index
+    }
+
     /// Whether its handler runs and its call has no result yet.
     pub(crate) fn runs(&self) -> bool {
         self.batch.started(self.index).is_some()

@@ -6,9 +6,10 @@ use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, ToolUnits};
 use crate::{
     admission::{LeaseId, Need, UnitId},
-    batch::{BatchState, Stop, TurnOf},
+    batch::{BatchState, Flight, KeptResult, Stop, TurnOf},
     budget::Allowance,
     engine::EngineCore,
+    keys::Keys,
     nesting::{self, CallRef},
     registry::ToolEntry,
 };
@@ -205,6 +206,11 @@ impl SessionCore {
     /// What is left of what its calls draw on, but for turns and tools.
     pub(crate) fn budget_left(&self) -> Budget {
         self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.left_in_all())
+    }
+
+    /// What the calls of its tree that have a key came to.
+    pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<KeptResult>> {
+        &self.tree.keys
     }
 
     /// What the calls of a tool may spend.

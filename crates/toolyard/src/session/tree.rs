@@ -3,8 +3,10 @@
 use super::{spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Scope, UnitId},
+    batch::{Flight, KeptResult},
     config::Budgets,
     events::Sequence,
+    keys::{KeyBounds, Keys},
 };
 use std::{
     num::NonZeroUsize,
@@ -49,6 +51,8 @@ pub(super) struct Tree {
     /// Limits of tools that count over the whole tree.
     pub(super) tools: ToolUnits,
     pub(super) numbers: Arc<Numbers>,
+    /// What its calls with a key came to.
+    pub(super) keys: Keys<Arc<Flight>, Arc<KeptResult>>,
     /// What the whole tree may spend.
     pub(super) spending: Spending,
     admission: Arc<Admission>,
@@ -70,6 +74,7 @@ impl Tree {
             cap: cap.map(|most| admission.open_tree(most.get())),
             tools: ToolUnits::new(admission.clone()),
             numbers,
+            keys: Keys::new(KeyBounds::default()),
             spending: Spending::new(budgets),
             admission: admission.clone(),
         })

@@ -19,7 +19,6 @@ fn step() -> impl Strategy<Value = Step> {
     let finished = prop_oneof![
         4 => (0..100u32, 0..60usize, any::<bool>())
             .prop_map(|(body, bytes, idempotent)| keep(body, bytes, idempotent)),
-        1 => Just(Finished::Tombstone),
         1 => Just(Finished::Forget),
     ];
     prop_oneof![
@@ -123,8 +122,6 @@ impl Model {
         let (_, args, mutating, _) = self.known.remove(at);
         match *finished {
             Finished::Forget => {}
-            Finished::Tombstone if !mutating => {}
-            Finished::Tombstone => self.known.push((key, args, true, Is::Tombstone)),
             Finished::Keep { body, bytes, idempotent } => {
                 let is = Is::Body { body, bytes, until: self.now + 60 };
                 self.known.push((key, args, mutating && !idempotent, is));

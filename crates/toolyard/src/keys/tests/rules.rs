@@ -61,11 +61,8 @@ fn what_may_be_repeated_runs_again() {
 #[test]
 fn what_is_not_mutating_leaves_no_tombstone() {
     let mut tree = Tree::new(KeyBounds::default());
-    for (key, finished) in [("a", keep(1, 1, false)), ("b", Finished::Tombstone)] {
-        assert_eq!(tree.reserve(key, 0, false, 1), Reserved::Lead(1));
-        tree.complete(key, finished);
-    }
-    assert_eq!(tree.reserve("b", 0, false, 2), Reserved::Lead(2));
+    assert_eq!(tree.reserve("a", 0, false, 1), Reserved::Lead(1));
+    tree.complete("a", keep(1, 1, false));
     tree.pass(60);
     assert_eq!(tree.reserve("a", 0, false, 2), Reserved::Lead(2));
     assert_eq!(tree.held().1, 0);
@@ -123,16 +120,6 @@ fn what_has_ended_does_not_end_again() {
     tree.complete("unknown", keep(8, 1, true));
     assert_eq!(tree.peek("k", 0), Peek::Replay(7));
     assert_eq!(tree.held(), (1, 1, 1));
-}
-
-/// ID-6: a result that is not to be kept is known to have been.
-#[test]
-fn a_tombstone_may_come_at_once() {
-    let tree = Tree::new(KeyBounds::default());
-    assert_eq!(tree.reserve("k", 0, true, 1), Reserved::Lead(1));
-    tree.complete("k", Finished::Tombstone);
-    assert_eq!(tree.peek("k", 0), Peek::AlreadyExecuted);
-    assert_eq!(tree.held(), (0, 1, 0));
 }
 
 /// CL-7: a tree that uses no key holds no map, also when it is asked.

@@ -1,0 +1,189 @@
+//! A keyed call in the air, and the calls that share its result (ID-3, ID-4).
+//!
+//! ```text
+//!   lead ──► queued ──► running ──► result ──► to the call that ran it, then to those who joined
+//!     │         │          │ it leaves, others wait: detached, its handler goes on for them
+//!     │         └ it leaves: the oldest of the others takes over
+//!     │                    └ the last one leaves: the handler is told to stop
+//!     └ others join, with no permit, token or budget of their own
+//! ```
+//!
+//! The call that leads runs in its own slot; this is what the others hang on, and what keeps its handler from being
+//! stopped by one caller of several.
+
+use super::state::BatchState;
+use crate::{keys::Fingerprint, nesting::CallRef};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use toolyard_core::{CallError, Sandbox, ToolOutput};
+
+/// What a tree knows a call by: the key it came with, and what that stands for (ID-1, ID-2).
+pub(crate) struct KeyOf {
+    pub(crate) key: Arc<str>,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// A result that is kept for whoever comes with its key (ID-6).
+#[derive(Debug)]
+pub(crate) struct KeptResult {
+    pub(super) status: Result<ToolOutput, Box<CallError>>,
+    pub(super) attempts: u32,
+    pub(super) sandbox: Sandbox,
+}
+
+struct State {
+    /// The call in whose slot it runs; `None` when it is over.
+    runs_in: Option<CallRef>,
+    /// Who waits for the result, the oldest first.
+    followers: VecDeque<CallRef>,
+    /// Calls that have ended and are quiescent when it is (V2).
+    resting: Vec<CallRef>,
+    /// How often the handler was started.
+    attempts: u32,
+    /// The call that runs it has its own result already.
+    detached: bool,
+    /// It has its result: nobody joins any more.
+    landed: bool,
+}
+
+/// A keyed call in the air.
+pub(crate) struct Flight {
+    state: Mutex<State>,
+}
+
+/// What a caller that leaves is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// It ends now, and nothing has run for it.
+    Unstarted,
+    /// It ends now and is quiescent when the flight is, whose handler was started so often.
+    Rests { attempts: u32 },
+    /// It is the last one and the handler runs: it stays for what comes of that.
+    Stays,
+    /// The result is on its way to it.
+    Lands,
+}
+
+impl Flight {
+    /// One that this call leads.
+    pub(super) fn led_by(call: CallRef) -> Arc<Self> {
+        let state = State {
+            runs_in: Some(call),
+            followers: VecDeque::new(),
+            resting: Vec::new(),
+            attempts: 0,
+            detached: false,
+            landed: false,
+        };
+        Arc::new(Self { state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The call in whose slot it runs; `None` when it is over.
+    pub(super) fn runs_in(&self) -> Option<CallRef> {
+        self.state().runs_in.clone()
+    }
+
+    /// Whether it runs in this slot.
+    pub(super) fn is_run_by(&self, batch: &BatchState, index: u32) -> bool {
+        self.state().runs_in.as_ref().is_some_and(|call| call.is(batch, index))
+    }
+
+    /// Whether its handler has been started.
+    pub(super) fn has_started(&self) -> bool {
+        self.state().attempts > 0
+    }
+
+    /// Hangs a call on; `false` when it is over and its key is to be asked for anew.
+    pub(super) fn join(&self, call: CallRef) -> bool {
+        let mut state = self.state();
+        let is_open = state.runs_in.is_some() && !state.landed;
+        if is_open {
+            state.followers.push_back(call);
+        }
+        is_open
+    }
+
+    /// An attempt starts.
+    pub(crate) fn started(&self) {
+        self.state().attempts += 1;
+    }
+
+    /// One that joined does not wait any more. `may_stay`: unless it is the last one for whom the handler runs.
+    pub(super) fn leave(&self, batch: &BatchState, index: u32, may_stay: bool) -> Leaving {
+        let mut state = self.state();
+        let Some(at) = state.followers.iter().position(|call| call.is(batch, index)) else {
+            // It is to take over, and whoever is about to tell it will see that it has gone; or all is over.
+            let takes_over = state.runs_in.as_ref().is_some_and(|call| call.is(batch, index));
+            return match state.attempts {
+                _ if !takes_over => Leaving::Lands,
+                0 => Leaving::Unstarted,
+                attempts => Leaving::Rests { attempts },
+            };
+        };
+        if may_stay && state.detached && state.followers.len() == 1 {
+            return Leaving::Stays;
+        }
+        let left = state.followers.remove(at);
+        if state.attempts == 0 {
+            return Leaving::Unstarted;
+        }
+        state.resting.extend(left);
+        Leaving::Rests { attempts: state.attempts }
+    }
+
+    /// Whether nobody waits for it whose result is not written.
+    pub(super) fn is_deserted(&self) -> bool {
+        let state = self.state();
+        state.detached && state.followers.is_empty()
+    }
+
+    /// The call that runs it does not wait for the result any more. `false`: nobody else does, so the flight ends with
+    /// it.
+    pub(super) fn detach(&self) -> bool {
+        let mut state = self.state();
+        let others = !state.followers.is_empty();
+        state.detached |= others;
+        others
+    }
+
+    /// The oldest of those who wait takes over from the call that ran it and has ended; `None`: nobody waits, and it
+    /// is over.
+    pub(super) fn pass_on(&self) -> Option<CallRef> {
+        let mut state = self.state();
+        let before = state.runs_in.take();
+        state.runs_in = state.followers.pop_front();
+        state.detached = false;
+        if state.attempts > 0 && state.runs_in.is_some() {
+            state.resting.extend(before);
+        }
+        state.runs_in.clone()
+    }
+
+    /// It has its result: who waits for that.
+    pub(super) fn land(&self) -> VecDeque<CallRef> {
+        let mut state = self.state();
+        state.landed = true;
+        std::mem::take(&mut state.followers)
+    }
+
+    /// A call has ended and rests with it.
+    pub(super) fn rests_with(&self, call: CallRef) {
+        self.state().resting.push(call);
+    }
+
+    /// Those who rest with it; `over` when it is quiescent.
+    pub(super) fn resting(&self, over: bool) -> Vec<CallRef> {
+        let mut state = self.state();
+        if over {
+            state.runs_in = None;
+            return std::mem::take(&mut state.resting);
+        }
+        state.resting.clone()
+    }
+}

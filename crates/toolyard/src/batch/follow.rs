@@ -1,0 +1,289 @@
+//! Calls with an idempotency key: who leads, who shares, and what becomes of those who share (ID-3 to ID-7).
+
+use super::flight::{Flight, KeptResult, KeyOf, Leaving};
+use super::ledger::{Ending, Phase};
+use super::progress::{Bid, Progress};
+use super::run::Step;
+use super::state::BatchState;
+use crate::{
+    keys::{Ended, Finished, Kept, Reserved},
+    nesting::{CallRef, Up},
+};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard_core::{CallError, Effect, ErrorKind, KeyConflict, Reason, ToolOutput};
+
+impl BatchState {
+    /// Whether a call whose run begins leads under its key; the phase is given back if so, or if it has none. Otherwise
+    /// it waits for the result of another, or has ended.
+    pub(super) fn lead_or_follow<'a>(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'a, Phase>,
+        index: u32,
+        key: &KeyOf,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Phase>> {
+        let entry = &self.work(index).entry;
+        let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
+        let lead = || Flight::led_by(self.call_at(index));
+        let keys = self.session.keys();
+        let error = loop {
+            match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
+                Reserved::Lead(flight) => {
+                    self.slots[index as usize].make_aside().set_flight(flight);
+                    return Some(phase);
+                }
+                Reserved::Unkept => return Some(phase),
+                Reserved::Join(_) if entry.spec().key_conflict == KeyConflict::Fail => break in_progress(),
+                Reserved::Join(_) if self.would_deadlock() && !faulty!(JoinUnderSerial) => {
+                    break in_progress().with_reason(Reason::WouldDeadlock);
+                }
+                Reserved::Join(flight) => {
+                    if flight.join(self.call_at(index)) {
+                        let bid = Bid::first(now);
+                        self.limit_wait(index, &bid);
+                        *phase = Phase::Following { ready_at: now };
+                        self.slots[index as usize].make_aside().set_flight(flight);
+                        return None;
+                    }
+                    // It ended this very moment: its key is about to say so.
+                    std::hint::spin_loop();
+                }
+                Reserved::Replay(kept) => {
+                    self.end_shared(phase, index, Ending::kept(&kept), Step::EndedAndRested);
+                    return None;
+                }
+                Reserved::AlreadyExecuted => break already_executed(),
+                Reserved::Mismatch => break mismatch(),
+                Reserved::Overloaded => {
+                    let message = "the session keeps as many idempotency keys as it may";
+                    break CallError::new(ErrorKind::Overloaded, message);
+                }
+            }
+        };
+        self.end_waiting(phase, index, error);
+        None
+    }
+
+    /// Whether to wait for a flight in the air could be to wait for itself: an ancestor holds a serial lease, or leads
+    /// a flight of its own (ID-3a).
+    fn would_deadlock(&self) -> bool {
+        let mut above = self.nested.as_deref();
+        if above.is_some_and(|nested| nested.lineage.is_some()) {
+            return true;
+        }
+        while let Some(nested) = above {
+            if nested.call.batch.flight_run_by(nested.call.index).is_some() {
+                return true;
+            }
+            above = nested.call.batch.nested.as_deref();
+        }
+        false
+    }
+
+    /// The flight that runs in this call's slot.
+    pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
+        self.flight(index).filter(|flight| flight.is_run_by(self, index))
+    }
+
+    /// The flight that this call leads or has joined.
+    pub(super) fn flight(&self, index: u32) -> Option<&Arc<Flight>> {
+        self.slots[index as usize].aside()?.flight()
+    }
+
+    /// Whether a call shares a flight whose handler has been started: for it a drain waits as for one that runs.
+    pub(super) fn shares_what_runs(&self, index: u32) -> bool {
+        matches!(*self.slots[index as usize].phase(), Phase::Following { .. })
+            && self.flight(index).is_some_and(|flight| flight.has_started())
+    }
+
+    /// Ends a call that waits for the result of another; `false` when it is the last one for whom that runs, and stays
+    /// for what comes of its being told to stop.
+    pub(super) fn leave_flight(
+        &self,
+        phase: MutexGuard<'_, Phase>,
+        index: u32,
+        ready_at: Instant,
+        error: CallError,
+    ) -> bool {
+        let Some(flight) = self.flight(index).cloned() else { return false };
+        match flight.leave(self, index, error.kind == ErrorKind::Cancelled) {
+            Leaving::Unstarted => self.end_waiting(phase, index, error),
+            Leaving::Rests { attempts } => {
+                let now = self.session.engine.clock.now();
+                let mut error = error.after_attempts(attempts);
+                let only_looks = self.work(index).entry.spec().side_effects.is_read_only();
+                error.effect = if only_looks { Effect::Failed } else { Effect::Unknown };
+                let ending =
+                    Ending::shared(Err(Box::new(error)), attempts, now.saturating_duration_since(ready_at));
+                self.end_shared(phase, index, ending, Step::Ended);
+                if flight.is_deserted() {
+                    recall(&flight);
+                }
+            }
+            Leaving::Stays => {
+                drop(phase);
+                recall(&flight);
+                return false;
+            }
+            Leaving::Lands => return false,
+        }
+        true
+    }
+
+    /// Ends a call with a result that it shares.
+    fn end_shared(&self, mut phase: MutexGuard<'_, Phase>, index: u32, ending: Ending, step: Step) {
+        let ok = ending.status.is_ok();
+        self.emit(index, None, || self.started_event(index, &ending));
+        *phase = Phase::Ended(ending);
+        drop(phase);
+        self.count_down(index, ok, step);
+    }
+
+    /// The call in whose slot a flight runs has to end while its handler runs. `true`: others wait for the result, so it
+    /// has ended alone and the handler goes on.
+    pub(crate) fn detach(&self, index: u32, ending: impl FnOnce() -> Ending) -> bool {
+        let Some(flight) = self.flight_run_by(index).filter(|flight| flight.detach()) else { return false };
+        if faulty!(LeaderCancelHangs) {
+            flight.land(); // and nobody is told
+        }
+        self.slots[index as usize].make_aside().detach();
+        self.end_started(index, ending(), false);
+        true
+    }
+
+    /// A call that ran a flight has ended before its first attempt, or between two: another takes over, if one waits.
+    /// `delay`: until the next attempt.
+    pub(super) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>, delay: Duration) {
+        let Some(flight) = self.flight_run_by(index).cloned() else { return };
+        let has_run = progress.is_some();
+        match flight.pass_on() {
+            Some(next) => self.session.engine.tasks.spawn(take_over(flight, next, progress, delay)),
+            None => {
+                let work = self.work(index);
+                match (progress, &work.key) {
+                    // What is tried again has changed nothing, or does no harm if it has.
+                    (Some(progress), _) => {
+                        self.complete(index, &Err(progress.error), progress.attempts, true)
+                    }
+                    (None, Some(key)) => self.session.keys().forget(&work.entry.shared_name(), &key.key),
+                    (None, None) => {}
+                }
+                flight.resting(true).iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
+                if has_run {
+                    self.rises(index, Up::Quiescent);
+                }
+            }
+        }
+    }
+
+    /// Keeps the result of a flight, or forgets its key (ID-5).
+    pub(crate) fn complete(
+        &self,
+        index: u32,
+        status: &Result<ToolOutput, Box<CallError>>,
+        attempts: u32,
+        no_side_effect: bool,
+    ) {
+        let (work, now) = (self.work(index), self.session.engine.clock.now());
+        let Some(key) = &work.key else { return };
+        let repeatable = work.entry.spec().is_repeatable();
+        let error = status.as_ref().err().map(|error| error.kind);
+        let ended = Ended { error, started: attempts > 0, repeatable, no_side_effect };
+        let finished = match ended.kept() {
+            Kept::Forget => Finished::Forget,
+            Kept::Keep => {
+                let kept = KeptResult { status: status.clone(), attempts, sandbox: work.grant().sandbox };
+                let bytes = match status {
+                    Ok(output) => output.size(),
+                    Err(error) => error.message.len(),
+                };
+                Finished::Keep { body: Arc::new(kept), bytes, idempotent: repeatable }
+            }
+        };
+        self.session.keys().complete(&work.entry.shared_name(), &key.key, finished, now);
+    }
+
+    /// Ends a flight that runs in this call's slot, and with its result the call, unless it has one. Nothing rests yet.
+    pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
+        let is_detached = self.slots[index as usize].aside().is_some_and(|aside| aside.is_detached());
+        if is_detached {
+            return Self::land(flight, &ending);
+        }
+        let shared = ending.clone();
+        self.end_started(index, ending, false);
+        Self::land(flight, &shared);
+    }
+
+    /// Hands the result of a flight to those who joined it. They rest with it.
+    fn land(flight: &Flight, ending: &Ending) {
+        for call in flight.land() {
+            let phase = call.batch.slots[call.index as usize].phase();
+            let Phase::Following { ready_at } = *phase else { continue };
+            let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
+            let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
+            let shared = Ending { sandbox: ending.sandbox, ..shared };
+            flight.rests_with(call.clone());
+            call.batch.end_shared(phase, call.index, shared, Step::Ended);
+        }
+    }
+
+    /// Those who rest with a flight that runs in this call's slot do as it does.
+    pub(super) fn rest_with(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
+        let Some(flight) = self.flight_run_by(index) else { return };
+        let over = matches!(up, Up::Quiescent | Up::ListedRests);
+        also.extend(flight.resting(over).into_iter().map(|call| (call, up)));
+    }
+}
+
+/// The oldest of those who wait takes over a flight. One that has ended meanwhile leaves it to the next.
+async fn take_over(flight: Arc<Flight>, next: CallRef, progress: Option<Box<Progress>>, delay: Duration) {
+    let CallRef { batch, index } = &next;
+    let mut phase = batch.slots[*index as usize].phase();
+    let Phase::Following { ready_at } = *phase else {
+        drop(phase);
+        // Without a handler that was started it has passed the flight on by itself.
+        if flight.is_run_by(batch, *index) {
+            batch.pass_on(*index, progress, delay);
+        }
+        return;
+    };
+    *phase = Phase::Waiting;
+    match progress {
+        None => {
+            drop(phase);
+            batch.go_ahead(*index, ready_at);
+        }
+        Some(mut progress) => {
+            progress.ready_at = ready_at;
+            progress.inherited = true;
+            drop(phase);
+            batch.wait_again(*index, progress, delay);
+        }
+    }
+}
+
+/// Tells the handler of a flight to stop: nobody waits for its result, or the last one leaves.
+fn recall(flight: &Flight) {
+    if let Some(call) = flight.runs_in() {
+        call.batch.recall(call.index);
+        call.batch.stop_below(call.index);
+    }
+}
+
+fn in_progress() -> CallError {
+    CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key runs")
+}
+
+/// The key was used with other arguments, or for another version of the tool (ID-2).
+pub(crate) fn mismatch() -> CallError {
+    CallError::new(ErrorKind::KeyMismatch, "this idempotency key was used with other arguments")
+}
+
+/// The call ran under this key, and what came of it is not kept any more (ID-6).
+pub(crate) fn already_executed() -> CallError {
+    CallError::new(ErrorKind::AlreadyExecuted, "the call ran before under this idempotency key")
+}

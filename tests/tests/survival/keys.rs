@@ -1,0 +1,457 @@
+//! Calls with an idempotency key run once (ID-1 to ID-8).
+
+use super::{SECOND, ends};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+use toolyard::{
+    BreakerPolicy, Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, KeyConflict, Outcome, RetryPolicy,
+    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
+use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
+
+/// A call under a key.
+fn keyed(key: &str, call: Call) -> Call {
+    let mut call = call;
+    call.idempotency_key = Some(key.into());
+    call
+}
+
+fn error(outcome: &Outcome) -> &CallError {
+    outcome.error().expect("it has failed")
+}
+
+async fn one(yard: &Yard, call: Call) -> Outcome {
+    ends(yard.engine.session("s").call(call)).await
+}
+
+/// An engine whose tool `write` must not run twice and whose tool `again` may.
+async fn keys() -> Yard {
+    yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::write("write").concurrent(), log))
+            .tool(scripted(ToolSpec::write("again").concurrent().idempotent(), log))
+            .retry(RetryPolicy::NONE)
+    })
+    .await
+}
+
+/// ID-3: of all who come with a key one runs, the others share its result and hold no permit; each has its own end.
+#[tokio::test(start_paused = true)]
+async fn a_key_runs_once_and_all_have_its_result() {
+    let yard = keys().await;
+    yard.engine.resize(ToolClass::Concurrent, 2).await.unwrap();
+    let session = yard.engine.session("s");
+    let batch: Vec<_> = (0..8).map(|n| keyed("k", call(&format!("c{n}"), "write", 100, "ok"))).collect();
+    let renamed = batch.into_iter().map(|mut call| {
+        call.arguments = json!({"ms": 100, "end": "ok"}).into();
+        call
+    });
+    let from = Instant::now();
+    let outcomes = ends(session.dispatch(renamed.collect::<Vec<_>>())).await;
+    assert_eq!(from.elapsed(), Duration::from_millis(100));
+    assert_eq!(yard.log.started(), ["c0"]);
+    assert!(outcomes.iter().all(|outcome| outcome.to_text() == "c0" && outcome.attempts == 1));
+    let dedupe: Vec<_> = outcomes.iter().map(|outcome| outcome.dedupe).collect();
+    assert_eq!(dedupe[0], Dedupe::Fresh);
+    assert!(dedupe[1..].iter().all(|dedupe| *dedupe == Dedupe::Joined));
+    yard.events.check();
+}
+
+/// ID-1: a key counts in its session tree, forks included, and for its tool; another tree has its own.
+#[tokio::test(start_paused = true)]
+async fn a_key_counts_in_its_tree() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let fork = session.fork(ForkPolicy::default()).unwrap();
+    let write = |id: &str| keyed("k", call(id, "write", 10, "ok"));
+    let (a, b) = ends(async { tokio::join!(session.call(write("a")), fork.call(write("b"))) }).await;
+    let other = ends(yard.engine.session("other").call(write("c"))).await;
+    let tool = ends(session.call(keyed("k", call("d", "again", 10, "ok")))).await;
+    let texts = [&a, &b, &other, &tool].map(|outcome| outcome.to_text());
+    assert_eq!(texts, ["a", "a", "c", "d"]);
+    yard.events.check();
+}
+
+/// T5, ID-4: the leader is cancelled at 10 ms: one start, the follower has the value.
+#[tokio::test(start_paused = true)]
+async fn t5_a_cancelled_leaders_followers_get_the_value() {
+    let yard = keys().await;
+    let (one, two) = (yard.engine.session("s"), yard.engine.session("s"));
+    let (turn, other) = (one.turn(), two.turn());
+    let leader = turn.dispatch(vec![keyed("k", call("leader", "write", 100, "ok"))]);
+    let follower = async {
+        sleep(Duration::from_millis(1)).await;
+        other.dispatch(vec![keyed("k", call("follower", "write", 100, "ok"))]).await
+    };
+    let cancel = async {
+        sleep(Duration::from_millis(10)).await;
+        turn.cancel();
+    };
+    let from = Instant::now();
+    let leader = async { (leader.await, from.elapsed()) };
+    let ((led, at), followed, ()) = ends(async { tokio::join!(leader, follower, cancel) }).await;
+    assert_eq!((shape(&led), at), ("leader cancelled".to_owned(), Duration::from_millis(10)));
+    assert_eq!(error(&led[0]).effect, Effect::Unknown);
+    assert!(followed[0].success() && followed[0].to_text() == "leader");
+    assert_eq!(yard.log.spans(), ["leader 0..100"]);
+    yard.events.check();
+}
+
+/// ID-4: the flight is told to stop when its last caller leaves; that one has its grace, and who comes meanwhile gets
+/// what it gets.
+#[tokio::test(start_paused = true)]
+async fn a_flight_ends_with_its_last_caller() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let (one, two) = (session.turn(), session.turn());
+    let write = |id: &str| vec![keyed("k", call(id, "write", 0, "stops_late"))];
+    let script = async {
+        sleep(Duration::from_millis(10)).await;
+        one.cancel();
+        sleep(Duration::from_millis(10)).await;
+        two.cancel();
+        sleep(Duration::from_millis(10)).await;
+        session.dispatch(write("c")).await
+    };
+    let (a, b, c) =
+        ends(async { tokio::join!(one.dispatch(write("a")), two.dispatch(write("b")), script) }).await;
+    assert_eq!([shape(&a), shape(&b), shape(&c)], ["a cancelled", "b cancelled", "c cancelled"]);
+    assert_eq!(yard.log.spans(), ["a 0..40"]);
+    yard.events.check();
+}
+
+/// ID-3: a leader that ends before its first attempt keeps its own result, and the oldest follower leads.
+#[tokio::test(start_paused = true)]
+async fn the_oldest_follower_leads_after_a_leader_that_never_started() {
+    let yard = keys().await;
+    yard.engine.resize(ToolClass::Concurrent, 1).await.unwrap();
+    let session = yard.engine.session("s");
+    let turns = [session.turn(), session.turn(), session.turn()];
+    let write = |id: &str| vec![keyed("k", call(id, "write", 10, "ok"))];
+    let busy = session.dispatch(vec![call("busy", "write", 100, "ok")]);
+    let cancel = async {
+        sleep(Duration::from_millis(50)).await;
+        turns[0].cancel();
+    };
+    let [one, two, three] = &turns;
+    let (_, a, b, c, ()) = ends(async {
+        tokio::join!(
+            busy,
+            one.dispatch(write("a")),
+            two.dispatch(write("b")),
+            three.dispatch(write("c")),
+            cancel
+        )
+    })
+    .await;
+    assert_eq!([shape(&a), shape(&b), shape(&c)], ["a cancelled", "b ok", "c ok"]);
+    assert_eq!(error(&a[0]).effect, Effect::NotStarted);
+    assert_eq!((b[0].dedupe, c[0].dedupe, c[0].to_text()), (Dedupe::Fresh, Dedupe::Joined, "b".to_owned()));
+    yard.events.check();
+}
+
+/// ID-3, RT-9: a leader that is cancelled between two attempts leaves the next attempt to a follower: the attempts of a
+/// flight are those of one call.
+#[tokio::test(start_paused = true)]
+async fn a_flight_goes_on_with_its_next_attempt() {
+    let yard =
+        yard(|builder, log| builder.tool(scripted(ToolSpec::write("again").concurrent().idempotent(), log)))
+            .await;
+    let session = yard.engine.session("s");
+    let (one, two) = (session.turn(), session.turn());
+    let flaky = |id: &str| vec![keyed("k", tries(id, "again", 10, &["transient", "transient", "ok"]))];
+    let cancel = async {
+        sleep(Duration::from_millis(50)).await;
+        one.cancel();
+    };
+    let (a, b, ()) =
+        ends(async { tokio::join!(one.dispatch(flaky("a")), two.dispatch(flaky("b")), cancel) }).await;
+    assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
+    assert_eq!(error(&a[0]).last_error.as_ref().unwrap().kind, ErrorKind::Transient);
+    assert_eq!((b[0].attempts, yard.log.started()), (3, vec!["a".to_owned(), "b".into(), "b".into()]));
+    yard.events.check();
+}
+
+/// ID-2: another fingerprint under the key is `key_mismatch` at any time; how the same arguments are written does not
+/// matter.
+#[tokio::test(start_paused = true)]
+async fn other_arguments_under_a_key_are_refused() {
+    let yard = keys().await;
+    let _open = yard.engine.session("s"); // keys are its
+    let write = |id: &str, text: &str| keyed("k", Call::new(id, "write", text));
+    let first = one(&yard, write("a", r#"{"ms": 10, "end": "ok"}"#)).await;
+    let same = one(&yard, write("b", r#"{ "end":"ok", "ms":1e1 }"#)).await;
+    let other = one(&yard, write("c", r#"{"ms": 11, "end": "ok"}"#)).await;
+    assert_eq!((first.to_text(), same.to_text(), same.dedupe), ("a".into(), "a".into(), Dedupe::Replayed));
+    assert_eq!((error(&other).kind, error(&other).effect), (ErrorKind::KeyMismatch, Effect::NotStarted));
+    assert_eq!(yard.log.started(), ["a"]);
+    yard.events.check();
+}
+
+/// T6, ID-6: a key that must not run twice is replayed for 60 s and then answers `already_executed`; one that may runs
+/// again; other arguments are a mismatch at any time.
+#[tokio::test(start_paused = true)]
+async fn t6_results_are_kept_for_a_minute() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let at = |id: &str, tool: &str, ms| keyed("k", call(id, tool, ms, "ok"));
+    for tool in ["write", "again"] {
+        ends(session.call(at("first", tool, 10))).await;
+        sleep(59 * SECOND).await;
+        let kept = ends(session.call(at("second", tool, 10))).await;
+        assert_eq!((kept.to_text(), kept.dedupe), ("first".to_owned(), Dedupe::Replayed));
+        sleep(2 * SECOND).await;
+        let later = ends(session.call(at("third", tool, 10))).await;
+        match tool {
+            "write" => {
+                assert_eq!(error(&later).kind, ErrorKind::AlreadyExecuted);
+                let other = ends(session.call(at("fourth", tool, 11))).await;
+                assert_eq!(error(&other).kind, ErrorKind::KeyMismatch);
+            }
+            _ => assert_eq!((later.to_text(), later.dedupe), ("third".to_owned(), Dedupe::Fresh)),
+        }
+    }
+    assert_eq!(yard.log.started(), ["first", "first", "third"]);
+    yard.events.check();
+}
+
+/// V4, ID-5: what is kept for a replay, by how the call ended and whether it may run twice.
+#[tokio::test(start_paused = true)]
+async fn failures_are_kept_where_the_effect_may_be_there() {
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::write("write").concurrent().timeout(SECOND), log))
+            .tool(scripted(ToolSpec::write("again").concurrent().idempotent().timeout(SECOND), log))
+            .retry(RetryPolicy::NONE)
+            .breaker(BreakerPolicy::DISABLED)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let ends_with = ["fail", "no", "transient", "harmless", "limited", "panic", "hang"];
+    for (tool, kept) in [
+        ("write", ["fail", "no", "transient", "limited", "panic", "hang"].as_slice()),
+        ("again", ["fail", "no"].as_slice()),
+    ] {
+        for end in ends_with {
+            let write = |id: &str| keyed(&format!("{tool} {end}").replace(' ', "-"), call(id, tool, 0, end));
+            let first = ends(session.call(write("a"))).await;
+            let second = ends(session.call(write("b"))).await;
+            let expected = if kept.contains(&end) { Dedupe::Replayed } else { Dedupe::Fresh };
+            assert_eq!(second.dedupe, expected, "{tool} {end}");
+            assert_eq!(error(&first).kind, error(&second).kind, "{tool} {end}");
+        }
+    }
+    yard.events.check();
+}
+
+/// T7, ID-7: the leader panics with three who wait: four `panic` results, one start, one breaker failure.
+#[tokio::test(start_paused = true)]
+async fn t7_a_panic_is_everybodys() {
+    let yard = keys().await;
+    let batch: Vec<_> = (0..4).map(|n| keyed("k", call(&format!("c{n}"), "write", 10, "panic"))).collect();
+    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "c0 panic, c1 panic, c2 panic, c3 panic");
+    assert_eq!(yard.log.started(), ["c0"]);
+    let failures = yard.engine.breakers().into_iter().map(|breaker| breaker.failures).sum::<u64>();
+    assert_eq!(failures, 1);
+    yard.events.check();
+}
+
+/// ID-3: a key is reserved when the run begins, though the pool is full; one that leads later in the batch does not
+/// reserve before its run.
+#[tokio::test(start_paused = true)]
+async fn a_key_runs_once_although_the_pool_is_full() {
+    let yard = keys().await;
+    yard.engine.resize(ToolClass::Concurrent, 1).await.unwrap();
+    let session = yard.engine.session("s");
+    let mut batch = vec![call("busy", "write", 50, "ok")];
+    batch.extend((0..3).map(|n| keyed("k", call(&format!("c{n}"), "write", 10, "ok"))));
+    batch.push(call("read", "read", 10, "ok"));
+    batch.push(keyed("later", call("late", "write", 10, "ok")));
+    let other = async {
+        sleep(Duration::from_millis(5)).await;
+        session.call(keyed("later", call("first", "write", 10, "ok"))).await
+    };
+    let (outcomes, first) = ends(async { tokio::join!(session.dispatch(batch), other) }).await;
+    assert!(outcomes.iter().all(Outcome::success));
+    assert_eq!((first.dedupe, outcomes[5].dedupe), (Dedupe::Fresh, Dedupe::Replayed));
+    assert_eq!(yard.log.started(), ["busy", "c0", "first", "read"]);
+    yard.events.check();
+}
+
+/// ID-3: a tool may answer `key_in_progress` in place of waiting.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_may_be_an_error() {
+    let config = ToolConfig::default().key_conflict(KeyConflict::Fail);
+    let yard = yard(|builder, log| {
+        builder.tool(scripted(ToolSpec::write("write").concurrent(), log)).tool_config("write", config)
+    })
+    .await;
+    let batch = ["a", "b"].map(|id| keyed("k", call(id, "write", 10, "ok")));
+    let outcomes = ends(yard.engine.session("s").dispatch(batch.to_vec())).await;
+    assert_eq!(shape(&outcomes), "a ok, b key_in_progress");
+    yard.events.check();
+}
+
+/// Dispatches what its arguments say.
+struct Nests;
+
+#[async_trait]
+impl Tool for Nests {
+    async fn execute(&self, args: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some(ms) = args["before_ms"].as_u64() {
+            sleep(Duration::from_millis(ms)).await;
+        }
+        let inner = &args["inner"];
+        let mut call = Call::new("inner", inner["tool"].as_str().unwrap(), inner["args"].clone());
+        call.idempotency_key = inner["key"].as_str().map(Arc::from);
+        let outcomes = cx.dispatch(vec![call]).await;
+        let reason = outcomes[0].error().and_then(|error| error.reason);
+        Ok(format!("{} {reason:?}", shape(&outcomes)).into())
+    }
+}
+
+async fn nests() -> Yard {
+    yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::write("write").concurrent(), log))
+            .tool(from_fn(ToolSpec::read("nests"), || Nests))
+            .tool(from_fn(ToolSpec::write("serial_nests"), || Nests))
+    })
+    .await
+}
+
+const REFUSED: &str = "inner key_in_progress Some(WouldDeadlock)";
+
+/// ID-3a: a call does not wait for its own ancestor.
+#[tokio::test(start_paused = true)]
+async fn a_call_does_not_wait_for_the_flight_above_it() {
+    let yard = nests().await;
+    let args =
+        json!({"inner": {"tool": "nests", "args": {"inner": {"tool": "read", "args": {}}}, "key": "k"}});
+    // The same key; the arguments are other ones, which is a mismatch first: so the same arguments, nested in themselves.
+    let call = keyed("k", Call::new("outer", "nests", args.clone()));
+    let outcome = one(&yard, call).await;
+    assert_eq!(outcome.to_text(), "inner key_mismatch None");
+    let outer = keyed(
+        "x",
+        Call::new("outer", "nests", json!({"inner": {"tool": "write", "args": {"ms": 10}, "key": "y"}})),
+    );
+    let (first, second) = ends(async {
+        let session = yard.engine.session("s");
+        let busy = session.clone();
+        tokio::join!(busy.call(keyed("y", Call::new("w", "write", json!({"ms": 10})))), session.call(outer))
+    })
+    .await;
+    assert!(first.success());
+    assert_eq!(second.to_text(), REFUSED, "under a flight of its own it does not wait for another");
+    yard.events.check();
+}
+
+/// ID-3a: two agents that cross two keys.
+#[tokio::test(start_paused = true)]
+async fn two_agents_that_cross_two_keys_do_not_wait_for_each_other() {
+    let yard = nests().await;
+    let session = yard.engine.session("s");
+    let inner =
+        |key: &str| json!({"before_ms": 10, "inner": {"tool": "write", "args": {"ms": 5}, "key": key}});
+    let a = keyed("a", Call::new("a", "nests", inner("b")));
+    let b = keyed("b", Call::new("b", "nests", inner("a")));
+    let (a, b) = ends(async { tokio::join!(session.call(a), session.call(b)) }).await;
+    // Keys are those of their tool: these are free.
+    assert_eq!((a.to_text(), b.to_text()), ("inner ok None".to_owned(), "inner ok None".to_owned()));
+    let crossed = |key: &str| json!({"before_ms": 10, "inner": {"tool": "nests", "key": key, "args": {"before_ms": 10, "inner": {"tool": "read", "args": {"end": "ok"}}}}});
+    let leaf = json!({"before_ms": 10, "inner": {"tool": "read", "args": {"end": "ok"}}});
+    let busy = keyed("p", Call::new("p", "nests", leaf));
+    let crossing = keyed("q", Call::new("q", "nests", crossed("p")));
+    let (p, q) = ends(async { tokio::join!(session.call(busy), session.call(crossing)) }).await;
+    assert!(p.success());
+    assert!(["inner ok None", REFUSED].contains(&q.to_text().as_str()), "{}", q.to_text());
+    yard.events.check();
+}
+
+/// ID-3a: a joiner under a serial handler whose leader waits for that lease.
+#[tokio::test(start_paused = true)]
+async fn a_joiner_under_a_serial_handler_does_not_wait() {
+    let yard = nests().await;
+    let session = yard.engine.session("s");
+    let serial = json!({"ms": 10, "end": "ok"});
+    let outer = Call::new(
+        "outer",
+        "serial_nests",
+        json!({"before_ms": 10, "inner": {"tool": "serial", "args": serial, "key": "k"}}),
+    );
+    let leader = async {
+        sleep(Duration::from_millis(5)).await;
+        session.call(keyed("k", Call::new("leader", "serial", serial.clone()))).await
+    };
+    let (outer, leader) = ends(async { tokio::join!(session.call(outer), leader) }).await;
+    assert_eq!(outer.to_text(), REFUSED);
+    assert!(leader.success());
+    yard.events.check();
+}
+
+/// ID-4, V3: a caller's deadline is its own: the others get the result, and the flight ends with the last of them.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_ends_its_own_caller() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let write = |id: &str, within: u64| {
+        keyed("k", call(id, "write", 1000, "ok")).deadline(Duration::from_millis(within))
+    };
+    let batch = vec![write("a", 100), write("b", 200), write("c", 5000)];
+    let outcomes = ends(session.dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "a deadline_exceeded, b deadline_exceeded, c ok");
+    assert_eq!(yard.log.spans(), ["a 0..1000"]);
+    let deaf = |id: &str, within: u64| {
+        keyed("d", call(id, "write", 0, "polite")).deadline(Duration::from_millis(within))
+    };
+    let from = Instant::now();
+    let outcomes = ends(session.dispatch(vec![deaf("a", 100), deaf("b", 300)])).await;
+    assert_eq!(shape(&outcomes), "a deadline_exceeded, b deadline_exceeded");
+    assert_eq!(from.elapsed(), Duration::from_millis(300));
+    sleep(SECOND).await;
+    assert_eq!(yard.log.running(), 0, "nobody waits for it any more");
+    yard.events.check();
+}
+
+/// V2, CL-3: what comes behind a call that left a flight waits until that is quiescent.
+#[tokio::test(start_paused = true)]
+async fn who_has_left_a_flight_rests_with_it() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let leader = session.call(keyed("k", call("leader", "write", 1000, "ok")));
+    let follower = keyed("k", call("follower", "write", 1000, "ok")).deadline(Duration::from_millis(100));
+    let batch = vec![follower, call("behind", "read", 0, "ok")];
+    let (leader, outcomes) = ends(async { tokio::join!(leader, session.dispatch(batch)) }).await;
+    assert!(leader.success());
+    assert_eq!(shape(&outcomes), "follower deadline_exceeded, behind ok");
+    assert_eq!(yard.log.spans(), ["leader 0..1000", "behind 1000..1000"]);
+    yard.events.check();
+}
+
+/// ID-2: a key that is none is refused, and its call with it.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_none_is_refused() {
+    let yard = keys().await;
+    for bad in ["", "a b", "a\n", "schlüssel", &"k".repeat(256)] {
+        let outcome = one(&yard, keyed(bad, call("a", "write", 0, "ok"))).await;
+        assert_eq!(error(&outcome).kind, ErrorKind::InvalidInput, "{bad:?}");
+    }
+    assert!(one(&yard, keyed(&"k".repeat(255), call("a", "write", 0, "ok"))).await.success());
+    assert_eq!(yard.log.started().len(), 1);
+}
+
+/// V1, CB-7: a key with a result is replayed though its tool's breaker is open.
+#[tokio::test(start_paused = true)]
+async fn a_result_is_replayed_though_the_tool_is_closed() {
+    let yard = keys().await;
+    let _open = yard.engine.session("s");
+    let write = || keyed("k", call("a", "write", 0, "ok"));
+    one(&yard, write()).await;
+    yard.engine.force_open(&toolyard::BreakerOf::tool("write"));
+    assert_eq!(one(&yard, write()).await.dedupe, Dedupe::Replayed);
+    assert_eq!(error(&one(&yard, call("b", "write", 0, "ok")).await).kind, ErrorKind::CircuitOpen);
+    yard.events.check();
+}
