@@ -6,6 +6,7 @@
 mod breaker;
 mod budget;
 mod cancel;
+mod drain;
 mod keys;
 mod rate;
 mod retry;
