@@ -2,7 +2,7 @@
 
 use crate::{
     floor::Floor,
-    full::{Full, Placed},
+    full::{Full, Stages},
 };
 use serde_json::Value;
 use toolyard::Batch;
@@ -45,9 +45,11 @@ impl Contender {
     }
 }
 
-/// The floor first, then the engine with tools on tasks of their own, then with tools declared inline.
+/// The floor first, then the engine in each of its ways.
 pub(crate) async fn all() -> Result<Vec<Contender>, String> {
-    let full = Full::new(Placed::Task).await?;
-    let inline = Full::new(Placed::Inline).await?;
-    Ok(vec![Contender::Floor(Floor::new()), Contender::Full(full), Contender::Full(inline)])
+    let mut all = vec![Contender::Floor(Floor::new())];
+    for stages in [Stages::Full, Stages::Inline, Stages::Guarded, Stages::Keyed] {
+        all.push(Contender::Full(Full::new(stages).await?));
+    }
+    Ok(all)
 }

@@ -26,7 +26,7 @@ pub struct Options {
     pub sizes: Vec<usize>,
     /// How often each contender is measured at each size.
     pub rounds: usize,
-    /// One contender alone, by its name, for a profiler: `floor`, `full` or `inline`.
+    /// One contender alone, by its name, for a profiler: `floor`, `full`, `inline`, `guarded` or `keyed`.
     pub only: Option<String>,
 }
 
@@ -54,7 +54,9 @@ pub fn measure(options: &Options, mut progress: impl FnMut(f64) + Send) -> Resul
     if let Some(only) = &options.only {
         contenders.retain(|contender| contender.name() == only);
         if contenders.is_empty() {
-            return Err(format!("there is no contender '{only}': choose floor, full or inline"));
+            return Err(format!(
+                "there is no contender '{only}': choose floor, full, inline, guarded or keyed"
+            ));
         }
     }
     let mut report = Report::new(options.rounds, workers);
@@ -113,6 +115,8 @@ mod tests {
         for size in ["1", "3"] {
             assert!(json["full_vs_floor"][size].as_f64().unwrap() > 0.0);
             assert!(json["inline_vs_floor"][size].as_f64().unwrap() > 0.0);
+            assert!(json["guarded_vs_floor"][size].as_f64().unwrap() > 0.0);
+            assert!(json["keyed_vs_floor"][size].as_f64().unwrap() > 0.0);
         }
         assert_eq!(json["rounds"], 1);
     }

@@ -34,6 +34,10 @@ pub struct Report {
     pub full_vs_floor: BTreeMap<usize, f64>,
     /// The engine with tools declared inline, in multiples of the floor, by calls in a batch.
     pub inline_vs_floor: BTreeMap<usize, f64>,
+    /// The engine with a rate, budgets, a deadline and a back-end in force, in multiples of the floor.
+    pub guarded_vs_floor: BTreeMap<usize, f64>,
+    /// The same with an idempotency key for each call.
+    pub keyed_vs_floor: BTreeMap<usize, f64>,
     /// Every figure.
     pub figures: Vec<Figure>,
     /// The machine.
@@ -49,6 +53,8 @@ impl Report {
         Self {
             full_vs_floor: BTreeMap::new(),
             inline_vs_floor: BTreeMap::new(),
+            guarded_vs_floor: BTreeMap::new(),
+            keyed_vs_floor: BTreeMap::new(),
             figures: Vec::new(),
             machine: Machine { target, cores, build },
             rounds,
@@ -64,6 +70,8 @@ impl Report {
         match (contender, ratio) {
             ("full", Some(ratio)) => drop(self.full_vs_floor.insert(calls, round(ratio))),
             ("inline", Some(ratio)) => drop(self.inline_vs_floor.insert(calls, round(ratio))),
+            ("guarded", Some(ratio)) => drop(self.guarded_vs_floor.insert(calls, round(ratio))),
+            ("keyed", Some(ratio)) => drop(self.keyed_vs_floor.insert(calls, round(ratio))),
             _ => {}
         }
         let figure = Figure { contender, calls, median_ns: round(median_ns), p25_ns: round(p25_ns) };
