@@ -280,7 +280,7 @@ pub(crate) struct BenchArgs {
     /// How often each contender is measured at each size
     #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = nonzero(101))]
     pub(crate) rounds: NonZeroUsize,
-    /// Measure one contender alone, for a profiler: floor, full or inline
+    /// Measure one contender alone, for a profiler: floor, full, inline, guarded or keyed
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
 }
@@ -301,5 +301,5 @@ Examples:
   toolyard bench --json > bench.json
   toolyard bench --calls 1,8,40 --rounds 301
 
-The JSON document: full_vs_floor and inline_vs_floor (by calls in a batch, in multiples of the floor), figures
+The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in multiples of the floor), figures
 (contender, calls, median_ns and p25_ns a call), machine, rounds.";

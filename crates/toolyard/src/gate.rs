@@ -86,12 +86,12 @@ impl Gate {
     pub(crate) fn check(&self, call: &Call, table: &Table, session: &SessionCore) -> Result<Cleared, Turned> {
         let (entry, args, grant) = self.allow(call, table, session)?;
         let class = entry.class_for(&args);
-        let now = session.engine.clock.now();
+        let now = || session.engine.clock.now();
         let key = match key_of(call, entry, &args) {
             None => None,
-            Some(key) => Some(known(key, entry, class, session, now)?),
+            Some(key) => Some(known(key, entry, class, session, now())?),
         };
-        entry.guard().peek(entry.name(), || now).map_err(|error| Turned::Answered(class, error))?;
+        entry.guard().peek(entry.name(), now).map_err(|error| Turned::Answered(class, *error))?;
         let ask = self.must_ask(entry)?;
         let grant = (grant != *HOST).then(|| Box::new(grant));
         Ok(Cleared { entry: entry.clone(), args, class, key, grant, ask })

@@ -159,17 +159,47 @@ impl Guard {
         policies(self) == policies(other) && backend(self) == backend(other)
     }
 
+    /// Whether every call passes, as nearly always: a few loads.
+    #[inline]
+    fn is_open_to_all(&self) -> bool {
+        self.zombies() < ZOMBIES_MAX
+            && self.breaker.is_open_to_all()
+            && self.backend.as_ref().is_none_or(|backend| backend.breaker.is_open_to_all())
+    }
+
     /// Whether a call may go on towards an attempt (CB-7).
     ///
     /// # Errors
     /// `circuit_open`, at once and with when to ask again (CB-8).
-    pub(crate) fn peek(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), CallError> {
+    #[inline]
+    pub(crate) fn peek(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), Box<CallError>> {
+        if self.is_open_to_all() {
+            return Ok(());
+        }
+        self.look(tool, now).map_err(Box::new)
+    }
+
+    #[cold]
+    fn look(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), CallError> {
         self.check_zombies(tool)?;
         self.breaker.peek(&now).map_err(|open| is_open(tool, open))?;
         match &self.backend {
             Some(backend) => backend.breaker.peek(&now).map_err(|open| is_open(&backend.name, open)),
             None => Ok(()),
         }
+    }
+
+    /// The right to an attempt, if every call passes.
+    #[inline]
+    pub(crate) fn pass(&self) -> Option<Slots> {
+        if self.zombies() >= ZOMBIES_MAX {
+            return None;
+        }
+        let backend = match &self.backend {
+            None => None,
+            Some(backend) => Some(Box::new(backend.breaker.pass()?)),
+        };
+        Some(Slots { tool: self.breaker.pass()?, backend })
     }
 
     /// The right to an attempt that has its permits.
@@ -210,6 +240,19 @@ impl Guard {
         };
         let tool = admit(&self.breaker, false).map_err(|open| is_open(tool, open))?;
         Ok(Slots { tool, backend })
+    }
+
+    /// Counts a success that moves nothing, as nearly every attempt is; gives back the right to one that may.
+    #[inline]
+    pub(crate) fn succeeded(&self, slots: Slots, now: Instant) -> Option<Slots> {
+        if slots.tool.is_probe() || slots.backend.as_ref().is_some_and(|slot| slot.is_probe()) {
+            return Some(slots);
+        }
+        self.breaker.succeeded(slots.tool, now);
+        if let (Some(backend), Some(slot)) = (&self.backend, slots.backend) {
+            backend.breaker.succeeded(*slot, now);
+        }
+        None
     }
 
     /// Counts how an attempt ended: without an error, or with one of this kind (V4, CB-3).

@@ -18,6 +18,13 @@ impl Attempt {
             return std::mem::forget(slots);
         }
         let engine = self.engine();
+        let slots = match &ending.status {
+            Ok(_) => match self.work().entry.guard().succeeded(slots, ended_at) {
+                Some(slots) => slots,
+                None => return,
+            },
+            Err(_) => slots,
+        };
         let error = ending.status.as_ref().err().map(|error| error.kind);
         let (now, chance) = (|| ended_at, || engine.chance.roll());
         let guard = self.work().entry.guard();

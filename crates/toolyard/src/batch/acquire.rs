@@ -29,7 +29,7 @@ use toolyard_core::{CallError, ErrorKind, wording};
 
 impl BatchState {
     /// Reserves of the budgets what a call needs that leads to an attempt for the first time.
-    pub(super) fn reserve(&self, index: u32) -> Result<(), CallError> {
+    pub(super) fn reserve(&self, index: u32) -> Result<(), Box<CallError>> {
         let entry = &self.work(index).entry;
         let tool = self.session.tool_allowance(entry);
         if self.allowance.is_none() && tool.is_none() {
@@ -37,13 +37,13 @@ impl BatchState {
         }
         let from = self.allowance.iter().chain(&tool);
         let reserved = reserve(from, entry.spec().cost)
-            .map_err(|spent| CallError::new(ErrorKind::BudgetExceeded, spent.to_string()))?;
+            .map_err(|spent| Box::new(CallError::new(ErrorKind::BudgetExceeded, spent.to_string())))?;
         self.slots[index as usize].make_aside().reserve(reserved);
         Ok(())
     }
 
-    /// Asks for a token, and with it for permits; gives the attempt if all is there. The call's phase says that it waits
-    /// for nothing else.
+    /// Asks for a token, and with it for permits; gives the attempt if all is there. The call has just been
+    /// [rechecked](Self::recheck), and its phase says that it waits for nothing else.
     pub(super) fn acquire(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -51,10 +51,6 @@ impl BatchState {
         bid: Bid,
         now: Instant,
     ) -> Option<Attempt> {
-        if let Err(error) = self.recheck(index, now, bid.began()) {
-            self.end_with(phase, index, bid, error);
-            return None;
-        }
         let guard = self.work(index).entry.guard();
         match guard.line.take(now) {
             Taken::Now => return self.take_permits(phase, index, bid, now),
@@ -79,7 +75,7 @@ impl BatchState {
             Phase::Delayed(Delayed::Rate { bid, .. }) => {
                 let now = self.session.engine.clock.now();
                 if let Err(error) = self.recheck(index, now, bid.began()) {
-                    self.end_with(phase, index, bid, error);
+                    self.end_with(phase, index, bid, *error);
                 } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
                     attempt.spawn();
                 }
@@ -125,7 +121,7 @@ impl BatchState {
                     Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
                 }
                 Err(error) => {
-                    self.end_with(phase, index, bid, error);
+                    self.end_with(phase, index, bid, *error);
                     engine.admission.finish(held, now);
                     None
                 }
@@ -160,18 +156,24 @@ impl BatchState {
 
     /// The breakers' leave for an attempt that has its permits. With it the call is under way, and what it reserved is
     /// spent.
-    pub(super) fn slots(&self, index: u32, now: Instant) -> Result<Slots, CallError> {
-        let entry = &self.work(index).entry;
-        let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
-        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
-        if !moves.is_empty() {
-            self.session.engine.tell_moves(entry, &moves);
-        }
-        let slots = slots?;
+    pub(super) fn slots(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
+        let slots = match self.work(index).entry.guard().pass() {
+            Some(slots) => slots,
+            None => self.ask_breakers(index, now)?,
+        };
         if let Some(aside) = self.slots[index as usize].aside() {
             aside.settle();
         }
         Ok(slots)
+    }
+
+    #[cold]
+    fn ask_breakers(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
+        let entry = &self.work(index).entry;
+        let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
+        let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
+        self.session.engine.tell_moves(entry, &moves);
+        slots.map_err(Box::new)
     }
 }
 

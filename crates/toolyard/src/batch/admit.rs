@@ -31,7 +31,7 @@ impl BatchState {
             return None;
         }
         if let Err(error) = self.recheck(index, ready_at, ready_at) {
-            self.end_waiting(phase, index, error);
+            self.end_waiting(phase, index, *error);
             return None;
         }
         if let Some(key) = &self.work(index).key
@@ -59,7 +59,7 @@ impl BatchState {
         let attempt = match self.recheck(index, ready_at, ready_at) {
             Ok(()) => self.lead(phase, index, ready_at),
             Err(error) => {
-                self.end_waiting(phase, index, error);
+                self.end_waiting(phase, index, *error);
                 None
             }
         };
@@ -80,7 +80,7 @@ impl BatchState {
                 let attempt = match batch.recheck(index, now, now) {
                     Ok(()) => batch.lead(phase, index, now),
                     Err(error) => {
-                        batch.end_waiting(phase, index, error);
+                        batch.end_waiting(phase, index, *error);
                         None
                     }
                 };
@@ -104,25 +104,34 @@ impl BatchState {
         match self.reserve(index) {
             Ok(()) => self.acquire(phase, index, Bid::first(ready_at), ready_at),
             Err(error) => {
-                self.end_waiting(phase, index, error);
+                self.end_waiting(phase, index, *error);
                 None
             }
         }
     }
 
     /// Whether a call that has been ready since then may go on towards an attempt.
-    pub(super) fn recheck(&self, index: u32, now: Instant, began: Instant) -> Result<(), CallError> {
+    pub(super) fn recheck(&self, index: u32, now: Instant, began: Instant) -> Result<(), Box<CallError>> {
+        let entry = &self.work(index).entry;
+        let late = || self.deadline_of(index, began).is_some_and(|deadline| deadline <= now);
+        let takes_calls = self.session.engine.leases.takes_calls(self.work(index).class);
+        if self.stopped.get().is_some() || entry.is_retired() || !takes_calls || late() {
+            return Err(self.why_not(index));
+        }
+        entry.guard().peek(entry.name(), || now)
+    }
+
+    /// Why a call may not go on that may not.
+    #[cold]
+    fn why_not(&self, index: u32) -> Box<CallError> {
         if let Some(why) = self.stopped.get() {
             // The stop is on its way through the batch and has not come to this call.
-            return Err(why.error());
+            return Box::new(why.error());
         }
         let work = self.work(index);
-        self.check_tool(work)?;
-        admissible(&self.session.engine.leases, work.class)?;
-        if self.deadline_of(index, began).is_some_and(|deadline| deadline <= now) {
-            return Err(past_deadline());
-        }
-        work.entry.guard().peek(work.entry.name(), || now)
+        let refused =
+            self.check_tool(work).and_then(|()| admissible(&self.session.engine.leases, work.class));
+        Box::new(refused.err().unwrap_or_else(past_deadline))
     }
 
     /// Whether the call's tool is still there.
@@ -196,10 +205,10 @@ impl Waiter for BatchState {
         let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
         let late = late.or_else(|| self.check_tool(self.work(index)).err());
-        let slots = match late.map_or_else(|| self.slots(index, granted_at), Err) {
+        let slots = match late.map_or_else(|| self.slots(index, granted_at), |error| Err(Box::new(error))) {
             Ok(slots) => slots,
             Err(error) => {
-                self.end_with(phase, index, bid, error);
+                self.end_with(phase, index, bid, *error);
                 return drop(permit);
             }
         };

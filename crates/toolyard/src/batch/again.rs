@@ -60,7 +60,9 @@ impl BatchState {
             Phase::Delayed(Delayed::Backoff(progress)) => {
                 let ready_at = self.session.engine.clock.now();
                 let bid = Bid { ready_at, progress: Some(progress) };
-                if let Some(attempt) = self.acquire(phase, index, bid, ready_at) {
+                if let Err(error) = self.recheck(index, ready_at, bid.began()) {
+                    self.end_with(phase, index, bid, *error);
+                } else if let Some(attempt) = self.acquire(phase, index, bid, ready_at) {
                     attempt.spawn();
                 }
             }

@@ -52,6 +52,19 @@ impl SharedBreaker {
         }
     }
 
+    /// Whether every call passes: then nothing more has to be asked.
+    #[inline]
+    pub(crate) fn is_open_to_all(&self) -> bool {
+        self.passing().is_some()
+    }
+
+    /// Admits an attempt if every call passes.
+    #[inline]
+    pub(crate) fn pass(self: &Arc<Self>) -> Option<Slot> {
+        let generation = self.passing()?;
+        Some(Slot::new(Admission { generation, is_probe: false }, self))
+    }
+
     /// Whether a call would be admitted now; see [`Breaker::peek`].
     pub(crate) fn peek(&self, now: impl FnOnce() -> Instant) -> Result<(), OpenFor> {
         match self.passing() {
@@ -66,8 +79,8 @@ impl SharedBreaker {
         now: impl FnOnce() -> Instant,
         attempt_timeout: Duration,
     ) -> (Result<Slot, OpenFor>, Option<Transition>) {
-        if let Some(generation) = self.passing() {
-            return (Ok(Slot::new(Admission { generation, is_probe: false }, self)), None);
+        if let Some(slot) = self.pass() {
+            return (Ok(slot), None);
         }
         let now = self.at(now());
         let (admitted, moved) = self.change(|machine| machine.admit(now, attempt_timeout));
@@ -88,16 +101,31 @@ impl SharedBreaker {
             BreakerVerdict::Ignored if !admission.is_probe => None,
             // It moves nothing, whatever its generation.
             BreakerVerdict::Success if !admission.is_probe => {
-                let slice = self.slicing.slice_at(self.at(now()));
-                if !self.tally.add(slice) {
-                    self.turn_tally(slice);
-                }
+                self.count_success(now());
                 None
             }
             _ => {
                 let (now, chance) = (self.at(now()), chance());
                 self.change(|machine| machine.record(now, admission, verdict, chance))
             }
+        }
+    }
+
+    /// Notes a success that was no probe's.
+    #[inline]
+    pub(crate) fn succeeded(&self, slot: Slot, now: Instant) {
+        debug_assert!(!slot.is_probe(), "a probe that succeeds moves it");
+        slot.into_admission();
+        if self.counts {
+            self.count_success(now);
+        }
+    }
+
+    #[inline]
+    fn count_success(&self, now: Instant) {
+        let slice = self.slicing.slice_at(self.at(now));
+        if !self.tally.add(slice) {
+            self.turn_tally(slice);
         }
     }
 
@@ -132,6 +160,7 @@ impl SharedBreaker {
         self.change(|machine| machine.counts(now))
     }
 
+    #[inline]
     fn passing(&self) -> Option<u64> {
         let gate = self.gate.load(Acquire);
         (gate & PASSES != 0).then_some(gate >> 1)

@@ -19,7 +19,6 @@ impl Slot {
     }
 
     /// Whether it is the one that is let go to see how it goes.
-    #[cfg(test)]
     pub(crate) fn is_probe(&self) -> bool {
         self.admission.is_probe
     }
