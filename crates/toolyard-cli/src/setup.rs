@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
+    Budgets, ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
 };
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
@@ -59,6 +59,9 @@ impl Setup {
             .tools(declared)
             .pools(self.config.pools)
             .on_serial_failure(self.config.on_serial_failure)
+            .retry(self.config.retry)
+            .breaker(self.config.breaker)
+            .budgets(Budgets::from(self.config.budget))
             .confirmations(self.config.confirmations.clone())
             .grace(INTERRUPT_GRACE);
         if let Some(most) = self.max_in_flight {

@@ -117,6 +117,26 @@ fn a_configuration_with_a_wrong_key() {
     }
 }
 
+/// RT-1, CB-2, RT-10, RT-11: what no engine could keep is a configuration error, as any other.
+#[test]
+fn a_configuration_with_a_setting_that_makes_no_sense() {
+    let file = dir("senseless").join("toolyard.toml");
+    let path = file.to_str().unwrap();
+    let check = |text: &str, what: &str| {
+        fs::write(&file, text).unwrap();
+        for command in ["run", "check"] {
+            let done = toolyard(&[command, "--config", path], r#"{"calls":[]}"#);
+            let line = format!("toolyard: {path} line 2: {what}\n");
+            assert_eq!((done.code, done.stderr, done.stdout.as_str()), (Some(2), line, ""), "{command}");
+        }
+    };
+    check("[retry]\nfactor = nan", "[retry] factor must be a number from 1, not NaN");
+    check("[breaker]\nopen_for = \"0s\"", "[breaker] open_for: '0s' must be longer than zero");
+    check("[budget]\nturn = -1", "[budget] turn must be a whole number from 0, not -1");
+    let rate = "a rate must allow at least one attempt, in more than no time, and a burst of at least one";
+    check("[tools.echo]\nrate = \"0/s\"", &format!("[tools.\"echo\"] rate: {rate}"));
+}
+
 /// Every command that reads a configuration refuses this one.
 fn no_configuration(file: &str, what: &str) {
     for command in ["run", "plan", "tools", "check"] {
