@@ -7,7 +7,7 @@ use super::{
 use crate::shown::{Brief, clip, count};
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, time::Duration};
-use toolyard::Routing;
+use toolyard::{Dedupe, Routing};
 
 /// The most calls that get a line.
 const ROWS_MAX: usize = 100;
@@ -60,9 +60,8 @@ impl Columns {
         let style = style(span);
         let waited = Brief(span.stood_by() + span.queued()).to_string();
         let ran = span.started.map_or_else(|| "-".to_owned(), |_| Brief(span.ran()).to_string());
-        let end = span.error.map(|error| error.code().to_owned());
-        let told = end.into_iter().chain(waits.iter().map(|wait| format!("waited {wait}")));
-        let told: Vec<String> = told.collect();
+        let waits = waits.iter().map(|wait| format!("waited {wait}"));
+        let told: Vec<String> = end(span).into_iter().chain(waits).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -79,22 +78,67 @@ impl Columns {
         text.push('\n');
     }
 
-    /// Spaces before the run, dots in line for a permit, blocks while it ran.
+    /// Spaces before the run, dots in line for a permit, blocks for its attempts, shaded where another was to follow,
+    /// and dashes while it waits for that.
     fn bar(&self, span: &Span) -> String {
-        let cell = |at: Duration| {
-            let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
-            // A part of 0 to 1 of a small number of cells.
-            ((part * BAR as f64) as usize).min(BAR - 1)
+        let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
+        let started = span.started.map(|at| self.cell(at));
+        let within = |from: Duration, to: Duration, at: usize| {
+            let from = self.cell(from);
+            (from..=self.cell(to).max(from)).contains(&at)
         };
-        let (ready, ended) = (cell(span.ready), cell(span.ended));
-        let of_cell = |at: usize| match span.started.map(cell) {
-            Some(started) if (started..=ended.max(started)).contains(&at) => '█',
+        let tried = |at: usize| {
+            let mut covering =
+                span.attempts.iter().rev().filter(|tried| within(tried.began, tried.ended, at));
+            covering.next().map(|tried| if tried.then.is_some() { '▒' } else { '█' })
+        };
+        let of_cell = |at: usize| match started {
+            Some(_) if tried(at).is_some() => tried(at).unwrap_or('█'),
+            Some(started) if (started..=ended.max(started)).contains(&at) => {
+                if span.attempts.is_empty() {
+                    '█'
+                } else {
+                    '╌'
+                }
+            }
             Some(started) if (ready..started).contains(&at) => '·',
             None if at == ended => '×',
             _ => ' ',
         };
         (0..BAR).map(of_cell).collect()
     }
+
+    fn cell(&self, at: Duration) -> usize {
+        let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
+        // A part of 0 to 1 of a small number of cells.
+        ((part * BAR as f64) as usize).min(BAR - 1)
+    }
+}
+
+/// What there is to say of how a call came to its end.
+pub(super) fn end(span: &Span) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(error) = span.error {
+        let after = error.last.map_or_else(String::new, |last| format!(" after {last}"));
+        let again =
+            error.retry_after.map_or_else(String::new, |wait| format!(", ask again in {}", Brief(wait)));
+        told.push(format!("{}{after}{again}", error.kind));
+    }
+    match span.dedupe {
+        Dedupe::Fresh => {}
+        Dedupe::Joined => told.push("joined another call's run".to_owned()),
+        Dedupe::Replayed => told.push("replayed an earlier result".to_owned()),
+    }
+    if span.attempts.len() > 1 || span.attempts.iter().any(|tried| tried.then.is_some()) {
+        let between = Brief(span.between_attempts());
+        told.push(format!("{}, {between} between", count(span.attempts.len(), "attempt")));
+    }
+    // The word is that of the results.
+    let stopped = span.error.and_then(|error| serde_json::to_value(error.retry_stopped?).ok());
+    if let Some(word) = stopped.as_ref().and_then(|word| word.as_str()) {
+        told.push(format!("retry stopped: {word}"));
+    }
+    told
 }
 
 fn style(span: &Span) -> Style {

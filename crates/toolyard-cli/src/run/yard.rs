@@ -203,6 +203,7 @@ impl Yard {
         if self.is_interrupted() {
             exit = exit.or(Exit::Interrupted);
         }
+        self.report.moves = self.recorder.moves();
         if let Some(kind) = report {
             self.report.print(kind, exit);
         }
