@@ -6,6 +6,7 @@ use crate::{
     fault::{Fault, chain},
 };
 use std::{
+    collections::HashMap,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
@@ -81,6 +82,12 @@ impl Setup {
             builder = builder.tool_config(name, config.clone());
         }
         builder
+    }
+
+    /// How often calls are tried at most, by tool.
+    pub(crate) fn attempts_max(&self, registry: &Registry) -> HashMap<String, u32> {
+        let most = |spec: &ToolSpec| spec.retry.unwrap_or(self.config.retry).max_attempts().get();
+        registry.list().iter().map(|entry| (entry.name().to_owned(), most(entry.spec()))).collect()
     }
 
     /// What happens with a tool's calls before they may run.

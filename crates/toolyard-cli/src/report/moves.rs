@@ -33,8 +33,7 @@ impl Moves {
     ) {
         let Some(name) = tool.or(backend) else { return };
         let of_backend = tool.is_none();
-        let known =
-            self.breakers.iter().position(|one| one.of_backend == of_backend && one.name == *name);
+        let known = self.breakers.iter().position(|one| one.of_backend == of_backend && one.name == *name);
         let place = known.unwrap_or_else(|| {
             self.breakers.push(Breaker { of_backend, name: name.clone(), moves: Vec::new(), more: 0 });
             self.breakers.len() - 1

@@ -68,6 +68,9 @@ impl Yard {
             builder = builder.approver(approve.answer());
         }
         let engine = builder.build().await?;
+        if let Some(live) = &live {
+            live.know(setup.attempts_max(engine.registry()));
+        }
         let widths = Widths::new(setup, engine.registry());
         Ok(Self {
             engine,
