@@ -91,6 +91,24 @@ fn missing_and_null_arguments() {
     answered(&json!({"calls": [missing, nothing, echo("c")]}), &[0, 1], line);
 }
 
+/// V3: a limit that leaves no time is that call's own fault, one that is no number is the batch's.
+#[test]
+fn a_time_limit_that_is_none() {
+    let limited = |limit: Value| {
+        let mut call = echo("a");
+        call["timeout_ms"] = limit;
+        json!({"calls": [call, echo("b")]})
+    };
+    let done = run(&limited(json!(0)).to_string());
+    let results = done.json()["results"].clone();
+    assert_eq!(
+        (&results[0]["error"]["code"], &results[1]["status"]),
+        (&json!("invalid_input"), &json!("ok"))
+    );
+    let line = "standard input: calls[0].timeout_ms: expected a whole number of milliseconds, found a number";
+    refused(&limited(json!(-5)).to_string(), 3, line);
+}
+
 #[test]
 fn broken_arguments() {
     let line = "invalid_input: a 'echo': Invalid JSON: expected value at position 8";
