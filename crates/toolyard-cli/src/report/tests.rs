@@ -42,16 +42,20 @@ async fn report(
     let turn = session.turn();
     let outcomes = turn.dispatch(Batch::new(calls)).await;
     let times = recorder.take(session.id(), turn.number());
-    let mut report = Report::new(Widths {
+    let mut report = Report::new(widths());
+    report.add(None, Timeline::new(&outcomes, &times));
+    report.moves = recorder.moves();
+    (report, outcomes)
+}
+
+fn widths() -> Widths {
+    Widths {
         pools: PoolWidths::default(),
         max_in_flight: None,
         tree_max_in_flight: None,
         tools: Default::default(),
         rates: Default::default(),
-    });
-    report.add(None, Timeline::new(&outcomes, &times));
-    report.moves = recorder.moves();
-    (report, outcomes)
+    }
 }
 
 fn read() -> ToolSpec {
@@ -132,7 +136,10 @@ async fn what_was_not_run_again_is_told() {
     let (_, mut outcomes) = report(0, read(), |builder| builder, vec![call("a"), call("b"), call("c")]).await;
     outcomes[1].dedupe = Dedupe::Joined;
     outcomes[2].dedupe = Dedupe::Replayed;
+    // As their events have it: they were never started themselves.
     let timeline = Timeline::new(&outcomes, &Default::default());
+    let drawn = text::draw(&timeline, &widths());
+    assert_eq!((drawn.matches('○').count(), drawn.matches('×').count()), (3, 0), "{drawn}");
     let told: Vec<Vec<String>> = timeline.spans.iter().map(text::end).collect();
     assert_eq!(
         told,

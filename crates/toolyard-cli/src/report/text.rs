@@ -79,7 +79,7 @@ impl Columns {
     }
 
     /// Spaces before the run, dots in line for a permit, blocks for its attempts, shaded where another was to follow,
-    /// and dashes while it waits for that.
+    /// and dashes while it waits for that. A mark is the end of a call that never started.
     fn bar(&self, span: &Span) -> String {
         let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
         let started = span.started.map(|at| self.cell(at));
@@ -102,7 +102,14 @@ impl Columns {
                 }
             }
             Some(started) if (ready..started).contains(&at) => '·',
-            None if at == ended => '×',
+            // It ended without a start of its own: refused, or given what another call's run came to.
+            None if at == ended => {
+                if span.error.is_some() {
+                    '×'
+                } else {
+                    '○'
+                }
+            }
             _ => ' ',
         };
         (0..BAR).map(of_cell).collect()
