@@ -80,7 +80,7 @@ fn breaker(policy: &BreakerPolicy) -> String {
     let (least, share) = (policy.failures_min(), (policy.ratio() * 1000.0).round() / 10.0);
     let (window, open) = (Span(policy.window()), [policy.open_for(), policy.open_max()]);
     let open = open.map(|time: Duration| time.as_secs_f64());
-    format!("{least} and {share}% in {window}{row}, open {}", range(open[0], open[1]))
+    format!("{least} failed and {share}% in {window}{row}, open {}", range(open[0], open[1]))
 }
 
 /// A budget in words (RT-11).
@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn a_breaker_is_told_with_what_opens_it() {
         let policy = BreakerPolicy::default();
-        assert_eq!(breaker(&policy), "5 and 50% in 60s, open 30–300s");
+        assert_eq!(breaker(&policy), "5 failed and 50% in 60s, open 30–300s");
         let touchy = policy.with_consecutive(NonZeroU32::new(3)).with_ratio(0.333).unwrap();
-        assert_eq!(breaker(&touchy), "5 and 33.3% in 60s or 3 in a row, open 30–300s");
+        assert_eq!(breaker(&touchy), "5 failed and 33.3% in 60s or 3 in a row, open 30–300s");
         assert_eq!(breaker(&BreakerPolicy::DISABLED), "off");
     }
 

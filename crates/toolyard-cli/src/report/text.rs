@@ -1,7 +1,7 @@
 //! The report for people: a bar per call over the time of its batch.
 
 use super::{
-    timeline::{Span, Timeline},
+    timeline::{Span, Timeline, Tried},
     waits::{Wait, Widths, waits},
 };
 use crate::shown::{Brief, clip, count};
@@ -83,36 +83,30 @@ impl Columns {
     fn bar(&self, span: &Span) -> String {
         let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
         let started = span.started.map(|at| self.cell(at));
-        let within = |from: Duration, to: Duration, at: usize| {
-            let from = self.cell(from);
-            (from..=self.cell(to).max(from)).contains(&at)
-        };
-        let tried = |at: usize| {
-            let mut covering =
-                span.attempts.iter().rev().filter(|tried| within(tried.began, tried.ended, at));
-            covering.next().map(|tried| if tried.then.is_some() { '▒' } else { '█' })
-        };
         let of_cell = |at: usize| match started {
-            Some(_) if tried(at).is_some() => tried(at).unwrap_or('█'),
-            Some(started) if (started..=ended.max(started)).contains(&at) => {
-                if span.attempts.is_empty() {
-                    '█'
-                } else {
-                    '╌'
-                }
-            }
+            Some(started) if (started..=ended.max(started)).contains(&at) => self.tried(span, at),
             Some(started) if (ready..started).contains(&at) => '·',
             // It ended without a start of its own: refused, or given what another call's run came to.
-            None if at == ended => {
-                if span.error.is_some() {
-                    '×'
-                } else {
-                    '○'
-                }
-            }
+            None if at == ended && span.error.is_some() => '×',
+            None if at == ended => '○',
             _ => ' ',
         };
         (0..BAR).map(of_cell).collect()
+    }
+
+    /// What was going on in this cell since the call had its first permits.
+    fn tried(&self, span: &Span, at: usize) -> char {
+        let covers = |tried: &&Tried| {
+            let from = self.cell(tried.began);
+            (from..=self.cell(tried.ended).max(from)).contains(&at)
+        };
+        let is_over = |tried: &Tried| tried.then.is_some() && self.cell(tried.ended) < at;
+        match span.attempts.iter().rev().find(covers) {
+            Some(Tried { then: Some(_), .. }) => '▒',
+            None if span.attempts.iter().any(is_over) => '╌',
+            // What lies between its permits and an attempt is no wait for another.
+            _ => '█',
+        }
     }
 
     fn cell(&self, at: Duration) -> usize {
@@ -176,6 +170,31 @@ pub(super) fn totals(runs: u64, calls: u64, failed: u64, wall: Duration, run_tim
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_is_drawn_between_attempts_alone() {
+        let at = Duration::from_millis;
+        let tried = Tried { began: at(20), ended: at(32), then: None };
+        let span = Span {
+            call_id: "a".into(),
+            tool: "a".into(),
+            routing: Routing::Read,
+            run: 0,
+            came: at(0),
+            ready: at(5),
+            started: Some(at(10)),
+            ended: at(32),
+            attempts: vec![tried],
+            error: None,
+            dedupe: Dedupe::Fresh,
+        };
+        let columns = Columns { id: 4, tool: 4, wall: at(32) };
+        assert_eq!(columns.bar(&span), format!("     ·····{}", "█".repeat(22)));
+        let again =
+            Tried { began: at(12), ended: at(15), then: Some((toolyard::ErrorKind::Transient, at(5))) };
+        let span = Span { attempts: vec![again, tried], ..span };
+        assert_eq!(columns.bar(&span), format!("     ·····██▒▒▒▒╌╌╌╌{}", "█".repeat(12)));
+    }
 
     #[test]
     fn one_by_one_is_a_bound_and_told_where_it_bounds() {

@@ -100,14 +100,14 @@ fn check_tells_how_calls_of_each_tool_survive() {
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let has = |line: &str| assert!(done.stdout.lines().any(|found| found == line), "{line}\n{}", done.stdout);
     has("budgets        turn 20 calls, session -, tree 0 calls, cost 9");
-    let breaker = "5 and 50% in 60s or 4 in a row, open 30–300s";
+    let breaker = "5 failed and 50% in 60s or 4 in a row, open 30–300s";
     let all = |tool: &str, attempts: &str| {
         has(&format!(
             "{tool:10}  {attempts:22}  {breaker}  -         -             0     -        -      join"
         ));
     };
     has(
-        "echo        1                       off                                           api       5/s burst 10  0     7 calls  2s     fail",
+        "echo        1                       off                                                  api       5/s burst 10  0     7 calls  2s     fail",
     );
     all("read_file", "2: 100–150ms");
     all("patch_file", "2: 1–1.5s if unchanged");
