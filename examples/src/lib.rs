@@ -5,6 +5,9 @@
 //! - `cargo run -p toolyard-examples --example bad_calls`: a panic, a hang and an unknown name among 37 good calls.
 //! - `cargo run -p toolyard-examples --example own_tool`: a tool of one's own over a confined workspace.
 //! - `cargo run -p toolyard-examples --example sub_agents`: a tree of agents that share a pool and write in order.
+//! - `cargo run -p toolyard-examples --example plan_and_execute`: a loop that replans, tries again later, or stops.
+//! - `cargo run -p toolyard-examples --example flaky_backend`: forty calls to a back-end that fails and is gone for
+//!   a while; retries, a rate and a breaker, drawn as a timeline.
 //!
 //! This library prints what they all print.
 

@@ -1,8 +1,10 @@
 //! `toolyard check`: what a configuration says, and what it makes of each tool.
 
+mod resilience;
+
 use crate::{
     cli::CheckArgs,
-    config::PRIORITIES,
+    config::{PRIORITIES, Spending},
     exit::Exit,
     fault::Fault,
     run::results,
@@ -11,13 +13,15 @@ use crate::{
     tools::{approval, class, limit},
 };
 use std::{fmt::Write, num::NonZeroUsize, time::Duration};
-use toolyard::{Engine, OnSerialFailure, ToolEntry, wording::Span};
+use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
 
 /// Validates the configuration and tells what it comes to.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
     let setup = Setup::load(&args.setup)?;
     let engine = setup.engine().build().await?;
-    let text = format!("{}\n{}{}", settings(&setup), table(&setup, &engine), warnings(&setup, &engine));
+    let resilience = resilience::table(&setup.config, &engine);
+    let (settings, table) = (settings(&setup), table(&setup, &engine));
+    let text = format!("{settings}\n{table}\n{resilience}{}", warnings(&setup, &engine));
     results::print_text(&text)?;
     Ok(Exit::Ok)
 }
@@ -47,7 +51,13 @@ fn settings(setup: &Setup) -> String {
     line("queue timeout", &within(config.queue_timeout));
     line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
+    line("budgets", &budgets(config.budget));
     text
+}
+
+fn budgets(Spending { turn, session, tree }: Spending) -> String {
+    let [turn, session, tree] = [turn, session, tree].map(resilience::budget);
+    format!("turn {turn}, session {session}, tree {tree}")
 }
 
 fn within(limit: Option<Duration>) -> String {
@@ -87,7 +97,24 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
     {
         let _ = write!(text, "\nnote: max_in_flight {most} is narrower than the widest pool, {widest}");
     }
+    for note in unspendable(&setup.config.budget, engine) {
+        let _ = write!(text, "\nnote: {note}");
+    }
     if text.is_empty() { text } else { text + "\n" }
+}
+
+/// Budgets that let nothing start, or bound what is never spent.
+fn unspendable(Spending { turn, session, tree }: &Spending, engine: &Engine) -> Vec<String> {
+    let registry = engine.registry();
+    let costs_nothing = registry.list().iter().all(|entry| entry.spec().cost == 0);
+    let of_budget = |(name, budget): (&str, &Budget)| match (budget.calls, budget.cost) {
+        (Some(0), _) => Some(format!("[budget] {name} is 0 calls: nothing will run")),
+        (_, Some(_)) if costs_nothing => {
+            Some(format!("[budget] {name} bounds cost, and no tool costs anything: set [tools] cost"))
+        }
+        _ => None,
+    };
+    [("turn", turn), ("session", session), ("tree", tree)].into_iter().filter_map(of_budget).collect()
 }
 
 /// A configuration may call a tool more harmless than its author did; then its calls are not asked about.

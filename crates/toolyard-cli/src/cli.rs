@@ -30,9 +30,13 @@ In the report, 'the calls one by one: at most' is the sum of the calls' run time
 wait for processors and threads meanwhile, so it is an upper figure, told where it is longer than the time that
 passed; --sequential measures.
 
-The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, notes, and timeline: per call
-call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, waited_for. Over
-episodes: turns, and longest_turn with its timeline.";
+In its timeline, · is a call in line, █ an attempt, ▒ one that another was to follow, ╌ the wait for that, × a call
+that was not started, and ○ one that shares what another call with its idempotency key came to.
+
+The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, breakers, notes, and timeline: per
+call call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts,
+dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: turns, and longest_turn with its
+timeline.";
 
 const STREAMS: &str = "\
 Streams: of SSE text each call runs as soon as it is complete and those before it allow, while the model still

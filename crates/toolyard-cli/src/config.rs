@@ -1,11 +1,15 @@
 //! `toolyard.toml`: text becomes valid values once, with an error that names the line and what to do.
 
+mod breaker;
+mod budget;
 mod confirmation;
 mod duration;
 mod nearest;
+mod retry;
 mod section;
 mod tool;
 
+pub(crate) use budget::Spending;
 pub(crate) use nearest::nearest;
 
 use section::{Placed, Section, Source};
@@ -17,7 +21,9 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use toolyard::{Confirmations, OnSerialFailure, PoolWidths, Priority, ToolConfig, ToolSpec};
+use toolyard::{
+    BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, RetryPolicy, ToolConfig, ToolSpec,
+};
 use toolyard_tools::BUILTIN;
 
 /// The configuration that is read where none is named.
@@ -63,6 +69,12 @@ pub(crate) struct Config {
     pub(crate) call_deadline: Option<Duration>,
     /// What happens to the rest of a batch when a serial call fails.
     pub(crate) on_serial_failure: OnSerialFailure,
+    /// How failures are tried again of tools that do not say it themselves.
+    pub(crate) retry: RetryPolicy,
+    /// When the engine stops asking tools that do not say it themselves.
+    pub(crate) breaker: BreakerPolicy,
+    /// What turns, sessions and trees may spend.
+    pub(crate) budget: Spending,
     /// The built-in tools there are.
     pub(crate) enabled: Vec<&'static str>,
     /// Settings by tool.
@@ -83,6 +95,9 @@ impl Default for Config {
             queue_timeout: None,
             call_deadline: None,
             on_serial_failure: OnSerialFailure::default(),
+            retry: RetryPolicy::default(),
+            breaker: BreakerPolicy::default(),
+            budget: Spending::default(),
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
@@ -111,6 +126,9 @@ impl Config {
         config.workspace(file.section("workspace")?, source.file)?;
         config.pools(file.section("pools")?)?;
         config.session(file.section("session")?)?;
+        config.retry = retry::read(file.section("retry")?, config.retry)?;
+        config.breaker = breaker::read(file.section("breaker")?, config.breaker)?;
+        config.budget = budget::read(file.section("budget")?)?;
         config.builtin(file.section("builtin")?)?;
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
@@ -169,9 +187,10 @@ impl Config {
     }
 
     fn tools(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+        let policies = tool::Policies { retry: self.retry, breaker: self.breaker };
         for (name, at, inner) in section.sections()? {
             let spec = self.spec(&name).map_err(|what| section.error(&at, what))?;
-            self.tools.insert(name, tool::read(inner, &spec)?);
+            self.tools.insert(name, tool::read(inner, &spec, policies)?);
         }
         section.finish()
     }

@@ -1,7 +1,5 @@
 //! How the program ends, as a number for scripts. The numbers never change their meaning.
 
-use std::process::ExitCode;
-
 /// The text of `--help` on exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
@@ -9,7 +7,7 @@ Exit codes:
     1  some call ended in an error result, all results are printed; with plan, some call would be refused
     2  usage or configuration, or a file that could not be written
     3  the input could not be read as a batch; of a stream, the results of what came before are printed
-  130  interrupted: finished results are printed, the rest are `cancelled`";
+  130  interrupted: finished results are printed, the rest are `shutting_down` or `cancelled`";
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +34,5 @@ impl Exit {
     /// The graver of two ends: an interrupt over all, then what kept the program from its work, then calls.
     pub(crate) fn or(self, other: Self) -> Self {
         if self.code() >= other.code() { self } else { other }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        exit.code().into()
     }
 }

@@ -27,8 +27,10 @@ mod shown;
 mod table;
 mod tools;
 
-use std::process::ExitCode;
+use std::process;
 
-fn main() -> ExitCode {
-    commands::main().into()
+fn main() {
+    let exit = commands::main();
+    // All is written by now. A thread that is stuck in a call ends with the process and does not hold it (SC-8).
+    process::exit(exit.code().into())
 }

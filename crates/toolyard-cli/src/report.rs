@@ -7,12 +7,14 @@
 //! ```
 
 mod json;
+mod moves;
 mod notes;
 mod text;
 mod timeline;
 mod times;
 mod waits;
 
+pub(crate) use moves::Moves;
 pub(crate) use notes::Notes;
 pub(crate) use timeline::Timeline;
 pub(crate) use times::Recorder;
@@ -31,6 +33,8 @@ use std::time::Duration;
 pub(crate) struct Report {
     /// Calls without output.
     pub(crate) notes: Notes,
+    /// Which breakers moved.
+    pub(crate) moves: Moves,
     widths: Widths,
     totals: Totals,
     /// The batch, or the turn that took longest and where it is.
@@ -60,7 +64,13 @@ struct Totals {
 impl Report {
     /// Nothing yet.
     pub(crate) fn new(widths: Widths) -> Self {
-        Self { notes: Notes::default(), widths, totals: Totals::default(), shown: None }
+        Self {
+            notes: Notes::default(),
+            moves: Moves::default(),
+            widths,
+            totals: Totals::default(),
+            shown: None,
+        }
     }
 
     /// Adds a batch: of an episode, or the only one.
@@ -114,6 +124,7 @@ impl Report {
             }
             text += &text::draw(timeline, &self.widths);
         }
+        text += &self.moves.text();
         let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
         if self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some()) {
             text += &format!("{}: ", count(usize::try_from(turns).unwrap_or(usize::MAX), "turn"));
@@ -139,7 +150,11 @@ impl Report {
             }
             None => {}
         }
+        report["breakers"] = self.moves.json();
         report["notes"] = self.notes.json();
         report
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! ```text
 //!   input ─┬─ response ─► toolset blocks? ─┐
 //!          ├─ stream, call by call ────────┤
-//!          └─ episodes, line by line ──────┴─► yard ─► engine      interrupts ─► cancel, then give up
+//!          └─ episodes, line by line ──────┴─► yard ─► engine      interrupts ─► drain, then abandon
 //! ```
 
 mod ended;

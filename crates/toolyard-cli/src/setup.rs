@@ -6,13 +6,14 @@ use crate::{
     fault::{Fault, chain},
 };
 use std::{
+    collections::HashMap,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 use toolyard::{
-    ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
+    Budgets, ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
 };
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
@@ -59,6 +60,9 @@ impl Setup {
             .tools(declared)
             .pools(self.config.pools)
             .on_serial_failure(self.config.on_serial_failure)
+            .retry(self.config.retry)
+            .breaker(self.config.breaker)
+            .budgets(Budgets::from(self.config.budget))
             .confirmations(self.config.confirmations.clone())
             .grace(INTERRUPT_GRACE);
         if let Some(most) = self.max_in_flight {
@@ -78,6 +82,12 @@ impl Setup {
             builder = builder.tool_config(name, config.clone());
         }
         builder
+    }
+
+    /// How often calls are tried at most, by tool.
+    pub(crate) fn attempts_max(&self, registry: &Registry) -> HashMap<String, u32> {
+        let most = |spec: &ToolSpec| spec.retry.unwrap_or(self.config.retry).max_attempts().get();
+        registry.list().iter().map(|entry| (entry.name().to_owned(), most(entry.spec()))).collect()
     }
 
     /// What happens with a tool's calls before they may run.

@@ -1,11 +1,18 @@
 //! One table of the configuration, read key by key: what nobody asked for is an unknown key.
 
 use super::{ConfigError, duration};
-use std::{borrow::Cow, num::NonZeroUsize, ops::Range, path::Path, time::Duration};
+use std::{
+    borrow::Cow,
+    num::{NonZeroU32, NonZeroUsize},
+    ops::Range,
+    path::Path,
+    time::Duration,
+};
 use toml::{
     Spanned,
-    de::{DeTable, DeValue},
+    de::{DeInteger, DeTable, DeValue},
 };
+use toolyard::PolicyError;
 
 /// The text of a configuration, to tell lines by.
 #[derive(Debug, Clone, Copy)]
@@ -32,14 +39,30 @@ pub(super) type Placed<T> = (T, Range<usize>);
 /// A value, and where it stands.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
+/// What a table or `false` says.
+pub(super) enum Switched<'a> {
+    /// `false`.
+    Off,
+    /// The table.
+    To(Section<'a>),
+}
+
+/// What a table or a number says.
+pub(super) enum Counted<'a> {
+    /// The number.
+    Number(u64),
+    /// The table.
+    Table(Section<'a>),
+}
+
 /// One table.
 pub(super) struct Section<'a> {
     source: Source<'a>,
     /// Its name as it is written, such as `[pools]`; empty for the whole file.
     name: String,
     entries: Vec<(Spanned<Cow<'a, str>>, Value<'a>)>,
-    /// The keys that were asked for: those that are known.
-    known: Vec<&'static str>,
+    /// The keys that were asked for, those that are known; and where those stand that are there.
+    known: Vec<(&'static str, Option<Range<usize>>)>,
 }
 
 impl<'a> Section<'a> {
@@ -63,20 +86,55 @@ impl<'a> Section<'a> {
 
     /// Takes a value.
     pub(super) fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
-        self.known.push(key);
-        let at = self.entries.iter().position(|(name, _)| name.get_ref() == key)?;
-        Some(self.entries.swap_remove(at).1)
+        let at = self.entries.iter().position(|(name, _)| name.get_ref() == key);
+        let value = at.map(|at| self.entries.swap_remove(at).1);
+        self.known.push((key, value.as_ref().map(Spanned::span)));
+        value
     }
 
     /// Takes a table; an empty one where there is none.
     pub(super) fn section(&mut self, key: &'static str) -> Result<Section<'a>, ConfigError> {
-        let name = match self.name.as_str() {
+        match self.take(key) {
+            None => Ok(Self::of(self.source, self.name_of(key), DeTable::new())),
+            Some(value) => self.table(self.name_of(key), value),
+        }
+    }
+
+    /// Takes a table, or `false`, which turns off what it would set.
+    pub(super) fn switchable(&mut self, key: &'static str) -> Result<Option<Switched<'a>>, ConfigError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let at = value.span();
+        match value.into_inner() {
+            DeValue::Boolean(false) => Ok(Some(Switched::Off)),
+            DeValue::Table(table) => Ok(Some(Switched::To(Self::of(self.source, self.name_of(key), table)))),
+            other => Err(self.wrong(key, &at, "a table, or false", &other)),
+        }
+    }
+
+    /// Takes a table, or a number from 0.
+    pub(super) fn section_or_number(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<Counted<'a>>, ConfigError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let at = value.span();
+        match value.into_inner() {
+            DeValue::Table(table) => {
+                Ok(Some(Counted::Table(Self::of(self.source, self.name_of(key), table))))
+            }
+            DeValue::Integer(number) => {
+                let number = self.bounded(key, &at, &number, 0, u64::MAX)?;
+                Ok(Some(Counted::Number(number)))
+            }
+            other => Err(self.wrong(key, &at, "a table, or a whole number from 0", &other)),
+        }
+    }
+
+    /// The name of a table in this one.
+    fn name_of(&self, key: &str) -> String {
+        match self.name.as_str() {
             "" => format!("[{key}]"),
             outer => format!("{outer} {key}"),
-        };
-        match self.take(key) {
-            None => Ok(Self::of(self.source, name, DeTable::new())),
-            Some(value) => self.table(name, value),
         }
     }
 
@@ -122,17 +180,59 @@ impl<'a> Section<'a> {
 
     /// Takes a number from 1.
     pub(super) fn count(&mut self, key: &'static str) -> Result<Option<NonZeroUsize>, ConfigError> {
-        const WANTED: &str = "a whole number from 1";
+        let count = self.whole(key, 1, usize::MAX as u64)?;
+        Ok(count.and_then(|count| usize::try_from(count).ok()).and_then(NonZeroUsize::new))
+    }
+
+    /// Takes a number from 1 that fits 32 bits.
+    pub(super) fn small_count(&mut self, key: &'static str) -> Result<Option<NonZeroU32>, ConfigError> {
+        let count = self.whole(key, 1, u32::MAX.into())?;
+        Ok(count.and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new))
+    }
+
+    /// Takes a whole number within these bounds.
+    pub(super) fn whole(
+        &mut self,
+        key: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
-        let at = value.span();
-        let DeValue::Integer(number) = value.get_ref() else {
-            return Err(self.wrong(key, &at, WANTED, value.get_ref()));
-        };
-        let parsed = usize::from_str_radix(number.as_str(), number.radix());
-        match parsed.ok().and_then(NonZeroUsize::new) {
-            Some(count) => Ok(Some(count)),
-            None => Err(self.error(&at, format!("{}{key} must be {WANTED}, not {number}", self.prefix()))),
+        match value.get_ref() {
+            DeValue::Integer(number) => self.bounded(key, &value.span(), number, least, most).map(Some),
+            other => Err(self.wrong(key, &value.span(), &whole_wanted(least, most), other)),
         }
+    }
+
+    fn bounded(
+        &self,
+        key: &str,
+        at: &Range<usize>,
+        number: &DeInteger<'_>,
+        least: u64,
+        most: u64,
+    ) -> Result<u64, ConfigError> {
+        let parsed = u64::from_str_radix(number.as_str(), number.radix()).ok();
+        parsed.filter(|parsed| (least..=most).contains(parsed)).ok_or_else(|| {
+            let wanted = whole_wanted(least, most);
+            self.error(at, format!("{}{key} must be {wanted}, not {number}", self.prefix()))
+        })
+    }
+
+    /// Takes a number, whole or with a fraction; also one that is none or has no end, for whoever knows the range.
+    pub(super) fn number(&mut self, key: &'static str) -> Result<Option<f64>, ConfigError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let number = match value.get_ref() {
+            // Further from zero than 128 bits is out of every range there is.
+            DeValue::Integer(number) => {
+                let whole = i128::from_str_radix(number.as_str(), number.radix());
+                Some(whole.map_or(f64::INFINITY, |whole| whole as f64))
+            }
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        let wrong = || self.wrong(key, &value.span(), "a number", value.get_ref());
+        number.ok_or_else(wrong).map(Some)
     }
 
     /// Takes a switch.
@@ -199,11 +299,27 @@ impl<'a> Section<'a> {
             "" => String::new(),
             name => format!(" in {name}"),
         };
-        let nearest = super::nearest(&key, self.known.iter().copied());
+        let nearest = super::nearest(&key, self.known.iter().map(|(key, _)| *key));
         Err(self.error(&at, format!("unknown key '{key}'{place}; {nearest}")))
     }
 
-    fn prefix(&self) -> String {
+    /// The refusal of a setting that has been taken; where it was left out, of `with`, which does not go with the
+    /// value it then has.
+    pub(super) fn refused(&self, error: &PolicyError, with: &str) -> ConfigError {
+        let placed = |wanted: &str| {
+            let known = self.known.iter().find(|(key, _)| *key == wanted);
+            known.and_then(|(_, place)| place.clone())
+        };
+        match placed(error.key()) {
+            Some(at) => self.error(&at, format!("{}{error}", self.prefix())),
+            None => {
+                let at = placed(with).unwrap_or_default();
+                self.error(&at, format!("{}{error}: set it too", self.prefix()))
+            }
+        }
+    }
+
+    pub(super) fn prefix(&self) -> String {
         match self.name.as_str() {
             "" => String::new(),
             name => format!("{name} "),
@@ -212,6 +328,14 @@ impl<'a> Section<'a> {
 
     fn wrong(&self, key: &str, at: &Range<usize>, wanted: &str, found: &DeValue<'_>) -> ConfigError {
         self.error(at, format!("{}{key} must be {wanted}, not {}", self.prefix(), kind(found)))
+    }
+}
+
+fn whole_wanted(least: u64, most: u64) -> String {
+    match most {
+        // Nobody counts as far.
+        _ if most >= usize::MAX as u64 => format!("a whole number from {least}"),
+        most => format!("a whole number from {least} to {most}"),
     }
 }
 

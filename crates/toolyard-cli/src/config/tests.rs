@@ -2,6 +2,8 @@ use super::*;
 use std::time::Duration;
 use toolyard::{ConfirmationMode, LimitScope, SideEffects};
 
+mod resilience;
+
 fn read(text: &str) -> Result<Config, ConfigError> {
     let file = Path::new("conf/toolyard.toml");
     Config::read(Source { file, text })
@@ -78,6 +80,8 @@ fn the_sample_configuration_is_valid_and_says_the_defaults() {
     assert_eq!(sample.pools, defaults.pools);
     assert_eq!(sample.priority, defaults.priority);
     assert_eq!(sample.on_serial_failure, defaults.on_serial_failure);
+    assert_eq!((sample.retry, sample.breaker), (defaults.retry, defaults.breaker));
+    assert_eq!(sample.budget, defaults.budget);
     assert_eq!(sample.confirmations.answer_within(), defaults.confirmations.answer_within());
     for name in BUILTIN {
         let effects = sample.spec(name).unwrap().side_effects;

@@ -1,11 +1,13 @@
 //! `[tools."NAME"]`: one tool's settings in place of what its author chose.
 
 use super::{
-    ConfigError,
-    section::{Placed, Section},
+    ConfigError, breaker, budget, retry,
+    section::{Placed, Section, Switched},
 };
 use std::num::NonZeroUsize;
-use toolyard::{LimitScope, SideEffects, ToolClass, ToolConfig, ToolSpec};
+use toolyard::{
+    BreakerPolicy, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass, ToolConfig, ToolSpec,
+};
 
 const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
     ("none", SideEffects::None),
@@ -23,9 +25,34 @@ const LIMIT_SCOPES: &[(&str, LimitScope)] =
 
 const PROMOTION: &[(&str, bool)] = &[("on", true), ("off", false)];
 
+const KEY_CONFLICTS: &[(&str, KeyConflict)] = &[("join", KeyConflict::Join), ("fail", KeyConflict::Fail)];
+
+/// The policies of tools that name none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Policies {
+    pub(super) retry: RetryPolicy,
+    pub(super) breaker: BreakerPolicy,
+}
+
 /// Reads the settings of the tool that is `spec` so far.
-pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec) -> Result<ToolConfig, ConfigError> {
-    let mut config = ToolConfig::default();
+pub(super) fn read(
+    mut section: Section<'_>,
+    spec: &ToolSpec,
+    policies: Policies,
+) -> Result<ToolConfig, ConfigError> {
+    let config = concurrency(ToolConfig::default(), &mut section, spec)?;
+    let config = resilience(config, &mut section, spec, policies)?;
+    let config = spending(config, &mut section)?;
+    section.finish()?;
+    Ok(config)
+}
+
+/// What calls of it may do, and beside which others.
+fn concurrency(
+    mut config: ToolConfig,
+    section: &mut Section<'_>,
+    spec: &ToolSpec,
+) -> Result<ToolConfig, ConfigError> {
     let side_effects = section.choice("side_effects", SIDE_EFFECTS)?.map(|(effects, _)| effects);
     if let Some(side_effects) = side_effects {
         config = config.side_effects(side_effects);
@@ -33,7 +60,7 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec) -> Result<ToolConf
     let class = section.choice("class", CLASSES)?;
     let promotion = section.choice("concurrency", PROMOTION)?;
     let effects = side_effects.unwrap_or(spec.side_effects);
-    let promoted = promoted(&section, class, promotion, effects)?;
+    let promoted = promoted(section, class, promotion, effects)?;
     if let Some(promoted) = promoted {
         config = config.concurrent(promoted);
     }
@@ -41,21 +68,80 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec) -> Result<ToolConf
     if let Some(most) = most {
         config = config.max_concurrency(most);
     }
-    if let Some(scope) = limit_scope(&mut section, most.or(spec.max_concurrency))? {
+    if let Some(scope) = limit_scope(section, most.or(spec.max_concurrency))? {
         config = config.limit_scope(scope);
     }
     let class = effects.class(promoted.unwrap_or(spec.promoted));
-    if let Some(scope) = serial_scope(&mut section, class)? {
+    if let Some(scope) = serial_scope(section, class)? {
         config = config.serial_scope(scope);
     }
+    Ok(config)
+}
+
+/// How they survive what fails.
+fn resilience(
+    mut config: ToolConfig,
+    section: &mut Section<'_>,
+    spec: &ToolSpec,
+    policies: Policies,
+) -> Result<ToolConfig, ConfigError> {
     if let Some(idempotent) = section.switch("idempotent")? {
         config = config.idempotent(idempotent);
     }
     if let Some(timeout) = section.duration("timeout")? {
         config = config.timeout(timeout);
     }
-    section.finish()?;
+    if let Some(grace) = section.duration("timeout_grace")? {
+        config = config.timeout_grace(grace);
+    }
+    if let Some(switched) = section.switchable("retry")? {
+        config = config.retry(match switched {
+            Switched::Off => RetryPolicy::NONE,
+            Switched::To(table) => retry::read(table, spec.retry.unwrap_or(policies.retry))?,
+        });
+    }
+    if let Some(switched) = section.switchable("breaker")? {
+        config = config.breaker(match switched {
+            Switched::Off => BreakerPolicy::DISABLED,
+            Switched::To(table) => breaker::read(table, spec.breaker.unwrap_or(policies.breaker))?,
+        });
+    }
+    if let Some(backend) = backend(section)? {
+        config = config.backend(backend);
+    }
+    if let Some((conflict, _)) = section.choice("key_conflict", KEY_CONFLICTS)? {
+        config = config.key_conflict(conflict);
+    }
     Ok(config)
+}
+
+/// How often, and at what cost.
+fn spending(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
+    if let Some(rate) = rate(section)? {
+        config = config.rate(rate);
+    }
+    if let Some(units) = section.whole("cost", 0, u64::MAX)? {
+        config = config.cost(units);
+    }
+    if let Some(budget) = budget::take(section, "budget")? {
+        config = config.budget(budget);
+    }
+    Ok(config)
+}
+
+fn rate(section: &mut Section<'_>) -> Result<Option<Rate>, ConfigError> {
+    let Some((text, at)) = section.text("rate")? else { return Ok(None) };
+    let refused = |error| section.error(&at, format!("{}rate: {error}", section.prefix()));
+    text.parse().map_err(refused).map(Some)
+}
+
+fn backend(section: &mut Section<'_>) -> Result<Option<String>, ConfigError> {
+    let Some((name, at)) = section.text("backend")? else { return Ok(None) };
+    if name.trim().is_empty() {
+        let what = "backend must name what the tool works through, such as \"api.example.com\"";
+        return Err(section.error(&at, what));
+    }
+    Ok(Some(name))
 }
 
 /// Over what the limit of the tool counts, if it has one.

@@ -1,13 +1,13 @@
 //! The report for people: a bar per call over the time of its batch.
 
 use super::{
-    timeline::{Span, Timeline},
+    timeline::{Span, Timeline, Tried},
     waits::{Wait, Widths, waits},
 };
 use crate::shown::{Brief, clip, count};
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, time::Duration};
-use toolyard::Routing;
+use toolyard::{Dedupe, Routing};
 
 /// The most calls that get a line.
 const ROWS_MAX: usize = 100;
@@ -60,9 +60,8 @@ impl Columns {
         let style = style(span);
         let waited = Brief(span.stood_by() + span.queued()).to_string();
         let ran = span.started.map_or_else(|| "-".to_owned(), |_| Brief(span.ran()).to_string());
-        let end = span.error.map(|error| error.code().to_owned());
-        let told = end.into_iter().chain(waits.iter().map(|wait| format!("waited {wait}")));
-        let told: Vec<String> = told.collect();
+        let waits = waits.iter().map(|wait| format!("waited {wait}"));
+        let told: Vec<String> = end(span).into_iter().chain(waits).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -79,22 +78,68 @@ impl Columns {
         text.push('\n');
     }
 
-    /// Spaces before the run, dots in line for a permit, blocks while it ran.
+    /// Spaces before the run, dots in line for a permit, blocks for its attempts, shaded where another was to follow,
+    /// and dashes while it waits for that. A mark is the end of a call that never started.
     fn bar(&self, span: &Span) -> String {
-        let cell = |at: Duration| {
-            let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
-            // A part of 0 to 1 of a small number of cells.
-            ((part * BAR as f64) as usize).min(BAR - 1)
-        };
-        let (ready, ended) = (cell(span.ready), cell(span.ended));
-        let of_cell = |at: usize| match span.started.map(cell) {
-            Some(started) if (started..=ended.max(started)).contains(&at) => '█',
+        let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
+        let started = span.started.map(|at| self.cell(at));
+        let of_cell = |at: usize| match started {
+            Some(started) if (started..=ended.max(started)).contains(&at) => self.tried(span, at),
             Some(started) if (ready..started).contains(&at) => '·',
-            None if at == ended => '×',
+            // It ended without a start of its own: refused, or given what another call's run came to.
+            None if at == ended && span.error.is_some() => '×',
+            None if at == ended => '○',
             _ => ' ',
         };
         (0..BAR).map(of_cell).collect()
     }
+
+    /// What was going on in this cell since the call had its first permits.
+    fn tried(&self, span: &Span, at: usize) -> char {
+        let covers = |tried: &&Tried| {
+            let from = self.cell(tried.began);
+            (from..=self.cell(tried.ended).max(from)).contains(&at)
+        };
+        let is_over = |tried: &Tried| tried.then.is_some() && self.cell(tried.ended) < at;
+        match span.attempts.iter().rev().find(covers) {
+            Some(Tried { then: Some(_), .. }) => '▒',
+            None if span.attempts.iter().any(is_over) => '╌',
+            // What lies between its permits and an attempt is no wait for another.
+            _ => '█',
+        }
+    }
+
+    fn cell(&self, at: Duration) -> usize {
+        let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
+        // A part of 0 to 1 of a small number of cells.
+        ((part * BAR as f64) as usize).min(BAR - 1)
+    }
+}
+
+/// What there is to say of how a call came to its end.
+pub(super) fn end(span: &Span) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(error) = span.error {
+        let after = error.last.map_or_else(String::new, |last| format!(" after {last}"));
+        let again =
+            error.retry_after.map_or_else(String::new, |wait| format!(", ask again in {}", Brief(wait)));
+        told.push(format!("{}{after}{again}", error.kind));
+    }
+    match span.dedupe {
+        Dedupe::Fresh => {}
+        Dedupe::Joined => told.push("joined another call's run".to_owned()),
+        Dedupe::Replayed => told.push("replayed an earlier result".to_owned()),
+    }
+    if span.attempts.len() > 1 || span.attempts.iter().any(|tried| tried.then.is_some()) {
+        let between = Brief(span.between_attempts());
+        told.push(format!("{}, {between} between", count(span.attempts.len(), "attempt")));
+    }
+    // The word is that of the results.
+    let stopped = span.error.and_then(|error| serde_json::to_value(error.retry_stopped?).ok());
+    if let Some(word) = stopped.as_ref().and_then(|word| word.as_str()) {
+        told.push(format!("retry stopped: {word}"));
+    }
+    told
 }
 
 fn style(span: &Span) -> Style {
@@ -125,6 +170,31 @@ pub(super) fn totals(runs: u64, calls: u64, failed: u64, wall: Duration, run_tim
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_is_drawn_between_attempts_alone() {
+        let at = Duration::from_millis;
+        let tried = Tried { began: at(20), ended: at(32), then: None };
+        let span = Span {
+            call_id: "a".into(),
+            tool: "a".into(),
+            routing: Routing::Read,
+            run: 0,
+            came: at(0),
+            ready: at(5),
+            started: Some(at(10)),
+            ended: at(32),
+            attempts: vec![tried],
+            error: None,
+            dedupe: Dedupe::Fresh,
+        };
+        let columns = Columns { id: 4, tool: 4, wall: at(32) };
+        assert_eq!(columns.bar(&span), format!("     ·····{}", "█".repeat(22)));
+        let again =
+            Tried { began: at(12), ended: at(15), then: Some((toolyard::ErrorKind::Transient, at(5))) };
+        let span = Span { attempts: vec![again, tried], ..span };
+        assert_eq!(columns.bar(&span), format!("     ·····██▒▒▒▒╌╌╌╌{}", "█".repeat(12)));
+    }
 
     #[test]
     fn one_by_one_is_a_bound_and_told_where_it_bounds() {

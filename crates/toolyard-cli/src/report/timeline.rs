@@ -1,8 +1,8 @@
 //! What became of the calls of a batch, and when.
 
-use super::times::BatchTimes;
+use super::times::{AttemptTimes, BatchTimes, CallTimes};
 use std::{sync::Arc, time::Duration};
-use toolyard::{CallId, ErrorKind, Outcome, Routing};
+use toolyard::{CallId, Dedupe, ErrorKind, Outcome, RetryStopped, Routing};
 
 /// The calls of a batch in their order, with times since the batch came in.
 #[derive(Debug, Clone, Default)]
@@ -30,8 +30,36 @@ pub(crate) struct Span {
     pub(crate) started: Option<Duration>,
     /// When its result was there.
     pub(crate) ended: Duration,
+    /// Its attempts.
+    pub(crate) attempts: Vec<Tried>,
     /// Why it has no output.
-    pub(crate) error: Option<ErrorKind>,
+    pub(crate) error: Option<Missing>,
+    /// Whether it shares what another call ran.
+    pub(crate) dedupe: Dedupe,
+}
+
+/// Why a call has no output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The code.
+    pub(crate) kind: ErrorKind,
+    /// What its last attempt had failed of, where it ended before the next one.
+    pub(crate) last: Option<ErrorKind>,
+    /// When to ask again.
+    pub(crate) retry_after: Option<Duration>,
+    /// Why it was not tried again.
+    pub(crate) retry_stopped: Option<RetryStopped>,
+}
+
+/// One attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tried {
+    /// When it began.
+    pub(crate) began: Duration,
+    /// When it ended.
+    pub(crate) ended: Duration,
+    /// What it failed of and how long the call was to wait then, where another was to follow.
+    pub(crate) then: Option<(ErrorKind, Duration)>,
 }
 
 impl Span {
@@ -49,31 +77,79 @@ impl Span {
     pub(crate) fn ran(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |started| self.ended.saturating_sub(started))
     }
+
+    /// The time between its attempts, and between the last one and its end.
+    pub(crate) fn between_attempts(&self) -> Duration {
+        let tried: Duration = self.attempts.iter().map(|tried| tried.ended.saturating_sub(tried.began)).sum();
+        if self.attempts.is_empty() { Duration::ZERO } else { self.ran().saturating_sub(tried) }
+    }
+
+    /// When it held permits.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (Duration, Duration)> {
+        let tried = self.attempts.iter().map(|tried| (tried.began, tried.ended));
+        let whole = self.started.filter(|_| self.attempts.is_empty()).map(|started| (started, self.ended));
+        tried.chain(whole)
+    }
+
+    fn of(
+        outcome: &Outcome,
+        times: &CallTimes,
+        streamed: bool,
+        since: impl Fn(Duration) -> Duration,
+    ) -> Self {
+        let started = times.called.map(&since);
+        let ended = match started {
+            // The outcome counts from permit to end; the event of the end may come a little later.
+            Some(started) => started + outcome.ran,
+            None => times.ended.map_or(Duration::ZERO, &since),
+        };
+        let tried = |attempt: &AttemptTimes| Tried {
+            began: since(attempt.began),
+            ended: attempt.failed.map_or(ended, |failed| since(failed.at)),
+            then: attempt.failed.map(|failed| (failed.error, failed.backoff)),
+        };
+        let missing = outcome.error().map(|error| Missing {
+            kind: error.kind,
+            last: error.last_error.as_ref().map(|last| last.kind),
+            retry_after: error.retry_after,
+            retry_stopped: error.retry_stopped,
+        });
+        Self {
+            call_id: outcome.call_id.clone(),
+            tool: outcome.tool.clone(),
+            routing: outcome.routing,
+            run: outcome.run,
+            came: times.came.filter(|_| streamed).map_or(Duration::ZERO, &since),
+            ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued)),
+            started,
+            ended,
+            attempts: times.attempts.iter().map(tried).collect(),
+            error: missing,
+            dedupe: outcome.dedupe,
+        }
+    }
+
+    /// The same so much later.
+    fn later(mut self, by: Duration) -> Self {
+        self.ready += by;
+        self.ended += by;
+        self.started = self.started.map(|started| started + by);
+        for tried in &mut self.attempts {
+            tried.began += by;
+            tried.ended += by;
+        }
+        self
+    }
 }
 
 impl Timeline {
     /// What the outcomes and the events tell together.
     pub(crate) fn new(outcomes: &[Outcome], times: &BatchTimes) -> Self {
         let since = |at: Duration| at.saturating_sub(times.begun);
-        let span = |(index, outcome): (usize, &Outcome)| {
-            let of_call = times.calls.get(index).copied().unwrap_or_default();
-            let started = of_call.called.map(since);
-            let ended = match started {
-                // The outcome counts from permit to end; the event of the end may come a little later.
-                Some(started) => started + outcome.ran,
-                None => of_call.ended.map_or(Duration::ZERO, since),
-            };
-            Span {
-                call_id: outcome.call_id.clone(),
-                tool: outcome.tool.clone(),
-                routing: outcome.routing,
-                run: outcome.run,
-                came: of_call.came.filter(|_| times.streamed).map_or(Duration::ZERO, since),
-                ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued)),
-                started,
-                ended,
-                error: outcome.error().map(|error| error.kind),
-            }
+        let unseen = CallTimes::default();
+        let span = |(index, outcome)| {
+            let of_call = times.calls.get(index).unwrap_or(&unseen);
+            Span::of(outcome, of_call, times.streamed, since)
         };
         Self { spans: outcomes.iter().enumerate().map(span).collect() }
     }
@@ -83,10 +159,7 @@ impl Timeline {
         let (runs, wall) = (self.runs(), self.wall());
         self.spans.extend(later.spans.into_iter().map(|mut span| {
             span.run += runs;
-            span.ready += wall;
-            span.ended += wall;
-            span.started = span.started.map(|started| started + wall);
-            span
+            span.later(wall)
         }));
     }
 

@@ -1,11 +1,12 @@
 //! When calls started and ended, as events tell it.
 
+use super::moves::Moves;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use toolyard::{Event, EventKind, SessionId};
+use toolyard::{ErrorKind, Event, EventKind, SessionId};
 
 /// The times of one batch, since the engine was built.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +20,7 @@ pub(crate) struct BatchTimes {
 }
 
 /// The times of one call.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct CallTimes {
     /// When it came in.
     pub(crate) came: Option<Duration>,
@@ -27,12 +28,53 @@ pub(crate) struct CallTimes {
     pub(crate) called: Option<Duration>,
     /// When its result was there.
     pub(crate) ended: Option<Duration>,
+    /// Its attempts, in order.
+    pub(crate) attempts: Vec<AttemptTimes>,
+}
+
+/// The times of one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttemptTimes {
+    /// When it began.
+    pub(crate) began: Duration,
+    /// How it ended, of one that another was to follow.
+    pub(crate) failed: Option<Failed>,
+}
+
+/// The end of an attempt that another was to follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failed {
+    /// When.
+    pub(crate) at: Duration,
+    /// Of what.
+    pub(crate) error: ErrorKind,
+    /// How long the call was to wait then.
+    pub(crate) backoff: Duration,
+}
+
+impl CallTimes {
+    fn note(&mut self, at: Duration, kind: &EventKind) {
+        match kind {
+            EventKind::Received { .. } => self.came = Some(at),
+            EventKind::Called { .. } => self.called = Some(at),
+            EventKind::Attempt => self.attempts.push(AttemptTimes { began: at, failed: None }),
+            EventKind::Retry { delay_ms, code } => {
+                let failed = Failed { at, error: *code, backoff: Duration::from_millis(*delay_ms) };
+                if let Some(attempt) = self.attempts.last_mut() {
+                    attempt.failed = Some(failed);
+                }
+            }
+            kind if kind.is_terminal() => self.ended = Some(at),
+            _ => {}
+        }
+    }
 }
 
 /// Listens to events and keeps the times of batches until they are fetched.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
     batches: Arc<Mutex<Batches>>,
+    moves: Arc<Mutex<Moves>>,
 }
 
 /// By session and turn.
@@ -51,33 +93,42 @@ impl Recorder {
     }
 
     fn batches(&self) -> MutexGuard<'_, Batches> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.batches)
+    }
+
+    /// Which breakers have moved so far.
+    pub(crate) fn moves(&self) -> Moves {
+        lock(&self.moves).clone()
     }
 
     fn see(&self, event: &Event) {
         let place = || (event.session.clone(), event.turn);
         let at = Duration::from_micros(event.mono_us);
-        let field: fn(&mut CallTimes) -> &mut Option<Duration> = match event.kind {
+        match &event.kind {
             EventKind::TurnStarted { calls } => {
                 let streamed = calls.is_none();
                 let calls = vec![CallTimes::default(); calls.unwrap_or_default()];
                 self.batches().insert(place(), BatchTimes { begun: at, streamed, calls });
-                return;
             }
-            EventKind::Received { .. } => |times| &mut times.came,
-            EventKind::Called { .. } => |times| &mut times.called,
-            ref kind if kind.is_terminal() => |times| &mut times.ended,
-            _ => return,
-        };
-        let mut batches = self.batches();
-        if let (Some(batch), Some(index)) = (batches.get_mut(&place()), event.index) {
-            let index = index as usize;
-            if batch.streamed && batch.calls.len() <= index {
-                batch.calls.resize_with(index + 1, CallTimes::default);
+            EventKind::BreakerTransition { tool_name, backend, to, .. } => {
+                lock(&self.moves).add(tool_name.as_ref(), backend.as_ref(), at, *to);
             }
-            if let Some(times) = batch.calls.get_mut(index) {
-                *field(times) = Some(at);
+            kind => {
+                let mut batches = self.batches();
+                if let (Some(batch), Some(index)) = (batches.get_mut(&place()), event.index) {
+                    let index = index as usize;
+                    if batch.streamed && batch.calls.len() <= index {
+                        batch.calls.resize_with(index + 1, CallTimes::default);
+                    }
+                    if let Some(times) = batch.calls.get_mut(index) {
+                        times.note(at, kind);
+                    }
+                }
             }
         }
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

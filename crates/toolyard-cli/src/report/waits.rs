@@ -3,7 +3,7 @@
 use super::timeline::{Span, Timeline};
 use crate::{setup::Setup, shown::Brief};
 use std::{collections::HashMap, fmt, num::NonZeroUsize, time::Duration};
-use toolyard::{PoolWidths, Registry, Routing, ToolClass};
+use toolyard::{PoolWidths, Rate, Registry, Routing, ToolClass};
 
 /// Waits shorter than this are the work of the engine itself and are not told.
 const WAIT_MIN: Duration = Duration::from_micros(100);
@@ -19,6 +19,8 @@ pub(crate) struct Widths {
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     /// Single tools.
     pub(crate) tools: HashMap<String, NonZeroUsize>,
+    /// How often attempts of single tools may start.
+    pub(crate) rates: HashMap<String, Rate>,
 }
 
 impl Widths {
@@ -28,8 +30,17 @@ impl Widths {
             let most = entry.spec().max_concurrency?;
             Some((entry.name().to_owned(), most))
         });
-        let (pools, tree_max_in_flight) = (setup.config.pools, setup.config.tree_max_in_flight);
-        Self { pools, max_in_flight: setup.max_in_flight, tree_max_in_flight, tools: tools.collect() }
+        let rates = registry.list().into_iter().filter_map(|entry| {
+            let rate = entry.spec().rate?;
+            Some((entry.name().to_owned(), rate))
+        });
+        Self {
+            pools: setup.config.pools,
+            max_in_flight: setup.max_in_flight,
+            tree_max_in_flight: setup.config.tree_max_in_flight,
+            tools: tools.collect(),
+            rates: rates.collect(),
+        }
     }
 
     fn pool(&self, class: ToolClass) -> usize {
@@ -63,6 +74,8 @@ pub(crate) enum Cause {
     Session { width: usize },
     /// A permit of its session tree.
     Tree { width: usize },
+    /// A token of its tool's rate.
+    Rate { tool: String, rate: Rate },
     /// A permit; of what, the times do not tell.
     Permit,
 }
@@ -75,6 +88,7 @@ impl fmt::Display for Cause {
             Self::Tool { tool, width } => write!(f, "a permit of tool {tool} ({width} at once)"),
             Self::Session { width } => write!(f, "max_in_flight ({width} at once)"),
             Self::Tree { width } => write!(f, "tree_max_in_flight ({width} at once)"),
+            Self::Rate { tool, rate } => write!(f, "the rate of tool {tool} ({rate})"),
             Self::Permit => f.write_str("a permit"),
         }
     }
@@ -121,8 +135,7 @@ struct Load {
 
 impl Load {
     fn of<'a>(spans: impl Iterator<Item = &'a Span>) -> Self {
-        let ran = spans.filter_map(|span| Some((span.started?, span.ended)));
-        let (mut starts, mut ends): (Vec<_>, Vec<_>) = ran.unzip();
+        let (mut starts, mut ends): (Vec<_>, Vec<_>) = spans.flat_map(Span::held).unzip();
         starts.sort_unstable();
         ends.sort_unstable();
         Self { starts, ends }
@@ -180,7 +193,11 @@ impl<'a> Loads<'a> {
             |class| self.by_routing.get(&span.routing).is_some_and(|load| load.at(at) >= widths.pool(class));
         match span.routing.class() {
             Some(class) if is_full(class) => Cause::Pool { class, width: widths.pool(class) },
-            _ => Cause::Permit,
+            // Where places are free, it is a token that was missing.
+            _ => match widths.rates.get(tool) {
+                Some(rate) => Cause::Rate { tool: tool.to_owned(), rate: *rate },
+                None => Cause::Permit,
+            },
         }
     }
 }
@@ -188,7 +205,7 @@ impl<'a> Loads<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolyard::CallId;
+    use toolyard::{CallId, Dedupe};
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -204,7 +221,9 @@ mod tests {
             ready: ms(ready),
             started: Some(ms(started)),
             ended: ms(ended),
+            attempts: Vec::new(),
             error: None,
+            dedupe: Dedupe::Fresh,
         }
     }
 
@@ -215,6 +234,7 @@ mod tests {
             max_in_flight: most.map(width),
             tree_max_in_flight: Some(width(12)),
             tools: HashMap::from([("slow".to_owned(), width(1))]),
+            rates: HashMap::from([("rated".to_owned(), "5/s".parse().unwrap())]),
         };
         let told: Vec<Vec<String>> = waits(&Timeline { spans }, &widths)
             .iter()
@@ -259,6 +279,7 @@ mod tests {
         check(9, Some(1), two("a"), &[&[], &["10.0 ms for max_in_flight (1 at once)"]]);
         check(9, None, two("slow"), &[&[], &["10.0 ms for a permit of tool slow (1 at once)"]]);
         check(9, None, two("a"), &[&[], &["10.0 ms for a permit"]]);
+        check(9, None, two("rated"), &[&[], &["10.0 ms for the rate of tool rated (5/s)"]]);
         let mut thirteen: Vec<_> = (0..12).map(|_| span("a", Routing::Read, 0, [0, 0, 10])).collect();
         thirteen.push(span("a", Routing::Read, 0, [0, 10, 20]));
         let mut expect = vec![&[] as &[&str]; 12];

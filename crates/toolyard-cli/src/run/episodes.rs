@@ -67,8 +67,8 @@ fn episode(line: &Line) -> Result<Episode, String> {
     Episode::parse_line(text).map_err(|error| error.to_string())
 }
 
-/// Runs the turns of an episode. After an interrupt its session is cancelled, and the turns that are left are
-/// answered as that.
+/// Runs the turns of an episode. After an interrupt the engine is drained, and the turns that are left are answered as
+/// that.
 async fn play(yard: &mut Yard, episode: &Episode) -> Result<(), Fault> {
     let session = yard.session(episode.id.as_str());
     for (number, calls) in episode.turns.iter().enumerate() {

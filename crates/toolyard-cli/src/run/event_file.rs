@@ -108,3 +108,58 @@ impl EventSink for EventFile {
         self.state().flush();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::{fs, num::NonZeroU32, time::Duration};
+    use toolyard::{
+        BreakerPolicy, Call, Drain, Engine, RetryPolicy, ToolContext, ToolError, ToolSpec, tool_fn,
+    };
+
+    /// The values of these fields.
+    fn fields(event: &Value, keys: &[&str]) -> Vec<Value> {
+        keys.iter().map(|key| event[key].clone()).collect()
+    }
+
+    /// OB-1, OB-2, CB-10: attempts, retries and moves of breakers are told with what belongs to them.
+    #[tokio::test(start_paused = true)]
+    async fn attempts_and_moves_of_breakers_are_in_the_file() {
+        let path = std::env::temp_dir().join(format!("toolyard-events-{}.jsonl", std::process::id()));
+        let events = EventFile::create(&path, &[], false).unwrap();
+        let flaky = tool_fn(ToolSpec::read("flaky").backend("api"), |(): (), _: ToolContext| async {
+            Err::<(), _>(ToolError::transient("HTTP 503"))
+        });
+        let second = Duration::from_secs(1);
+        let engine = Engine::builder()
+            .tool(flaky)
+            .retry(RetryPolicy::default().with_delays(second, 1.0, second).unwrap())
+            .breaker(BreakerPolicy::default().with_consecutive(NonZeroU32::new(2)))
+            .events(events.clone());
+        let engine = engine.build().await.unwrap();
+        engine.session("run").call(Call::new("a", "flaky", "{}")).await;
+        engine.shutdown(Drain::default()).await;
+        events.finish().unwrap();
+        let lines = fs::read_to_string(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+
+        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |kind: &str, keys: &[&str]| -> Vec<Vec<Value>> {
+            let of_kind = lines.iter().filter(|event| event["event"] == kind);
+            of_kind.map(|event| fields(event, keys)).collect()
+        };
+        let attempts = of("dispatch.attempt", &["call_id", "attempt", "mono_us"]);
+        let numbers: Vec<&Value> = attempts.iter().map(|attempt| &attempt[1]).collect();
+        assert_eq!((numbers, &attempts[0][0]), (vec![&json!(1), &json!(2)], &json!("a")));
+        assert_eq!(attempts[1][2].as_u64().zip(attempts[0][2].as_u64()).map(|(b, a)| b - a), Some(1_000_000));
+        let retry = |attempt: u32| vec![json!("a"), json!(attempt), json!(1000), json!("transient")];
+        let retries = of("dispatch.retry", &["call_id", "attempt", "delay_ms", "code"]);
+        assert_eq!(retries, [retry(1), retry(2)]);
+        let moves = of("breaker.transition", &["tool_name", "backend", "from", "to"]);
+        let open = |tool: Value, backend: Value| vec![tool, backend, json!("closed"), json!("open")];
+        assert_eq!(moves, [open(json!("flaky"), Value::Null), open(Value::Null, json!("api"))]);
+        let ends = of("tool.failed", &["call_id", "code", "attempts"]);
+        assert_eq!(ends, [vec![json!("a"), json!("circuit_open"), json!(2)]]);
+    }
+}

@@ -25,6 +25,11 @@ impl Interrupts {
         let (sender, count) = watch::channel(0);
         // Where signals cannot be listened to, they end the process as they end any other.
         tokio::spawn(listen(sender));
+        Self::counted(count)
+    }
+
+    /// Signals as they are counted.
+    pub(super) fn counted(count: watch::Receiver<usize>) -> Self {
         Self { count, last: None }
     }
 

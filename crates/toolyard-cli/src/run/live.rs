@@ -1,14 +1,17 @@
 //! The live view: what runs and what waits, on a terminal, while it does.
 
+mod seen;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use seen::Seen;
 use std::{
     collections::HashMap,
     io::IsTerminal,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::task::AbortHandle;
-use toolyard::{Event, EventKind, PoolWidths, ToolClass};
+use tokio::{task::AbortHandle, time::Instant};
+use toolyard::{Event, PoolWidths};
 
 /// How often it is drawn. What ends before the first time is not shown at all.
 const EVERY: Duration = Duration::from_millis(100);
@@ -39,7 +42,12 @@ impl Live {
     /// What looks at events for it.
     pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let seen = self.seen.clone();
-        move |event| lock(&seen).see(event)
+        move |event| lock(&seen).see(event, Instant::now())
+    }
+
+    /// Tells it how often calls are tried at most, by tool.
+    pub(super) fn know(&self, attempts_max: HashMap<String, u32>) {
+        lock(&self.seen).know(attempts_max);
     }
 
     /// Takes the view off the screen while something else is printed.
@@ -61,59 +69,11 @@ async fn draw(seen: Arc<Mutex<Seen>>, bar: ProgressBar, widths: PoolWidths) {
         let seen = lock(&seen);
         bar.set_length(seen.calls);
         bar.set_position(seen.ended);
-        bar.set_message(seen.message(widths));
+        bar.set_message(seen.message(widths, Instant::now()));
         bar.tick();
     }
 }
 
 fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What events have told so far.
-#[derive(Debug, Default)]
-struct Seen {
-    calls: u64,
-    /// Whether the calls of the turn come one by one.
-    streamed: bool,
-    ended: u64,
-    run: u32,
-    /// Calls that run, by their place.
-    running: HashMap<(Option<u64>, Option<u32>), ToolClass>,
-}
-
-impl Seen {
-    fn see(&mut self, event: &Event) {
-        let place = (event.turn, event.index);
-        match &event.kind {
-            EventKind::TurnStarted { calls } => {
-                self.calls += calls.unwrap_or_default() as u64;
-                self.streamed = calls.is_none();
-            }
-            EventKind::Received { .. } if self.streamed => self.calls += 1,
-            EventKind::Called { class, .. } => {
-                self.run = event.run.unwrap_or_default();
-                self.running.insert(place, *class);
-            }
-            kind if kind.is_terminal() => {
-                self.ended += 1;
-                self.running.remove(&place);
-            }
-            _ => {}
-        }
-    }
-
-    fn message(&self, widths: PoolWidths) -> String {
-        let of = |class| self.running.values().filter(|running| **running == class).count();
-        let waiting = self.calls.saturating_sub(self.ended + self.running.len() as u64);
-        format!(
-            "run {}  read {}/{}  serial {}/1  concurrent {}/{}  waiting {waiting}",
-            self.run,
-            of(ToolClass::Read),
-            widths.read,
-            of(ToolClass::Serial),
-            of(ToolClass::Concurrent),
-            widths.concurrent,
-        )
-    }
 }

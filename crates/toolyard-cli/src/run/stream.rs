@@ -114,7 +114,7 @@ impl Intake {
             let piece = tokio::select! {
                 biased;
                 () = yard.interrupted() => {
-                    yard.interrupt(&self.session);
+                    yard.interrupt();
                     break End::Interrupted;
                 }
                 piece = pieces.recv() => piece,

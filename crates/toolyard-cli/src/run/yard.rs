@@ -14,10 +14,14 @@ use crate::{
     setup::{INTERRUPT_GRACE, Setup},
 };
 use std::{pin::pin, time::Duration};
+use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
-    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, Engine, ErrorKind, OpenBatch, Outcome,
-    Priority, Routing, Session, SessionOptions, SideEffects,
+    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, DrainReport, Engine, EngineBuilder,
+    ErrorKind, OpenBatch, Outcome, Priority, Routing, Session, SessionOptions, SideEffects,
 };
+
+/// How long the results are waited for of calls that were given up: they are there at once, unless something is stuck.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The engine of a run.
 pub(super) struct Yard {
@@ -26,6 +30,8 @@ pub(super) struct Yard {
     /// What the run came to so far.
     pub(super) report: Report,
     interrupts: Interrupts,
+    /// The drain that an interrupt asked for.
+    drain: Option<JoinHandle<DrainReport>>,
     recorder: Recorder,
     ended: Ended,
     live: Option<Live>,
@@ -53,11 +59,21 @@ impl Yard {
         events: Option<EventFile>,
         interrupts: Interrupts,
     ) -> Result<Self, Fault> {
+        Self::around(setup.engine(), setup, args, events, interrupts).await
+    }
+
+    async fn around(
+        builder: EngineBuilder,
+        setup: &Setup,
+        args: &RunArgs,
+        events: Option<EventFile>,
+        interrupts: Interrupts,
+    ) -> Result<Self, Fault> {
         let speaks = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
         let live = (speaks && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
         let ended = Ended::default();
-        let mut builder = setup.engine().events(recorder.sink()).events(ended.sink());
+        let mut builder = builder.events(recorder.sink()).events(ended.sink());
         if let Some(live) = &live {
             builder = builder.events(live.sink());
         }
@@ -68,11 +84,15 @@ impl Yard {
             builder = builder.approver(approve.answer());
         }
         let engine = builder.build().await?;
+        if let Some(live) = &live {
+            live.know(setup.attempts_max(engine.registry()));
+        }
         let widths = Widths::new(setup, engine.registry());
         Ok(Self {
             engine,
             report: Report::new(widths),
             interrupts,
+            drain: None,
             recorder,
             ended,
             live,
@@ -89,8 +109,8 @@ impl Yard {
         self.engine.session_with(id, SessionOptions::default().priority(self.priority))
     }
 
-    /// Runs a batch. An interrupt cancels the session: what runs has its grace, the rest is `cancelled`. A
-    /// second one waits for nothing.
+    /// Runs a batch. An interrupt drains the engine: what runs is told to stop and has its grace, the rest is
+    /// `shutting_down`. A second one waits for nothing (SC-8).
     pub(super) async fn play(&mut self, session: &Session, calls: &[Call]) -> Played {
         let turn = session.turn();
         let batch = Batch::new(calls.to_vec());
@@ -98,7 +118,7 @@ impl Yard {
         let dispatch = async {
             if sequential { turn.dispatch_sequential(batch).await } else { turn.dispatch(batch).await }
         };
-        let outcomes = match self.unless_given_up(session, dispatch).await {
+        let outcomes = match self.unless_given_up(dispatch).await {
             Some(outcomes) => outcomes,
             None => give_up(session, calls, || turn.finished()),
         };
@@ -116,8 +136,11 @@ impl Yard {
         // A batch that is being finished cannot be asked what has ended: first all of it ends.
         let ended = self.ended.clone();
         let all_ended = match self.interrupts.last() {
-            Some(Signal::Again) => None,
-            _ => self.unless_given_up(session, ended.until(calls.len())).await,
+            Some(Signal::Again) => {
+                self.abandon();
+                timeout(LAST_WORDS, ended.until(calls.len())).await.ok()
+            }
+            _ => self.unless_given_up(ended.until(calls.len())).await,
         };
         let outcomes = match all_ended {
             Some(()) => batch.finish().await,
@@ -133,24 +156,33 @@ impl Yard {
     }
 
     /// Waits for this, but not after a second interrupt.
-    async fn unless_given_up<T>(&mut self, session: &Session, work: impl Future<Output = T>) -> Option<T> {
+    async fn unless_given_up<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 biased;
                 done = &mut work => return Some(done),
                 signal = self.interrupts.next() => match signal {
-                    Signal::First => self.interrupt(session),
-                    Signal::Again => return None,
+                    Signal::First => self.interrupt(),
+                    Signal::Again => {
+                        self.abandon();
+                        return timeout(LAST_WORDS, work).await.ok();
+                    }
                 },
             }
         }
     }
 
-    /// Does what a first signal asks for.
-    pub(super) fn interrupt(&self, session: &Session) {
+    /// Does what a first signal asks for: nothing more begins, what runs is told to stop and has its grace (SC-8).
+    pub(super) fn interrupt(&mut self) {
         self.say(&waiting());
-        session.cancel();
+        self.drain.get_or_insert_with(|| drain(&self.engine, INTERRUPT_GRACE));
+    }
+
+    /// Does what a second signal asks for: what runs is given up.
+    fn abandon(&mut self) {
+        // Beside the first drain, which is then over too.
+        self.drain = Some(drain(&self.engine, Duration::ZERO));
     }
 
     /// Takes what was played into the report.
@@ -203,18 +235,27 @@ impl Yard {
         if self.is_interrupted() {
             exit = exit.or(Exit::Interrupted);
         }
+        self.report.moves = self.recorder.moves();
         if let Some(kind) = report {
             self.report.print(kind, exit);
         }
+        // What was given up may never stop: then only what has been told is still to be written, which others do.
         if self.interrupts.last() != Some(Signal::Again) {
-            let drain = Drain::default().finish(Duration::ZERO).grace(INTERRUPT_GRACE);
+            let drain = self.drain.take().unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));
             tokio::select! {
-                _ = self.engine.shutdown(drain) => {}
+                _ = drain => {}
                 _ = self.interrupts.next() => exit = exit.or(Exit::Interrupted),
             }
         }
         exit
     }
+}
+
+/// Stops an engine without letting what runs finish (SC-8).
+fn drain(engine: &Engine, grace: Duration) -> JoinHandle<DrainReport> {
+    let engine = engine.clone();
+    let drain = Drain::default().finish(Duration::ZERO).grace(grace);
+    tokio::spawn(async move { engine.shutdown(drain).await })
 }
 
 fn waiting() -> String {
@@ -247,3 +288,6 @@ fn give_up(
     };
     calls.iter().map(outcome).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,6 +91,24 @@ fn missing_and_null_arguments() {
     answered(&json!({"calls": [missing, nothing, echo("c")]}), &[0, 1], line);
 }
 
+/// V3: a limit that leaves no time is that call's own fault, one that is no number is the batch's.
+#[test]
+fn a_time_limit_that_is_none() {
+    let limited = |limit: Value| {
+        let mut call = echo("a");
+        call["timeout_ms"] = limit;
+        json!({"calls": [call, echo("b")]})
+    };
+    let done = run(&limited(json!(0)).to_string());
+    let results = done.json()["results"].clone();
+    assert_eq!(
+        (&results[0]["error"]["code"], &results[1]["status"]),
+        (&json!("invalid_input"), &json!("ok"))
+    );
+    let line = "standard input: calls[0].timeout_ms: expected a whole number of milliseconds, found a number";
+    refused(&limited(json!(-5)).to_string(), 3, line);
+}
+
 #[test]
 fn broken_arguments() {
     let line = "invalid_input: a 'echo': Invalid JSON: expected value at position 8";
@@ -115,6 +133,26 @@ fn a_configuration_with_a_wrong_key() {
         let line = format!("toolyard: {file} line 2: unknown key 'raed' in [pools]; did you mean 'read'?\n");
         assert_eq!((done.code, done.stderr), (Some(2), line), "{command}");
     }
+}
+
+/// RT-1, CB-2, RT-10, RT-11: what no engine could keep is a configuration error, as any other.
+#[test]
+fn a_configuration_with_a_setting_that_makes_no_sense() {
+    let file = dir("senseless").join("toolyard.toml");
+    let path = file.to_str().unwrap();
+    let check = |text: &str, what: &str| {
+        fs::write(&file, text).unwrap();
+        for command in ["run", "check"] {
+            let done = toolyard(&[command, "--config", path], r#"{"calls":[]}"#);
+            let line = format!("toolyard: {path} line 2: {what}\n");
+            assert_eq!((done.code, done.stderr, done.stdout.as_str()), (Some(2), line, ""), "{command}");
+        }
+    };
+    check("[retry]\nfactor = nan", "[retry] factor must be a number from 1, not NaN");
+    check("[breaker]\nopen_for = \"0s\"", "[breaker] open_for: '0s' must be longer than zero");
+    check("[budget]\nturn = -1", "[budget] turn must be a whole number from 0, not -1");
+    let rate = "a rate must allow at least one attempt, in more than no time, and a burst of at least one";
+    check("[tools.echo]\nrate = \"0/s\"", &format!("[tools.\"echo\"] rate: {rate}"));
 }
 
 /// Every command that reads a configuration refuses this one.

@@ -1,4 +1,4 @@
-//! Signals: what is finished is printed, the rest is `cancelled`, the exit code is 130.
+//! Signals: what is finished is printed, the rest is `shutting_down` or `cancelled`, the exit code is 130.
 #![cfg(unix)]
 
 use crate::{child::program, place::dir};
@@ -35,8 +35,16 @@ fn an_interrupt_while_waiting_for_input_keeps_what_was_printed() {
     }
 }
 
-/// Interrupts a batch of writes after the first of them has ended; the results, by status.
-fn interrupted(name: &str, signals: usize, is_stream: bool) -> Vec<(String, String)> {
+/// What an interrupted batch of writes came to.
+struct Interrupted {
+    /// Ids and codes, in call order.
+    results: Vec<(String, String)>,
+    /// The steps of the drain that the events tell of after the signals.
+    steps: Vec<String>,
+}
+
+/// Interrupts a batch of writes after the first of them has ended.
+fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
     const WRITES: usize = 3_000;
     let workspace = dir(name);
     let workspace = workspace.to_str().unwrap();
@@ -61,40 +69,63 @@ fn interrupted(name: &str, signals: usize, is_stream: bool) -> Vec<(String, Stri
         line.clear();
         assert!(events.read_line(&mut line).unwrap() > 0, "the batch ended before the first write did");
     }
-    (0..signals).for_each(|_| signal(&child, "-INT"));
-    let drain = thread::spawn(move || events.read_to_end(&mut Vec::new()).unwrap());
+    signals.iter().for_each(|name| signal(&child, name));
+    let told = thread::spawn(move || {
+        let mut told = String::new();
+        events.read_to_string(&mut told).unwrap();
+        told
+    });
     let output = child.wait_with_output().unwrap();
-    drain.join().unwrap();
+    let told = told.join().unwrap();
     drop(writer.join().unwrap());
     assert_eq!(output.status.code(), Some(130));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
     let results = results["results"].as_array().unwrap();
     assert_eq!(results.len(), WRITES);
     let text = |value: &Value| value.as_str().unwrap_or("ok").to_owned();
-    results.iter().map(|result| (text(&result["call_id"]), text(&result["error"]["code"]))).collect()
+    let results =
+        results.iter().map(|result| (text(&result["call_id"]), text(&result["error"]["code"]))).collect();
+    let events = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let steps = events.filter(|event| event["event"] == "engine.drain").map(|event| text(&event["step"]));
+    Interrupted { results, steps: steps.collect() }
 }
 
-/// SC-4, SC-8: in call order, finished writes first and nothing but `cancelled` after them.
-fn finished_then_cancelled(results: &[(String, String)]) {
+/// SC-4, SC-8: in call order, finished writes first and behind them none that has run.
+fn finished_then_stopped(Interrupted { results, .. }: &Interrupted) {
     let ids = results.iter().enumerate().all(|(index, (id, _))| *id == format!("c{index}"));
     assert!(ids);
     let finished = results.iter().take_while(|(_, code)| code == "ok").count();
     assert!(finished >= 1);
-    let odd: Vec<_> =
-        results[finished..].iter().enumerate().filter(|(_, (_, code))| code != "cancelled").collect();
+    let stopped = |code: &str| code == "shutting_down" || code == "cancelled";
+    let odd: Vec<_> = results[finished..].iter().filter(|(_, code)| !stopped(code)).collect();
     assert!(odd.is_empty(), "after {finished}: {odd:?}");
-    println!("{finished} writes finished, {} cancelled", results.len() - finished);
+    println!("{finished} writes finished, {} did not", results.len() - finished);
     assert!(finished < results.len(), "the interrupt came too late to tell");
 }
 
-#[test]
-fn an_interrupt_in_a_batch_cancels_the_rest() {
-    finished_then_cancelled(&interrupted("interrupt-once", 1, false));
-    finished_then_cancelled(&interrupted("interrupt-stream-once", 1, true));
+/// SC-8: the steps of a drain, in order. That of cancelling comes only where something still runs then.
+fn drained(Interrupted { steps, results }: &Interrupted) {
+    let steps: Vec<&str> = steps.iter().map(String::as_str).filter(|step| *step != "cancel").collect();
+    assert_eq!(steps, ["refuse", "clear_queue", "finish", "stopped"]);
+    // A write that ran had its time: it finished, or said itself that it was stopped.
+    let cancelled = results.iter().filter(|(_, code)| code == "cancelled").count();
+    assert!(cancelled <= 1, "{cancelled} writes were cancelled");
 }
 
 #[test]
-fn a_second_interrupt_still_prints_every_result() {
-    finished_then_cancelled(&interrupted("interrupt-twice", 2, false));
-    finished_then_cancelled(&interrupted("interrupt-stream-twice", 2, true));
+fn a_first_signal_drains_the_engine() {
+    for (name, is_stream) in [("batch", false), ("stream", true)] {
+        for signal in ["-INT", "-TERM"] {
+            let done = interrupted(&format!("interrupt-once-{name}{signal}"), &[signal], is_stream);
+            finished_then_stopped(&done);
+            drained(&done);
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_still_prints_every_result() {
+    finished_then_stopped(&interrupted("interrupt-twice", &["-INT", "-INT"], false));
+    finished_then_stopped(&interrupted("interrupt-twice-mixed", &["-TERM", "-INT"], false));
+    finished_then_stopped(&interrupted("interrupt-stream-twice", &["-INT", "-TERM"], true));
 }

@@ -86,6 +86,34 @@ fn check_tells_how_each_tool_was_classified_and_why() {
     has("note: max_in_flight 3 is narrower than the widest pool, 20");
 }
 
+/// RT-1, CB-2, RT-10, RT-11, ID-3: what is in force for each tool, wherever it was said.
+#[test]
+fn check_tells_how_calls_of_each_tool_survive() {
+    let file = dir("check-resilience").join("toolyard.toml");
+    let config = "[retry]\nmax_attempts = 2\n[breaker]\nconsecutive = 4\n[budget]\nturn = 20\n\
+                  tree = { calls = 0, cost = 9 }\n\
+                  [tools.echo]\nretry = false\nbreaker = false\nbackend = \"api\"\nrate = \"5/s burst 10\"\n\
+                  budget = 7\ntimeout_grace = \"2s\"\nkey_conflict = \"fail\"\n\
+                  [tools.patch_file]\nretry.base = \"1s\"\n";
+    fs::write(&file, config).unwrap();
+    let done = toolyard(&["check", "--config", file.to_str().unwrap()], "");
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let has = |line: &str| assert!(done.stdout.lines().any(|found| found == line), "{line}\n{}", done.stdout);
+    has("budgets        turn 20 calls, session -, tree 0 calls, cost 9");
+    let breaker = "5 failed and 50% in 60s or 4 in a row, open 30–300s";
+    let all = |tool: &str, attempts: &str| {
+        has(&format!(
+            "{tool:10}  {attempts:22}  {breaker}  -         -             0     -        -      join"
+        ));
+    };
+    has(
+        "echo        1                       off                                                  api       5/s burst 10  0     7 calls  2s     fail",
+    );
+    all("read_file", "2: 100–150ms");
+    all("patch_file", "2: 1–1.5s if unchanged");
+    has("note: [budget] tree is 0 calls: nothing will run");
+}
+
 #[test]
 fn scopes_of_limits_and_serial_calls_are_shown() {
     let file = dir("scopes").join("toolyard.toml");

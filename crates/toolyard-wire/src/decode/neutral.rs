@@ -1,4 +1,4 @@
-//! The neutral form: `{"calls":[{"call_id","name","arguments"}…]}`.
+//! The neutral form: `{"calls":[{"call_id","provider_id"?,"name","arguments","idempotency_key"?,"timeout_ms"?}…]}`.
 
 use super::wrong;
 use crate::{

@@ -90,6 +90,20 @@ fn neutral_takes_a_batch_a_list_and_one_call() {
     }
 }
 
+/// ID-2, V3: what is no key or no time limit in a call that can be read is that call's own fault, for the engine to tell.
+#[test]
+fn keys_and_limits_of_a_neutral_call_go_to_the_engine_as_they_are() {
+    let odd = ["", "a b", "\u{7}", &"k".repeat(256)];
+    for key in odd {
+        let text = json!({"calls": [{"name": "f", "idempotency_key": key, "timeout_ms": 0}]}).to_string();
+        let call = &decode(&text, None).unwrap().into_calls()[0];
+        assert_eq!((call.idempotency_key.as_deref(), call.timeout), (Some(key), Some(Duration::ZERO)));
+    }
+    let nulls = r#"{"calls":[{"name":"f","idempotency_key":null,"timeout_ms":null}]}"#;
+    let call = &decode(nulls, None).unwrap().into_calls()[0];
+    assert_eq!((&call.idempotency_key, call.timeout, &call.passthrough), (&None, None, &None));
+}
+
 #[test]
 fn arguments_that_are_missing_null_or_empty_text_are_an_empty_object() {
     for arguments in ["", r#","arguments":null"#, r#","arguments":"""#] {
@@ -220,6 +234,17 @@ fn what_cannot_be_read_says_where_and_what_to_do() {
     fails(
         "{\"calls\":[{\"name\":\"f\",\"timeout_ms\":\"2s\"}]}",
         "calls[0].timeout_ms: expected a whole number of milliseconds, found a string",
+    );
+    for (wrong, found) in [("-1", "a number"), ("1.5", "a number"), ("true", "a boolean")] {
+        let wanted = "calls[0].timeout_ms: expected a whole number of milliseconds";
+        fails(
+            &format!("{{\"calls\":[{{\"name\":\"f\",\"timeout_ms\":{wrong}}}]}}"),
+            &format!("{wanted}, found {found}"),
+        );
+    }
+    fails(
+        "{\"calls\":[{\"name\":\"f\",\"idempotency_key\":7}]}",
+        "calls[0].idempotency_key: expected a string, found a number",
     );
     fails(
         "{\"choices\":[{\"message\":{\"tool_calls\":[null]}}]}",

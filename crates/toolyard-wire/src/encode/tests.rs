@@ -1,7 +1,8 @@
 use super::*;
 use crate::{NameMap, NameRule, decode, wording};
 use serde_json::json;
-use toolyard_core::{Call, CallError, Content, ErrorKind, Reason, Routing, ToolOutput};
+use std::time::Duration;
+use toolyard_core::{Call, CallError, Content, ErrorKind, Reason, RetryStopped, Routing, ToolOutput};
 
 fn ok(call: &Call, output: impl Into<ToolOutput>) -> Outcome {
     Outcome::new(call, Routing::Read, Ok(output.into()))
@@ -50,6 +51,25 @@ fn text_takes_the_form_of_every_format() {
             "call_id": "c1", "provider_id": "p1", "name": "f", "status": "ok",
             "content": [{"type": "text", "text": "done"}], "passthrough": {"colour": "red"}}]}),
     );
+}
+
+/// V5, RT-8: what was tried, why no more, and when to ask again is in the neutral form.
+#[test]
+fn a_neutral_error_tells_of_its_attempts() {
+    let transient = CallError::new(ErrorKind::Transient, "HTTP 503").after_attempts(2);
+    let mut open =
+        CallError::new(ErrorKind::CircuitOpen, "ask again in 28s").after_error(Box::new(transient));
+    open.retry_after = Some(Duration::from_secs(28));
+    let error = |error: CallError| {
+        let encoded = result(NEUTRAL, Format::Neutral, |call| failed(call, error.clone()));
+        encoded["results"][0]["error"].clone()
+    };
+    let told = error(open);
+    assert_eq!((&told["code"], &told["attempts"]), (&json!("circuit_open"), &json!(2)));
+    assert_eq!((&told["retry_after_ms"], &told["last_error"]["code"]), (&json!(28_000), &json!("transient")));
+    let stopped =
+        CallError::new(ErrorKind::Timeout, "too long").with_retry_stopped(Some(RetryStopped::Budget));
+    assert_eq!(error(stopped)["retry_stopped"], "budget");
 }
 
 #[test]

@@ -1,0 +1,19 @@
+//! `[retry]`, and `retry` of a tool: how failures are tried again.
+
+use super::{ConfigError, section::Section};
+use toolyard::{Jitter, RetryPolicy};
+
+const JITTERS: &[(&str, Jitter)] = &[("half", Jitter::Half), ("full", Jitter::Full)];
+
+/// Reads the section over a policy.
+pub(super) fn read(mut section: Section<'_>, over: RetryPolicy) -> Result<RetryPolicy, ConfigError> {
+    let most = section.small_count("max_attempts")?.unwrap_or(over.max_attempts());
+    let base = section.duration("base")?.unwrap_or(over.base());
+    let factor = section.number("factor")?.unwrap_or(over.factor());
+    let cap = section.duration("cap")?.unwrap_or(over.cap());
+    let jitter = section.choice("jitter", JITTERS)?.map_or(over.jitter(), |(jitter, _)| jitter);
+    let policy = over.with_max_attempts(most).with_jitter(jitter).with_delays(base, factor, cap);
+    let policy = policy.map_err(|error| section.refused(&error, "base"))?;
+    section.finish()?;
+    Ok(policy)
+}

@@ -1,0 +1,219 @@
+use super::{read, refused};
+use crate::config::Spending;
+use std::{num::NonZeroU32, time::Duration};
+use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, RetryPolicy, ToolConfig};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn number(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap()
+}
+
+/// Of a setting in the second line.
+fn refused_setting(section: &str, setting: &str, what: &str) {
+    refused(&format!("[{section}]\n{setting}"), 2, &format!("[{section}] {what}"));
+}
+
+/// RT-1, RT-2, CB-2, CB-4, RT-11
+#[test]
+fn the_policies_of_all_tools_are_read() {
+    let config = read(
+        r#"
+        [retry]
+        max_attempts = 5
+        base = "1s"
+        factor = 1.5
+        cap = "4s"
+        jitter = "full"
+        [breaker]
+        enabled = true
+        window = "10s"
+        failures_min = 3
+        ratio = 1
+        consecutive = 7
+        open_for = "2s"
+        open_max = "20s"
+        jitter = 0.0
+        [budget]
+        turn = 20
+        session = { calls = 30, cost = 1000 }
+        tree.cost = 0
+        "#,
+    )
+    .unwrap();
+    let retry = RetryPolicy::default().with_max_attempts(number(5)).with_jitter(Jitter::Full);
+    assert_eq!(config.retry, retry.with_delays(SECOND, 1.5, 4 * SECOND).unwrap());
+    let breaker = BreakerPolicy::default().with_failures_min(number(3)).with_consecutive(Some(number(7)));
+    let breaker = breaker.with_window(10 * SECOND).unwrap().with_ratio(1.0).unwrap();
+    let breaker = breaker.with_open(2 * SECOND, 20 * SECOND).unwrap().with_jitter(0.0).unwrap();
+    assert_eq!(config.breaker, breaker);
+    let session = Budget::calls(30).with_cost(1000);
+    assert_eq!(config.budget, Spending { turn: Budget::calls(20), session, tree: Budget::cost(0) });
+    assert!(!read("[breaker]\nenabled = false").unwrap().breaker.is_enabled());
+}
+
+/// RT-10, RT-11, CB-9, ID-3, SC-5
+#[test]
+fn the_settings_of_one_tool_are_read() {
+    let config = read(
+        r#"
+        [tools.echo]
+        backend = "api.example.com"
+        rate = "5/s burst 10"
+        cost = 3
+        budget = 40
+        timeout_grace = "2s"
+        key_conflict = "fail"
+        [tools.list_dir]
+        budget = { calls = 4, cost = 5 }
+        key_conflict = "join"
+        "#,
+    )
+    .unwrap();
+    let expect = ToolConfig::default()
+        .backend("api.example.com")
+        .rate("5/s burst 10".parse().unwrap())
+        .cost(3)
+        .budget(Budget::calls(40))
+        .timeout_grace(2 * SECOND)
+        .key_conflict(KeyConflict::Fail);
+    assert_eq!(config.tools["echo"], expect);
+    let budget = Budget::calls(4).with_cost(5);
+    assert_eq!(
+        config.tools["list_dir"],
+        ToolConfig::default().budget(budget).key_conflict(KeyConflict::Join)
+    );
+}
+
+/// RT-1, CB-2: a tool says what is different from all others.
+#[test]
+fn a_tools_policies_lie_over_those_of_all() {
+    let config = read(
+        r#"
+        [tools.echo]
+        retry = { max_attempts = 2 }
+        breaker.failures_min = 9
+        [tools.list_dir]
+        retry = false
+        breaker = false
+        [retry]
+        base = "2s"
+        [breaker]
+        ratio = 0.25
+        "#,
+    )
+    .unwrap();
+    let expect = ToolConfig::default()
+        .retry(config.retry.with_max_attempts(number(2)))
+        .breaker(config.breaker.with_failures_min(number(9)));
+    assert_eq!((config.retry.base(), config.breaker.ratio()), (2 * SECOND, 0.25));
+    assert_eq!(config.tools["echo"], expect);
+    let off = ToolConfig::default().retry(RetryPolicy::NONE).breaker(BreakerPolicy::DISABLED);
+    assert_eq!(config.tools["list_dir"], off);
+}
+
+/// RT-1, RT-2
+#[test]
+fn retries_that_make_no_sense_are_refused() {
+    let check = |setting: &str, what: &str| refused_setting("retry", setting, what);
+    check("max_attempts = 0", "max_attempts must be a whole number from 1 to 4294967295, not 0");
+    check("max_attempts = -1", "max_attempts must be a whole number from 1 to 4294967295, not -1");
+    check(
+        "max_attempts = 4294967296",
+        "max_attempts must be a whole number from 1 to 4294967295, not 4294967296",
+    );
+    check("max_attempts = 2.5", "max_attempts must be a whole number from 1 to 4294967295, not a number");
+    check("base = \"0s\"", "base: '0s' must be longer than zero");
+    check("cap = \"0ms\"", "cap: '0ms' must be longer than zero");
+    let form = "is no duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\"";
+    check("base = \"-1s\"", &format!("base: '-1s' {form}"));
+    check("cap = \"NaNs\"", &format!("cap: 'NaNs' {form}"));
+    check("base = 1", "base must be a text in quotes, not a number");
+    check("factor = 0.99", "factor must be a number from 1, not 0.99");
+    check("factor = 0", "factor must be a number from 1, not 0");
+    check("factor = -4", "factor must be a number from 1, not -4");
+    check("factor = nan", "factor must be a number from 1, not NaN");
+    check("factor = +inf", "factor must be a number from 1, not inf");
+    check("factor = \"4\"", "factor must be a number, not a text");
+    check("jitter = \"none\"", "jitter must be one of 'half', 'full', not 'none'");
+    check("cap = \"50ms\"", "cap must be at least 100ms, not 50ms");
+    check("base = \"20s\"", "cap must be at least 20s, not 10s: set it too");
+}
+
+/// CB-2, CB-4
+#[test]
+fn breakers_that_make_no_sense_are_refused() {
+    let check = |setting: &str, what: &str| refused_setting("breaker", setting, what);
+    check("window = \"0s\"", "window: '0s' must be longer than zero");
+    check("window = \"500ms\"", "window must be at least 1s, not 500ms");
+    check("failures_min = 0", "failures_min must be a whole number from 1 to 4294967295, not 0");
+    check("consecutive = 0", "consecutive must be a whole number from 1 to 4294967295, not 0");
+    for (number, said) in [("0", "0"), ("-0.5", "-0.5"), ("1.5", "1.5"), ("nan", "NaN"), ("inf", "inf")] {
+        check(&format!("ratio = {number}"), &format!("ratio must be above 0 and at most 1, not {said}"));
+    }
+    for (number, said) in [("1", "1"), ("-0.1", "-0.1"), ("nan", "NaN"), ("-inf", "-inf")] {
+        check(&format!("jitter = {number}"), &format!("jitter must be from 0 to below 1, not {said}"));
+    }
+    check("open_for = \"0s\"", "open_for: '0s' must be longer than zero");
+    check("open_max = \"10s\"", "open_max must be at least 30s, not 10s");
+    check("open_for = \"10m\"", "open_max must be at least 600s, not 300s: set it too");
+    check("enabled = \"no\"", "enabled must be true or false, not a text");
+}
+
+/// RT-10, RT-11, CB-9, ID-3, SC-5
+#[test]
+fn settings_of_a_tool_that_make_no_sense_are_refused() {
+    let check = |setting: &str, what: &str| refused_setting("tools.\"echo\"", setting, what);
+    let zero =
+        "rate: a rate must allow at least one attempt, in more than no time, and a burst of at least one";
+    check("rate = \"0/s\"", zero);
+    check("rate = \"5/0s\"", zero);
+    check("rate = \"5/s burst 0\"", zero);
+    for text in ["-1/s", "NaN/s", "5", "5/s burst", "5 a second", ""] {
+        let form =
+            "write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\"";
+        check(&format!("rate = \"{text}\""), &format!("rate: '{text}' is no rate: {form}"));
+    }
+    check("rate = 5", "rate must be a text in quotes, not a number");
+    check("cost = -1", "cost must be a whole number from 0, not -1");
+    check("cost = 1.5", "cost must be a whole number from 0, not a number");
+    check("budget = -1", "budget must be a whole number from 0, not -1");
+    check("budget = \"5\"", "budget must be a table, or a whole number from 0, not a text");
+    check("budget = { calls = -5 }", "budget calls must be a whole number from 0, not -5");
+    check("timeout_grace = \"0s\"", "timeout_grace: '0s' must be longer than zero");
+    check("key_conflict = \"wait\"", "key_conflict must be one of 'join', 'fail', not 'wait'");
+    check("retry = true", "retry must be a table, or false, not true or false");
+    check("retry = 3", "retry must be a table, or false, not a number");
+    check(
+        "retry = { max_attempts = 0 }",
+        "retry max_attempts must be a whole number from 1 to 4294967295, not 0",
+    );
+    check("retry = { factor = 0.5 }", "retry factor must be a number from 1, not 0.5");
+    check("breaker = { ratio = 2 }", "breaker ratio must be above 0 and at most 1, not 2");
+    refused(
+        "[tools.echo]\nbackend = \" \"",
+        2,
+        "backend must name what the tool works through, such as \"api.example.com\"",
+    );
+}
+
+/// RT-11
+#[test]
+fn budgets_that_make_no_sense_are_refused() {
+    let check = |setting: &str, what: &str| refused_setting("budget", setting, what);
+    check("turn = -1", "turn must be a whole number from 0, not -1");
+    check("session = 1.5", "session must be a table, or a whole number from 0, not a number");
+    check("tree = { cost = nan }", "tree cost must be a whole number from 0, not a number");
+}
+
+#[test]
+fn unknown_keys_of_a_policy_name_the_nearest() {
+    let check = |text: &str, place: &str, key: &str, nearest: &str| {
+        refused(text, 2, &format!("unknown key '{key}' in {place}; did you mean '{nearest}'?"));
+    };
+    check("[retry]\nmax_atempts = 3", "[retry]", "max_atempts", "max_attempts");
+    check("[breaker]\nopen_four = 3", "[breaker]", "open_four", "open_for");
+    check("[budget]\ntree = { cals = 3 }", "[budget] tree", "cals", "calls");
+    check("[tools.echo]\nretry = { bas = 3 }", "[tools.\"echo\"] retry", "bas", "base");
+    check("[tools.echo]\nbuget = 3", "[tools.\"echo\"]", "buget", "budget");
+}

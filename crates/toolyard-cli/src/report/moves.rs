@@ -1,0 +1,72 @@
+//! How breakers moved while calls ran.
+
+use serde_json::{Value, json};
+use std::{fmt::Write, sync::Arc, time::Duration};
+use toolyard::BreakerState;
+
+/// The most moves that are kept of one breaker; what comes later is counted.
+const MOVES_MAX: usize = 20;
+
+/// The breakers that have moved, in the order in which they first did.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Moves {
+    breakers: Vec<Breaker>,
+}
+
+#[derive(Debug, Clone)]
+struct Breaker {
+    of_backend: bool,
+    name: Arc<str>,
+    /// When, since the engine was built, and to what.
+    moves: Vec<(Duration, BreakerState)>,
+    more: usize,
+}
+
+impl Moves {
+    /// Notes a move of a tool's breaker, or of that of a back-end.
+    pub(super) fn add(
+        &mut self,
+        tool: Option<&Arc<str>>,
+        backend: Option<&Arc<str>>,
+        at: Duration,
+        to: BreakerState,
+    ) {
+        let Some(name) = tool.or(backend) else { return };
+        let of_backend = tool.is_none();
+        let known = self.breakers.iter().position(|one| one.of_backend == of_backend && one.name == *name);
+        let place = known.unwrap_or_else(|| {
+            self.breakers.push(Breaker { of_backend, name: name.clone(), moves: Vec::new(), more: 0 });
+            self.breakers.len() - 1
+        });
+        let breaker = &mut self.breakers[place];
+        if breaker.moves.len() < MOVES_MAX {
+            breaker.moves.push((at, to));
+        } else {
+            breaker.more += 1;
+        }
+    }
+
+    /// A line a breaker.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for Breaker { of_backend, name, moves, more } in &self.breakers {
+            let of = if *of_backend { "back-end" } else { "tool" };
+            let moves: Vec<&str> = moves.iter().map(|(_, to)| to.as_str()).collect();
+            let more = if *more > 0 { format!(", … and {more} more") } else { String::new() };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "breaker of {of} '{name}': {}{more}", moves.join(", "));
+        }
+        text
+    }
+
+    /// Every move that was kept.
+    pub(super) fn json(&self) -> Value {
+        let of_breaker = |breaker: &Breaker| {
+            let key = if breaker.of_backend { "backend" } else { "tool" };
+            let one = |(at, to): &(Duration, BreakerState)| json!({"at_ms": super::json::ms(*at), "to": to});
+            let moves: Value = breaker.moves.iter().map(one).collect();
+            json!({key: breaker.name.as_ref(), "moves": moves, "more_moves": breaker.more})
+        };
+        self.breakers.iter().map(of_breaker).collect()
+    }
+}

@@ -1,0 +1,250 @@
+//! What events have told so far of what runs, waits and is tried again.
+
+use crate::shown::clip;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::time::Instant;
+use toolyard::{BreakerState, Event, EventKind, PoolWidths, ToolClass};
+
+/// The most breakers that are named.
+const BREAKERS_MAX: usize = 3;
+
+const NAME_CHARS: usize = 20;
+
+/// A call, by its turn and its place in it.
+type Place = (Option<u64>, Option<u32>);
+
+/// What events have told so far.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) calls: u64,
+    pub(super) ended: u64,
+    /// Whether the calls of the turn come one by one.
+    streamed: bool,
+    run: u32,
+    /// Calls that have been called and have not ended.
+    called: HashMap<Place, Called>,
+    /// Breakers that let nobody through, or one call at a time.
+    open: BTreeSet<Breaker>,
+    /// How often calls are tried at most, by tool.
+    attempts_max: HashMap<String, u32>,
+}
+
+/// Whose breaker it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Breaker {
+    Tool(Arc<str>),
+    Backend(Arc<str>),
+}
+
+impl Breaker {
+    fn shown(&self) -> String {
+        match self {
+            Self::Tool(name) => clip(name, NAME_CHARS),
+            Self::Backend(name) => format!("back-end {}", clip(name, NAME_CHARS)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Called {
+    tool: Arc<str>,
+    class: ToolClass,
+    /// When it is tried again, and the number of that attempt; nothing while it runs.
+    again: Option<(Instant, u32)>,
+}
+
+impl Seen {
+    pub(super) fn know(&mut self, attempts_max: HashMap<String, u32>) {
+        self.attempts_max = attempts_max;
+    }
+
+    pub(super) fn see(&mut self, event: &Event, now: Instant) {
+        let place = (event.turn, event.index);
+        match &event.kind {
+            EventKind::TurnStarted { calls } => {
+                self.calls += calls.unwrap_or_default() as u64;
+                self.streamed = calls.is_none();
+            }
+            EventKind::Received { .. } if self.streamed => self.calls += 1,
+            EventKind::Called { class, tool_name, .. } => {
+                self.run = event.run.unwrap_or_default();
+                self.called.insert(place, Called { tool: tool_name.clone(), class: *class, again: None });
+            }
+            EventKind::Attempt => self.again(place, None),
+            EventKind::Retry { delay_ms, .. } => {
+                let next = event.attempt.unwrap_or_default() + 1;
+                self.again(place, Some((now + Duration::from_millis(*delay_ms), next)));
+            }
+            EventKind::BreakerTransition { tool_name, backend, to, .. } => {
+                let of_tool = tool_name.clone().map(Breaker::Tool);
+                self.moved(of_tool.or_else(|| backend.clone().map(Breaker::Backend)), *to);
+            }
+            kind if kind.is_terminal() => {
+                self.ended += 1;
+                self.called.remove(&place);
+            }
+            _ => {}
+        }
+    }
+
+    fn again(&mut self, place: Place, when: Option<(Instant, u32)>) {
+        if let Some(called) = self.called.get_mut(&place) {
+            called.again = when;
+        }
+    }
+
+    fn moved(&mut self, breaker: Option<Breaker>, to: BreakerState) {
+        let Some(breaker) = breaker else { return };
+        match to {
+            BreakerState::Closed | BreakerState::ForcedClosed => self.open.remove(&breaker),
+            BreakerState::Open | BreakerState::HalfOpen | BreakerState::ForcedOpen => {
+                self.open.insert(breaker)
+            }
+        };
+    }
+
+    pub(super) fn message(&self, widths: PoolWidths, now: Instant) -> String {
+        let running = || self.called.values().filter(|called| called.again.is_none());
+        let of = |class| running().filter(|running| running.class == class).count();
+        let waiting = self.calls.saturating_sub(self.ended + running().count() as u64);
+        format!(
+            "run {}  read {}/{}  serial {}/1  concurrent {}/{}  waiting {waiting}{}{}",
+            self.run,
+            of(ToolClass::Read),
+            widths.read,
+            of(ToolClass::Serial),
+            of(ToolClass::Concurrent),
+            widths.concurrent,
+            self.retries(now).unwrap_or_default(),
+            self.breakers(),
+        )
+    }
+
+    /// The call that is tried again next, and how many others are.
+    fn retries(&self, now: Instant) -> Option<String> {
+        let again = || self.called.values().filter_map(|called| Some((called.again?, called)));
+        let ((at, attempt), next) = again().min_by_key(|((at, _), _)| *at)?;
+        let most = self.attempts_max.get(next.tool.as_ref());
+        let of = most.map_or_else(String::new, |most| format!(" of {most}"));
+        let wait = at.saturating_duration_since(now).as_secs_f64();
+        let more = match again().count() - 1 {
+            0 => String::new(),
+            more => format!(", {more} more"),
+        };
+        let tool = clip(&next.tool, NAME_CHARS);
+        Some(format!("  {tool}: attempt {attempt}{of} in {wait:.1}s{more}"))
+    }
+
+    fn breakers(&self) -> String {
+        if self.open.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = self.open.iter().take(BREAKERS_MAX).map(Breaker::shown).collect();
+        let more = match self.open.len() - names.len() {
+            0 => String::new(),
+            more => format!(", {more} more"),
+        };
+        format!("  open: {}{more}", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard::{AgentPath, ErrorKind, SessionId, SideEffects};
+
+    struct View {
+        seen: Seen,
+        now: Instant,
+    }
+
+    impl View {
+        fn new(calls: usize) -> Self {
+            let mut seen = Seen::default();
+            seen.know(HashMap::from([("search".to_owned(), 3)]));
+            let mut view = Self { seen, now: Instant::now() };
+            view.see(0, 0, EventKind::TurnStarted { calls: Some(calls) });
+            view
+        }
+
+        fn see(&mut self, index: u32, attempt: u32, kind: EventKind) {
+            let mut event = Event::new(SessionId::from("run"), AgentPath::root(), kind);
+            (event.turn, event.index, event.attempt) = (Some(1), Some(index), Some(attempt));
+            self.seen.see(&event, self.now);
+        }
+
+        fn call(&mut self, index: u32, tool: &str) {
+            let (tool_name, class) = (tool.into(), ToolClass::Read);
+            self.see(
+                index,
+                0,
+                EventKind::Called { tool_name, class, side_effects: SideEffects::Read, queue_ms: 0 },
+            );
+            self.see(index, 1, EventKind::Attempt);
+        }
+
+        fn fail(&mut self, index: u32, attempt: u32, delay_ms: u64) {
+            self.see(index, attempt, EventKind::Retry { delay_ms, code: ErrorKind::Transient });
+        }
+
+        fn moves(&mut self, tool: &str, to: BreakerState) {
+            let (from, tool_name) = (BreakerState::Closed, Some(tool.into()));
+            self.see(0, 0, EventKind::BreakerTransition { tool_name, backend: None, from, to });
+        }
+
+        fn shows(&self, later_ms: u64, expect: &str) {
+            let now = self.now + Duration::from_millis(later_ms);
+            assert_eq!(self.seen.message(PoolWidths::default(), now), expect);
+        }
+    }
+
+    /// RT-6: a call that waits for its next attempt runs no more, and the view says when it will.
+    #[test]
+    fn the_next_attempt_is_shown() {
+        let mut view = View::new(3);
+        view.call(0, "search");
+        view.call(1, "other");
+        view.shows(0, "run 0  read 2/20  serial 0/1  concurrent 0/10  waiting 1");
+        view.fail(0, 1, 400);
+        let one = "run 0  read 1/20  serial 0/1  concurrent 0/10  waiting 2  search: attempt 2 of 3 in";
+        view.shows(0, &format!("{one} 0.4s"));
+        view.shows(300, &format!("{one} 0.1s"));
+        view.shows(900, &format!("{one} 0.0s"));
+        view.fail(1, 1, 200);
+        view.shows(
+            0,
+            "run 0  read 0/20  serial 0/1  concurrent 0/10  waiting 3  other: attempt 2 in 0.2s, 1 more",
+        );
+        view.see(1, 2, EventKind::Attempt);
+        view.shows(0, &format!("{one} 0.4s"));
+        view.see(0, 2, EventKind::Attempt);
+        view.shows(0, "run 0  read 2/20  serial 0/1  concurrent 0/10  waiting 1");
+    }
+
+    /// CB-10: a breaker is shown until it is closed.
+    #[test]
+    fn open_breakers_are_shown() {
+        let mut view = View::new(0);
+        view.moves("search", BreakerState::Open);
+        let line = "run 0  read 0/20  serial 0/1  concurrent 0/10  waiting 0";
+        view.shows(0, &format!("{line}  open: search"));
+        let backend = Some("search".into());
+        let (from, to) = (BreakerState::Closed, BreakerState::Open);
+        view.see(0, 0, EventKind::BreakerTransition { tool_name: None, backend: backend.clone(), from, to });
+        view.shows(0, &format!("{line}  open: search, back-end search"));
+        view.see(0, 0, EventKind::BreakerTransition { tool_name: None, backend, from: to, to: from });
+        view.moves("search", BreakerState::HalfOpen);
+        for other in ["a", "b", "c"] {
+            view.moves(other, BreakerState::ForcedOpen);
+        }
+        view.shows(0, &format!("{line}  open: a, b, c, 1 more"));
+        for other in ["a", "b", "c", "search"] {
+            view.moves(other, BreakerState::Closed);
+        }
+        view.shows(0, line);
+    }
+}

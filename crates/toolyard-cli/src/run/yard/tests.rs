@@ -1,0 +1,72 @@
+//! Signals as they come, on paused time.
+
+use super::*;
+use crate::cli::{Cli, Command, SetupArgs};
+use clap::Parser;
+use std::{future::pending, sync::Arc};
+use tokio::{sync::watch, time::Instant};
+use toolyard::{Effect, ToolContext, ToolError, ToolFactory, ToolSpec, tool_fn};
+
+/// The yard of a run that nobody is asked about, with a tool that never stops by itself and one that does when it is told to.
+async fn yard(interrupts: Interrupts) -> Yard {
+    let deaf: Arc<dyn ToolFactory> = Arc::new(tool_fn(ToolSpec::read("deaf"), |(): (), _: ToolContext| {
+        pending::<Result<(), ToolError>>()
+    }));
+    let polite = |(): (), cx: ToolContext| async move {
+        cx.cancelled().await;
+        Ok("stopped in time")
+    };
+    let polite: Arc<dyn ToolFactory> = Arc::new(tool_fn(ToolSpec::read("polite"), polite));
+    let workspace = Some(std::env::temp_dir());
+    let setup = Setup::load(&SetupArgs { config: None, workspace }).unwrap();
+    let Command::Run(args) =
+        Cli::try_parse_from(["toolyard", "run", "-q", "--approve", "auto"]).unwrap().command
+    else {
+        panic!("these are the arguments of a run");
+    };
+    let builder = setup.engine_with(vec![deaf, polite]);
+    Yard::around(builder, &setup, &args, None, interrupts).await.unwrap()
+}
+
+/// Plays a batch that never ends by itself under so many signals, a second after it began; the kinds of its errors, how
+/// long it took from the signals on, and how long the rest of the program.
+async fn interrupted(signals: usize) -> (Vec<Option<(ErrorKind, Effect)>>, Duration, Duration) {
+    let (count, receiver) = watch::channel(0);
+    let mut yard = yard(Interrupts::counted(receiver)).await;
+    let signalling = async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        (0..signals).for_each(|_| count.send_modify(|count| *count += 1));
+        count
+    };
+    let session = yard.session("run");
+    let calls = ["deaf", "polite", "write_file"]
+        .map(|tool| Call::new(tool, tool, "{\"path\":\"toolyard-never\",\"content\":\"\"}"));
+    let began = Instant::now();
+    let (played, _count) = tokio::join!(yard.play(&session, &calls), signalling);
+    let took = began.elapsed() - Duration::from_secs(1);
+    let kinds = played.outcomes.iter().map(|outcome| outcome.error().map(|error| (error.kind, error.effect)));
+    let kinds = kinds.collect();
+    let ended = Instant::now();
+    let exit = yard.close(Exit::Ok, None).await;
+    assert_eq!(exit, Exit::Interrupted);
+    (kinds, took, ended.elapsed())
+}
+
+const CUT: Option<(ErrorKind, Effect)> = Some((ErrorKind::Cancelled, Effect::Failed));
+
+/// SC-8: the first signal lets nothing more begin and gives what runs five seconds.
+#[tokio::test(start_paused = true)]
+async fn a_first_signal_drains() {
+    let (kinds, took, closing) = interrupted(1).await;
+    let unstarted = Some((ErrorKind::ShuttingDown, Effect::NotStarted));
+    assert_eq!(kinds, [CUT, None, unstarted]);
+    assert_eq!((took, closing), (INTERRUPT_GRACE, Duration::ZERO));
+}
+
+/// SC-8: the second signal gives up what runs, and waits for nothing.
+#[tokio::test(start_paused = true)]
+async fn a_second_signal_abandons() {
+    let (kinds, took, closing) = interrupted(2).await;
+    assert_eq!(kinds[0], CUT);
+    assert_eq!((took, closing), (Duration::ZERO, Duration::ZERO));
+}
