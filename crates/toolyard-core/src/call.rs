@@ -125,7 +125,8 @@ pub struct Call {
     /// The arguments, as they came.
     pub arguments: Arguments,
     /// Calls of one session tree with one tool and equal keys run once (ID-1). 1 to 255 visible ASCII
-    /// characters. Carried to the handler; it deduplicates nothing yet.
+    /// characters, else the call is `invalid_input`. The handler gets it too, to pass it on (RT-9). See
+    /// [`IdempotencyKey`](crate::IdempotencyKey).
     pub idempotency_key: Option<Arc<str>>,
     /// Overrides the tool's attempt timeout (V3). Zero is refused as `invalid_input`.
     pub timeout: Option<Duration>,

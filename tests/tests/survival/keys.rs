@@ -455,3 +455,30 @@ async fn a_result_is_replayed_though_the_tool_is_closed() {
     assert_eq!(error(&one(&yard, call("b", "write", 0, "ok")).await).kind, ErrorKind::CircuitOpen);
     yard.events.check();
 }
+
+/// V1, PO-3: each caller is asked for itself, and shares the result when it is approved.
+#[tokio::test(start_paused = true)]
+async fn each_caller_of_a_key_is_asked_for_itself() {
+    struct NotTheLast;
+    #[async_trait]
+    impl toolyard::Approver for NotTheLast {
+        async fn ask(&self, request: &toolyard::ApprovalRequest) -> toolyard::Answer {
+            match request.call_id.as_str() {
+                "c2" => toolyard::Answer::Deny,
+                _ => toolyard::Answer::Allow,
+            }
+        }
+    }
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::write("write").concurrent(), log))
+            .confirmations(toolyard::Confirmations::default())
+            .approver(NotTheLast)
+    })
+    .await;
+    let batch: Vec<_> = (0..3).map(|n| keyed("k", call(&format!("c{n}"), "write", 10, "ok"))).collect();
+    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 user_denied");
+    assert_eq!((outcomes[1].dedupe, yard.log.started().len()), (Dedupe::Joined, 1));
+    yard.events.check();
+}

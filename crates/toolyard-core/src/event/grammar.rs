@@ -73,7 +73,11 @@ fn step(state: State, event: &EventKind) -> Option<State> {
     Some(match (state, event) {
         (S::New, E::Received { .. }) => S::Received,
         (S::Received, E::InputInvalid(_) | E::Denied(_) | E::Failed(_)) => S::Ended,
-        (S::Received, E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed, .. }) => S::Ended,
+        // Each caller is asked for itself, before its key is looked at.
+        (
+            S::Received | S::Answered { approved: true },
+            E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed, .. },
+        ) => S::Ended,
         (S::Received, E::ConfirmationRequested { .. }) => S::Asked,
         (S::Asked, E::ConfirmationResolved { approved, .. }) => S::Answered { approved: *approved },
         (S::Answered { .. }, E::Denied(_) | E::Failed(_)) => S::Ended,
@@ -169,6 +173,7 @@ mod tests {
             "received asked yes called attempt done",
             "received asked no denied",
             "received asked yes failed",
+            "received asked yes joined",
         ] {
             assert_eq!(read(life), (0, true), "{life}");
         }
@@ -186,6 +191,7 @@ mod tests {
             "received called attempt done failed",
             "received called attempt attempt",
             "received asked no called",
+            "received asked no joined",
             "received asked called",
             "received late",
             "received failed late late",
