@@ -49,22 +49,9 @@ impl BatchState {
 
     /// Lets a call go on that leads to an attempt from now on.
     pub(super) fn go_ahead(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        if self.session.engine.gate.hooks.is_some() {
-            return self.go_after_hook(index);
-        }
-        let phase = self.slots[index as usize].phase();
-        if !matches!(*phase, Phase::Waiting) {
-            return; // ended meanwhile
-        }
-        let attempt = match self.recheck(index, ready_at, ready_at) {
-            Ok(()) => self.lead(phase, index, ready_at),
-            Err(error) => {
-                self.end_waiting(phase, index, *error);
-                None
-            }
-        };
-        if let Some(attempt) = attempt {
-            attempt.spawn();
+        match self.session.engine.gate.hooks.is_some() {
+            true => self.go_after_hook(index),
+            false => self.lead_if_it_waits(index, ready_at),
         }
     }
 
@@ -74,24 +61,23 @@ impl BatchState {
         self.session.engine.tasks.spawn(async move {
             let engine = &batch.session.engine;
             engine.gate.starting(batch.call(index), &batch.caller()).await;
-            let phase = batch.slots[index as usize].phase();
-            if matches!(*phase, Phase::Waiting) {
-                let now = engine.clock.now();
-                let attempt = match batch.recheck(index, now, now) {
-                    Ok(()) => batch.lead(phase, index, now),
-                    Err(error) => {
-                        batch.end_waiting(phase, index, *error);
-                        None
-                    }
-                };
-                if let Some(attempt) = attempt {
-                    attempt.spawn();
-                }
-            } else {
-                drop(phase);
-            }
+            batch.lead_if_it_waits(index, engine.clock.now());
             or_end.disarm();
         });
+    }
+
+    /// Has a call lead to an attempt that has not ended meanwhile.
+    fn lead_if_it_waits(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        let phase = self.slots[index as usize].phase();
+        if !matches!(*phase, Phase::Waiting) {
+            return;
+        }
+        if let Err(error) = self.recheck(index, ready_at, ready_at) {
+            return self.end_waiting(phase, index, *error);
+        }
+        if let Some(attempt) = self.lead(phase, index, ready_at) {
+            attempt.spawn();
+        }
     }
 
     /// Reserves what a call needs of its budgets, and asks for the rest.
