@@ -283,3 +283,62 @@ async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
         yard.events.check();
     }
 }
+
+/// CB-3, CB-2: each attempt counts, a timeout in the instant in which it passes; one that is cut by a deadline or a
+/// cancel says nothing of the tool.
+#[tokio::test(start_paused = true)]
+async fn what_is_cut_short_is_not_counted() {
+    let yard =
+        yard(|builder, _| builder.tool_config("read", ToolConfig::default().timeout(10 * SECOND))).await;
+    let session = yard.engine.session("s");
+    let counts = || {
+        let read = yard.engine.breakers().into_iter().find(|breaker| breaker.of == of_read()).unwrap();
+        (read.failures, read.successes)
+    };
+    let cancel = async {
+        sleep(SECOND).await;
+        assert!(session.cancel_call("cancelled"));
+        sleep(8 * SECOND + SECOND / 2).await;
+        assert_eq!(counts(), (0, 0));
+        sleep(Duration::from_millis(501)).await;
+        assert_eq!(counts(), (1, 0), "the timeout, at 10 s");
+    };
+    let batch = vec![
+        call("cancelled", "read", 0, "polite"),
+        call("late", "read", 0, "hang").deadline(2 * SECOND),
+        call("hangs", "read", 0, "hang").deadline(11 * SECOND),
+    ];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), cancel) }).await;
+    assert_eq!(shape(&outcomes), "cancelled cancelled, late deadline_exceeded, hangs timeout");
+    assert!(!read(&yard, 0, "transient").await.success());
+    assert_eq!(counts(), (4, 0), "three attempts more");
+    yard.events.check();
+}
+
+/// CB-7: nobody is asked about a call whose tool is closed, neither when it comes nor when it is approved.
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_about_a_tool_that_is_closed() {
+    struct Slow;
+    #[async_trait]
+    impl toolyard::Approver for Slow {
+        async fn ask(&self, _: &toolyard::ApprovalRequest) -> toolyard::Answer {
+            sleep(10 * SECOND).await;
+            toolyard::Answer::Allow
+        }
+    }
+    let yard =
+        yard(|builder, _| builder.confirmations(toolyard::Confirmations::default()).approver(Slow)).await;
+    let (session, of) = (yard.engine.session("s"), BreakerOf::tool("concurrent"));
+    let from = Instant::now();
+    let close = async {
+        sleep(SECOND).await;
+        assert!(yard.engine.force_open(&of));
+    };
+    let write = |id: &str| call(id, "concurrent", 0, "ok");
+    let (asked, ()) = ends(async { tokio::join!(session.call(write("a")), close) }).await;
+    assert_eq!((error(&asked).kind, from.elapsed()), (ErrorKind::CircuitOpen, 10 * SECOND));
+    let unasked = ends(session.call(write("b"))).await;
+    assert_eq!((error(&unasked).kind, from.elapsed()), (ErrorKind::CircuitOpen, 10 * SECOND));
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}

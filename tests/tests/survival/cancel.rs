@@ -172,3 +172,17 @@ async fn a_turn_cancels_its_own_call() {
     assert_eq!(first[0].error().map(|error| error.kind), None::<ErrorKind>);
     yard.events.check();
 }
+
+/// SC-7: of what happens in one instant the handler's own end counts, before a cancel and before its timeout.
+#[tokio::test(start_paused = true)]
+async fn who_is_done_in_the_same_instant_is_done() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let calls = vec![call("a", "read", 1000, "ok"), call("b", "read", 1000, "ok").timeout(SECOND)];
+    let outcomes = beside(&session, calls, |session| {
+        let _ = session.cancel_call("a");
+    })
+    .await;
+    assert_eq!(shape(&outcomes), "a ok, b ok");
+    yard.events.check();
+}

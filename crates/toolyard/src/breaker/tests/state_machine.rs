@@ -166,7 +166,7 @@ impl Trio {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// TS-1, CB-2 … CB-10, I8: the same moves, refusals and counts as by a plain reading of the rules.
+    /// TS-1, CB-1 … CB-10, I8: the same moves, refusals and counts as by a plain reading of the rules.
     #[test]
     fn a_breaker_agrees_with_a_plain_reading_of_the_rules(
         policy in policy(),
