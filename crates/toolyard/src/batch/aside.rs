@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Default)]
 pub(super) struct Aside {
     /// What its handler holds while it awaits calls of its own; made by the first of them.
-    pub(super) nest: OnceLock<Nest>,
+    pub(super) nest: OnceLock<Box<Nest>>,
     /// Fires when the call is to stop; made when its handler asks for it.
     token: OnceLock<CancellationToken>,
     /// What it has reserved and not spent yet (RT-11).

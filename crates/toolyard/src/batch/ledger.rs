@@ -205,14 +205,14 @@ impl Slot {
     /// The call's nest, made if its handler runs and has none.
     pub(super) fn open_nest(&self) -> Option<&Nest> {
         let Phase::Started(Started { held, .. }) = *self.phase() else { return None };
-        let nest = self.make_aside().nest.get_or_init(|| Nest::new(held));
+        let nest = self.make_aside().nest.get_or_init(|| Box::new(Nest::new(held)));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
         (was != Err(CLOSED)).then_some(nest)
     }
 
     /// The nest of a call that has one.
     pub(super) fn nest(&self) -> Option<&Nest> {
-        (self.nesting.load(Ordering::Acquire) == NESTED).then(|| self.aside()?.nest.get()).flatten()
+        (self.nesting.load(Ordering::Acquire) == NESTED).then(|| self.aside()?.nest.get()).flatten().map(Box::as_ref)
     }
 
     /// The handler is over: its nest, or none, and from now on none.
