@@ -117,20 +117,24 @@ impl Attempt {
     /// Runs the call to its one result.
     pub(crate) async fn run(mut self) {
         self.announce();
-        let (verdict, still_running) = self.execute_caught().await;
+        let span = self.span();
+        let (verdict, still_running) = self.execute_caught(&span).await;
         let ended_at = self.engine().clock.now();
+        let no_side_effect = verdict.has_no_side_effect();
+        let mut ending = self.ending(verdict, ended_at);
+        // Counted while it holds its permits: who is started by them knows of a breaker that has opened.
+        self.count(&ending, ended_at);
         if !faulty!(PermitHeldInBackoff) {
             self.release(still_running.is_some(), ended_at);
         }
-        let no_side_effect = verdict.has_no_side_effect();
-        let mut ending = self.ending(verdict, ended_at);
-        self.count(&ending, ended_at);
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
                 Decision::Stop(why) => error.retry_stopped = why,
-                Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay),
+                Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay, span),
             }
+            span.record("error.type", error.kind.code());
         }
+        drop(span);
         self.release(still_running.is_some(), ended_at);
         self.succeeded(&ending);
         self.keep(&ending, no_side_effect);
@@ -158,7 +162,11 @@ impl Attempt {
         batch.emit(*index, Some(self.number()), || EventKind::Attempt);
     }
 
+    /// The span of the call: all its attempts share one (RT-9).
     fn span(&self) -> tracing::Span {
+        if let Some(progress) = &self.progress {
+            return progress.span.clone();
+        }
         let call = self.batch().call(self.call.index);
         tracing::info_span!(
             "execute_tool",
@@ -170,9 +178,9 @@ impl Attempt {
     }
 
     /// Executes the handler. Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
-    async fn execute_caught(&self) -> (Verdict, Option<oneshot::Receiver<bool>>) {
+    async fn execute_caught(&self, span: &tracing::Span) -> (Verdict, Option<oneshot::Receiver<bool>>) {
         // Pinned where it is made: it is large, and each wrapper would move it once.
-        let executing = pin!(self.execute().instrument(self.span()));
+        let executing = pin!(self.execute().instrument(span.clone()));
         let executed = AssertUnwindSafe(executing).catch_unwind().await;
         executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None))
     }

@@ -83,7 +83,7 @@ impl Attempt {
     }
 
     /// Leaves the call to wait for its next attempt.
-    pub(super) fn try_again(mut self, ending: Ending, paid: Paid, delay: Duration) {
+    pub(super) fn try_again(mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
         if faulty!(PermitHeldInBackoff) && !self.released {
             let (call, held) = (self.call.clone(), self.held);
             self.released = true;
@@ -97,7 +97,7 @@ impl Attempt {
         let (ready_at, granted_at) = self.began();
         let Err(error) = ending.status else { return };
         let progress =
-            Progress { attempts: ending.attempts, error, ready_at, granted_at, paid, inherited: false };
+            Progress { attempts: ending.attempts, error, ready_at, granted_at, paid, span, inherited: false };
         self.call.batch.try_again(self.call.index, Box::new(progress), delay);
     }
 

@@ -62,7 +62,6 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         }
     };
     let error = error.after_attempts(facts.attempt);
-    tracing::Span::current().record("error.type", error.kind.code());
     Err(Box::new(error))
 }
 

@@ -212,7 +212,10 @@ impl Slot {
 
     /// The nest of a call that has one.
     pub(super) fn nest(&self) -> Option<&Nest> {
-        (self.nesting.load(Ordering::Acquire) == NESTED).then(|| self.aside()?.nest.get()).flatten().map(Box::as_ref)
+        (self.nesting.load(Ordering::Acquire) == NESTED)
+            .then(|| self.aside()?.nest.get())
+            .flatten()
+            .map(Box::as_ref)
     }
 
     /// The handler is over: its nest, or none, and from now on none.

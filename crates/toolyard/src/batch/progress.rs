@@ -17,6 +17,8 @@ pub(crate) struct Progress {
     pub(crate) granted_at: Instant,
     /// What the next attempt took from the tool's retry bucket (RT-5).
     pub(crate) paid: Paid,
+    /// The span of all its attempts.
+    pub(crate) span: tracing::Span,
     /// Whether another call had these attempts, whose flight this one has taken over.
     pub(crate) inherited: bool,
 }
