@@ -6,6 +6,7 @@
 mod breaker;
 mod budget;
 mod cancel;
+mod flights;
 mod keys;
 mod rate;
 mod retry;
