@@ -1,9 +1,9 @@
 //! Calls that share a flight: who leaves it, who takes it over, and what its handler may still do (ID-3, ID-4).
 
-use super::ends;
+use super::{SECOND, ends};
 use std::time::Duration;
-use tokio::time::sleep;
-use toolyard::{Call, CallError, Outcome, ToolSpec};
+use tokio::time::{Instant, sleep};
+use toolyard::{Call, CallError, ForkPolicy, Hooks, Outcome, ToolSpec, async_trait};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 fn ms(count: u64) -> Duration {
@@ -66,4 +66,61 @@ async fn the_last_who_waits_is_there_to_be_cancelled() {
     assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b cancelled"]);
     assert_eq!(yard.log.spans(), ["a 0..40"]);
     yard.events.check();
+}
+
+/// An engine whose tool `write` runs once at a time in each agent, for a second at most.
+async fn narrow(has_hooks: bool) -> Yard {
+    struct Quick;
+    #[async_trait]
+    impl Hooks for Quick {}
+    let write = ToolSpec::write("write").concurrent().max_concurrency(1.try_into().unwrap()).timeout(SECOND);
+    yard(|builder, log| {
+        let builder = if has_hooks { builder.hooks(Quick) } else { builder };
+        builder.tool(scripted(write, log))
+    })
+    .await
+}
+
+/// V3: who takes a flight over has all of its attempt's time from when it starts, however long it waited before.
+#[tokio::test(start_paused = true)]
+async fn who_takes_over_has_its_attempts_time() {
+    let yard = narrow(false).await;
+    let session = yard.engine.session("s");
+    let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
+    let write = |id: &str| vec![keyed(call(id, "write", 500, "ok"))];
+    let busy: Vec<_> = (0..10).map(|n| call(&format!("busy{n}"), "write", 900, "ok")).collect();
+    let cancel = async {
+        sleep(5 * SECOND).await;
+        turn.cancel();
+    };
+    let all = async {
+        tokio::join!(session.dispatch(busy), turn.dispatch(write("a")), fork.dispatch(write("b")), cancel)
+    };
+    let (_, a, b, ()) = ends(all).await;
+    assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
+    assert_eq!((b[0].queued, b[0].ran), (5 * SECOND, ms(500)));
+    yard.events.check();
+}
+
+/// V3: its deadline counts from when it was ready, with hooks and without.
+#[tokio::test(start_paused = true)]
+async fn who_takes_over_keeps_its_deadline() {
+    for has_hooks in [false, true] {
+        let yard = narrow(has_hooks).await;
+        let session = yard.engine.session("s");
+        let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
+        let write = |id: &str| keyed(call(id, "write", 500, "ok"));
+        let cancel = async {
+            sleep(ms(400)).await;
+            turn.cancel();
+        };
+        let from = Instant::now();
+        let follower = async { (fork.call(write("b").deadline(ms(600))).await, from.elapsed()) };
+        let busy = session.dispatch(vec![call("busy", "write", 900, "ok")]);
+        let all = async { tokio::join!(busy, turn.dispatch(vec![write("a")]), follower, cancel) };
+        let (_, a, (b, at), ()) = ends(all).await;
+        assert_eq!([shape(&a), shape(&[b])], ["a cancelled", "b deadline_exceeded"]);
+        assert_eq!(at, ms(600), "with hooks: {has_hooks}");
+        yard.events.check();
+    }
 }

@@ -41,23 +41,29 @@ impl BatchState {
         }
         if self.session.engine.gate.hooks.is_some() {
             drop(phase);
-            self.go_after_hook(index);
+            self.go_after_hook(index, ready_at);
             return None;
         }
-        self.lead(phase, index, ready_at)
+        self.lead(phase, index, ready_at, ready_at)
     }
 
     /// Lets a call go on that leads to an attempt from now on.
     pub(super) fn go_ahead(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if self.session.engine.gate.hooks.is_some() {
-            return self.go_after_hook(index);
+            return self.go_after_hook(index, ready_at);
         }
+        self.go_now(index, ready_at);
+    }
+
+    /// Lets a call go on that has been ready since then and waits for nothing.
+    fn go_now(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return; // ended meanwhile
         }
-        let attempt = match self.recheck(index, ready_at, ready_at) {
-            Ok(()) => self.lead(phase, index, ready_at),
+        let now = self.session.engine.clock.now();
+        let attempt = match self.recheck(index, now, ready_at) {
+            Ok(()) => self.lead(phase, index, ready_at, now),
             Err(error) => {
                 self.end_waiting(phase, index, error);
                 None
@@ -69,27 +75,11 @@ impl BatchState {
     }
 
     /// Lets a call go on after the hook before its permits.
-    fn go_after_hook(self: &Arc<Self>, index: u32) {
+    fn go_after_hook(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
         self.session.engine.tasks.spawn(async move {
-            let engine = &batch.session.engine;
-            engine.gate.starting(batch.call(index), &batch.caller()).await;
-            let phase = batch.slots[index as usize].phase();
-            if matches!(*phase, Phase::Waiting) {
-                let now = engine.clock.now();
-                let attempt = match batch.recheck(index, now, now) {
-                    Ok(()) => batch.lead(phase, index, now),
-                    Err(error) => {
-                        batch.end_waiting(phase, index, error);
-                        None
-                    }
-                };
-                if let Some(attempt) = attempt {
-                    attempt.spawn();
-                }
-            } else {
-                drop(phase);
-            }
+            batch.session.engine.gate.starting(batch.call(index), &batch.caller()).await;
+            batch.go_now(index, ready_at);
             or_end.disarm();
         });
     }
@@ -100,9 +90,10 @@ impl BatchState {
         phase: MutexGuard<'_, Phase>,
         index: u32,
         ready_at: Instant,
+        now: Instant,
     ) -> Option<Attempt> {
         match self.reserve(index) {
-            Ok(()) => self.acquire(phase, index, Bid::first(ready_at), ready_at),
+            Ok(()) => self.acquire(phase, index, Bid::first(ready_at), now),
             Err(error) => {
                 self.end_waiting(phase, index, error);
                 None
