@@ -1,9 +1,13 @@
 //! Calls that share a flight: who leaves it, who takes it over, and what its handler may still do (ID-3, ID-4).
 
 use super::{SECOND, ends};
+use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-use toolyard::{Call, CallError, ForkPolicy, Hooks, Outcome, ToolSpec, async_trait};
+use toolyard::{
+    Call, CallError, Dedupe, ForkPolicy, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError, ToolOutput,
+    ToolSpec, async_trait, from_fn,
+};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 fn ms(count: u64) -> Duration {
@@ -123,4 +127,31 @@ async fn who_takes_over_keeps_its_deadline() {
         assert_eq!(at, ms(600), "with hooks: {has_hooks}");
         yard.events.check();
     }
+}
+
+/// ID-3, SC-3, V2: a handler whose own calls come to rest before its end is written leaves nobody waiting, and its key
+/// with a result.
+#[tokio::test(start_paused = true)]
+async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
+    struct Leaves;
+    #[async_trait]
+    impl Tool for Leaves {
+        async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let own = cx.clone();
+            tokio::spawn(async move { own.dispatch(vec![call("inner", "read", 0, "ok")]).await });
+            sleep(ms(50)).await;
+            Ok("left".into())
+        }
+    }
+    let leaves = ToolSpec::write("leaves").concurrent();
+    let yard = yard(|builder, _| builder.tool(from_fn(leaves, || Leaves))).await;
+    yard.engine.pause(ToolClass::Read).await.unwrap();
+    let session = yard.engine.session("s");
+    let leaves = |id: &str| keyed(Call::new(id, "leaves", json!({})));
+    let batch = vec![leaves("a"), leaves("b"), call("behind", "serial", 0, "ok")];
+    let outcomes = ends(session.dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok, behind ok");
+    let again = ends(session.call(leaves("c"))).await;
+    assert_eq!((again.to_text(), again.dedupe), ("left".to_owned(), Dedupe::Replayed));
+    yard.events.check();
 }

@@ -12,7 +12,10 @@
 //! stopped by one caller of several.
 
 use super::state::BatchState;
-use crate::{keys::Fingerprint, nesting::CallRef};
+use crate::{
+    keys::Fingerprint,
+    nesting::{CallRef, Up},
+};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -46,6 +49,10 @@ struct State {
     detached: bool,
     /// It has its result: nobody joins any more.
     landed: bool,
+    /// Everybody has it, and rests with the flight.
+    shared: bool,
+    /// What it came to in the meantime.
+    came: Option<Up>,
 }
 
 /// A keyed call in the air.
@@ -76,6 +83,8 @@ impl Flight {
             attempts: 0,
             detached: false,
             landed: false,
+            shared: false,
+            came: None,
         };
         Arc::new(Self { state: Mutex::new(state) })
     }
@@ -177,13 +186,38 @@ impl Flight {
         self.state().resting.push(call);
     }
 
-    /// Those who rest with it; `over` when it is quiescent.
-    pub(super) fn resting(&self, over: bool) -> Vec<CallRef> {
+    /// All who joined have its result. Who rests with it by now, and what it came to before, if it came to anything.
+    pub(super) fn has_been_shared(&self) -> Option<(Vec<CallRef>, Up)> {
         let mut state = self.state();
-        if over {
-            state.runs_in = None;
-            return std::mem::take(&mut state.resting);
+        state.shared = true;
+        let came = state.came.take()?;
+        Some((state.resting(came), came))
+    }
+
+    /// What it has come to: who rests with it and is to be told so. As long as not everybody has its result that is
+    /// told later: what it runs may come to rest while its own end is still to be written.
+    pub(super) fn comes_to(&self, up: Up) -> Vec<CallRef> {
+        let mut state = self.state();
+        if state.shared {
+            return state.resting(up);
         }
-        state.resting.clone()
+        // Nobody has been told that it is listed.
+        state.came = Some(if up == Up::ListedRests { Up::Quiescent } else { up });
+        Vec::new()
+    }
+
+    /// It is over without a result. Those who rest with it.
+    pub(super) fn is_over(&self) -> Vec<CallRef> {
+        self.state().resting(Up::Quiescent)
+    }
+}
+
+impl State {
+    fn resting(&mut self, up: Up) -> Vec<CallRef> {
+        if up == Up::Listed {
+            return self.resting.clone();
+        }
+        self.runs_in = None;
+        std::mem::take(&mut self.resting)
     }
 }

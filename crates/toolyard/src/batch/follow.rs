@@ -172,7 +172,7 @@ impl BatchState {
                     (None, Some(key)) => self.session.keys().forget(&work.entry.shared_name(), &key.key),
                     (None, None) => {}
                 }
-                flight.resting(true).iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
+                flight.is_over().iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
                 if has_run {
                     self.rises(index, Up::Quiescent);
                 }
@@ -229,13 +229,15 @@ impl BatchState {
             flight.rests_with(call.clone());
             call.batch.end_shared(phase, call.index, shared, Step::Ended);
         }
+        if let Some((resting, up)) = flight.has_been_shared() {
+            resting.iter().for_each(|call| call.batch.rises(call.index, up));
+        }
     }
 
     /// Those who rest with a flight that runs in this call's slot do as it does.
     pub(super) fn rest_with(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
         let Some(flight) = self.flight_run_by(index) else { return };
-        let over = matches!(up, Up::Quiescent | Up::ListedRests);
-        also.extend(flight.resting(over).into_iter().map(|call| (call, up)));
+        also.extend(flight.comes_to(up).into_iter().map(|call| (call, up)));
     }
 }
 
