@@ -10,6 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, RetryStopped};
 
+/// A backoff that no clock can tell the end of is as long as this.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Attempt {
     /// Tells the breakers how it ended.
     pub(super) fn count(&mut self, ending: &Ending, ended_at: Instant) {
@@ -89,8 +92,11 @@ impl Attempt {
         self.done = true;
         let (ready_at, granted_at) = self.began();
         let Err(error) = ending.status else { return };
+        let now = self.engine().clock.now();
+        let not_before = now.checked_add(delay).unwrap_or(now + LONGEST);
+        let attempts = ending.attempts;
         let progress =
-            Progress { attempts: ending.attempts, error, ready_at, granted_at, paid, inherited: false };
+            Progress { attempts, error, ready_at, granted_at, not_before, paid, inherited: false };
         self.call.batch.try_again(self.call.index, Box::new(progress), delay);
     }
 

@@ -73,6 +73,16 @@ pub(super) enum Leaving {
     Lands,
 }
 
+/// What has become of a flight whose call ended that ran it.
+pub(super) enum Passed {
+    /// This call takes over.
+    To(CallRef),
+    /// Nobody waits: it is over.
+    ToNobody,
+    /// It had been passed on before.
+    Before,
+}
+
 impl Flight {
     /// One that this call leads.
     pub(super) fn led_by(call: CallRef) -> Arc<Self> {
@@ -161,17 +171,22 @@ impl Flight {
         others
     }
 
-    /// The oldest of those who wait takes over from the call that ran it and has ended; `None`: nobody waits, and it
-    /// is over.
-    pub(super) fn pass_on(&self) -> Option<CallRef> {
+    /// The oldest of those who wait takes over from the call that ran it and has ended.
+    pub(super) fn pass_on(&self, batch: &BatchState, index: u32) -> Passed {
         let mut state = self.state();
-        let before = state.runs_in.take();
+        // One that ended on its way to take over is passed on by itself and by what brought it there: by the first.
+        let Some(before) = state.runs_in.take_if(|call| call.is(batch, index)) else { return Passed::Before };
         state.runs_in = state.followers.pop_front();
         state.detached = false;
         if state.attempts > 0 && state.runs_in.is_some() {
-            state.resting.extend(before);
+            state.resting.push(before);
         }
-        state.runs_in.clone()
+        state.runs_in.clone().map_or(Passed::ToNobody, Passed::To)
+    }
+
+    /// The call that was to take it over has not: it waits as before, the first of all.
+    pub(super) fn take_back(&self, call: CallRef) {
+        self.state().followers.push_front(call);
     }
 
     /// It has its result: who waits for that.

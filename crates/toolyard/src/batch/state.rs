@@ -370,7 +370,7 @@ impl BatchState {
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
         self.count_down(index, false, step);
         if runs_flight {
-            self.pass_on(index, progress, Duration::ZERO);
+            self.pass_on(index, progress);
         }
     }
 
