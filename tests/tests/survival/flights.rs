@@ -5,10 +5,10 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
-    Call, CallError, Dedupe, ForkPolicy, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError, ToolOutput,
-    ToolSpec, async_trait, from_fn,
+    Call, CallError, Dedupe, ErrorKind, ForkPolicy, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError,
+    ToolOutput, ToolSpec, async_trait, from_fn,
 };
-use toolyard_tests::{Yard, call, scripted, shape, yard};
+use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -153,5 +153,41 @@ async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
     assert_eq!(shape(&outcomes), "a ok, b ok, behind ok");
     let again = ends(session.call(leaves("c"))).await;
     assert_eq!((again.to_text(), again.dedupe), ("left".to_owned(), Dedupe::Replayed));
+    yard.events.check();
+}
+
+/// ID-4, RT-4: there is time for another attempt as long as one of a flight's callers has it, whether the one that led
+/// has left or has yet to.
+#[tokio::test(start_paused = true)]
+async fn a_flight_has_the_time_of_all_its_callers() {
+    for (takes, led) in [(50, ms(120)), (150, ms(120))] {
+        let yard = keys().await;
+        let session = yard.engine.session("s");
+        let again = |id: &str| keyed(tries(id, "again", takes, &["transient", "ok"]));
+        let from = Instant::now();
+        let leader = async { (session.call(again("a").deadline(led)).await, from.elapsed()) };
+        let ((a, at), b) = ends(async { tokio::join!(leader, session.call(again("b"))) }).await;
+        assert_eq!(shape(&[a, b]), "a deadline_exceeded, b ok", "{takes} ms");
+        assert_eq!(at, led);
+        assert!(from.elapsed() >= ms(2 * takes + 100), "RT-2: the backoff is that of the flight");
+        yard.events.check();
+    }
+}
+
+/// V3: who waits for the result of another waits in no queue, and has its deadline.
+#[tokio::test(start_paused = true)]
+async fn who_follows_has_a_deadline_and_no_queue_timeout() {
+    let yard = yard(|builder, log| {
+        builder.tool(scripted(ToolSpec::write("write").concurrent(), log)).queue_timeout(SECOND)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let write = |id: &str| keyed(call(id, "write", 10_000, "ok"));
+    let from = Instant::now();
+    let short = async { (session.call(write("b").deadline(3 * SECOND)).await, from.elapsed()) };
+    let all = async { tokio::join!(session.call(write("a")), short, session.call(write("c"))) };
+    let (a, (b, at), c) = ends(all).await;
+    assert_eq!((error(&b).kind, at), (ErrorKind::DeadlineExceeded, 3 * SECOND));
+    assert_eq!(shape(&[a, c]), "a ok, c ok");
     yard.events.check();
 }

@@ -6,7 +6,7 @@ use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
-    Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -277,5 +277,23 @@ async fn a_timeout_may_leave_a_grace() {
         assert_eq!(ToolOutput::parts(error.content.clone()).to_text(), said);
         assert_eq!(from.elapsed(), Duration::from_millis(took));
     }
+    yard.events.check();
+}
+
+/// V3: a call that asks for its permits anew waits its whole queue timeout, whatever it waited before.
+#[tokio::test(start_paused = true)]
+async fn another_attempt_has_a_queue_timeout_of_its_own() {
+    let yard = yard(|builder, _| builder.queue_timeout(SECOND)).await;
+    yard.engine.resize(ToolClass::Read, 1).await.unwrap();
+    let session = yard.engine.session("s");
+    let batch = vec![call("busy", "read", 500, "ok"), tries("flaky", "read", 100, &["transient", "ok"])];
+    let late = async {
+        sleep(Duration::from_millis(550)).await;
+        session.call(call("late", "read", 700, "ok")).await
+    };
+    // It waits to 0.5 s, runs to 0.6 s, and waits anew for the last one to end at 1.3 s.
+    let (outcomes, late) = ends(async { tokio::join!(session.dispatch(batch), late) }).await;
+    assert_eq!(shape(&outcomes), "busy ok, flaky ok");
+    assert!(late.success());
     yard.events.check();
 }

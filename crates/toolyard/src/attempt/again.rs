@@ -54,7 +54,9 @@ impl Attempt {
             has_dispatched: batch.nest_of(*index).is_some(),
         };
         let bounds = self.bounds();
-        let span = Span { now: ended_at, deadline: bounds.deadline, attempt_timeout: bounds.timeout };
+        // Should its own come before, another goes on with the flight.
+        let deadline = batch.flight_run_by(*index).map_or(bounds.deadline, |flight| flight.deadline());
+        let span = Span { now: ended_at, deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         if let Some(until) = ended.hint.and_then(|hint| ended_at.checked_add(hint)) {
             guard.pause_until(ended_at, until);
@@ -95,8 +97,7 @@ impl Attempt {
         let now = self.engine().clock.now();
         let not_before = now.checked_add(delay).unwrap_or(now + LONGEST);
         let attempts = ending.attempts;
-        let progress =
-            Progress { attempts, error, ready_at, granted_at, not_before, paid, inherited: false };
+        let progress = Progress { attempts, error, ready_at, granted_at, not_before, paid, inherited: false };
         self.call.batch.try_again(self.call.index, Box::new(progress), delay);
     }
 

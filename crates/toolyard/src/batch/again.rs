@@ -44,6 +44,10 @@ impl BatchState {
         progress: Box<Progress>,
     ) {
         let not_before = progress.not_before;
+        if self.flight(index).is_some() {
+            // The flight may go on for longer than this one of its callers waits.
+            self.limit_rest(index, progress.ready_at);
+        }
         *phase = Phase::Delayed(Delayed::Backoff(progress));
         // Not before: a handler that is over dispatches nothing any more.
         self.slots[index as usize].reopen_nest();

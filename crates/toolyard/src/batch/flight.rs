@@ -20,6 +20,7 @@ use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use tokio::time::Instant;
 use toolyard_core::{CallError, Sandbox, ToolOutput};
 
 /// What a tree knows a call by: the key it came with, and what that stands for (ID-1, ID-2).
@@ -45,6 +46,8 @@ struct State {
     resting: Vec<CallRef>,
     /// How often the handler was started.
     attempts: u32,
+    /// The latest of its callers' deadlines; `None` when one of them has none.
+    deadline: Option<Instant>,
     /// The call that runs it has its own result already.
     detached: bool,
     /// It has its result: nobody joins any more.
@@ -84,13 +87,14 @@ pub(super) enum Passed {
 }
 
 impl Flight {
-    /// One that this call leads.
-    pub(super) fn led_by(call: CallRef) -> Arc<Self> {
+    /// One that this call leads, which has to have ended by then.
+    pub(super) fn led_by(call: CallRef, deadline: Option<Instant>) -> Arc<Self> {
         let state = State {
             runs_in: Some(call),
             followers: VecDeque::new(),
             resting: Vec::new(),
             attempts: 0,
+            deadline,
             detached: false,
             landed: false,
             shared: false,
@@ -119,13 +123,19 @@ impl Flight {
     }
 
     /// Hangs a call on; `false` when it is over and its key is to be asked for anew.
-    pub(super) fn join(&self, call: CallRef) -> bool {
+    pub(super) fn join(&self, call: CallRef, deadline: Option<Instant>) -> bool {
         let mut state = self.state();
         let is_open = state.runs_in.is_some() && !state.landed;
         if is_open {
+            state.deadline = state.deadline.zip(deadline).map(|(one, other)| one.max(other));
             state.followers.push_back(call);
         }
         is_open
+    }
+
+    /// When it has to have ended (ID-4): each of its callers ends by itself, and it with the last of them.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.state().deadline
     }
 
     /// An attempt starts.

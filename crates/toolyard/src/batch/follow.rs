@@ -2,7 +2,7 @@
 
 use super::flight::{Flight, KeptResult, KeyOf, Leaving, Passed};
 use super::ledger::{Ending, Phase};
-use super::progress::{Bid, Progress};
+use super::progress::Progress;
 use super::run::Step;
 use super::state::{BatchState, vanished};
 use crate::{
@@ -28,7 +28,7 @@ impl BatchState {
     ) -> Option<MutexGuard<'a, Phase>> {
         let entry = &self.work(index).entry;
         let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
-        let lead = || Flight::led_by(self.call_at(index));
+        let lead = || Flight::led_by(self.call_at(index), self.deadline_of(index, now));
         let keys = self.session.keys();
         let error = loop {
             match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
@@ -42,9 +42,8 @@ impl BatchState {
                     break in_progress().with_reason(Reason::WouldDeadlock);
                 }
                 Reserved::Join(flight) => {
-                    if flight.join(self.call_at(index)) {
-                        let bid = Bid::first(now);
-                        self.limit_wait(index, &bid);
+                    if flight.join(self.call_at(index), self.deadline_of(index, now)) {
+                        self.limit_rest(index, now);
                         *phase = Phase::Following { ready_at: now };
                         self.slots[index as usize].make_aside().set_flight(flight);
                         return None;
