@@ -121,6 +121,14 @@ impl<W> RateLine<W> {
         waiter
     }
 
+    /// Sends everybody away; gives who that is.
+    pub(crate) fn clear(&self) -> Vec<W> {
+        let mut line = self.line();
+        let waiters = line.clear();
+        self.note(&line);
+        waiters
+    }
+
     /// Lets nobody go before `until`, or [`PAUSE_MAX`] from now if that is sooner (RT-3). A pause is never cut
     /// short by another.
     pub(crate) fn pause_until(&self, now: Instant, until: Instant) {

@@ -1,8 +1,9 @@
 //! An engine whose runtime is not that of its callers, or is gone (SC-3).
 
 use crate::soon;
+use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
-use toolyard::{ErrorKind, Outcome, ToolSpec};
+use toolyard::{Call, ErrorKind, Outcome, ToolConfig, ToolSpec};
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
 fn engines() -> Runtime {
@@ -66,6 +67,46 @@ fn a_runtime_goes_under_a_stream() {
     let outcomes = callers().block_on(soon(batch.finish()));
     assert_eq!(shape(&outcomes), "runs internal, waits internal");
     yard.events.check();
+}
+
+/// SC-3: so does every call that waits without a permit: for its next attempt, for a token, for the result of another
+/// of its key.
+#[test]
+fn a_runtime_goes_under_calls_that_hold_nothing() {
+    let keyed = |id: &str| {
+        let mut call = Call::new(id, "again", json!({"end": "transient", "hint_ms": 20_000}));
+        call.idempotency_key = Some("k".into());
+        call
+    };
+    for batch in [
+        vec![Call::new("a", "serial", json!({"end": "harmless", "hint_ms": 20_000}))],
+        vec![call("a", "paced", 0, "ok"), call("b", "paced", 0, "ok")],
+        vec![keyed("a"), keyed("b"), keyed("c")],
+    ] {
+        let engines = engines();
+        let paced = ToolConfig::default().rate("15/m burst 1".parse().unwrap());
+        let yard = engines.block_on(yard(|builder, log| {
+            builder
+                .tool(scripted(ToolSpec::write("again").concurrent().idempotent(), log))
+                .tool(scripted(ToolSpec::read("paced"), log))
+                .tool_config("paced", paced)
+        }));
+        let session = yard.engine.session("s");
+        let (count, tool) = (batch.len(), batch[0].name.clone());
+        let last = if &*tool == "paced" { "tool.completed" } else { "dispatch.retry" };
+        let outcomes = callers().block_on(soon(async {
+            let go = async {
+                while !yard.events.of_call("a").contains(&last) {
+                    tokio::task::yield_now().await;
+                }
+                engines.shutdown_background();
+            };
+            tokio::join!(session.dispatch(batch), go).0
+        }));
+        let kept = usize::from(&*tool == "paced");
+        assert_eq!(kinds(&outcomes)[kept..], vec![Some(ErrorKind::Internal); count - kept], "{tool}");
+        yard.events.check();
+    }
 }
 
 /// SC-3: a call that comes after its engine's runtime is gone ends as `internal`, asked about or not.

@@ -482,3 +482,21 @@ async fn each_caller_of_a_key_is_asked_for_itself() {
     assert_eq!((outcomes[1].dedupe, yard.log.started().len()), (Dedupe::Joined, 1));
     yard.events.check();
 }
+
+/// SC-3, ID-4: a leader that was cancelled has ended, and its deadline ends nothing more.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_leader_does_not_end_again_at_its_deadline() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let (one, two) = (session.turn(), session.turn());
+    let write = |id: &str| keyed("k", call(id, "write", 300, "ok"));
+    let leader = vec![write("a").deadline(Duration::from_millis(100))];
+    let cancel = async {
+        sleep(Duration::from_millis(10)).await;
+        one.cancel();
+    };
+    let (a, b, ()) =
+        ends(async { tokio::join!(one.dispatch(leader), two.dispatch(vec![write("b")]), cancel) }).await;
+    assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
+    yard.events.check();
+}

@@ -7,6 +7,7 @@ mod breaker;
 mod budget;
 mod cancel;
 mod drain;
+mod flights;
 mod keys;
 mod rate;
 mod retry;

@@ -6,7 +6,7 @@ use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
-    Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -280,40 +280,20 @@ async fn a_timeout_may_leave_a_grace() {
     yard.events.check();
 }
 
-/// Notes the spans of calls, and what is recorded in them.
-#[derive(Clone, Default)]
-struct Spans(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Spans {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.is_span() && metadata.name() == "execute_tool"
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        self.0.lock().unwrap().push("span".to_owned());
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, values: &tracing::span::Record<'_>) {
-        self.0.lock().unwrap().push(format!("{values:?}"));
-    }
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, _: &tracing::Event<'_>) {}
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
-/// RT-9, OB-4: all attempts of a call share one span, which has the error that it ended with.
+/// V3: a call that asks for its permits anew waits its whole queue timeout, whatever it waited before.
 #[tokio::test(start_paused = true)]
-async fn attempts_share_a_span() {
-    let spans = Spans::default();
-    let _seen = tracing::subscriber::set_default(spans.clone());
-    let yard = yard(|builder, _| builder).await;
-    assert!(one(&yard, tries("a", "read", 0, &["transient", "transient", "ok"])).await.success());
-    assert_eq!(*spans.0.lock().unwrap(), ["span"]);
-    one(&yard, call("a", "read", 0, "transient")).await;
-    let seen = spans.0.lock().unwrap().clone();
-    assert_eq!((seen.len(), seen[1].as_str()), (3, "span"));
-    assert!(seen[2].contains("error.type") && seen[2].contains("transient"), "{seen:?}");
+async fn another_attempt_has_a_queue_timeout_of_its_own() {
+    let yard = yard(|builder, _| builder.queue_timeout(SECOND)).await;
+    yard.engine.resize(ToolClass::Read, 1).await.unwrap();
+    let session = yard.engine.session("s");
+    let batch = vec![call("busy", "read", 500, "ok"), tries("flaky", "read", 100, &["transient", "ok"])];
+    let late = async {
+        sleep(Duration::from_millis(550)).await;
+        session.call(call("late", "read", 700, "ok")).await
+    };
+    // It waits to 0.5 s, runs to 0.6 s, and waits anew for the last one to end at 1.3 s.
+    let (outcomes, late) = ends(async { tokio::join!(session.dispatch(batch), late) }).await;
+    assert_eq!(shape(&outcomes), "busy ok, flaky ok");
+    assert!(late.success());
+    yard.events.check();
 }

@@ -10,6 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, RetryStopped};
 
+/// A backoff that no clock can tell the end of is as long as this.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Attempt {
     /// Tells the breakers how it ended.
     pub(super) fn count(&mut self, ending: &Ending, ended_at: Instant) {
@@ -58,7 +61,9 @@ impl Attempt {
             has_dispatched: batch.nest_of(*index).is_some(),
         };
         let bounds = self.bounds();
-        let span = Span { now: ended_at, deadline: bounds.deadline, attempt_timeout: bounds.timeout };
+        // Should its own come before, another goes on with the flight.
+        let deadline = batch.flight_run_by(*index).map_or(bounds.deadline, |flight| flight.deadline());
+        let span = Span { now: ended_at, deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         if let Some(until) = ended.hint.and_then(|hint| ended_at.checked_add(hint)) {
             guard.pause_until(ended_at, until);
@@ -96,8 +101,11 @@ impl Attempt {
         self.done = true;
         let (ready_at, granted_at) = self.began();
         let Err(error) = ending.status else { return };
+        let now = self.engine().clock.now();
+        let not_before = now.checked_add(delay).unwrap_or(now + LONGEST);
+        let attempts = ending.attempts;
         let progress =
-            Progress { attempts: ending.attempts, error, ready_at, granted_at, paid, span, inherited: false };
+            Progress { attempts, error, ready_at, granted_at, not_before, paid, span, inherited: false };
         self.call.batch.try_again(self.call.index, Box::new(progress), delay);
     }
 

@@ -132,14 +132,14 @@ async fn watch(
             biased;
             done = &mut result => return Verdict::from_result(done),
             () = batch.told_to_stop(index) => match batch.cancelled(index) {
-                None if told.leaves(Parting::Cancelled) => {}
+                // Those who still wait have deadlines of their own.
+                None if told.leaves(Parting::Cancelled) => bounds.deadline = None,
                 _ => break,
             },
             cut = time_is_up(told, &bounds) => match (cut, bounds.timeout_grace) {
                 (Verdict::TimedOut(limit, _), Some(grace)) => {
                     return put_in_order(result, told, limit, grace).await;
                 }
-                // Those who still wait have deadlines of their own.
                 (Verdict::PastDeadline, _) if told.leaves(Parting::PastDeadline) => bounds.deadline = None,
                 (cut, _) => return cut,
             },

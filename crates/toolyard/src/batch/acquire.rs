@@ -12,7 +12,7 @@
 use super::admit::refused;
 use super::ledger::{Delayed, Phase, Started};
 use super::progress::Bid;
-use super::state::BatchState;
+use super::state::{BatchState, vanished};
 use crate::{
     admission::{Admitted, Waiter},
     attempt::{Attempt, Go},
@@ -90,6 +90,11 @@ impl BatchState {
         if waits {
             self.end_unstarted(index, || too_many(retry_after));
         }
+    }
+
+    /// Nobody drives the line any more in which a call waits: its runtime was shut down under it.
+    pub(crate) fn has_lost_its_line(&self, index: u32) {
+        self.end_unstarted(index, || vanished(0));
     }
 
     fn take_permits(

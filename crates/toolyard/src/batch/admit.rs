@@ -41,41 +41,41 @@ impl BatchState {
         }
         if self.session.engine.gate.hooks.is_some() {
             drop(phase);
-            self.go_after_hook(index);
+            self.go_after_hook(index, ready_at);
             return None;
         }
-        self.lead(phase, index, ready_at)
+        self.lead(phase, index, ready_at, ready_at)
     }
 
     /// Lets a call go on that leads to an attempt from now on.
     pub(super) fn go_ahead(self: &Arc<Self>, index: u32, ready_at: Instant) {
         match self.session.engine.gate.hooks.is_some() {
-            true => self.go_after_hook(index),
+            true => self.go_after_hook(index, ready_at),
             false => self.lead_if_it_waits(index, ready_at),
         }
     }
 
     /// Lets a call go on after the hook before its permits.
-    fn go_after_hook(self: &Arc<Self>, index: u32) {
+    fn go_after_hook(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
         self.session.engine.tasks.spawn(async move {
-            let engine = &batch.session.engine;
-            engine.gate.starting(batch.call(index), &batch.caller()).await;
-            batch.lead_if_it_waits(index, engine.clock.now());
+            batch.session.engine.gate.starting(batch.call(index), &batch.caller()).await;
+            batch.lead_if_it_waits(index, ready_at);
             or_end.disarm();
         });
     }
 
-    /// Has a call lead to an attempt that has not ended meanwhile.
+    /// Has a call that has been ready since then lead to an attempt, if it has not ended meanwhile.
     fn lead_if_it_waits(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return;
         }
-        if let Err(error) = self.recheck(index, ready_at, ready_at) {
+        let now = self.session.engine.clock.now();
+        if let Err(error) = self.recheck(index, now, ready_at) {
             return self.end_waiting(phase, index, *error);
         }
-        if let Some(attempt) = self.lead(phase, index, ready_at) {
+        if let Some(attempt) = self.lead(phase, index, ready_at, now) {
             attempt.spawn();
         }
     }
@@ -86,9 +86,10 @@ impl BatchState {
         phase: MutexGuard<'_, Phase>,
         index: u32,
         ready_at: Instant,
+        now: Instant,
     ) -> Option<Attempt> {
         match self.reserve(index) {
-            Ok(()) => self.acquire(phase, index, Bid::first(ready_at), ready_at),
+            Ok(()) => self.acquire(phase, index, Bid::first(ready_at), now),
             Err(error) => {
                 self.end_waiting(phase, index, *error);
                 None

@@ -13,7 +13,10 @@ use super::aside::Aside;
 use super::ledger::{Delayed, Phase};
 use super::progress::{Bid, Progress};
 use super::state::BatchState;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
 use toolyard_core::EventKind;
 
 impl BatchState {
@@ -21,33 +24,42 @@ impl BatchState {
     pub(crate) fn try_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
         let slot = &self.slots[index as usize];
         if slot.aside().is_some_and(Aside::is_detached) {
-            return self.pass_on(index, Some(progress), delay);
+            return self.pass_on(index, Some(progress));
         }
         let (attempts, code) = (progress.attempts, progress.error.kind);
-        {
-            let _phase = slot.phase();
-            // Under the lock, so that its end does not come before.
-            self.emit(index, Some(attempts), || EventKind::Retry {
-                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                code,
-            });
-            slot.reopen_nest();
-        }
-        self.wait_again(index, progress, delay);
+        let phase = slot.phase();
+        // Under the lock, so that its end does not come before.
+        self.emit(index, Some(attempts), || EventKind::Retry {
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            code,
+        });
+        self.wait_again(phase, index, progress);
     }
 
-    /// Has a call wait for its next attempt.
-    pub(super) fn wait_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
-        *self.slots[index as usize].phase() = Phase::Delayed(Delayed::Backoff(progress));
+    /// Has a call wait for its next attempt, whose phase the caller has looked at.
+    pub(super) fn wait_again(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        progress: Box<Progress>,
+    ) {
+        let not_before = progress.not_before;
+        if self.flight(index).is_some() {
+            // The flight may go on for longer than this one of its callers waits.
+            self.limit_rest(index, progress.ready_at);
+        }
+        *phase = Phase::Delayed(Delayed::Backoff(progress));
+        // Not before: a handler that is over dispatches nothing any more.
+        self.slots[index as usize].reopen_nest();
+        drop(phase);
         if let Some(why) = self.wants_end(index) {
             // The stop came while it ran, and found nothing to end.
             self.end_unstarted(index, || why.error());
             return;
         }
-        let batch = self.clone();
+        let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
         self.session.engine.tasks.spawn(async move {
-            let or_end = OrEnd::new(&batch, index);
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep_until(not_before).await;
             batch.go_again(index);
             or_end.disarm();
         });

@@ -21,6 +21,8 @@ pub(super) struct Aside {
     flight: OnceLock<Arc<Flight>>,
     /// Whether this call, and not its batch, was told to stop.
     told: AtomicBool,
+    /// Whether its caller, and not its batch, wants no more of the flight that it leads or has joined.
+    called_off: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
 }
@@ -87,6 +89,15 @@ impl Aside {
 
     pub(super) fn is_detached(&self) -> bool {
         self.detached.load(Ordering::SeqCst)
+    }
+
+    /// Its caller wants no more of its flight.
+    pub(super) fn call_off(&self) {
+        self.called_off.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_called_off(&self) -> bool {
+        self.called_off.load(Ordering::SeqCst)
     }
 
     pub(super) fn is_told(&self) -> bool {

@@ -104,7 +104,19 @@ impl BatchState {
         let queue =
             queue.and_then(|limit| Some((bid.ready_at.checked_add(limit)?, index, Limit::Queue(limit))));
         let deadline = self.deadline_of(index, bid.began()).map(|at| (at, index, Limit::Deadline));
-        let Some(alarm) = queue.into_iter().chain(deadline).min() else { return };
+        if let Some(alarm) = queue.into_iter().chain(deadline).min() {
+            self.set_alarm(alarm);
+        }
+    }
+
+    /// The same of a call that is in no line: it has a deadline and no queue timeout.
+    pub(super) fn limit_rest(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        if let Some(at) = self.deadline_of(index, ready_at) {
+            self.set_alarm((at, index, Limit::Deadline));
+        }
+    }
+
+    fn set_alarm(self: &Arc<Self>, alarm: (Instant, u32, Limit)) {
         let alarms = self.alarms.get_or_init(Box::default);
         let watched = {
             let mut set = alarms.set();
@@ -118,9 +130,13 @@ impl BatchState {
         }
     }
 
-    fn waits_too_long(&self, index: u32, limit: Limit) {
+    fn waits_too_long(&self, index: u32, limit: Limit, now: Instant) {
         let waits = match &*self.slots[index as usize].phase() {
-            Phase::Queued { .. } | Phase::Delayed(Delayed::Rate { .. }) => true,
+            Phase::Queued { bid, .. } | Phase::Delayed(Delayed::Rate { bid, .. }) => match limit {
+                // That may have been of the wait before: it stands in line for another attempt.
+                Limit::Queue(limit) => bid.ready_at.checked_add(limit).is_some_and(|at| at <= now),
+                Limit::Deadline => true,
+            },
             Phase::Following { .. } | Phase::Delayed(Delayed::Backoff(_)) => limit == Limit::Deadline,
             _ => false,
         };
@@ -136,7 +152,7 @@ async fn watch(batch: Weak<BatchState>) {
         let alarms = alive.alarms.get_or_init(Box::default);
         let now = alive.session.engine.clock.now();
         let (due, next) = alarms.due(now);
-        due.into_iter().for_each(|(index, limit)| alive.waits_too_long(index, limit));
+        due.into_iter().for_each(|(index, limit)| alive.waits_too_long(index, limit, now));
         let Some(next) = next else { return };
         let changed = alarms.changed.clone();
         drop(alive);

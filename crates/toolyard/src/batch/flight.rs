@@ -12,11 +12,15 @@
 //! stopped by one caller of several.
 
 use super::state::BatchState;
-use crate::{keys::Fingerprint, nesting::CallRef};
+use crate::{
+    keys::Fingerprint,
+    nesting::{CallRef, Up},
+};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use tokio::time::Instant;
 use toolyard_core::{CallError, Sandbox, ToolOutput};
 
 /// What a tree knows a call by: the key it came with, and what that stands for (ID-1, ID-2).
@@ -42,10 +46,16 @@ struct State {
     resting: Vec<CallRef>,
     /// How often the handler was started.
     attempts: u32,
+    /// The latest of its callers' deadlines; `None` when one of them has none.
+    deadline: Option<Instant>,
     /// The call that runs it has its own result already.
     detached: bool,
     /// It has its result: nobody joins any more.
     landed: bool,
+    /// Everybody has it, and rests with the flight.
+    shared: bool,
+    /// What it came to in the meantime.
+    came: Option<Up>,
 }
 
 /// A keyed call in the air.
@@ -66,16 +76,29 @@ pub(super) enum Leaving {
     Lands,
 }
 
+/// What has become of a flight whose call ended that ran it.
+pub(super) enum Passed {
+    /// This call takes over.
+    To(CallRef),
+    /// Nobody waits: it is over.
+    ToNobody,
+    /// It had been passed on before.
+    Before,
+}
+
 impl Flight {
-    /// One that this call leads.
-    pub(super) fn led_by(call: CallRef) -> Arc<Self> {
+    /// One that this call leads, which has to have ended by then.
+    pub(super) fn led_by(call: CallRef, deadline: Option<Instant>) -> Arc<Self> {
         let state = State {
             runs_in: Some(call),
             followers: VecDeque::new(),
             resting: Vec::new(),
             attempts: 0,
+            deadline,
             detached: false,
             landed: false,
+            shared: false,
+            came: None,
         };
         Arc::new(Self { state: Mutex::new(state) })
     }
@@ -100,13 +123,19 @@ impl Flight {
     }
 
     /// Hangs a call on; `false` when it is over and its key is to be asked for anew.
-    pub(super) fn join(&self, call: CallRef) -> bool {
+    pub(super) fn join(&self, call: CallRef, deadline: Option<Instant>) -> bool {
         let mut state = self.state();
         let is_open = state.runs_in.is_some() && !state.landed;
         if is_open {
+            state.deadline = state.deadline.zip(deadline).map(|(one, other)| one.max(other));
             state.followers.push_back(call);
         }
         is_open
+    }
+
+    /// When it has to have ended (ID-4): each of its callers ends by itself, and it with the last of them.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.state().deadline
     }
 
     /// An attempt starts.
@@ -152,17 +181,22 @@ impl Flight {
         others
     }
 
-    /// The oldest of those who wait takes over from the call that ran it and has ended; `None`: nobody waits, and it
-    /// is over.
-    pub(super) fn pass_on(&self) -> Option<CallRef> {
+    /// The oldest of those who wait takes over from the call that ran it and has ended.
+    pub(super) fn pass_on(&self, batch: &BatchState, index: u32) -> Passed {
         let mut state = self.state();
-        let before = state.runs_in.take();
+        // One that ended on its way to take over is passed on by itself and by what brought it there: by the first.
+        let Some(before) = state.runs_in.take_if(|call| call.is(batch, index)) else { return Passed::Before };
         state.runs_in = state.followers.pop_front();
         state.detached = false;
         if state.attempts > 0 && state.runs_in.is_some() {
-            state.resting.extend(before);
+            state.resting.push(before);
         }
-        state.runs_in.clone()
+        state.runs_in.clone().map_or(Passed::ToNobody, Passed::To)
+    }
+
+    /// The call that was to take it over has not: it waits as before, the first of all.
+    pub(super) fn take_back(&self, call: CallRef) {
+        self.state().followers.push_front(call);
     }
 
     /// It has its result: who waits for that.
@@ -177,13 +211,38 @@ impl Flight {
         self.state().resting.push(call);
     }
 
-    /// Those who rest with it; `over` when it is quiescent.
-    pub(super) fn resting(&self, over: bool) -> Vec<CallRef> {
+    /// All who joined have its result. Who rests with it by now, and what it came to before, if it came to anything.
+    pub(super) fn has_been_shared(&self) -> Option<(Vec<CallRef>, Up)> {
         let mut state = self.state();
-        if over {
-            state.runs_in = None;
-            return std::mem::take(&mut state.resting);
+        state.shared = true;
+        let came = state.came.take()?;
+        Some((state.resting(came), came))
+    }
+
+    /// What it has come to: who rests with it and is to be told so. As long as not everybody has its result that is
+    /// told later: what it runs may come to rest while its own end is still to be written.
+    pub(super) fn comes_to(&self, up: Up) -> Vec<CallRef> {
+        let mut state = self.state();
+        if state.shared {
+            return state.resting(up);
         }
-        state.resting.clone()
+        // Nobody has been told that it is listed.
+        state.came = Some(if up == Up::ListedRests { Up::Quiescent } else { up });
+        Vec::new()
+    }
+
+    /// It is over without a result. Those who rest with it.
+    pub(super) fn is_over(&self) -> Vec<CallRef> {
+        self.state().resting(Up::Quiescent)
+    }
+}
+
+impl State {
+    fn resting(&mut self, up: Up) -> Vec<CallRef> {
+        if up == Up::Listed {
+            return self.resting.clone();
+        }
+        self.runs_in = None;
+        std::mem::take(&mut self.resting)
     }
 }

@@ -1,10 +1,10 @@
 //! Calls with an idempotency key: who leads, who shares, and what becomes of those who share (ID-3 to ID-7).
 
-use super::flight::{Flight, KeptResult, KeyOf, Leaving};
+use super::flight::{Flight, KeptResult, KeyOf, Leaving, Passed};
 use super::ledger::{Ending, Phase};
-use super::progress::{Bid, Progress};
+use super::progress::Progress;
 use super::run::Step;
-use super::state::BatchState;
+use super::state::{BatchState, vanished};
 use crate::{
     keys::{Ended, Finished, Kept, Reserved},
     nesting::{CallRef, Up},
@@ -28,7 +28,7 @@ impl BatchState {
     ) -> Option<MutexGuard<'a, Phase>> {
         let entry = &self.work(index).entry;
         let (tool, mutating) = (entry.shared_name(), !entry.spec().is_repeatable());
-        let lead = || Flight::led_by(self.call_at(index));
+        let lead = || Flight::led_by(self.call_at(index), self.deadline_of(index, now));
         let keys = self.session.keys();
         let error = loop {
             match keys.reserve(&tool, &key.key, key.fingerprint, now, mutating, lead) {
@@ -42,9 +42,8 @@ impl BatchState {
                     break in_progress().with_reason(Reason::WouldDeadlock);
                 }
                 Reserved::Join(flight) => {
-                    if flight.join(self.call_at(index)) {
-                        let bid = Bid::first(now);
-                        self.limit_wait(index, &bid);
+                    if flight.join(self.call_at(index), self.deadline_of(index, now)) {
+                        self.limit_rest(index, now);
                         *phase = Phase::Following { ready_at: now };
                         self.slots[index as usize].make_aside().set_flight(flight);
                         return None;
@@ -156,27 +155,34 @@ impl BatchState {
     }
 
     /// A call that ran a flight has ended before its first attempt, or between two: another takes over, if one waits.
-    /// `delay`: until the next attempt.
-    pub(super) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>, delay: Duration) {
-        let Some(flight) = self.flight_run_by(index).cloned() else { return };
-        let has_run = progress.is_some();
-        match flight.pass_on() {
-            Some(next) => self.session.engine.tasks.spawn(take_over(flight, next, progress, delay)),
-            None => {
-                let work = self.work(index);
-                match (progress, &work.key) {
+    pub(super) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>) {
+        let Some(flight) = self.flight(index).cloned() else { return };
+        match flight.pass_on(self, index) {
+            Passed::Before => {}
+            Passed::To(next) => {
+                let hand_over = HandOver { flight, next, progress, done: false };
+                self.session.engine.tasks.spawn(async move { hand_over.run() });
+            }
+            Passed::ToNobody => {
+                let has_run = progress.is_some();
+                match progress {
                     // What is tried again has changed nothing, or does no harm if it has.
-                    (Some(progress), _) => {
-                        self.complete(index, &Err(progress.error), progress.attempts, true)
-                    }
-                    (None, Some(key)) => self.session.keys().forget(&work.entry.shared_name(), &key.key),
-                    (None, None) => {}
+                    Some(progress) => self.complete(index, &Err(progress.error), progress.attempts, true),
+                    None => self.forget(index),
                 }
-                flight.resting(true).iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
+                flight.is_over().iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
                 if has_run {
                     self.rises(index, Up::Quiescent);
                 }
             }
+        }
+    }
+
+    /// Nothing has run under the key of this call: who comes next leads.
+    fn forget(&self, index: u32) {
+        let work = self.work(index);
+        if let Some(key) = &work.key {
+            self.session.keys().forget(&work.entry.shared_name(), &key.key);
         }
     }
 
@@ -229,39 +235,74 @@ impl BatchState {
             flight.rests_with(call.clone());
             call.batch.end_shared(phase, call.index, shared, Step::Ended);
         }
+        if let Some((resting, up)) = flight.has_been_shared() {
+            resting.iter().for_each(|call| call.batch.rises(call.index, up));
+        }
     }
 
     /// Those who rest with a flight that runs in this call's slot do as it does.
     pub(super) fn rest_with(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
         let Some(flight) = self.flight_run_by(index) else { return };
-        let over = matches!(up, Up::Quiescent | Up::ListedRests);
-        also.extend(flight.resting(over).into_iter().map(|call| (call, up)));
+        also.extend(flight.comes_to(up).into_iter().map(|call| (call, up)));
     }
 }
 
-/// The oldest of those who wait takes over a flight. One that has ended meanwhile leaves it to the next.
-async fn take_over(flight: Arc<Flight>, next: CallRef, progress: Option<Box<Progress>>, delay: Duration) {
-    let CallRef { batch, index } = &next;
-    let mut phase = batch.slots[*index as usize].phase();
-    let Phase::Following { ready_at } = *phase else {
-        drop(phase);
-        // Without a handler that was started it has passed the flight on by itself.
-        if flight.is_run_by(batch, *index) {
-            batch.pass_on(*index, progress, delay);
-        }
-        return;
-    };
-    *phase = Phase::Waiting;
-    match progress {
-        None => {
+/// A flight on its way to the oldest of those who wait. Should the task vanish that brings it there, nobody is left
+/// waiting (SC-3).
+struct HandOver {
+    flight: Arc<Flight>,
+    next: CallRef,
+    progress: Option<Box<Progress>>,
+    done: bool,
+}
+
+impl HandOver {
+    fn run(mut self) {
+        self.done = true;
+        let CallRef { batch, index } = &self.next;
+        let mut phase = batch.slots[*index as usize].phase();
+        let Phase::Following { ready_at } = *phase else {
             drop(phase);
-            batch.go_ahead(*index, ready_at);
+            // Ended meanwhile: the next one.
+            return batch.pass_on(*index, self.progress.take());
+        };
+        match self.progress.take() {
+            None => {
+                *phase = Phase::Waiting;
+                drop(phase);
+                batch.go_ahead(*index, ready_at);
+            }
+            Some(mut progress) => {
+                progress.ready_at = ready_at;
+                progress.inherited = true;
+                batch.wait_again(phase, *index, progress);
+            }
         }
-        Some(mut progress) => {
-            progress.ready_at = ready_at;
-            progress.inherited = true;
-            drop(phase);
-            batch.wait_again(*index, progress, delay);
+    }
+
+    /// Ends all who wait, at once: whom it went to next would vanish in the same way.
+    fn lose(&self) {
+        let CallRef { batch, index } = &self.next;
+        let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
+        let error = if attempts > 0 { vanished(attempts) } else { vanished(0).not_started() };
+        let ending = Ending::shared(Err(Box::new(error)), attempts, Duration::ZERO);
+        batch.complete(*index, &ending.status, attempts, false);
+        match *batch.slots[*index as usize].phase() {
+            Phase::Following { .. } => self.flight.take_back(self.next.clone()),
+            // It has ended and rests with it.
+            _ if attempts > 0 => self.flight.rests_with(self.next.clone()),
+            _ => {}
+        }
+        BatchState::land(&self.flight, &ending);
+        self.flight.is_over().iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
+    }
+}
+
+impl Drop for HandOver {
+    fn drop(&mut self) {
+        let CallRef { batch, index } = &self.next;
+        if !self.done && self.flight.is_run_by(batch, *index) {
+            self.lose();
         }
     }
 }

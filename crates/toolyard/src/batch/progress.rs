@@ -15,6 +15,8 @@ pub(crate) struct Progress {
     /// When the call was ready, and had its first permits.
     pub(crate) ready_at: Instant,
     pub(crate) granted_at: Instant,
+    /// When the next attempt may be made.
+    pub(crate) not_before: Instant,
     /// What the next attempt took from the tool's retry bucket (RT-5).
     pub(crate) paid: Paid,
     /// The span of all its attempts.

@@ -147,6 +147,12 @@ impl BatchState {
         self.recalled.notify_waiters();
     }
 
+    /// The caller of a call that leads a flight or has joined one does not want it any more.
+    pub(super) fn call_off(&self, index: u32) {
+        self.slots[index as usize].make_aside().call_off();
+        self.recalled.notify_waiters();
+    }
+
     /// Tells a call that runs and that is to stop, by its own token and through what it has dispatched.
     pub(crate) fn tell(&self, index: u32) {
         if self.flight(index).is_some() {
@@ -180,8 +186,8 @@ impl BatchState {
     /// Whether the caller of a call that runs wants it to stop.
     fn is_to_stop(&self, index: u32) -> bool {
         let aside = self.slots[index as usize].aside();
-        let batch = self.cancelled.load(Ordering::SeqCst) && !aside.is_some_and(Aside::is_detached);
-        batch || aside.is_some_and(Aside::is_told)
+        let unwanted = self.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_called_off);
+        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_told)
     }
 
     /// The token that tells running calls to stop, made now if it is the first time somebody asks.
@@ -364,7 +370,7 @@ impl BatchState {
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
         self.count_down(index, false, step);
         if runs_flight {
-            self.pass_on(index, progress, Duration::ZERO);
+            self.pass_on(index, progress);
         }
     }
 

@@ -78,13 +78,19 @@ impl BatchState {
             self.withdraw_question(index);
             return true;
         }
-        if self.started(index).is_none() {
+        if self.slots[index as usize].is_ended() {
             return false;
         }
-        self.recall(index);
-        if self.flight_run_by(index).is_none() {
-            self.stop_below(index);
+        match self.flight(index) {
+            None => {
+                self.recall(index);
+                self.stop_below(index);
+            }
+            // Others may wait for what it does.
+            Some(_) => self.call_off(index),
         }
+        // It may have come to wait for its next attempt in between.
+        self.end_unstarted(index, || Stop::Cancelled.error());
         true
     }
 

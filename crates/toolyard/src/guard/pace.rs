@@ -18,28 +18,50 @@ impl Guard {
         if self.pacing.swap(true, Ordering::AcqRel) {
             self.changed.notify_one();
         } else {
-            tasks.spawn(pace(self.clone(), clock));
+            let pacer = Pacer { guard: self.clone(), done: false };
+            tasks.spawn(async move { pacer.pace(clock).await });
         }
     }
 }
 
-async fn pace(guard: Arc<Guard>, clock: Clock) {
-    loop {
-        let due = guard.line.due(clock.now());
-        due.granted.iter().for_each(|call| call.batch.has_token(call.index));
-        due.expired.iter().for_each(|call| call.batch.has_no_token(call.index, due.retry_after));
-        let Some(next) = due.next else {
-            guard.pacing.store(false, Ordering::Release);
-            // One who came in between found a task that was about to end.
-            if guard.line.waiting() > 0 && !guard.pacing.swap(true, Ordering::AcqRel) {
-                continue;
+/// Drives a line until nobody waits. Should its task vanish, nobody else would: all who wait end (SC-3).
+struct Pacer {
+    guard: Arc<Guard>,
+    done: bool,
+}
+
+impl Pacer {
+    async fn pace(mut self, clock: Clock) {
+        let guard = self.guard.clone();
+        loop {
+            let due = guard.line.due(clock.now());
+            due.granted.iter().for_each(|call| call.batch.has_token(call.index));
+            due.expired.iter().for_each(|call| call.batch.has_no_token(call.index, due.retry_after));
+            let Some(next) = due.next else {
+                guard.pacing.store(false, Ordering::Release);
+                // One who came in between found a task that was about to end.
+                if guard.line.waiting() > 0 && !guard.pacing.swap(true, Ordering::AcqRel) {
+                    continue;
+                }
+                self.done = true;
+                return;
+            };
+            tokio::select! {
+                biased;
+                () = guard.changed.notified() => {}
+                () = tokio::time::sleep_until(next) => {}
             }
-            return;
-        };
-        tokio::select! {
-            biased;
-            () = guard.changed.notified() => {}
-            () = tokio::time::sleep_until(next) => {}
         }
+    }
+}
+
+impl Drop for Pacer {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        // In this order: who comes from now on begins another task.
+        self.guard.pacing.store(false, Ordering::Release);
+        self.guard.line.clear().iter().for_each(|call| call.batch.has_lost_its_line(call.index));
     }
 }

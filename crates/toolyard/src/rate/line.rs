@@ -61,6 +61,10 @@ impl<W> Line<W> {
         self.waiters.remove(&ticket).map(|waiter| waiter.waiter)
     }
 
+    pub(super) fn clear(&mut self) -> Vec<W> {
+        std::mem::take(&mut self.waiters).into_values().map(|waiter| waiter.waiter).collect()
+    }
+
     pub(super) fn pause_until(&mut self, now: Instant, until: Instant) {
         self.end_pause(now);
         self.paused_until = self.paused_until.max(Some(until).filter(|until| *until > now));

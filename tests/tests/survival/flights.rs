@@ -1,0 +1,193 @@
+//! Calls that share a flight: who leaves it, who takes it over, and what its handler may still do (ID-3, ID-4).
+
+use super::{SECOND, ends};
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+use toolyard::{
+    Call, CallError, Dedupe, ErrorKind, ForkPolicy, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError,
+    ToolOutput, ToolSpec, async_trait, from_fn,
+};
+use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// A call under the one key of these tests.
+fn keyed(mut call: Call) -> Call {
+    call.idempotency_key = Some("k".into());
+    call
+}
+
+fn error(outcome: &Outcome) -> &CallError {
+    outcome.error().expect("it has failed")
+}
+
+/// An engine whose tool `write` must not run twice and whose tool `again` may.
+async fn keys() -> Yard {
+    yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::write("write").concurrent(), log))
+            .tool(scripted(ToolSpec::write("again").concurrent().idempotent(), log))
+    })
+    .await
+}
+
+/// ID-4, SC-4: a leader that is cancelled alone leaves its handler to who waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_cancelled_alone_ends_alone() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let batch = ["a", "b"].map(|id| keyed(call(id, "write", 100, "ok")));
+    let cancel = async {
+        sleep(ms(10)).await;
+        assert!(session.cancel_call("a"));
+        sleep(ms(10)).await;
+        assert!(!session.cancel_call("a"), "it has ended");
+    };
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch.to_vec()), cancel) }).await;
+    assert_eq!(shape(&outcomes), "a cancelled, b ok");
+    assert_eq!(outcomes[0].ran, ms(10));
+    yard.events.check();
+}
+
+/// ID-4, SC-4: cancelling the last one who waits for a flight finds it, though it stays for what comes of that.
+#[tokio::test(start_paused = true)]
+async fn the_last_who_waits_is_there_to_be_cancelled() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let (one, two) = (session.turn(), session.turn());
+    let write = |id: &str| vec![keyed(call(id, "write", 0, "stops_late"))];
+    let cancel = async {
+        sleep(ms(10)).await;
+        one.cancel();
+        sleep(ms(10)).await;
+        assert!(two.cancel_call("b"));
+    };
+    let (a, b, ()) =
+        ends(async { tokio::join!(one.dispatch(write("a")), two.dispatch(write("b")), cancel) }).await;
+    assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b cancelled"]);
+    assert_eq!(yard.log.spans(), ["a 0..40"]);
+    yard.events.check();
+}
+
+/// An engine whose tool `write` runs once at a time in each agent, for a second at most.
+async fn narrow(has_hooks: bool) -> Yard {
+    struct Quick;
+    #[async_trait]
+    impl Hooks for Quick {}
+    let write = ToolSpec::write("write").concurrent().max_concurrency(1.try_into().unwrap()).timeout(SECOND);
+    yard(|builder, log| {
+        let builder = if has_hooks { builder.hooks(Quick) } else { builder };
+        builder.tool(scripted(write, log))
+    })
+    .await
+}
+
+/// V3: who takes a flight over has all of its attempt's time from when it starts, however long it waited before.
+#[tokio::test(start_paused = true)]
+async fn who_takes_over_has_its_attempts_time() {
+    let yard = narrow(false).await;
+    let session = yard.engine.session("s");
+    let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
+    let write = |id: &str| vec![keyed(call(id, "write", 500, "ok"))];
+    let busy: Vec<_> = (0..10).map(|n| call(&format!("busy{n}"), "write", 900, "ok")).collect();
+    let cancel = async {
+        sleep(5 * SECOND).await;
+        turn.cancel();
+    };
+    let all = async {
+        tokio::join!(session.dispatch(busy), turn.dispatch(write("a")), fork.dispatch(write("b")), cancel)
+    };
+    let (_, a, b, ()) = ends(all).await;
+    assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
+    assert_eq!((b[0].queued, b[0].ran), (5 * SECOND, ms(500)));
+    yard.events.check();
+}
+
+/// V3: its deadline counts from when it was ready, with hooks and without.
+#[tokio::test(start_paused = true)]
+async fn who_takes_over_keeps_its_deadline() {
+    for has_hooks in [false, true] {
+        let yard = narrow(has_hooks).await;
+        let session = yard.engine.session("s");
+        let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
+        let write = |id: &str| keyed(call(id, "write", 500, "ok"));
+        let cancel = async {
+            sleep(ms(400)).await;
+            turn.cancel();
+        };
+        let from = Instant::now();
+        let follower = async { (fork.call(write("b").deadline(ms(600))).await, from.elapsed()) };
+        let busy = session.dispatch(vec![call("busy", "write", 900, "ok")]);
+        let all = async { tokio::join!(busy, turn.dispatch(vec![write("a")]), follower, cancel) };
+        let (_, a, (b, at), ()) = ends(all).await;
+        assert_eq!([shape(&a), shape(&[b])], ["a cancelled", "b deadline_exceeded"]);
+        assert_eq!(at, ms(600), "with hooks: {has_hooks}");
+        yard.events.check();
+    }
+}
+
+/// ID-3, SC-3, V2: a handler whose own calls come to rest before its end is written leaves nobody waiting, and its key
+/// with a result.
+#[tokio::test(start_paused = true)]
+async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
+    struct Leaves;
+    #[async_trait]
+    impl Tool for Leaves {
+        async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let own = cx.clone();
+            tokio::spawn(async move { own.dispatch(vec![call("inner", "read", 0, "ok")]).await });
+            sleep(ms(50)).await;
+            Ok("left".into())
+        }
+    }
+    let leaves = ToolSpec::write("leaves").concurrent();
+    let yard = yard(|builder, _| builder.tool(from_fn(leaves, || Leaves))).await;
+    yard.engine.pause(ToolClass::Read).await.unwrap();
+    let session = yard.engine.session("s");
+    let leaves = |id: &str| keyed(Call::new(id, "leaves", json!({})));
+    let batch = vec![leaves("a"), leaves("b"), call("behind", "serial", 0, "ok")];
+    let outcomes = ends(session.dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok, behind ok");
+    let again = ends(session.call(leaves("c"))).await;
+    assert_eq!((again.to_text(), again.dedupe), ("left".to_owned(), Dedupe::Replayed));
+    yard.events.check();
+}
+
+/// ID-4, RT-4: there is time for another attempt as long as one of a flight's callers has it, whether the one that led
+/// has left or has yet to.
+#[tokio::test(start_paused = true)]
+async fn a_flight_has_the_time_of_all_its_callers() {
+    for (takes, led) in [(50, ms(120)), (150, ms(120))] {
+        let yard = keys().await;
+        let session = yard.engine.session("s");
+        let again = |id: &str| keyed(tries(id, "again", takes, &["transient", "ok"]));
+        let from = Instant::now();
+        let leader = async { (session.call(again("a").deadline(led)).await, from.elapsed()) };
+        let ((a, at), b) = ends(async { tokio::join!(leader, session.call(again("b"))) }).await;
+        assert_eq!(shape(&[a, b]), "a deadline_exceeded, b ok", "{takes} ms");
+        assert_eq!(at, led);
+        assert!(from.elapsed() >= ms(2 * takes + 100), "RT-2: the backoff is that of the flight");
+        yard.events.check();
+    }
+}
+
+/// V3: who waits for the result of another waits in no queue, and has its deadline.
+#[tokio::test(start_paused = true)]
+async fn who_follows_has_a_deadline_and_no_queue_timeout() {
+    let yard = yard(|builder, log| {
+        builder.tool(scripted(ToolSpec::write("write").concurrent(), log)).queue_timeout(SECOND)
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let write = |id: &str| keyed(call(id, "write", 10_000, "ok"));
+    let from = Instant::now();
+    let short = async { (session.call(write("b").deadline(3 * SECOND)).await, from.elapsed()) };
+    let all = async { tokio::join!(session.call(write("a")), short, session.call(write("c"))) };
+    let (a, (b, at), c) = ends(all).await;
+    assert_eq!((error(&b).kind, at), (ErrorKind::DeadlineExceeded, 3 * SECOND));
+    assert_eq!(shape(&[a, c]), "a ok, c ok");
+    yard.events.check();
+}
