@@ -149,7 +149,7 @@ impl BatchState {
         if faulty!(LeaderCancelHangs) {
             flight.land(); // and nobody is told
         }
-        self.slots[index as usize].make_aside().detach();
+        self.slots[index as usize].make_aside().detach(self.started(index));
         self.end_started(index, ending(), false);
         true
     }

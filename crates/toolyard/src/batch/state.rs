@@ -228,12 +228,9 @@ impl BatchState {
         &self.runs[(self.slots[index as usize].run - self.base.run) as usize]
     }
 
-    /// What a call has whose handler runs and whose result is not written.
+    /// What a call has whose handler runs: its result is not written, or it goes on for others of its key.
     pub(crate) fn started(&self, index: u32) -> Option<Started> {
-        match *self.slots[index as usize].phase() {
-            Phase::Started(started) => Some(started),
-            _ => None,
-        }
+        self.slots[index as usize].started()
     }
 
     /// What a call of this batch asks for to run.
