@@ -163,8 +163,7 @@ impl BatchState {
         }
     }
 
-    /// The breakers' leave for an attempt that has its permits. With it the call is under way, and what it reserved is
-    /// spent.
+    /// The breakers' leave for an attempt that has its permits.
     pub(super) fn slots(&self, index: u32, now: Instant) -> Result<Slots, CallError> {
         let entry = &self.work(index).entry;
         let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
@@ -172,11 +171,7 @@ impl BatchState {
         if !moves.is_empty() {
             self.session.engine.tell_moves(entry, &moves);
         }
-        let slots = slots?;
-        if let Some(aside) = self.slots[index as usize].aside() {
-            aside.settle();
-        }
-        Ok(slots)
+        slots
     }
 }
 

@@ -52,19 +52,19 @@ impl Aside {
         }
     }
 
-    /// Keeps what the call has reserved until it starts.
+    /// Keeps what the call has reserved until it ends.
     pub(super) fn reserve(&self, reserved: Reserved) {
         *self.reserved() = Some(reserved);
     }
 
-    /// The call starts: what it reserved is spent.
+    /// The call has ended and its handler had started: what it reserved is spent.
     pub(super) fn settle(&self) {
         if let Some(reserved) = self.reserved().take() {
             reserved.settle();
         }
     }
 
-    /// The call has ended: what it reserved and never spent goes back.
+    /// The call has ended and never started: what it reserved goes back.
     pub(super) fn refund(&self) {
         let reserved = self.reserved().take();
         if let Some(reserved) = reserved {

@@ -358,16 +358,21 @@ impl BatchState {
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
         *phase = Phase::Ended(ending);
         drop(phase);
-        if let Some(aside) = self.slots[index as usize].aside()
-            && !faulty!(RefundLost)
-        {
-            aside.refund();
-        }
+        self.settle(index, progress.is_some());
         // What has run for a flight rests with it.
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
         self.count_down(index, false, step);
         if runs_flight {
             self.pass_on(index, progress);
+        }
+    }
+
+    /// A call ends: what it reserved is spent if its handler has started, and comes back if not (RT-11).
+    fn settle(&self, index: u32, has_run: bool) {
+        match self.slots[index as usize].aside() {
+            Some(aside) if has_run => aside.settle(),
+            Some(aside) if !faulty!(RefundLost) => aside.refund(),
+            _ => {}
         }
     }
 
@@ -402,6 +407,7 @@ impl BatchState {
     /// handler.
     pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
+        self.settle(index, ending.attempts > 0);
         // Under the lock, so that nothing the handler still streams comes after its end.
         let mut phase = self.slots[index as usize].phase();
         self.emit(index, None, || self.started_event(index, &ending));
