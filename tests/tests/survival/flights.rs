@@ -5,8 +5,8 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
-    Call, CallError, Dedupe, ErrorKind, ForkPolicy, Hooks, Outcome, SubAgents, Tool, ToolClass, ToolContext,
-    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, Hooks, Outcome, SubAgents, Tool, ToolClass,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -241,4 +241,16 @@ async fn a_handler_that_goes_on_for_others_makes_calls() {
         assert_eq!(b[0].to_text(), "inner ok", "{outer} {as_agent} {twice} {has_deadline} {at}");
         yard.events.check();
     }
+}
+
+/// V5: a caller that leaves a handler that only looks knows that nothing was changed.
+#[tokio::test(start_paused = true)]
+async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let read = |id: &str| keyed(call(id, "read", 100, "ok"));
+    let outcomes = ends(session.dispatch(vec![read("a").deadline(ms(50)), read("b")])).await;
+    assert_eq!(shape(&outcomes), "a deadline_exceeded, b ok");
+    assert_eq!(error(&outcomes[0]).effect, Effect::Failed);
+    yard.events.check();
 }

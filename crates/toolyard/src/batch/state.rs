@@ -364,6 +364,8 @@ impl BatchState {
         self.count_down(index, false, step);
         if runs_flight {
             self.pass_on(index, progress);
+        } else if let Some(progress) = progress {
+            self.spare_retry(index, *progress);
         }
     }
 
