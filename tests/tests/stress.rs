@@ -6,10 +6,14 @@
 use futures::future::join_all;
 use rand::{RngExt as _, SeedableRng as _, rngs::Xoshiro256PlusPlus as Chance};
 use serde_json::json;
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use toolyard::{
-    Batch, Call, Engine, ForkPolicy, Outcome, PoolWidths, Session, SessionOptions, SubAgents as _, ToolClass,
-    ToolContext, ToolError, ToolFactory, ToolSpec, tool_fn,
+    Batch, BreakerPolicy, Call, Engine, ForkPolicy, Outcome, PoolWidths, RetryPolicy, Session,
+    SessionOptions, SubAgents as _, ToolClass, ToolContext, ToolError, ToolFactory, ToolSpec, tool_fn,
 };
 use toolyard_tests::{Yard, yard};
 
@@ -232,4 +236,80 @@ async fn go(seeds: std::ops::Range<u64>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn agents_on_several_threads_leave_nothing_behind() {
     tokio::time::timeout(Duration::from_secs(100), go(0..AGENTS)).await.unwrap();
+}
+
+/// One handler of a key that runs; the counts are those that run, and those that began beside another.
+struct Running(Arc<Mutex<(u32, u32)>>);
+
+impl Running {
+    fn begin(beside: Arc<Mutex<(u32, u32)>>) -> Self {
+        {
+            let mut beside = beside.lock().unwrap();
+            beside.0 += 1;
+            beside.1 += u32::from(beside.0 > 1);
+        }
+        Self(beside)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().0 -= 1;
+    }
+}
+
+/// A tool that fails twice, at once or a little later, and counts those of its handlers that run beside another.
+fn flaky(beside: &Arc<Mutex<(u32, u32)>>) -> impl ToolFactory + use<> {
+    let delays = RetryPolicy::default().with_delays(Duration::from_micros(300), 2.0, Duration::from_secs(1));
+    let spec = ToolSpec::write("flaky").concurrent().idempotent().retry(delays.unwrap());
+    let beside = beside.clone();
+    tool_fn(spec, move |wait: u64, cx: ToolContext| {
+        let beside = beside.clone();
+        async move {
+            let _running = Running::begin(beside);
+            for _ in 0..wait {
+                tokio::task::yield_now().await;
+            }
+            if cx.attempt() < 3 { Err(ToolError::transient("again")) } else { Ok("done") }
+        }
+    })
+}
+
+/// ID-3, ID-4, SC-3: callers of one key come and leave at any moment; each has one end, and of one key never two
+/// handlers run side by side.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn callers_of_one_key_come_and_leave() {
+    let beside = Arc::default();
+    let tool = flaky(&beside);
+    let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED).tool(tool)).await;
+    let session = yard.engine.session("s");
+    let mut dice = Chance::seed_from_u64(1);
+    for key in 0..2000 {
+        let wait = dice.random_range(0..20);
+        let callers = (0..3).map(|n| {
+            let mut call = Call::new(format!("c{n}"), "flaky", json!(wait));
+            call.idempotency_key = Some(format!("k{key}").into());
+            call.deadline = dice.random_ratio(1, 10).then_some(Duration::from_millis(1));
+            let (turn, how, after) = (session.turn(), dice.random_range(0..4), dice.random_range(0..400));
+            async move {
+                let leave = async {
+                    for _ in 0..after {
+                        tokio::task::yield_now().await;
+                    }
+                    match how {
+                        0 => turn.cancel(),
+                        1 | 2 => drop(turn.cancel_call(&format!("c{n}"))),
+                        _ => {}
+                    }
+                };
+                let outcomes = tokio::join!(turn.dispatch(vec![call]), leave).0;
+                assert_eq!(outcomes.len(), 1);
+            }
+        });
+        let all = join_all(callers.map(tokio::spawn).collect::<Vec<_>>());
+        let ended = tokio::time::timeout(Duration::from_secs(60), all).await.expect("they end");
+        ended.into_iter().for_each(Result::unwrap);
+        assert_eq!(beside.lock().unwrap().1, 0, "two handlers of one key");
+    }
+    yard.events.check();
 }

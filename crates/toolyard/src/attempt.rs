@@ -41,7 +41,7 @@ use std::{
 };
 use supervise::{Bounds, Parting, Told, Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
-use toolyard_core::{CallError, Dedupe, ErrorKind, EventKind, Placement, ToolClass, ToolContext};
+use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Placement, ToolClass, ToolContext};
 use tracing::Instrument;
 
 /// What an attempt starts with.
@@ -326,9 +326,13 @@ impl Attempt {
                 CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed")
             }
         };
+        let mut error = error.after_attempts(self.number());
+        if self.work().entry.spec().side_effects.is_read_only() {
+            error.effect = Effect::Failed; // whatever it does, it changes nothing
+        }
         let now = self.engine().clock.now();
         Ending {
-            status: Err(Box::new(error.after_attempts(self.number()))),
+            status: Err(Box::new(error)),
             queued: self.queued(),
             ran: now.saturating_duration_since(self.began().1),
             attempts: self.number(),
@@ -348,9 +352,17 @@ impl Attempt {
             stop,
             attempt: self.number(),
         };
-        let attempts = self.number() - u32::from(!verdict.has_run());
+        let has_run = verdict.has_run();
+        let status = match (classify(verdict, &facts), &self.progress) {
+            // It never started this time, and did before.
+            (Err(error), Some(progress)) if !has_run => {
+                Err(Box::new(error.after_error(progress.error.clone())))
+            }
+            (status, _) => status,
+        };
+        let attempts = self.number() - u32::from(!has_run);
         Ending {
-            status: classify(verdict, &facts),
+            status,
             queued: self.queued(),
             ran: ended_at.saturating_duration_since(self.began().1),
             attempts,

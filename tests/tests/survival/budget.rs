@@ -4,8 +4,9 @@ use super::{SECOND, ends};
 use serde_json::json;
 use tokio::time::sleep;
 use toolyard::{
-    Budget, Budgets, Call, ErrorKind, ForkPolicy, RetryPolicy, Session, SessionOptions, SubAgents, Tool,
-    ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Budget, Budgets, Call, Caller, Denied, Effect, ErrorKind, ForkPolicy, Grant, RetryPolicy, RuntimePolicy,
+    Session, SessionOptions, SubAgents, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec,
+    async_trait, from_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, tries, yard};
 
@@ -119,5 +120,26 @@ async fn a_tool_has_a_price_and_a_budget() {
     let outcome = ends(session.call(Call::new("n", "nobody", json!({})))).await;
     assert_eq!(outcome.error().unwrap().kind, ErrorKind::NotFound);
     assert_eq!(session.budget_left(), Budget::cost(20));
+    yard.events.check();
+}
+
+/// RT-11: what never started costs nothing, though it had its permits.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_its_sandbox_refuses_costs_nothing() {
+    struct Bounded;
+    impl RuntimePolicy for Bounded {
+        fn check(&self, _: &ToolSpec, _: &serde_json::Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+            let mut grant = Grant::host();
+            grant.limits.memory = Some(1);
+            Ok(grant)
+        }
+    }
+    let budgets = Budgets::default().session(Budget::calls(3));
+    let yard = yard(|builder, _| builder.policy(Bounded).budgets(budgets)).await;
+    let session = yard.engine.session("s");
+    let outcome = ends(session.call(call("a", "read", 0, "ok"))).await;
+    let error = outcome.error().unwrap();
+    assert_eq!((error.kind, error.effect), (ErrorKind::SandboxError, Effect::NotStarted));
+    assert_eq!(session.budget_left(), Budget::calls(3));
     yard.events.check();
 }

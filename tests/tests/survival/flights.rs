@@ -5,8 +5,8 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
-    Call, CallError, Dedupe, ErrorKind, ForkPolicy, Hooks, Outcome, Tool, ToolClass, ToolContext, ToolError,
-    ToolOutput, ToolSpec, async_trait, from_fn,
+    Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, Hooks, Outcome, SubAgents, Tool, ToolClass,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -189,5 +189,68 @@ async fn who_follows_has_a_deadline_and_no_queue_timeout() {
     let (a, (b, at), c) = ends(all).await;
     assert_eq!((error(&b).kind, at), (ErrorKind::DeadlineExceeded, 3 * SECOND));
     assert_eq!(shape(&[a, c]), "a ok, c ok");
+    yard.events.check();
+}
+
+/// Dispatches at 50 ms what its arguments say.
+struct Nests;
+
+#[async_trait]
+impl Tool for Nests {
+    async fn execute(&self, args: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if args["twice"] == true {
+            cx.dispatch(vec![call("before", "read", 1, "ok")]).await;
+        }
+        sleep(ms(50)).await;
+        let inner = vec![call("inner", args["tool"].as_str().unwrap(), 100, "ok")];
+        let outcomes = match args["as_agent"] == true {
+            true => cx.fork(ForkPolicy::default())?.dispatch(inner).await,
+            false => cx.dispatch(inner).await,
+        };
+        Ok(shape(&outcomes).into())
+    }
+}
+
+/// ID-4, CC-7: a handler that goes on for others makes calls as before, under its lease and within the time of those
+/// who wait, whether its own caller has left by then or leaves while they run.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_goes_on_for_others_makes_calls() {
+    for (n, (outer, inner)) in (0..).zip([("nests", "read"), ("serial_nests", "serial")].repeat(8)) {
+        let (as_agent, twice, has_deadline, at) = (n & 2 > 0, n & 4 > 0, n & 8 > 0, [10, 100][n / 2 % 2]);
+        let yard = yard(|builder, _| {
+            builder
+                .tool(from_fn(ToolSpec::write("nests").concurrent(), || Nests))
+                .tool(from_fn(ToolSpec::write("serial_nests"), || Nests))
+        })
+        .await;
+        let session = yard.engine.session("s");
+        let (one, two) = (session.turn(), session.turn());
+        let args = json!({"tool": inner, "as_agent": as_agent, "twice": twice});
+        let mut leader = keyed(Call::new("a", outer, args.clone()));
+        leader.deadline = has_deadline.then(|| ms(at));
+        let cancel = async {
+            sleep(ms(at)).await;
+            if !has_deadline {
+                one.cancel();
+            }
+        };
+        let follower = keyed(Call::new("b", outer, args));
+        let all = async { tokio::join!(one.dispatch(vec![leader]), two.dispatch(vec![follower]), cancel) };
+        let (a, b, ()) = ends(all).await;
+        assert!(!a[0].success());
+        assert_eq!(b[0].to_text(), "inner ok", "{outer} {as_agent} {twice} {has_deadline} {at}");
+        yard.events.check();
+    }
+}
+
+/// V5: a caller that leaves a handler that only looks knows that nothing was changed.
+#[tokio::test(start_paused = true)]
+async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
+    let yard = keys().await;
+    let session = yard.engine.session("s");
+    let read = |id: &str| keyed(call(id, "read", 100, "ok"));
+    let outcomes = ends(session.dispatch(vec![read("a").deadline(ms(50)), read("b")])).await;
+    assert_eq!(shape(&outcomes), "a deadline_exceeded, b ok");
+    assert_eq!(error(&outcomes[0]).effect, Effect::Failed);
     yard.events.check();
 }

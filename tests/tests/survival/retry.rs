@@ -1,8 +1,16 @@
 //! Attempts after failed attempts (RT-1 to RT-9).
 
 use super::{SECOND, ends};
+use futures::future::BoxFuture;
 use serde_json::json;
-use std::{num::NonZeroU32, time::Duration};
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
@@ -295,5 +303,62 @@ async fn another_attempt_has_a_queue_timeout_of_its_own() {
     let (outcomes, late) = ends(async { tokio::join!(session.dispatch(batch), late) }).await;
     assert_eq!(shape(&outcomes), "busy ok, flaky ok");
     assert!(late.success());
+    yard.events.check();
+}
+
+/// RT-5: a retry that is not made, for its call was cancelled before, costs nothing.
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_is_not_made_costs_nothing() {
+    let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
+    let session = yard.engine.session("s");
+    let flaky = |id: &str| tries(id, "read", 0, &["transient", "ok"]);
+    for n in 0..10 {
+        let id = format!("c{n}");
+        let cancel = async {
+            sleep(Duration::from_millis(50)).await;
+            assert!(session.cancel_call(&id));
+        };
+        let (outcome, ()) = ends(async { tokio::join!(session.call(flaky(&id)), cancel) }).await;
+        assert_eq!((error(&outcome).kind, outcome.attempts), (ErrorKind::Cancelled, 1));
+    }
+    let outcome = ends(session.call(flaky("last"))).await;
+    assert!(outcome.success(), "{:?}", outcome.error());
+    yard.events.check();
+}
+
+/// V5: a further attempt that no thread took up before its call was cancelled: the call has run before.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_never_started_leaves_what_was_before() {
+    /// Takes up one work, and keeps the others until told.
+    #[derive(Default)]
+    struct OneThread {
+        taken: AtomicBool,
+        kept: Mutex<Vec<BoxFuture<'static, ()>>>,
+    }
+    impl toolyard::Blocking for OneThread {
+        fn spawn(&self, work: BoxFuture<'static, ()>) {
+            match self.taken.swap(true, Ordering::Relaxed) {
+                false => drop(tokio::spawn(work)),
+                true => self.kept.lock().unwrap().push(work),
+            }
+        }
+    }
+    let thread = Arc::new(OneThread::default());
+    let blocks = ToolSpec::read("blocks").blocking();
+    let yard = yard(|builder, log| builder.tool(scripted(blocks, log)).blocking(thread.clone())).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        sleep(SECOND).await;
+        assert!(session.cancel_call("a"));
+        sleep(SECOND).await;
+        let kept = std::mem::take(&mut *thread.kept.lock().unwrap());
+        futures::future::join_all(kept).await;
+    };
+    let flaky = tries("a", "blocks", 0, &["transient", "ok"]);
+    let (outcome, ()) = ends(async { tokio::join!(session.call(flaky), cancel) }).await;
+    let error = error(&outcome);
+    assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Failed));
+    assert_eq!((outcome.attempts, error.attempts), (1, 1));
+    assert_eq!(error.last_error.as_ref().unwrap().kind, ErrorKind::Transient);
     yard.events.check();
 }

@@ -159,17 +159,12 @@ impl BatchState {
         }
     }
 
-    /// The breakers' leave for an attempt that has its permits. With it the call is under way, and what it reserved is
-    /// spent.
+    /// The breakers' leave for an attempt that has its permits.
     pub(super) fn slots(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
-        let slots = match self.work(index).entry.guard().pass() {
-            Some(slots) => slots,
-            None => self.ask_breakers(index, now)?,
-        };
-        if let Some(aside) = self.slots[index as usize].aside() {
-            aside.settle();
+        match self.work(index).entry.guard().pass() {
+            Some(slots) => Ok(slots),
+            None => self.ask_breakers(index, now),
         }
-        Ok(slots)
     }
 
     #[cold]

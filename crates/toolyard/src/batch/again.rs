@@ -65,6 +65,11 @@ impl BatchState {
         });
     }
 
+    /// There is no next attempt: what was paid for it comes back (RT-5).
+    pub(super) fn spare_retry(&self, index: u32, progress: Progress) {
+        self.work(index).entry.guard().bucket.refund(progress.paid);
+    }
+
     /// Asks for the permits of the next attempt, if the call still waits for it.
     fn go_again(self: &Arc<Self>, index: u32) {
         let mut phase = self.slots[index as usize].phase();

@@ -1,6 +1,7 @@
 //! What few calls have: calls of their own, a cancel token. In an allocation that the others do without.
 
 use super::flight::Flight;
+use super::ledger::Started;
 use crate::{budget::Reserved, nesting::Nest};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -25,6 +26,8 @@ pub(super) struct Aside {
     called_off: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
+    /// What its handler has that goes on so, until it is over.
+    goes_on: Mutex<Option<Started>>,
 }
 
 impl Aside {
@@ -49,19 +52,19 @@ impl Aside {
         }
     }
 
-    /// Keeps what the call has reserved until it starts.
+    /// Keeps what the call has reserved until it ends.
     pub(super) fn reserve(&self, reserved: Reserved) {
         *self.reserved() = Some(reserved);
     }
 
-    /// The call starts: what it reserved is spent.
+    /// The call has ended and its handler had started: what it reserved is spent.
     pub(super) fn settle(&self) {
         if let Some(reserved) = self.reserved().take() {
             reserved.settle();
         }
     }
 
-    /// The call has ended: what it reserved and never spent goes back.
+    /// The call has ended and never started: what it reserved goes back.
     pub(super) fn refund(&self) {
         let reserved = self.reserved().take();
         if let Some(reserved) = reserved {
@@ -82,9 +85,24 @@ impl Aside {
         self.flight.get()
     }
 
-    /// The call has ended; what runs in its slot goes on for others.
-    pub(super) fn detach(&self) {
+    /// The call has ended; its handler goes on for others with what it has.
+    pub(super) fn detach(&self, started: Option<Started>) {
+        *self.goes_on() = started;
         self.detached.store(true, Ordering::SeqCst);
+    }
+
+    /// What a handler has that goes on though its call has ended.
+    pub(super) fn still_runs(&self) -> Option<Started> {
+        *self.goes_on()
+    }
+
+    /// The handler is over.
+    pub(super) fn has_run(&self) {
+        *self.goes_on() = None;
+    }
+
+    fn goes_on(&self) -> MutexGuard<'_, Option<Started>> {
+        self.goes_on.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_detached(&self) -> bool {

@@ -149,7 +149,7 @@ impl BatchState {
         if faulty!(LeaderCancelHangs) {
             flight.land(); // and nobody is told
         }
-        self.slots[index as usize].make_aside().detach();
+        self.slots[index as usize].make_aside().detach(self.started(index));
         self.end_started(index, ending(), false);
         true
     }
@@ -167,7 +167,10 @@ impl BatchState {
                 let has_run = progress.is_some();
                 match progress {
                     // What is tried again has changed nothing, or does no harm if it has.
-                    Some(progress) => self.complete(index, &Err(progress.error), progress.attempts, true),
+                    Some(progress) => {
+                        self.complete(index, &Err(progress.error.clone()), progress.attempts, true);
+                        self.spare_retry(index, *progress);
+                    }
                     None => self.forget(index),
                 }
                 flight.is_over().iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));

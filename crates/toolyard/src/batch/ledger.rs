@@ -204,10 +204,19 @@ impl Slot {
 
     /// The call's nest, made if its handler runs and has none.
     pub(super) fn open_nest(&self) -> Option<&Nest> {
-        let Phase::Started(Started { held, .. }) = *self.phase() else { return None };
+        let held = self.started()?.held;
         let nest = self.make_aside().nest.get_or_init(|| Box::new(Nest::new(held)));
         let was = self.nesting.compare_exchange(ALONE, NESTED, Ordering::AcqRel, Ordering::Acquire);
         (was != Err(CLOSED)).then_some(nest)
+    }
+
+    /// What a call has whose handler runs.
+    pub(super) fn started(&self) -> Option<Started> {
+        match *self.phase() {
+            Phase::Started(started) => Some(started),
+            Phase::Ended(_) | Phase::Taken => self.aside()?.still_runs(),
+            _ => None,
+        }
     }
 
     /// The nest of a call that has one.
@@ -220,6 +229,9 @@ impl Slot {
 
     /// The handler is over: its nest, or none, and from now on none.
     pub(super) fn close_nest(&self) -> Option<&Nest> {
+        if let Some(aside) = self.aside() {
+            aside.has_run();
+        }
         match self.nesting.compare_exchange(ALONE, CLOSED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => None,
             Err(_) => self.nest(),

@@ -44,10 +44,14 @@ impl Nested {
     pub(super) fn new(call: CallRef, child: usize, runs: usize) -> Self {
         let above = call.batch.nested.as_ref();
         let started = call.batch.started(call.index);
+        // Of a flight it is that of all its callers.
+        let flight = call.batch.flight_run_by(call.index);
+        let deadline =
+            flight.map_or(started.and_then(|started| started.deadline), |flight| flight.deadline());
         let ancestors = above.and_then(|above| above.lineage);
         Self {
             lineage: started.map_or(ancestors, |started| started.held.lineage(ancestors)),
-            deadline: started.and_then(|started| started.deadline),
+            deadline,
             depth: above.map_or(0, |above| above.depth).saturating_add(1),
             call,
             child,

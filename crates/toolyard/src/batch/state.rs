@@ -228,12 +228,9 @@ impl BatchState {
         &self.runs[(self.slots[index as usize].run - self.base.run) as usize]
     }
 
-    /// What a call has whose handler runs and whose result is not written.
+    /// What a call has whose handler runs: its result is not written, or it goes on for others of its key.
     pub(crate) fn started(&self, index: u32) -> Option<Started> {
-        match *self.slots[index as usize].phase() {
-            Phase::Started(started) => Some(started),
-            _ => None,
-        }
+        self.slots[index as usize].started()
     }
 
     /// What a call of this batch asks for to run.
@@ -361,16 +358,23 @@ impl BatchState {
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
         *phase = Phase::Ended(ending);
         drop(phase);
-        if let Some(aside) = self.slots[index as usize].aside()
-            && !faulty!(RefundLost)
-        {
-            aside.refund();
-        }
+        self.settle(index, progress.is_some());
         // What has run for a flight rests with it.
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
         self.count_down(index, false, step);
         if runs_flight {
             self.pass_on(index, progress);
+        } else if let Some(progress) = progress {
+            self.spare_retry(index, *progress);
+        }
+    }
+
+    /// A call ends: what it reserved is spent if its handler has started, and comes back if not (RT-11).
+    fn settle(&self, index: u32, has_run: bool) {
+        match self.slots[index as usize].aside() {
+            Some(aside) if has_run => aside.settle(),
+            Some(aside) if !faulty!(RefundLost) => aside.refund(),
+            _ => {}
         }
     }
 
@@ -405,6 +409,7 @@ impl BatchState {
     /// handler.
     pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
+        self.settle(index, ending.attempts > 0);
         // Under the lock, so that nothing the handler still streams comes after its end.
         let mut phase = self.slots[index as usize].phase();
         self.emit(index, None, || self.started_event(index, &ending));
