@@ -138,7 +138,8 @@ impl Attempt {
         self.release(still_running.is_some(), ended_at);
         self.succeeded(&ending);
         self.keep(&ending, no_side_effect);
-        if self.engine().gate.hooks.is_some() {
+        // The hook of a call that has ended alone has been told of that.
+        if self.engine().gate.hooks.is_some() && !self.batch().is_detached(self.call.index) {
             // Boxed: a call without hooks has no room for them in its task.
             ending = Box::pin(self.tell_hook(ending)).await;
         }

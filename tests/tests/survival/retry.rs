@@ -362,3 +362,48 @@ async fn an_attempt_that_never_started_leaves_what_was_before() {
     assert_eq!(error.last_error.as_ref().unwrap().kind, ErrorKind::Transient);
     yard.events.check();
 }
+
+/// V1, RT-8: the hook at a call's end is told of one that ends between two attempts too, once, and its end does not wait
+/// for the hook.
+#[tokio::test(start_paused = true)]
+async fn the_hook_hears_of_an_end_between_two_attempts() {
+    #[derive(Clone, Default)]
+    struct Ends(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+    #[async_trait]
+    impl toolyard::Hooks for Ends {
+        async fn on_tool_end(&self, outcome: &Outcome, _: &toolyard::Caller<'_>) {
+            sleep(SECOND).await;
+            self.0.lock().unwrap().push(shape(std::slice::from_ref(outcome)));
+        }
+    }
+    let ended = Ends::default();
+    let yard = yard(|builder, _| builder.hooks(ended.clone())).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        sleep(Duration::from_millis(50)).await;
+        assert!(session.cancel_call("a"));
+    };
+    let from = Instant::now();
+    let (outcome, ()) =
+        ends(async { tokio::join!(session.call(call("a", "read", 0, "transient")), cancel) }).await;
+    assert_eq!((error(&outcome).kind, from.elapsed()), (ErrorKind::Cancelled, Duration::from_millis(50)));
+    sleep(2 * SECOND).await;
+    assert_eq!(*ended.0.lock().unwrap(), ["a cancelled"]);
+}
+
+/// CC-9: a wait that is called off keeps nothing: the session closes with its last call.
+#[tokio::test(start_paused = true)]
+async fn a_backoff_that_is_called_off_keeps_nothing() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let hinted = Call::new("a", "read", json!({"ends": ["transient", "ok"], "hint_ms": 20_000}));
+    let cancel = async {
+        sleep(SECOND).await;
+        session.cancel();
+    };
+    ends(async { tokio::join!(session.call(hinted), cancel) }).await;
+    drop(session);
+    tokio::task::yield_now().await;
+    let closed = yard.events.events().iter().any(|event| matches!(event.kind, EventKind::SessionClosed));
+    assert!(closed, "it does not wait for the attempt that is not made");
+}

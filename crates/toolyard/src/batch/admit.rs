@@ -14,7 +14,7 @@ use crate::{
     registry::not_found,
 };
 use std::{
-    sync::{Arc, MutexGuard},
+    sync::{Arc, MutexGuard, Weak},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -258,16 +258,17 @@ pub(super) fn behind_a_zombie() -> CallError {
     .with_reason(Reason::Zombie)
 }
 
-/// Ends a call that has not started should the task that leads it there vanish (SC-3).
+/// Ends a call that has not started should the task that leads it there vanish (SC-3). Without it a batch that has ended
+/// is not kept.
 pub(super) struct OrEnd {
-    batch: Arc<BatchState>,
+    batch: Weak<BatchState>,
     index: u32,
     armed: bool,
 }
 
 impl OrEnd {
     pub(super) fn new(batch: &Arc<BatchState>, index: u32) -> Self {
-        Self { batch: batch.clone(), index, armed: true }
+        Self { batch: Arc::downgrade(batch), index, armed: true }
     }
 
     /// The call goes on by itself.
@@ -278,10 +279,12 @@ impl OrEnd {
 
 impl Drop for OrEnd {
     fn drop(&mut self) {
-        if self.armed {
+        if self.armed
+            && let Some(batch) = self.batch.upgrade()
+        {
             // A question that is withdrawn is no task that vanished.
-            let error = || self.batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
-            self.batch.end_unstarted(self.index, error);
+            let error = || batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
+            batch.end_unstarted(self.index, error);
         }
     }
 }

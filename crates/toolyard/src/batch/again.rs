@@ -9,7 +9,6 @@
 //! next run of its batch waits for it.
 
 use super::admit::OrEnd;
-use super::aside::Aside;
 use super::ledger::{Delayed, Phase};
 use super::progress::{Bid, Progress};
 use super::state::BatchState;
@@ -22,12 +21,11 @@ use toolyard_core::EventKind;
 impl BatchState {
     /// Lets a call wait for its next attempt. Its permits have been given back.
     pub(crate) fn try_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
-        let slot = &self.slots[index as usize];
-        if slot.aside().is_some_and(Aside::is_detached) {
+        if self.is_detached(index) {
             return self.pass_on(index, Some(progress));
         }
         let (attempts, code) = (progress.attempts, progress.error.kind);
-        let phase = slot.phase();
+        let phase = self.slots[index as usize].phase();
         // Under the lock, so that its end does not come before.
         self.emit(index, Some(attempts), || EventKind::Retry {
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
@@ -57,10 +55,13 @@ impl BatchState {
             self.end_unstarted(index, || why.error());
             return;
         }
-        let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
+        // A batch that ends meanwhile is not kept for it.
+        let (batch, or_end) = (Arc::downgrade(self), OrEnd::new(self, index));
         self.session.engine.tasks.spawn(async move {
             tokio::time::sleep_until(not_before).await;
-            batch.go_again(index);
+            if let Some(batch) = batch.upgrade() {
+                batch.go_again(index);
+            }
             or_end.disarm();
         });
     }

@@ -52,8 +52,11 @@ impl BatchState {
         });
         engine.tasks.spawn(question.map(|_| ()));
         self.questions.lock().unwrap_or_else(PoisonError::into_inner).push((index, withdraw));
+        // Ended before this one could be seen.
         if self.stopped.get().is_some() {
-            self.withdraw_questions(); // stopped before this one could be seen
+            self.withdraw_questions();
+        } else if !matches!(*self.slots[index as usize].phase(), Phase::Asking { .. }) {
+            self.withdraw_question(index);
         }
     }
 

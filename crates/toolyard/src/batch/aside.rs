@@ -1,4 +1,16 @@
-//! What few calls have: calls of their own, a cancel token. In an allocation that the others do without.
+//! What few calls have: calls of their own, a cancel token, a flight. In an allocation that the others do without.
+//!
+//! Who wants a call to stop, and who is told:
+//!
+//! | | said by | means |
+//! |---|---|---|
+//! | `BatchState::stopped` | a stop of the batch | what has not started ends; says why |
+//! | `BatchState::cancelled` | a stop that reaches what runs | the batch's callers want no more |
+//! | `called_off` | a cancel of this call, which is on a flight | its caller wants no more |
+//! | `told` | whoever ends the handler | the handler is to stop: its token fires |
+//! | `detached` | its attempt | it has its result, and the handler goes on for others |
+//!
+//! Without a flight the first three lead to `told`; on a flight they detach the call while others wait.
 
 use super::flight::Flight;
 use super::ledger::Started;

@@ -114,6 +114,9 @@ impl BatchState {
             Leaving::Rests { attempts } => {
                 let now = self.session.engine.clock.now();
                 let mut error = error.after_attempts(attempts);
+                if error.kind == ErrorKind::DeadlineExceeded {
+                    error.message = "the call's deadline passed while another ran under its key".to_owned();
+                }
                 let only_looks = self.work(index).entry.spec().side_effects.is_read_only();
                 error.effect = if only_looks { Effect::Failed } else { Effect::Unknown };
                 let ending =
@@ -150,7 +153,9 @@ impl BatchState {
             flight.land(); // and nobody is told
         }
         self.slots[index as usize].make_aside().detach(self.started(index));
-        self.end_started(index, ending(), false);
+        let ending = ending();
+        self.tell_hook_of(index, &ending);
+        self.end_started(index, ending, false);
         true
     }
 
@@ -218,8 +223,7 @@ impl BatchState {
 
     /// Ends a flight that runs in this call's slot, and with its result the call, unless it has one. Nothing rests yet.
     pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
-        let is_detached = self.slots[index as usize].aside().is_some_and(|aside| aside.is_detached());
-        if is_detached {
+        if self.is_detached(index) {
             return Self::land(flight, &ending);
         }
         let shared = ending.clone();

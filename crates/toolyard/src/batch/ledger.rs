@@ -33,7 +33,7 @@ pub(super) enum Phase {
     Queued { ticket: Ticket, bid: Bid },
     /// It has its permits; its attempt alone ends it.
     Started(Started),
-    /// It has its one result.
+    /// It has its one result. Its handler may go on: as a zombie, or for others who share its flight.
     Ended(Ending),
     /// Its result has been handed over.
     Taken,

@@ -356,6 +356,9 @@ impl BatchState {
         }
         let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
+        if progress.is_some() {
+            self.tell_hook_of(index, &ending);
+        }
         *phase = Phase::Ended(ending);
         drop(phase);
         self.settle(index, progress.is_some());
@@ -367,6 +370,18 @@ impl BatchState {
         } else if let Some(progress) = progress {
             self.spare_retry(index, *progress);
         }
+    }
+
+    /// Tells the hook of a call that has run and ends while no task of its own is there to wait for that: its end does
+    /// not wait.
+    pub(super) fn tell_hook_of(&self, index: u32, ending: &Ending) {
+        if self.session.engine.gate.hooks.is_none() {
+            return;
+        }
+        let (session, outcome) = (self.session.clone(), self.outcome(index, ending.clone()));
+        self.session.engine.tasks.spawn(async move {
+            session.engine.gate.ended(&outcome, &session.caller()).await;
+        });
     }
 
     /// A call ends: what it reserved is spent if its handler has started, and comes back if not (RT-11).
@@ -419,6 +434,11 @@ impl BatchState {
         *phase = Phase::Ended(ending);
         drop(phase);
         self.count_down(index, ok, if is_quiescent { Step::EndedAndRested } else { Step::Ended });
+    }
+
+    /// Whether a call has ended while the flight in its slot goes on.
+    pub(crate) fn is_detached(&self, index: u32) -> bool {
+        self.slots[index as usize].aside().is_some_and(Aside::is_detached)
     }
 
     /// A call and its end as the caller will see them.
