@@ -254,3 +254,46 @@ async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
     assert_eq!(error(&outcomes[0]).effect, Effect::Failed);
     yard.events.check();
 }
+
+/// ID-4, SC-1: a sub-agent is cancelled whose handler goes on for another agent: what that handler calls goes on too.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
+    struct Nests;
+    #[async_trait]
+    impl Tool for Nests {
+        async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+            let first = cx.dispatch(vec![call("first", "read", 50, "ok")]).await;
+            let second = cx.dispatch(vec![call("second", "read", 50, "ok")]).await;
+            Ok(format!("{}, {}", shape(&first), shape(&second)).into())
+        }
+    }
+    let yard =
+        yard(|builder, _| builder.tool(from_fn(ToolSpec::write("nests").concurrent(), || Nests))).await;
+    let session = yard.engine.session("s");
+    let fork = session.fork(ForkPolicy::default()).unwrap();
+    let nests = |id: &str| keyed(Call::new(id, "nests", "{}"));
+    let cancel = async {
+        sleep(ms(10)).await;
+        fork.cancel();
+    };
+    let (a, b, ()) =
+        ends(async { tokio::join!(fork.call(nests("a")), session.call(nests("b")), cancel) }).await;
+    assert_eq!(shape(&[a]), "a cancelled");
+    assert_eq!(b.to_text(), "first ok, second ok");
+    // Cancelled by both, it ends with all it calls.
+    let fork = session.fork(ForkPolicy::default()).unwrap();
+    let again = |id: &str| {
+        let mut call = nests(id);
+        call.idempotency_key = Some("again".into());
+        call
+    };
+    let cancel = async {
+        sleep(ms(10)).await;
+        session.cancel();
+    };
+    let (a, b, ()) =
+        ends(async { tokio::join!(fork.call(again("a")), session.call(again("b")), cancel) }).await;
+    assert_eq!(shape(&[a, b]), "a ok, b cancelled", "the last one has its handler's grace");
+    assert_eq!(yard.log.running(), 0);
+    yard.events.check();
+}

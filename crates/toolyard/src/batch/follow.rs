@@ -83,6 +83,19 @@ impl BatchState {
         false
     }
 
+    /// Whether a handler that runs for a flight dispatched it: then the last of that one's callers stops it, and no
+    /// session that one of them belongs to (ID-4).
+    pub(crate) fn is_under_a_flight(&self) -> bool {
+        let mut above = self.nested.as_deref();
+        while let Some(nested) = above {
+            if nested.call.batch.flight(nested.call.index).is_some() {
+                return true;
+            }
+            above = nested.call.batch.nested.as_deref();
+        }
+        false
+    }
+
     /// The flight that runs in this call's slot.
     pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
         self.flight(index).filter(|flight| flight.is_run_by(self, index))

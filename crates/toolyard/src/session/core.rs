@@ -282,7 +282,7 @@ impl SessionCore {
             batch.registered_at(open.batches.insert(Arc::downgrade(batch)));
             open.stopped
         };
-        if let Some(why) = stopped {
+        if let Some(why) = stopped.filter(|why| reaches(*why, batch)) {
             batch.stop(why);
         }
     }
@@ -326,9 +326,14 @@ impl SessionCore {
     fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
         self.open_now().stopped.get_or_insert(why);
         let (batches, forks) = self.in_air();
-        batches.iter().for_each(|batch| batch.stop(why));
+        batches.iter().filter(|batch| reaches(why, batch)).for_each(|batch| batch.stop(why));
         forks
     }
+}
+
+/// Whether a stop of its session is for this batch.
+fn reaches(why: Stop, batch: &BatchState) -> bool {
+    why != Stop::Cancelled || !batch.is_under_a_flight()
 }
 
 impl Drop for SessionCore {
