@@ -83,15 +83,16 @@ impl BatchState {
         false
     }
 
-    /// Whether a handler that runs for a flight dispatched it: then the last of that one's callers stops it, and no
-    /// session that one of them belongs to (ID-4).
-    pub(crate) fn is_under_a_flight(&self) -> bool {
+    /// Whether it is for the last caller of a flight to stop it, now that its session is cancelled: a handler dispatched
+    /// it that runs for a flight, and the session of that one is cancelled too (ID-4).
+    pub(crate) fn is_left_to_a_flight(&self) -> bool {
         let mut above = self.nested.as_deref();
         while let Some(nested) = above {
-            if nested.call.batch.flight(nested.call.index).is_some() {
+            let batch = &nested.call.batch;
+            if batch.flight(nested.call.index).is_some() && batch.session.stopped().is_some() {
                 return true;
             }
-            above = nested.call.batch.nested.as_deref();
+            above = batch.nested.as_deref();
         }
         false
     }

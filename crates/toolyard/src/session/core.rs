@@ -333,7 +333,7 @@ impl SessionCore {
 
 /// Whether a stop of its session is for this batch.
 fn reaches(why: Stop, batch: &BatchState) -> bool {
-    why != Stop::Cancelled || !batch.is_under_a_flight()
+    why != Stop::Cancelled || !batch.is_left_to_a_flight()
 }
 
 impl Drop for SessionCore {
