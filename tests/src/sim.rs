@@ -23,7 +23,7 @@ mod shrink;
 mod stage;
 
 pub use dice::Dice;
-pub use journal::{Entry, Fact, Journal, Moved, Shape};
+pub use journal::{Entry, Fact, Journal, Moved, Said, Shape};
 pub use permits::{Change as Permits, UnitSeen};
 pub use program::Program;
 pub use report::Report;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tool.call.received ─┬─► tool.input_invalid ■   tool.call.denied ■   tool.failed ■   tool.completed ■ (joined, replayed)
-//!                     └─► [confirmation_requested ─► confirmation_resolved] ─┬─► denied ■, failed ■
+//!                     └─► [confirmation_requested ─► confirmation_resolved] ─┬─► denied ■, failed ■, completed ■ (joined, replayed)
 //!                                                                            └─► tool.called ─► ( dispatch.attempt ─► output_delta* ─► [retry] )+ ─► completed ■, failed ■
 //! ■ ends the call, exactly once; only dispatch.late_result may follow
 //! ```

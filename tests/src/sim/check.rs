@@ -1,17 +1,21 @@
 //! What must hold of every run (I1 to I16 as far as the engine has what they speak of).
 //!
 //! Each check reads the program and what was seen, and nothing else; so each is proved with journals made by hand.
-//! I5 (keys), I8 and I9 (breakers, retries), I13 (budgets) have nothing to look at yet; they get a file each here.
 
+mod breakers;
+mod budgets;
 mod cancels;
 mod consent;
 mod events;
 mod expect;
 mod floor;
+mod keys;
 mod order;
 mod permits;
 mod quiet;
+mod rates;
 mod results;
+mod retries;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -64,6 +68,11 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         expect::check,
         waits::check,
         permits::check,
+        keys::check,
+        retries::check,
+        rates::check,
+        breakers::check,
+        budgets::check,
     ];
     checks.iter().flat_map(|check| check(&index, &seen)).collect()
 }

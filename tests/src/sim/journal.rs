@@ -1,6 +1,10 @@
 //! All that was seen of a run, in the order in which it was seen.
 
-use super::{check::Violation, permits::Change};
+use super::{
+    check::Violation,
+    permits::Change,
+    program::{End, Of},
+};
 use std::{
     fmt::{self, Write},
     hash::{DefaultHasher, Hash, Hasher},
@@ -10,7 +14,10 @@ use std::{
     },
 };
 use tokio::time::Instant;
-use toolyard::{ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus, ToolClass};
+use toolyard::{
+    Budget, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus, RetryStopped,
+    ToolClass,
+};
 
 /// All that was seen of a run. Clones write into the same.
 #[derive(Clone)]
@@ -44,6 +51,18 @@ pub enum Fact {
     CancelTurn(u32),
     /// The future of a batch is being dropped.
     Drop(u32),
+    /// What a handler ends with, by the number of its call; nothing if it is dropped.
+    Said(u32, Said),
+    /// A call is being cancelled ...
+    CancelCall(u32),
+    /// ... and has been; whether there was one to be cancelled.
+    CallCancelled(u32, bool),
+    /// All that is in the air of a session is being cancelled.
+    CancelCalls(usize),
+    /// An operator moves a breaker.
+    Operated(Of),
+    /// What a session may still spend, when all else is over.
+    BudgetLeft(usize, Budget),
     /// A session is being cancelled.
     CancelSession(usize),
     /// A fork is being cancelled.
@@ -89,6 +108,17 @@ pub enum Moved {
     Ended,
 }
 
+/// What a handler ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// What its script says.
+    End(End),
+    /// An output, for it was told to stop.
+    CutShort,
+    /// An error, for it was told to stop.
+    Stopped,
+}
+
 /// What is compared of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
@@ -102,6 +132,12 @@ pub struct Shape {
     pub run: u32,
     /// The output, if there is one.
     pub text: String,
+    /// Whether it is another call's.
+    pub dedupe: Dedupe,
+    /// What is known of its effect; `None` with an output.
+    pub effect: Option<Effect>,
+    /// Why it was not tried again.
+    pub stopped: Option<RetryStopped>,
 }
 
 impl Shape {
@@ -113,6 +149,9 @@ impl Shape {
             attempts: outcome.attempts,
             run: outcome.run,
             text: if outcome.success() { outcome.to_text() } else { String::new() },
+            dedupe: outcome.dedupe,
+            effect: outcome.error().map(|error| error.effect),
+            stopped: outcome.error().and_then(|error| error.retry_stopped),
         }
     }
 }

@@ -8,19 +8,22 @@
 //! ```
 
 mod agents;
+mod care;
+mod enrich;
 mod generate;
 mod index;
 mod script;
 mod shrink;
 
 pub use agents::{Cut, CutBy, ForkPlan, How, SessionPlan, TurnPlan};
+pub use care::{Care, KeyPlan, Of};
 pub use generate::Shape;
 pub(crate) use index::call_id;
-pub use index::{Agent, Index, Node, Owner, Scope};
+pub use index::{Agent, Group, Index, Node, Owner, Scope};
 pub use script::{End, Nested, OnCancel, Script, Step};
 pub use shrink::smaller;
 
-use toolyard::{LimitScope, ToolClass};
+use toolyard::{BreakerPolicy, Budget, LimitScope, ToolClass};
 
 /// One simulated run.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +50,8 @@ pub struct Program {
     pub deadline_ms: Option<u64>,
     /// Whether the engine has hooks.
     pub hooks: bool,
+    /// What each turn, each agent and each tree may spend.
+    pub budgets: [Budget; 3],
     /// The tools; calls name them by their place.
     pub tools: Vec<ToolPlan>,
     /// The sessions, all begun at once.
@@ -85,6 +90,8 @@ pub struct ToolPlan {
     pub consent: Consent,
     /// Whether it is declared to spawn agents: such a one has no timeout.
     pub recursive: bool,
+    /// What keeps its calls alive, and what spares it.
+    pub care: Care,
 }
 
 /// Where a tool runs.
@@ -135,6 +142,8 @@ pub struct CallPlan {
     pub answer: AnswerPlan,
     /// What the first hook does, if there are hooks.
     pub hook: HookPlan,
+    /// The key under which it is to run once.
+    pub key: Option<KeyPlan>,
     /// What its handler does.
     pub script: Script,
 }
@@ -181,6 +190,16 @@ pub enum Act {
     Pause(ToolClass, u64),
     /// Cancels a session.
     CancelSession(usize),
+    /// Cancels one call, wherever it is, of that root session.
+    CancelCall(usize, u32),
+    /// Cancels all that is in the air of a session; the session goes on.
+    CancelCalls(usize),
+    /// Forces a breaker open.
+    ForceOpen(Of),
+    /// Forces a breaker closed.
+    ForceClosed(Of),
+    /// Closes a breaker and has it forget.
+    ResetBreaker(Of),
     /// Shuts the engine down, with so many milliseconds to finish and to stop.
     Shutdown(u64, u64),
 }
@@ -211,6 +230,17 @@ impl Program {
     /// The name of a tool by its place, also of one that is not there.
     pub fn tool_name(tool: usize) -> String {
         format!("tool{tool}")
+    }
+
+    /// The policy of every back-end's breaker: that of the first tool that names one.
+    pub fn backend_breaker(&self) -> BreakerPolicy {
+        let of = self.tools.iter().find(|tool| tool.care.backend.is_some());
+        of.map_or(BreakerPolicy::DISABLED, |tool| tool.care.breaker)
+    }
+
+    /// The name of a back-end.
+    pub fn backend_name(backend: usize) -> String {
+        format!("backend{backend}")
     }
 
     /// The name of a serial scope; they rank by their numbers.

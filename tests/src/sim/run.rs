@@ -93,6 +93,9 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     if let Ok(status) = engine.status().await {
         stage.journal.note(Fact::Quiet(status.pools));
     }
+    for (at, session) in sessions.iter().enumerate() {
+        stage.journal.note(Fact::BudgetLeft(at, session.budget_left()));
+    }
     drop(sessions);
     stage::shut_down(stage, engine, 0, 0).await;
 }

@@ -27,7 +27,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolyard::{
-    BreakerPolicy, Call, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, Limits,
+    Budgets, Call, CallId, Clock, ConfirmationMode, Confirmations, Engine, HostBackend, KeyConflict, Limits,
     OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext, ToolSpec, from_fn,
 };
 
@@ -75,10 +75,10 @@ impl Stage {
         self.running().keys().copied().collect()
     }
 
-    /// The plan of a call with these arguments.
-    fn plan(&self, args: &serde_json::Value) -> Arc<CallPlan> {
-        let node = args["node"].as_u64().and_then(|node| u32::try_from(node).ok());
-        node.and_then(|node| self.calls.get(&node)).expect("a call that runs is one of the program's").clone()
+    /// The plan of the call of this id. One that has the id of another comes nowhere.
+    fn plan(&self, id: &CallId) -> Arc<CallPlan> {
+        let node = id.as_str().strip_prefix('c').and_then(|node| node.parse().ok());
+        node.and_then(|node: u32| self.calls.get(&node)).expect("a call is one of the program's").clone()
     }
 
     /// A handler has begun.
@@ -127,10 +127,13 @@ impl Stage {
 
 fn engine_call(call: &CallPlan, first: Option<u32>) -> Call {
     let id = super::program::call_id(first.filter(|_| call.twin).unwrap_or(call.node));
-    let mut made = match call.broken {
-        true => Call::new(id, Program::tool_name(call.tool), "{\"node\": "),
-        false => Call::new(id, Program::tool_name(call.tool), json!({"node": call.node})),
+    let name = Program::tool_name(call.tool);
+    let mut made = match call.key {
+        _ if call.broken => Call::new(id, name, "{\"node\": "),
+        None => Call::new(id, name, json!({"node": call.node})),
+        Some(key) => Call::new(id, name, json!({"args": key.args})),
     };
+    made.idempotency_key = call.key.map(|key| format!("key{}", key.key).into());
     made.deadline = call.deadline_ms.map(Duration::from_millis);
     made.timeout = call.timeout_ms.map(Duration::from_millis);
     made
@@ -148,8 +151,11 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
         .retry(RetryPolicy::NONE)
-        .breaker(BreakerPolicy::DISABLED)
+        .breaker(program.backend_breaker())
         .seed(program.chaos.seed)
+        .budgets(
+            Budgets::default().turn(program.budgets[0]).session(program.budgets[1]).tree(program.budgets[2]),
+        )
         .confirmations(confirmations(program))
         .approver(Person { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
@@ -203,6 +209,14 @@ fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     spec.limit_scope = tool.limit_scope;
     spec.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
     spec.recursive = tool.recursive;
+    spec.idempotent = tool.care.idempotent;
+    spec.retry = Some(tool.care.retry);
+    spec.breaker = Some(tool.care.breaker);
+    spec.backend = tool.care.backend.map(|backend| Program::backend_name(backend).into());
+    spec.rate = tool.care.rate;
+    spec.cost = tool.care.cost;
+    spec.budget = tool.care.budget;
+    spec.key_conflict = if tool.care.key_fails { KeyConflict::Fail } else { KeyConflict::Join };
     if !tool.recursive {
         spec = spec.timeout(Duration::from_millis(tool.timeout_ms));
     }

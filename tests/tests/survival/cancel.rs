@@ -186,3 +186,43 @@ async fn who_is_done_in_the_same_instant_is_done() {
     assert_eq!(shape(&outcomes), "a ok, b ok");
     yard.events.check();
 }
+
+/// Threads of which one is free at once, and the next after two seconds.
+#[derive(Default)]
+struct OneFree(std::sync::atomic::AtomicBool);
+
+impl toolyard::Blocking for OneFree {
+    fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
+        let is_busy = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+        tokio::spawn(async move {
+            if is_busy {
+                sleep(2 * SECOND).await;
+            }
+            job.await;
+        });
+    }
+}
+
+/// RT-11, V5: an attempt that no thread has taken up when its call is cancelled did not start: a call that had no other
+/// costs nothing, and one that had tells of that one.
+#[tokio::test(start_paused = true)]
+async fn what_no_thread_took_up_did_not_start() {
+    let yard = yard(|builder, log| {
+        builder
+            .blocking(Arc::new(OneFree::default()))
+            .tool(scripted(ToolSpec::read("slow").blocking(), log))
+            .budgets(toolyard::Budgets::default().session(toolyard::Budget::calls(2)))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let calls = vec![toolyard_tests::tries("a", "slow", 0, &["transient", "ok"]), call("b", "slow", 0, "ok")];
+    let outcomes = beside(&session, calls, |session| assert_eq!(session.cancel_calls(), 2)).await;
+    assert_eq!(shape(&outcomes), "a cancelled, b cancelled");
+    let told: Vec<_> = outcomes.iter().map(|outcome| outcome.error().unwrap()).collect();
+    assert_eq!((told[0].attempts, told[0].effect), (1, Effect::Failed));
+    assert_eq!(told[0].last_error.as_ref().unwrap().kind, ErrorKind::Transient);
+    assert_eq!((told[1].attempts, told[1].effect), (0, Effect::NotStarted));
+    assert_eq!(yard.log.started(), ["a"]);
+    assert_eq!(session.budget_left(), toolyard::Budget::calls(1));
+    yard.events.check();
+}

@@ -407,3 +407,22 @@ async fn a_backoff_that_is_called_off_keeps_nothing() {
     let closed = yard.events.events().iter().any(|event| matches!(event.kind, EventKind::SessionClosed));
     assert!(closed, "it does not wait for the attempt that is not made");
 }
+
+/// V3: each attempt has its own time in the queue; what an earlier one has left of it is not its own.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_has_its_own_time_in_the_queue() {
+    let milli = Duration::from_millis;
+    let policy = RetryPolicy::default().with_delays(milli(1), 1.0, milli(2)).unwrap();
+    let yard = yard(|builder, _| {
+        builder.retry(policy).queue_timeout(milli(300)).max_in_flight(1.try_into().unwrap())
+    })
+    .await;
+    let batch = vec![
+        call("before", "read", 250, "ok"),
+        tries("a", "read", 10, &["transient", "ok"]),
+        call("beside", "read", 150, "ok"),
+    ];
+    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    assert_eq!(shape(&outcomes), "before ok, a ok, beside ok");
+    yard.events.check();
+}

@@ -13,6 +13,8 @@ pub(super) enum Reach {
     Batch(u32),
     Session(usize),
     Fork(u32),
+    /// One call and what it has called.
+    Call(u32),
     All,
 }
 
@@ -28,24 +30,45 @@ impl Reach {
                 .nodes
                 .get(&node)
                 .is_some_and(|it| index.agents_above(it.agent).any(|agent| agent.fork == Some(number))),
+            Self::Call(call) => index.lineage(node).any(|above| above == call),
             Self::All => true,
         }
+    }
+
+    /// Whether it may reach this call: it, one above it, or one that shares the result of those.
+    pub(super) fn may_reach(self, index: &Index<'_>, node: u32) -> bool {
+        let mut peers = index.lineage(node).flat_map(|above| index.peers(above));
+        self.reaches(index, node) || peers.any(|peer| self.reaches(index, *peer))
+    }
+
+    /// Whether a handler that it reaches may go on: for a call that shares its result and is not reached (ID-4).
+    fn spares(self, index: &Index<'_>, node: u32) -> bool {
+        let reached = index.lineage(node).filter(|above| self.reaches(index, *above));
+        let mut peers = reached.flat_map(|above| index.peers(above));
+        peers.any(|peer| !self.reaches(index, *peer))
     }
 }
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for Entry { at_us, fact } in seen.entries {
+    for (place, Entry { at_us, fact }) in seen.entries.iter().enumerate() {
         let grace_ms = index.program.grace_ms;
         let (reach, within_ms) = match fact {
             Fact::CancelTurn(batch) | Fact::Drop(batch) => (Reach::Batch(*batch), grace_ms),
             Fact::CancelSession(session) => (Reach::Session(*session), grace_ms),
             Fact::CancelFork(number) => (Reach::Fork(*number), grace_ms),
+            Fact::CancelCalls(session) => (Reach::Session(*session), grace_ms),
+            Fact::CancelCall(node) => (Reach::Call(*node), grace_ms),
             Fact::ShuttingDown(finish, grace) => (Reach::All, finish + grace_ms.min(*grace)),
             _ => continue,
         };
         let stops_by = at_us + within_ms * 1000 + SLACK_US;
-        for (node, life) in seen.calls.iter().filter(|(node, _)| reach.reaches(index, **node)) {
+        let reached = |node: &u32| {
+            reach.reaches(index, *node)
+                && is_in_the_air(index, seen, fact, *node, place)
+                && !reach.spares(index, *node)
+        };
+        for (node, life) in seen.calls.iter().filter(|(node, _)| reached(node)) {
             if life.when(Moved::Began).is_some_and(|began| began > at_us + SLACK_US) {
                 let what = format!("c{node} starts after {fact:?} at {at_us} us");
                 violations.push(Violation::new("I10", what));
@@ -58,6 +81,34 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         }
     }
     violations
+}
+
+/// Whether what cancels only what is in the air finds this call there, or the one it is cancelled with.
+pub(super) fn is_in_the_air(
+    index: &Index<'_>,
+    seen: &Seen<'_>,
+    fact: &Fact,
+    node: u32,
+    place: usize,
+) -> bool {
+    let cancelled = match fact {
+        // Dropped before it was begun by an attempt that another followed: that one may begin it.
+        Fact::Drop(batch) => {
+            let parent = index.batches.get(batch).and_then(|placed| seen.calls.get(&placed.parent?));
+            let received = seen.calls.get(batch).and_then(|life| life.events.first());
+            return parent.is_none_or(|parent| parent.tries.len() < 2)
+                || received.is_some_and(|it| it.0 < place);
+        }
+        Fact::CancelCall(call) => *call,
+        Fact::CancelCalls(_) => index.lineage(node).last().unwrap_or(node),
+        _ => return true,
+    };
+    let life = seen.calls.get(&cancelled);
+    life.is_some_and(|life| {
+        let end = life.events.iter().find(|(_, _, event)| event.kind.is_terminal());
+        life.events.first().is_some_and(|(received, _, _)| *received < place)
+            && end.is_none_or(|(end, _, _)| *end > place)
+    })
 }
 
 fn can_be_dropped(index: &Index<'_>, node: u32) -> bool {

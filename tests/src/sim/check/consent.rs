@@ -13,8 +13,8 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         let mut broken =
             |rule, what: &str| violations.push(Violation::new(rule, format!("c{number} {what}")));
         let began = life.moves.iter().filter(|(_, moved)| *moved == Moved::Began).count();
-        if began > 1 {
-            broken("I1", "ran more than once");
+        if began > life.tries.len() {
+            broken("I1", "ran more often than it was told of");
         }
         if began > 0 && !has(life, |kind| matches!(kind, EventKind::Called { .. })) {
             broken("I14", "ran without being called");

@@ -7,10 +7,16 @@ use super::{
 };
 use crate::sim::{
     Fact, Moved,
-    program::{AnswerPlan, Consent, End, HookPlan, Index, Node},
+    program::{Act, AnswerPlan, Consent, End, HookPlan, Index, Node, Program, ToolPlan, Where},
 };
 use std::collections::BTreeSet;
 use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
+
+/// How long the result of a key is kept at least, in virtual microseconds (ID-6).
+const KEPT_US: u64 = 60_000_000;
+/// What a tool has for retries at most, and what one takes at most (RT-5).
+const RETRY_TOKENS: usize = 100;
+const RETRY_COST_MAX: usize = 20;
 
 /// How a call ends: its code, or `None` with an output.
 type Code = Option<ErrorKind>;
@@ -22,13 +28,11 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         let (Some(node), Some(end)) = (index.nodes.get(number), life.end) else { continue };
         let mut may_be = alone(index, node);
         let codes = between.codes(index, *number, end.at_us);
-        // In its grace a handler has no other bound: it may come to a panic that its timeout would have cut off.
-        if node.call.script.end == End::Panic && codes.contains(&Some(ErrorKind::Cancelled)) {
-            may_be.insert(Some(ErrorKind::Panic));
-        }
-        let codes_are_any = !codes.is_empty();
+        let is_free = codes.is_empty();
         may_be.extend(codes);
-        let is_free = !codes_are_any;
+        if node.class().is_some() {
+            may_be.extend(shared(index, &between, node, end.at_us));
+        }
         if let Some(late_us) = too_late(index, node, life, end).filter(|_| is_free) {
             violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
         }
@@ -54,10 +58,16 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
         Some(tool) if tool.consent == Consent::Forbidden => Some(ErrorKind::UserDenied),
         Some(_) => None,
     };
+    // A breaker is looked at before anybody is asked.
+    let open = |node| spared(index, node).filter(|code| *code == Some(ErrorKind::CircuitOpen));
     if refused.is_some() {
-        return BTreeSet::from([refused]);
+        let mut codes = BTreeSet::from([refused]);
+        if refused == Some(ErrorKind::UserDenied) {
+            codes.extend(open(node));
+        }
+        return codes;
     }
-    let mut codes = BTreeSet::new();
+    let mut codes: BTreeSet<_> = open(node).collect();
     let asked = node.tool.is_some_and(|tool| tool.consent == Consent::Asked);
     let (answer, answered_ms) = if asked { answer(call.answer) } else { (None, Some(0)) };
     let in_time = compare(answered_ms, program.answer_within_ms);
@@ -68,7 +78,8 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
         _ if in_time == InTime::No => {}
         Some(refusal) => drop(codes.insert(Some(refusal))),
         None => {
-            codes.extend(ran(node));
+            codes.extend(ran(index, node));
+            codes.extend(spared(index, node));
             if index.program.queue_timeout_ms.is_some() {
                 codes.insert(Some(ErrorKind::QueueTimeout));
             }
@@ -81,6 +92,54 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
         }
     }
     codes
+}
+
+/// What a call may come to that is somebody else's: the ends of those with its key, and what becomes of who has a key.
+fn shared(index: &Index<'_>, between: &Between, node: &Node<'_>, ended_us: u64) -> BTreeSet<Code> {
+    let (mut codes, peers) = (BTreeSet::new(), index.peers(node.call.node));
+    for peer in peers {
+        let theirs = between.codes(index, *peer, ended_us);
+        // In its grace a handler has no other bound: it may come to a panic that its timeout would have cut off.
+        let is_cut = theirs.contains(&Some(ErrorKind::Cancelled));
+        let peer = &index.nodes[peer];
+        if is_cut && peer.call.script.ends().any(|end| end == End::Panic) {
+            codes.insert(Some(ErrorKind::Panic));
+        }
+        if peer.call.node != node.call.node {
+            codes.extend(theirs);
+            codes.extend(ran(index, peer));
+            codes.extend(deadline_ms(index, peer).map(|_| Some(ErrorKind::DeadlineExceeded)));
+        }
+    }
+    if peers.len() > 1 {
+        let args = |peer: &u32| index.nodes[peer].call.key;
+        if peers.iter().any(|peer| args(peer) != node.call.key) {
+            codes.insert(Some(ErrorKind::KeyMismatch));
+        }
+        if node.parent.is_some() || node.tool.is_some_and(|tool| tool.care.key_fails) {
+            codes.insert(Some(ErrorKind::KeyInProgress));
+        }
+        if ended_us >= KEPT_US {
+            codes.insert(Some(ErrorKind::AlreadyExecuted));
+        }
+    }
+    codes
+}
+
+/// What stands before a tool may make of a call, beside what its handler does.
+fn spared(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code> {
+    let Program { budgets, orders, .. } = index.program;
+    let tool = node.tool.expect("a call that runs has a tool");
+    let forced =
+        orders.iter().any(|order| matches!(order.act, Act::ForceOpen(of) if of.guards(node.call.tool, tool)));
+    let backend = tool.care.backend.is_some() && index.program.backend_breaker().is_enabled();
+    let is_spent = !tool.care.budget.is_unlimited() || budgets.iter().any(|budget| !budget.is_unlimited());
+    let found = [
+        (ErrorKind::CircuitOpen, forced || backend || tool.care.breaker.is_enabled()),
+        (ErrorKind::RateLimited, index.waits_for_tokens(node.call.tool)),
+        (ErrorKind::BudgetExceeded, is_spent),
+    ];
+    found.into_iter().filter(|(_, may_be)| *may_be).map(|(code, _)| Some(code))
 }
 
 /// The least of what a call, those above it and the engine bound it by, in milliseconds from when its run begins.
@@ -119,13 +178,56 @@ fn answer(plan: AnswerPlan) -> (Code, Option<u64>) {
     }
 }
 
-/// What a handler that runs comes to.
-fn ran(node: &Node<'_>) -> BTreeSet<Code> {
-    let (script, mut codes) = (&node.call.script, BTreeSet::new());
+/// What a call comes to whose handler runs, as often as it may.
+fn ran(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let tool = node.tool.expect("a call that runs has a tool");
+    let most = tool.care.retry.max_attempts().get();
+    let mut codes = BTreeSet::new();
+    for attempt in 1..=most {
+        let ends = tried(node, attempt);
+        let (again, over): (Vec<Code>, Vec<Code>) =
+            ends.into_iter().partition(|code| attempt < most && may_repeat(node, tool, attempt, *code));
+        codes.extend(over);
+        if again.is_empty() {
+            return codes;
+        }
+        if may_stop(index, node, attempt) {
+            codes.extend(again);
+        }
+    }
+    codes
+}
+
+/// Whether an attempt that ends like this is made again (RT-1, RT-7).
+fn may_repeat(node: &Node<'_>, tool: &ToolPlan, attempt: u32, code: Code) -> bool {
+    let harmless = node.call.script.end_of(attempt) == End::Harmless;
+    !tool.recursive
+        && match code {
+            Some(ErrorKind::Transient) => tool.is_repeatable() || harmless,
+            Some(ErrorKind::RateLimited | ErrorKind::Timeout) => tool.is_repeatable(),
+            _ => false,
+        }
+}
+
+/// Whether there may be no time, no tokens or no permit for another attempt, or it has called others (RT-3 to RT-7).
+fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
+    let tool = node.tool.expect("a call that runs has a tool");
+    let of_tool = index.nodes.values().filter(|it| it.call.tool == node.call.tool);
+    let retries = of_tool.count() * (tool.care.retry.max_attempts().get() - 1) as usize;
+    deadline_ms(index, node).is_some()
+        || matches!(node.call.script.end_of(attempt), End::Limited(Some(30_001..)))
+        || tool.placement == Where::Blocking
+        || node.call.script.is_nested()
+        || retries * RETRY_COST_MAX > RETRY_TOKENS
+}
+
+/// What one attempt comes to; two codes where its times are too close to call.
+fn tried(node: &Node<'_>, attempt: u32) -> BTreeSet<Code> {
+    let (script, mut codes) = (&node.call.script, BTreeSet::new());
+    let (tool, end) = (node.tool.expect("a call that runs has a tool"), script.end_of(attempt));
     let bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
     // A handler that awaits calls of its own has its clock stopped, so only its own time counts.
-    let own_ms = |ms: u64| (script.end != End::Hang).then_some(ms);
+    let own_ms = |ms: u64| (end != End::Hang).then_some(ms);
     let (least, most) = script.own_ms();
     let in_time = [least, most].map(|ms| compare(own_ms(ms), bound_ms.unwrap_or(u64::MAX)));
     let in_time = if in_time[0] == in_time[1] { in_time[0] } else { InTime::Close };
@@ -133,10 +235,11 @@ fn ran(node: &Node<'_>) -> BTreeSet<Code> {
         codes.insert(Some(ErrorKind::Timeout));
     }
     if in_time != InTime::No {
-        codes.insert(match script.end {
+        codes.insert(match end {
             End::Ok => None,
             End::Fail | End::No => Some(ErrorKind::ExecutionError),
-            End::Transient => Some(ErrorKind::Transient),
+            End::Transient | End::Harmless => Some(ErrorKind::Transient),
+            End::Limited(_) => Some(ErrorKind::RateLimited),
             End::Panic => Some(ErrorKind::Panic),
             End::Hang => Some(ErrorKind::Timeout),
         });
@@ -177,6 +280,8 @@ impl Between {
                     (entry.at_us, Reach::Batch(*batch), cancelled())
                 }
                 Fact::CancelSession(session) => (entry.at_us, Reach::Session(*session), cancelled()),
+                Fact::CancelCalls(session) => (entry.at_us, Reach::Session(*session), cancelled()),
+                Fact::CancelCall(node) => (entry.at_us, Reach::Call(*node), cancelled()),
                 Fact::CancelFork(number) => (entry.at_us, Reach::Fork(*number), cancelled()),
                 Fact::ShuttingDown(..) => {
                     let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
@@ -201,6 +306,13 @@ impl Between {
             (since + 29_000_000, Reach::All, codes)
         };
         found.extend(zombies.map(behind));
+        // The last who waits for a handler leaves, and it is told to stop.
+        let late = seen.calls.iter().filter_map(|(node, life)| Some((*node, life.end?)));
+        let late = late.filter(|(_, end)| end.code == Some(ErrorKind::DeadlineExceeded));
+        found.extend(
+            late.filter(|(node, _)| index.peers(*node).len() > 1)
+                .map(|(node, end)| (end.at_us, Reach::Call(node), cancelled())),
+        );
         if index.program.queue_max.is_some() {
             found.push((0, Reach::All, vec![Some(ErrorKind::Overloaded)]));
         }
@@ -210,7 +322,7 @@ impl Between {
     /// What may have become of a call that ended then.
     fn codes(&self, index: &Index<'_>, node: u32, ended_us: u64) -> Vec<Code> {
         let reach =
-            |(since, reach, _): &&(u64, Reach, Vec<Code>)| *since <= ended_us && reach.reaches(index, node);
+            |(since, reach, _): &&(u64, Reach, Vec<Code>)| *since <= ended_us && reach.may_reach(index, node);
         let runs = index.nodes.get(&node).is_some_and(|node| node.routing != Routing::ShortCircuit);
         let nests = index.nodes.get(&node).is_some_and(|node| node.call.script.is_nested());
         let found = self.found.iter().filter(reach).flat_map(|(_, _, codes)| codes.iter().copied());
@@ -224,6 +336,10 @@ impl Between {
 fn skips(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
     let failed = matches!(event.kind, EventKind::Failed(_) | EventKind::Denied(_));
     let node = event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()?;
-    let node = index.nodes.get(&node).filter(|node| node.class() == Some(ToolClass::Serial))?;
+    let node = index.nodes.get(&node)?;
+    // A breaker is looked at before anybody is asked, so a tool that is forbidden may be routed by its class.
+    let is_serial = node.class() == Some(ToolClass::Serial)
+        || node.tool.is_some_and(|tool| tool.class == ToolClass::Serial);
+    let failed = failed && is_serial;
     failed.then_some(node.batch)
 }

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::sim::{Fact, program::Index};
 use std::collections::BTreeSet;
+use toolyard::Dedupe;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -19,6 +20,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         }
         if let Some(node) = starts {
             violations.extend(at_start(index, floor, &ended, at_us, node));
+            violations.extend(beside_flights(index, seen, at_us, node));
         }
     });
     violations
@@ -59,6 +61,31 @@ fn at_start(
                 call.node
             );
             violations.push(Violation::new("I7", what));
+        }
+    }
+    violations
+}
+
+/// Who shared what another ran rests when that does: the next run waits for it, also when its own call has left (V2).
+fn beside_flights(index: &Index<'_>, seen: &Seen<'_>, at_us: u64, started: u32) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for above in index.lineage(started).filter_map(|above| index.nodes.get(&above)) {
+        let calls = index.batches[&above.batch].plan.calls.iter().map(|call| call.node);
+        let earlier = calls.filter(|call| index.nodes[call].run < above.run);
+        let shared = |call: &u32| seen.results.get(call).is_some_and(|shape| shape.dedupe == Dedupe::Joined);
+        for call in earlier.filter(shared) {
+            let Some(end) = seen.end(call) else { continue };
+            let runs = |peer: &&u32| {
+                let tries = seen.calls.get(peer).map_or(&[][..], |life| &life.tries);
+                let mut began = tries.iter().filter_map(|it| Some((it, it.began?.0)));
+                began.any(|(it, began_us)| began_us < end.at_us && it.gone_us() > at_us)
+            };
+            if let Some(peer) = index.peers(call).iter().find(runs) {
+                let what = format!(
+                    "at {at_us} us c{started} runs, and c{peer} still does, for c{call} of an earlier run"
+                );
+                violations.push(Violation::new("I7", what));
+            }
         }
     }
     violations

@@ -2,7 +2,7 @@
 
 use super::{Seen, Violation};
 use crate::sim::{Fact, Shape, program::Index};
-use toolyard::EventKind;
+use toolyard::{Dedupe, EventKind};
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let again = seen.again.iter().filter(|event| matches!(event.kind, EventKind::Called { .. }));
@@ -15,7 +15,10 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         }
         if let Fact::Resent(batch, before, now) = &entry.fact {
             // The run is that of the new batch.
-            let same = |(before, now): (&Shape, &Shape)| before == &Shape { run: before.run, ..now.clone() };
+            let same = |(before, now): (&Shape, &Shape)| {
+                let as_before = Shape { run: before.run, dedupe: before.dedupe, ..now.clone() };
+                *before == as_before && now.dedupe == Dedupe::Replayed
+            };
             if before.len() != now.len() || !before.iter().zip(now).all(same) {
                 let what = format!("calls of c{batch} that came again had {before:?} and have {now:?}");
                 violations.push(Violation::new("CL-8", what));
@@ -59,7 +62,8 @@ fn of_batch(
             ),
             Some(_) => {}
         }
-        if shape.code.is_none() && shape.text != node.id() && shape.text != "cut short" {
+        let theirs = |peer: &u32| shape.text == index.nodes[peer].id();
+        if shape.code.is_none() && !index.peers(call.node).iter().any(theirs) && shape.text != "cut short" {
             broken("I6", format!("c{} has the output of another: {:?}", call.node, shape.text));
         }
     }

@@ -1,8 +1,8 @@
 //! What was seen of a run, by call.
 
-use crate::sim::{Entry, Fact, Moved, program::Index};
+use crate::sim::{Entry, Fact, Moved, Said, Shape, program::Index};
 use std::collections::{BTreeMap, BTreeSet};
-use toolyard::{ErrorKind, Event, EventKind};
+use toolyard::{ErrorKind, Event, EventKind, event::Failure};
 
 /// What was seen of a run, by call.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Seen<'a> {
     pub strangers: Vec<&'a Event>,
     /// Events of calls that were sent once more.
     pub again: Vec<&'a Event>,
+    /// Results as callers have them, by call.
+    pub results: BTreeMap<u32, &'a Shape>,
     /// Whether the run came to its end.
     pub is_over: bool,
 }
@@ -28,6 +30,29 @@ pub struct Life<'a> {
     pub moves: Vec<(u64, Moved)>,
     /// When and how it ended.
     pub end: Option<Ended>,
+    /// Its attempts, in order.
+    pub tries: Vec<Try>,
+}
+
+/// What was seen of one attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Try {
+    /// Its number, as it is told.
+    pub number: u32,
+    /// When it was told of, and its place in the whole.
+    pub at_us: u64,
+    /// The place of that in the whole.
+    pub place: usize,
+    /// When its handler began, with its place.
+    pub began: Option<(u64, usize)>,
+    /// What its handler ended with, and when.
+    pub said: Option<(u64, Said)>,
+    /// When its handler was gone, with its place.
+    pub ended: Option<(u64, usize)>,
+    /// When the call's end or its next attempt was told of, with its place.
+    pub closed: Option<(u64, usize)>,
+    /// The delay and the code that were told of when it was over.
+    pub retry: Option<(u64, ErrorKind)>,
 }
 
 /// The end of a call.
@@ -43,13 +68,33 @@ impl<'a> Seen<'a> {
     /// Sorts what was seen by calls.
     pub fn new(index: &Index<'_>, entries: &'a [Entry]) -> Self {
         let is_over = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_)));
-        let mut seen =
-            Self { entries, calls: BTreeMap::new(), strangers: Vec::new(), again: Vec::new(), is_over };
+        let mut seen = Self {
+            entries,
+            calls: BTreeMap::new(),
+            strangers: Vec::new(),
+            again: Vec::new(),
+            results: BTreeMap::new(),
+            is_over,
+        };
         let (mut batches, mut known) = (BTreeMap::new(), BTreeSet::new());
         for (place, Entry { at_us, fact }) in entries.iter().enumerate() {
             match fact {
                 Fact::Handler(node, moved) => {
-                    seen.calls.entry(*node).or_default().moves.push((*at_us, *moved));
+                    let life = seen.calls.entry(*node).or_default();
+                    life.moves.push((*at_us, *moved));
+                    match (moved, life.tries.last_mut()) {
+                        (Moved::Began, Some(it)) => it.began = Some((*at_us, place)),
+                        (Moved::Ended, Some(it)) => it.ended = Some((*at_us, place)),
+                        _ => {}
+                    }
+                }
+                Fact::Said(node, said) => {
+                    let last = seen.calls.get_mut(node).and_then(|life| life.tries.last_mut());
+                    last.into_iter().for_each(|it| it.said = Some((*at_us, *said)));
+                }
+                Fact::Results(batch, shapes) => {
+                    let calls = index.batches.get(batch).map_or(&[][..], |placed| &placed.plan.calls);
+                    seen.results.extend(calls.iter().zip(shapes).map(|(call, shape)| (call.node, shape)));
                 }
                 Fact::Event(event) => {
                     let (Some(number), Some(at)) = (event.batch, event.index) else { continue };
@@ -80,6 +125,27 @@ impl<'a> Seen<'a> {
     fn event(&mut self, node: u32, place: usize, at_us: u64, event: &'a Event) {
         let life = self.calls.entry(node).or_default();
         life.events.push((place, at_us, event));
+        match (&event.kind, event.attempt) {
+            (EventKind::Attempt, number) => life.tries.push(Try {
+                number: number.unwrap_or(0),
+                at_us,
+                place,
+                began: None,
+                said: None,
+                ended: None,
+                closed: None,
+                retry: None,
+            }),
+            (EventKind::Retry { delay_ms, code }, _) => {
+                let last = life.tries.last_mut().into_iter();
+                last.for_each(|it| (it.retry, it.closed) = (Some((*delay_ms, *code)), Some((at_us, place))));
+            }
+            (kind, _) if kind.is_terminal() => {
+                let last = life.tries.last_mut().filter(|it| it.closed.is_none()).into_iter();
+                last.for_each(|it| it.closed = Some((at_us, place)));
+            }
+            _ => {}
+        }
         if event.kind.is_terminal() {
             let code = event.kind.failure().map(|failure| failure.code);
             life.end.get_or_insert(Ended { at_us, code });
@@ -92,7 +158,33 @@ impl<'a> Seen<'a> {
     }
 }
 
+impl Try {
+    /// When the engine knew at the latest that it was over, with the place of that; a handler that cannot be dropped
+    /// may run on.
+    pub fn over(&self) -> Option<(u64, usize)> {
+        [self.ended, self.closed].into_iter().flatten().min_by_key(|(_, place)| *place)
+    }
+
+    /// When its handler was gone; never, if it is still there.
+    pub fn gone_us(&self) -> u64 {
+        self.ended.map_or(u64::MAX, |(at_us, _)| at_us)
+    }
+}
+
 impl Life<'_> {
+    /// When the call was ready for its first permits, as its own start or end tells; to the millisecond.
+    pub fn ready_us(&self) -> Option<u64> {
+        self.events.iter().find_map(|(_, at_us, event)| match &event.kind {
+            EventKind::Called { queue_ms, .. } => Some(at_us.saturating_sub(queue_ms * 1000)),
+            _ => None,
+        })
+    }
+
+    /// The failure it ended with, and the place of that.
+    pub fn failure(&self) -> Option<(usize, &Failure)> {
+        self.events.iter().find_map(|(place, _, event)| Some((*place, event.kind.failure()?)))
+    }
+
     /// When the handler did that first.
     pub fn when(&self, moved: Moved) -> Option<u64> {
         self.moves.iter().find(|(_, did)| *did == moved).map(|(at, _)| *at)

@@ -1,14 +1,16 @@
 //! The checks, proved: what was seen of a run that went well, spoilt in one way, breaks the rule it is to break.
 
+mod survival;
+
 use super::check;
 use crate::sim::{
     Entry, Fact, Moved, Program, play,
     program::{
-        AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, End, HookPlan, How, OnCancel, Script, SessionPlan,
-        Step, ToolPlan, TurnPlan, Where,
+        AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, End, HookPlan, How, OnCancel, Script,
+        SessionPlan, Step, ToolPlan, TurnPlan, Where,
     },
 };
-use toolyard::{ErrorKind, EventKind, LimitScope, Priority, ToolClass};
+use toolyard::{Budget, ErrorKind, EventKind, LimitScope, Priority, ToolClass};
 
 pub(super) const READ: usize = 0;
 pub(super) const SERIAL: usize = 1;
@@ -25,6 +27,7 @@ fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
         timeout_ms: 60_000,
         consent,
         recursive: false,
+        care: Care::NONE,
     }
 }
 
@@ -38,7 +41,13 @@ fn call(node: u32, tool: usize) -> CallPlan {
         deadline_ms: None,
         answer: AnswerPlan::Yes(1),
         hook: HookPlan::Go(0),
-        script: Script { steps: vec![Step::Sleep(10)], end: End::Ok, on_cancel: OnCancel::Deaf },
+        key: None,
+        script: Script {
+            steps: vec![Step::Sleep(10)],
+            tries: Vec::new(),
+            end: End::Ok,
+            on_cancel: OnCancel::Deaf,
+        },
     }
 }
 
@@ -68,6 +77,7 @@ pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         queue_timeout_ms: None,
         deadline_ms: None,
         hooks: false,
+        budgets: [Budget::UNLIMITED; 3],
         tools: vec![
             tool(ToolClass::Read, Consent::Free),
             tool(ToolClass::Serial, Consent::Free),

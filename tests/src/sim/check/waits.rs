@@ -1,6 +1,6 @@
 //! I12, CC-3: a read that is first in its session's line waits for a bounded number of another session's reads.
 
-use super::{SLACK_US, Seen, Violation};
+use super::{SLACK_US, Seen, Violation, seen::Try};
 use crate::sim::program::{Index, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{EventKind, ToolClass};
@@ -11,6 +11,7 @@ const AGED_US: u64 = 2_000_000 - SLACK_US;
 /// A read that was let in.
 struct Granted {
     node: u32,
+    attempt: u32,
     root: usize,
     ready_us: u64,
     at_us: u64,
@@ -31,17 +32,18 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 fn grants(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Granted> {
     let mut granted = Vec::new();
     for (number, life) in &seen.calls {
-        for (place, at_us, event) in &life.events {
-            if let EventKind::Called { queue_ms, class: ToolClass::Read, .. } = event.kind {
-                let ready_us = at_us.saturating_sub(queue_ms * 1000);
-                granted.push(Granted {
-                    node: *number,
-                    root: index.root_of(*number),
-                    ready_us,
-                    at_us: *at_us,
-                    place: *place,
-                });
-            }
+        let is_read = index.nodes.get(number).is_some_and(|node| node.class() == Some(ToolClass::Read));
+        let root = index.root_of(*number);
+        let queued = life.events.iter().find_map(|(_, _, event)| match event.kind {
+            EventKind::Called { queue_ms, .. } => Some(queue_ms),
+            _ => None,
+        });
+        for it in life.tries.iter().filter(|_| is_read) {
+            let Try { at_us, place, number: attempt, .. } = *it;
+            // A further attempt has waited since its delay was over, which is taken for no time at all.
+            let ready_us =
+                if attempt == 1 { at_us.saturating_sub(queued.unwrap_or(0) * 1000) } else { at_us };
+            granted.push(Granted { node: *number, attempt, root, ready_us, at_us, place });
         }
     }
     granted
@@ -65,7 +67,13 @@ fn waited_too_long(
     grant: &Granted,
     widest: usize,
 ) -> Option<Violation> {
-    let node = index.nodes.get(&grant.node).filter(|node| is_plain(index, node))?;
+    // What waits for a token, or for another call's result, waits for something else too.
+    let node = index.nodes.get(&grant.node).filter(|node| {
+        grant.attempt == 1
+            && is_plain(index, node)
+            && !index.waits_for_tokens(node.call.tool)
+            && node.call.key.is_none()
+    })?;
     let is_ahead = |other: &&Granted| {
         let other_node = index.nodes.get(&other.node);
         other.root == grant.root && other_node.is_some_and(|it| is_plain(index, it) && it.agent == node.agent)

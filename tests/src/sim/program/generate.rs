@@ -1,11 +1,11 @@
 //! Programs by chance.
 
 use super::{
-    Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How, Nested,
-    OnCancel, Order, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
+    Act, AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How,
+    Nested, OnCancel, Order, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
 };
 use crate::sim::Dice;
-use toolyard::{LimitScope, Priority, ToolClass};
+use toolyard::{Budget, LimitScope, Priority, ToolClass};
 
 /// The bounds of programs made by chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,10 @@ impl Program {
         let mood = Mood::of(&mut dice, shape);
         let mut maker = Maker { node: 0, fork: 0, left: shape.calls, mood, tools: Vec::new(), dice };
         maker.tools = maker.tools();
-        maker.program(seed)
+        let mut program = maker.program(seed);
+        // Thrown with dice of their own: what a program was without them it still is.
+        program.enrich(&mut Dice::new(seed, 3));
+        program
     }
 }
 
@@ -108,6 +111,7 @@ impl Maker {
             queue_timeout_ms: self.dice.maybe(80, |dice| dice.pick(&[20, 500])),
             deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
             hooks,
+            budgets: [Budget::UNLIMITED; 3],
             tools: self.tools.clone(),
             orders: self.orders(sessions.len()),
             sessions,
@@ -153,6 +157,7 @@ impl Maker {
             timeout_ms: self.dice.pick(&[1_500, 5_000, 60_000]),
             consent,
             recursive: self.mood.shape.depth > 0 && placement == Where::Task && self.dice.chance(150),
+            care: Care::NONE,
         }
     }
 
@@ -251,6 +256,7 @@ impl Maker {
             deadline_ms: self.dice.maybe(deadlines, |dice| dice.pick(&[30, 200, 2_000])),
             answer: self.answer(),
             hook: self.hook(),
+            key: None,
             script: self.script(tool, depth),
         }
     }
@@ -294,6 +300,7 @@ impl Maker {
         };
         Script {
             steps,
+            tries: Vec::new(),
             end,
             on_cancel: self.dice.pick(&[OnCancel::Polite, OnCancel::Finish, OnCancel::Deaf]),
         }

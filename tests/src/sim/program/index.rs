@@ -1,6 +1,6 @@
 //! A program by its parts: which call is where, and how it is routed.
 
-use super::{BatchPlan, CallPlan, Consent, ForkPlan, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
+use super::{BatchPlan, CallPlan, Consent, End, ForkPlan, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
 use std::collections::BTreeMap;
 use toolyard::{Routing, ToolClass};
 
@@ -15,6 +15,17 @@ pub struct Index<'p> {
     pub batches: BTreeMap<u32, Placed<'p>>,
     /// Its agents; the first ones are the root sessions.
     pub agents: Vec<Agent>,
+    /// Its calls that could run, by what makes them run at most once together.
+    groups: BTreeMap<Group, Vec<u32>>,
+}
+
+/// What calls have in common that run at most once together (ID-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Nothing: it is a call without a key.
+    Alone(u32),
+    /// Root session, tool and key.
+    Keyed(usize, usize, u32),
 }
 
 /// A call and where it is.
@@ -83,8 +94,13 @@ pub struct Agent {
 impl<'p> Index<'p> {
     /// The index of a program.
     pub fn new(program: &'p Program) -> Self {
-        let mut index =
-            Self { program, nodes: BTreeMap::new(), batches: BTreeMap::new(), agents: Vec::new() };
+        let mut index = Self {
+            program,
+            nodes: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            agents: Vec::new(),
+            groups: BTreeMap::new(),
+        };
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
             let (fork, hidden) = (None, Vec::new());
@@ -93,6 +109,12 @@ impl<'p> Index<'p> {
         for (agent, session) in program.sessions.iter().enumerate() {
             session.turns.iter().for_each(|turn| index.turn(turn, agent, None));
             session.forks.iter().for_each(|fork| index.fork(fork, agent, None));
+        }
+        let able: Vec<_> =
+            index.nodes.values().filter(|node| node.class().is_some()).map(|it| it.call.node).collect();
+        for node in able {
+            let group = index.group_of(node);
+            index.groups.entry(group).or_default().push(node);
         }
         index
     }
@@ -159,6 +181,34 @@ impl<'p> Index<'p> {
     /// The agent, and those it was forked from, nearest first.
     pub fn agents_above(&self, agent: usize) -> impl Iterator<Item = &Agent> {
         std::iter::successors(Some(&self.agents[agent]), |it| it.parent.map(|parent| &self.agents[parent]))
+    }
+
+    /// The calls that run at most once together with this one, itself among them: those of its tree and tool with its
+    /// key. Without a key it is alone.
+    pub fn peers(&self, node: u32) -> &[u32] {
+        self.groups.get(&self.group_of(node)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether calls of this tool may wait for a token: it has a rate, or may be asked to wait by its remote.
+    pub fn waits_for_tokens(&self, tool: usize) -> bool {
+        let hints = |end: End| matches!(end, End::Limited(Some(_)));
+        self.program.tools.get(tool).is_some_and(|tool| tool.care.rate.is_some())
+            || self.nodes.values().any(|it| it.call.tool == tool && it.call.script.ends().any(hints))
+    }
+
+    /// The calls with keys, by what makes them run at most once together.
+    pub fn keyed(&self) -> impl Iterator<Item = &[u32]> {
+        let keyed = self.groups.iter().filter(|(group, _)| matches!(group, Group::Keyed(..)));
+        keyed.map(|(_, nodes)| nodes.as_slice())
+    }
+
+    /// What those that run at most once together have in common.
+    pub fn group_of(&self, node: u32) -> Group {
+        let it = &self.nodes[&node];
+        match it.call.key {
+            None => Group::Alone(node),
+            Some(key) => Group::Keyed(self.agents[it.agent].root, it.call.tool, key.key),
+        }
     }
 
     /// The root session of a call.

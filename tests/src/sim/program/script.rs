@@ -7,6 +7,8 @@ use super::{BatchPlan, ForkPlan};
 pub struct Script {
     /// What it does.
     pub steps: Vec<Step>,
+    /// How its first attempts end; an attempt that is not here ends as `end` says.
+    pub tries: Vec<End>,
     /// How it ends.
     pub end: End,
     /// What it does when told to stop.
@@ -46,6 +48,10 @@ pub enum End {
     No,
     /// With an error that may pass.
     Transient,
+    /// The same, and it says that it has changed nothing.
+    Harmless,
+    /// The remote says that it is asked too often, and perhaps after how many milliseconds to come again.
+    Limited(Option<u64>),
     /// By a panic.
     Panic,
     /// Not at all.
@@ -64,6 +70,16 @@ pub enum OnCancel {
 }
 
 impl Script {
+    /// How the attempt of this number ends, the first being 1.
+    pub fn end_of(&self, attempt: u32) -> End {
+        self.tries.get(attempt.saturating_sub(1) as usize).copied().unwrap_or(self.end)
+    }
+
+    /// All the ways in which its attempts may end.
+    pub fn ends(&self) -> impl Iterator<Item = End> {
+        self.tries.iter().copied().chain([self.end])
+    }
+
     /// The least and the most that it does by itself, in milliseconds. How much of the pauses of its agents it is
     /// parked for goes by what else is in the air.
     pub fn own_ms(&self) -> (u64, u64) {

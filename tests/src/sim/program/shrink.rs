@@ -1,7 +1,7 @@
 //! Programs a little smaller than one at hand.
 
 use super::{BatchPlan, CallPlan, ForkPlan, Program, Step, TurnPlan};
-use toolyard::{LimitScope, Priority};
+use toolyard::{BreakerPolicy, Budget, LimitScope, Priority, RetryPolicy};
 
 /// Programs that lack something of this one, those that lack most first.
 pub fn smaller(program: &Program) -> Vec<Program> {
@@ -114,6 +114,14 @@ impl Scissors {
                 return;
             }
         }
+        if !call.script.tries.is_empty() && self.is_here() {
+            call.script.tries.pop();
+            return;
+        }
+        if call.key.is_some() && self.is_here() {
+            call.key = None;
+            return;
+        }
         for step in &mut call.script.steps {
             match step {
                 Step::Nest(nested) => nested.iter_mut().for_each(|one| self.batch(&mut one.batch)),
@@ -126,7 +134,7 @@ impl Scissors {
 
 /// The same with plainer settings.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 11] = [
+    let plainer: [fn(&mut Program); 18] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
         |it| it.cap = None,
@@ -138,6 +146,13 @@ fn settings(program: &Program) -> Vec<Program> {
         |it| it.tools.iter_mut().for_each(|tool| tool.scope = None),
         |it| it.tools.iter_mut().for_each(|tool| tool.limit_scope = LimitScope::Agent),
         |it| it.tools.iter_mut().for_each(|tool| tool.limit = None),
+        |it| it.budgets = [Budget::UNLIMITED; 3],
+        |it| it.tools.iter_mut().for_each(|tool| tool.care.budget = Budget::UNLIMITED),
+        |it| it.tools.iter_mut().for_each(|tool| tool.care.rate = None),
+        |it| it.tools.iter_mut().for_each(|tool| tool.care.backend = None),
+        |it| it.tools.iter_mut().for_each(|tool| tool.care.breaker = BreakerPolicy::DISABLED),
+        |it| it.tools.iter_mut().for_each(|tool| tool.care.retry = RetryPolicy::NONE),
+        |it| it.tools.iter_mut().for_each(|tool| tool.care.key_fails = false),
     ];
     let change = |plainer: fn(&mut Program)| {
         let mut less = program.clone();

@@ -2,7 +2,7 @@
 
 use super::Stage;
 use crate::sim::{
-    journal::{Fact, Moved, Shape},
+    journal::{Fact, Moved, Said, Shape},
     nest::{self, Parent},
     program::{End, Nested, OnCancel, Script, Step},
 };
@@ -19,8 +19,8 @@ pub(super) struct Scripted {
 
 #[async_trait]
 impl Tool for Scripted {
-    async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let plan = self.stage.plan(args);
+    async fn execute(&self, _: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let plan = self.stage.plan(cx.call_id());
         let role = Role { stage: &self.stage, node: plan.node, script: &plan.script, cx };
         self.stage.begin(plan.node, cx);
         let _exit = Exit { stage: &self.stage, node: plan.node };
@@ -31,8 +31,14 @@ impl Tool for Scripted {
             biased;
             done = role.play() => done,
             () = cx.cancelled() => match plan.script.on_cancel {
-                OnCancel::Finish => Ok(ToolOutput::text("cut short")),
-                OnCancel::Polite | OnCancel::Deaf => Err(ToolError::cancelled("stopped")),
+                OnCancel::Finish => {
+                    role.say(Said::CutShort);
+                    Ok(ToolOutput::text("cut short"))
+                }
+                OnCancel::Polite | OnCancel::Deaf => {
+                    role.say(Said::Stopped);
+                    Err(ToolError::cancelled("stopped"))
+                }
             },
         }
     }
@@ -78,14 +84,26 @@ impl Role<'_> {
             }
         }
         self.note(Moved::Wrote);
-        match self.script.end {
+        let end = self.script.end_of(self.cx.attempt());
+        if end != End::Hang {
+            self.say(Said::End(end));
+        }
+        match end {
             End::Ok => Ok(ToolOutput::text(self.cx.call_id().as_str())),
             End::Fail => Err(ToolError::execution("HTTP 404: no such thing")),
             End::No => Ok(ToolOutput::failure("the tool says no")),
             End::Transient => Err(ToolError::transient("HTTP 500: connection refused")),
+            End::Harmless => Err(ToolError::transient("connection refused").no_side_effect()),
+            End::Limited(after) => {
+                Err(ToolError::rate_limited("HTTP 429: slow down", after.map(Duration::from_millis)))
+            }
             End::Panic => quiet_panic(),
             End::Hang => pending().await,
         }
+    }
+
+    fn say(&self, said: Said) {
+        self.stage.journal.note(Fact::Said(self.node, said));
     }
 
     fn note(&self, moved: Moved) {

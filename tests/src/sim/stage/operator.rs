@@ -3,7 +3,7 @@
 use super::Stage;
 use crate::sim::{
     journal::Fact,
-    program::{Act, Order},
+    program::{Act, Order, call_id},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
@@ -37,6 +37,31 @@ pub(in crate::sim) async fn play_order(
                 note(Fact::CancelSession(at));
                 session.cancel();
             }
+        }
+        Act::CancelCall(root, node) => {
+            if let Some(session) = sessions.get(root) {
+                note(Fact::CancelCall(node));
+                let there = session.cancel_call(&call_id(node));
+                note(Fact::CallCancelled(node, there));
+            }
+        }
+        Act::CancelCalls(at) => {
+            if let Some(session) = sessions.get(at) {
+                note(Fact::CancelCalls(at));
+                session.cancel_calls();
+            }
+        }
+        Act::ForceOpen(of) => {
+            note(Fact::Operated(of));
+            engine.force_open(&of.breaker());
+        }
+        Act::ForceClosed(of) => {
+            note(Fact::Operated(of));
+            engine.force_closed(&of.breaker());
+        }
+        Act::ResetBreaker(of) => {
+            note(Fact::Operated(of));
+            engine.reset_breaker(&of.breaker());
         }
         Act::Shutdown(finish, grace) => shut_down(stage, engine, finish, grace).await,
     }

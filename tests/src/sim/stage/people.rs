@@ -20,7 +20,7 @@ pub(super) struct Person {
 #[async_trait]
 impl Approver for Person {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        let plan = self.stage.plan(&request.arguments);
+        let plan = self.stage.plan(&request.call_id);
         self.stage.shaker.nudge().await;
         let (after, answer) = match plan.answer {
             AnswerPlan::Yes(after) => (after, Answer::Allow),
@@ -42,11 +42,9 @@ pub(super) struct Hooked {
 impl Hooks for Hooked {
     async fn on_tool_call(&self, call: &Call, _: &Caller<'_>) -> Result<(), Abort> {
         self.stage.shaker.nudge().await;
-        let args = call.arguments.to_value();
-        if args["node"].is_null() {
-            return Ok(()); // broken arguments name no plan
-        }
-        match self.stage.plan(&args).hook {
+        let plan = self.stage.plan(&call.id);
+        match plan.hook {
+            _ if plan.broken => Ok(()),
             HookPlan::Go(after) => {
                 sleep(Duration::from_millis(after)).await;
                 Ok(())

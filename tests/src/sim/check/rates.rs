@@ -1,0 +1,100 @@
+//! RT-10: no more attempts start in any time than rate and burst allow; RT-3: nobody starts in a pause that a remote
+//! asked for.
+
+use super::{Seen, Violation, retries::hint, seen::Try};
+use crate::sim::program::Index;
+use toolyard::{ErrorKind, Rate};
+
+/// The longest pause that a remote may ask for, in milliseconds.
+const PAUSE_MAX_MS: u64 = 300_000;
+/// An attempt is told of a little after its permits are there, and how long it had waited for them in milliseconds.
+const MOTION_US: u64 = 10_000;
+
+/// An attempt that started, and when it came for its token at the earliest.
+struct Start {
+    node: u32,
+    came_us: u64,
+    at_us: u64,
+}
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (at, tool) in index.program.tools.iter().enumerate() {
+        if !index.waits_for_tokens(at) {
+            continue;
+        }
+        let starts = starts(index, seen, at);
+        violations.extend(tool.care.rate.and_then(|rate| too_many(&starts, rate)));
+        violations.extend(in_pauses(index, seen, at, &starts));
+    }
+    violations
+}
+
+fn starts(index: &Index<'_>, seen: &Seen<'_>, tool: usize) -> Vec<Start> {
+    let mut starts = Vec::new();
+    let lives =
+        seen.calls.iter().filter(|(node, _)| index.nodes.get(node).is_some_and(|it| it.call.tool == tool));
+    for (node, life) in lives {
+        let mut before: Option<&Try> = None;
+        for it in &life.tries {
+            let after_delay = before.and_then(|it| Some(it.closed?.0 + it.retry?.0 * 1000));
+            // One that takes a flight over comes nobody knows when.
+            let first =
+                life.ready_us().filter(|_| it.number == 1).map(|ready_us| ready_us.saturating_sub(MOTION_US));
+            let came_us = after_delay.or(first).unwrap_or(0);
+            starts.push(Start { node: *node, came_us, at_us: it.at_us });
+            before = Some(it);
+        }
+    }
+    starts.sort_by_key(|start| start.at_us);
+    starts
+}
+
+/// Tokens are taken between an attempt's coming and its start, so in any time no more come and start than there are
+/// tokens for.
+fn too_many(starts: &[Start], rate: Rate) -> Option<Violation> {
+    let interval_us = rate.interval().as_micros() as u64;
+    starts.iter().find_map(|first| {
+        let from_us = first.came_us;
+        let within = starts.iter().filter(|start| start.came_us >= from_us);
+        within.enumerate().find_map(|(before, start)| {
+            let most = u64::from(rate.burst().get()) + (start.at_us - from_us) / interval_us;
+            (before as u64 + 1 > most).then(|| {
+                let what = format!(
+                    "from {from_us} us to {} us {} attempts start, of {rate} no more than {most}",
+                    start.at_us,
+                    before + 1
+                );
+                Violation::new("RT-10", what)
+            })
+        })
+    })
+}
+
+fn in_pauses(index: &Index<'_>, seen: &Seen<'_>, tool: usize, starts: &[Start]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let lives =
+        seen.calls.iter().filter(|(node, _)| index.nodes.get(node).is_some_and(|it| it.call.tool == tool));
+    for (node, life) in lives {
+        for it in &life.tries {
+            let (Some(hint_ms), Some((said_us, _)), Some((told_us, _))) = (hint(it), it.said, it.closed)
+            else {
+                continue;
+            };
+            // What was told to stop by then asks nobody to wait.
+            let heard =
+                it.retry.is_some() || life.end.is_some_and(|end| end.code == Some(ErrorKind::RateLimited));
+            let until_us = said_us + hint_ms.min(PAUSE_MAX_MS) * 1000;
+            let early =
+                starts.iter().find(|start| heard && start.came_us > told_us && start.at_us < until_us);
+            violations.extend(early.map(|start| {
+                let what = format!(
+                    "c{} starts at {} us, before {until_us} us, as c{node} was asked",
+                    start.node, start.at_us
+                );
+                Violation::new("RT-3", what)
+            }));
+        }
+    }
+    violations
+}

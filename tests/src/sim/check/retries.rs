@@ -1,0 +1,211 @@
+//! I9: attempts and the delays between them are what the rules allow (RT-1 to RT-7).
+
+use super::{
+    Seen, Violation,
+    seen::{Life, Try},
+};
+use crate::sim::{
+    Fact, Moved, Said,
+    program::{End, Index, Node, ToolPlan},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use toolyard::{ErrorKind, EventKind, Jitter, RetryPolicy, RetryStopped};
+
+/// The longest wait that a remote may ask for (RT-3), and the least that an attempt is worth (RT-4), in milliseconds.
+const HINT_MAX_MS: u64 = 30_000;
+const ATTEMPT_MIN_MS: u64 = 50;
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let mut violations = bucket(index, seen);
+    for (number, life) in &seen.calls {
+        let Some((node, tool)) = index.nodes.get(number).and_then(|node| Some((node, node.tool?))) else {
+            continue;
+        };
+        let mut broken = |what: String| violations.push(Violation::new("I9", format!("c{number} {what}")));
+        let most = tool.care.retry.max_attempts().get();
+        if let Some(it) = life.tries.iter().find(|it| it.number > most) {
+            broken(format!("has attempt {} of {most}", it.number));
+        }
+        for (at, it) in life.tries.iter().enumerate() {
+            let next = life.tries.get(at + 1);
+            if next.is_some() && it.retry.is_none() {
+                broken(format!("has attempt {} out of nowhere", it.number + 1));
+            }
+            if let Some((delay_ms, code)) = it.retry {
+                again(index, node, tool, life, it, delay_ms, code, &mut broken);
+                kept(it, next, delay_ms, &mut broken);
+            }
+        }
+        stopped(seen, node, tool, life, &mut broken);
+    }
+    violations
+}
+
+/// Whether this attempt may be made again like this.
+#[allow(clippy::too_many_arguments, reason = "what is looked at is nobody's own")]
+fn again(
+    index: &Index<'_>,
+    node: &Node<'_>,
+    tool: &ToolPlan,
+    life: &Life<'_>,
+    it: &Try,
+    delay_ms: u64,
+    code: ErrorKind,
+    broken: &mut impl FnMut(String),
+) {
+    let policy = tool.care.retry;
+    if it.number >= policy.max_attempts().get() {
+        broken(format!("is to be tried again after attempt {}", it.number));
+    }
+    if !may_repeat(tool, it, code) {
+        broken(format!("is to be tried again after {code:?} ({:?}), and must not run twice", it.said));
+    }
+    let (from_us, to_us) = (it.began.map_or(u64::MAX, |(at_us, _)| at_us), it.gone_us());
+    let parks = |(at_us, moved): &(u64, Moved)| *moved == Moved::Parked && (from_us..=to_us).contains(at_us);
+    let has_called = life.moves.iter().any(parks);
+    if has_called {
+        broken("has called others and is to be tried again".to_owned());
+    }
+    let hint = hint(it);
+    if hint.is_some_and(|hint| hint > HINT_MAX_MS) {
+        broken(format!("waits {hint:?} ms, as its remote asks"));
+    }
+    let (least, most) = bounds(&policy, it.number);
+    let (least, most) = (least.max(hint.unwrap_or(0)), most.max(hint.unwrap_or(0)));
+    if delay_ms + 1 < least || delay_ms > most {
+        broken(format!("waits {delay_ms} ms after attempt {}, not {least} to {most}", it.number));
+    }
+    let bound_ms = node.call.timeout_ms.unwrap_or(if tool.recursive { 0 } else { tool.timeout_ms });
+    let needs_us = (delay_ms + ATTEMPT_MIN_MS.max(bound_ms / 10)) * 1000;
+    let deadline_ms = node.call.deadline_ms.or(index.program.deadline_ms);
+    // A flight has the latest deadline of its callers.
+    let is_alone = index.peers(node.call.node).len() <= 1;
+    if let (Some(deadline_ms), Some(ready_us), Some((at_us, _))) = (deadline_ms, life.ready_us(), it.closed)
+        && is_alone
+        && at_us + needs_us > ready_us + deadline_ms * 1000 + 2_000
+    {
+        broken(format!("waits {delay_ms} ms at {at_us} us, past its deadline"));
+    }
+}
+
+/// A delay is kept, to the end.
+fn kept(it: &Try, next: Option<&Try>, delay_ms: u64, broken: &mut impl FnMut(String)) {
+    let (Some(next), Some((from_us, _))) = (next, it.closed) else { return };
+    if next.at_us < from_us + delay_ms * 1000 {
+        broken(format!("is told to wait {delay_ms} ms at {from_us} us and goes on at {} us", next.at_us));
+    }
+    if next.number != it.number + 1 {
+        broken(format!("has attempt {} after attempt {}", next.number, it.number));
+    }
+}
+
+/// What could have been tried again was, unless it is told why not.
+fn stopped(
+    seen: &Seen<'_>,
+    node: &Node<'_>,
+    tool: &ToolPlan,
+    life: &Life<'_>,
+    broken: &mut impl FnMut(String),
+) {
+    let (Some(shape), Some(last)) = (seen.results.get(&node.call.node), life.tries.last()) else { return };
+    let (Some(code), Some((_, Said::End(_)))) = (shape.code, last.said) else { return };
+    let most = tool.care.retry.max_attempts().get();
+    let could = most > 1 && !tool.recursive && !node.call.script.is_nested() && may_repeat(tool, last, code);
+    // What ends before its next attempt has its own reason.
+    if !could || shape.attempts != last.number || last.retry.is_some() {
+        return;
+    }
+    match shape.stopped {
+        None => {
+            broken(format!("ends {code:?} after {} of {most} attempts, and nobody says why", last.number))
+        }
+        Some(RetryStopped::Attempts) if last.number != most => {
+            broken(format!("has had its {most} attempts, and had {}", last.number));
+        }
+        Some(RetryStopped::Attempts) | Some(_) => {}
+    }
+}
+
+/// RT-1.
+fn may_repeat(tool: &ToolPlan, it: &Try, code: ErrorKind) -> bool {
+    let harmless = matches!(it.said, Some((_, Said::End(End::Harmless))));
+    !tool.recursive
+        && match code {
+            ErrorKind::Transient => tool.is_repeatable() || harmless,
+            ErrorKind::RateLimited | ErrorKind::Timeout => tool.is_repeatable(),
+            _ => false,
+        }
+}
+
+/// What the remote asked for at the end of an attempt, in milliseconds.
+pub(super) fn hint(it: &Try) -> Option<u64> {
+    match it.said {
+        Some((_, Said::End(End::Limited(after)))) => after,
+        _ => None,
+    }
+}
+
+/// The least and the longest delay after this attempt, in milliseconds (RT-2).
+fn bounds(policy: &RetryPolicy, ended: u32) -> (u64, u64) {
+    let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
+    let step = ms(policy.base()) * policy.factor().powi(ended as i32 - 1);
+    let cap = ms(policy.cap());
+    match policy.jitter() {
+        // Steps are cut such that the longest delay is the cap.
+        Jitter::Half => (step.min(cap / 1.5) as u64, (step * 1.5).min(cap).ceil() as u64),
+        Jitter::Full => (0, step.min(cap).ceil() as u64),
+    }
+}
+
+/// RT-5, counted naively: a retry is paid for, and what was paid comes back when a handler has ended well or the retry
+/// was not made.
+fn bucket(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let (mut violations, mut buckets) = (Vec::new(), BTreeMap::<usize, u64>::new());
+    let mut paid: BTreeMap<u32, u64> = BTreeMap::new();
+    // Those whose latest retry was made.
+    let mut made: BTreeSet<u32> = BTreeSet::new();
+    for entry in seen.entries {
+        match &entry.fact {
+            Fact::Said(node, Said::End(End::Ok) | Said::CutShort) => {
+                let Some(it) = index.nodes.get(node) else { continue };
+                // One that took a flight over was paid for by another.
+                let back = paid.remove(node).unwrap_or(if it.call.key.is_some() { 20 } else { 1 });
+                let tokens = buckets.entry(it.call.tool).or_insert(100);
+                *tokens = (*tokens + back).min(100);
+            }
+            Fact::Event(event) => {
+                let node = event.call_id.as_ref().and_then(|id| id.as_str().strip_prefix('c')?.parse().ok());
+                let Some(it) = node.and_then(|node: u32| index.nodes.get(&node)) else { continue };
+                let code = match event.kind {
+                    EventKind::Retry { code, .. } => code,
+                    EventKind::Attempt => {
+                        made.insert(it.call.node);
+                        continue;
+                    }
+                    ref end if end.is_terminal() && !made.contains(&it.call.node) => {
+                        let back = paid.remove(&it.call.node).unwrap_or(0);
+                        let tokens = buckets.entry(it.call.tool).or_insert(100);
+                        *tokens = (*tokens + back).min(100);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                made.remove(&it.call.node);
+                let cost = if code == ErrorKind::Timeout { 20 } else { 10 };
+                let tokens = buckets.entry(it.call.tool).or_insert(100);
+                if *tokens < cost {
+                    let what =
+                        format!("c{} is tried again with {tokens} tokens left to its tool", it.call.node);
+                    violations.push(Violation::new("I9", what));
+                }
+                *tokens = tokens.saturating_sub(cost);
+                paid.insert(it.call.node, cost);
+            }
+            _ => {}
+        }
+    }
+    violations
+}

@@ -1,0 +1,234 @@
+//! The checks of what keeps calls alive, proved in the same way.
+
+use super::{READ, SERIAL, breaks, event, find, handler, program};
+use crate::sim::{
+    Entry, Fact, Moved, Program, Said,
+    program::{CallPlan, End, KeyPlan, Of, Step},
+};
+use std::num::NonZeroU32;
+use toolyard::{BreakerPolicy, BreakerState, Budget, Dedupe, EventKind, RetryPolicy};
+
+fn call(program: &mut Program, at: usize) -> &mut CallPlan {
+    &mut program.sessions[0].turns[0].batch.calls[at]
+}
+
+/// Two reads, the first of which is tried again.
+fn again() -> Program {
+    let mut program = program(2, &[&[READ, READ]]);
+    program.tools[READ].care.retry = RetryPolicy::default();
+    call(&mut program, 0).script.tries = vec![End::Transient];
+    program
+}
+
+/// Three writes of a tool that is none's alone, two of them with one key.
+fn keyed() -> Program {
+    let mut program = program(1, &[&[2, 2, 2]]);
+    for at in [0, 1] {
+        call(&mut program, at).key = Some(KeyPlan { key: 0, args: 0 });
+    }
+    program
+}
+
+/// Reads that fail, behind a breaker that opens at the first, and one that comes when it is half open.
+fn broken() -> Program {
+    let mut program = program(1, &[&[READ, SERIAL, READ]]);
+    program.tools[READ].care.breaker = BreakerPolicy::default().with_failures_min(NonZeroU32::MIN);
+    let open = std::time::Duration::from_secs(1);
+    let policy =
+        program.tools[READ].care.breaker.with_open(open, open).and_then(|policy| policy.with_jitter(0.0));
+    program.tools[READ].care.breaker = policy.expect("a breaker that makes sense");
+    call(&mut program, 0).script.end = End::Fail;
+    call(&mut program, 0).script.tries = vec![End::Transient];
+    call(&mut program, 1).script.steps = vec![Step::Sleep(1_500)];
+    program
+}
+
+fn retry(entries: &[Entry]) -> usize {
+    event(entries, "c0", |kind| matches!(kind, EventKind::Retry { .. }))
+}
+
+fn moved(entries: &[Entry], state: BreakerState) -> usize {
+    find(
+        entries,
+        |fact| matches!(fact, Fact::Event(event) if matches!(event.kind, EventKind::BreakerTransition { to, .. } if to == state)),
+    )
+}
+
+/// I9.
+#[test]
+fn a_delay_out_of_bounds_is_found() {
+    breaks("I9", &again(), |entries| {
+        let at = retry(entries);
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::Retry { delay_ms, .. } = &mut event.kind
+        {
+            *delay_ms = 5;
+        }
+    });
+}
+
+/// I9.
+#[test]
+fn an_attempt_before_its_time_is_found() {
+    breaks("I9", &again(), |entries| {
+        let at = retry(entries);
+        let at_us = entries[at].at_us;
+        entries[at..].iter_mut().for_each(|entry| entry.at_us = at_us);
+    });
+}
+
+/// RT-1.
+#[test]
+fn a_second_attempt_of_what_must_not_run_twice_is_found() {
+    let good = again();
+    breaks("I9", &good, |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Said(0, _)));
+        entries[at].fact = Fact::Said(0, Said::End(End::Fail));
+        let at = retry(entries);
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::Retry { code, .. } = &mut event.kind
+        {
+            *code = toolyard::ErrorKind::ExecutionError;
+        }
+    });
+}
+
+/// I5.
+#[test]
+fn a_key_that_runs_twice_is_found() {
+    breaks("I5", &keyed(), |entries| {
+        for at in
+            [event(entries, "c2", |kind| *kind == EventKind::Attempt), handler(entries, 2, Moved::Began)]
+        {
+            let mut second = entries[at].clone();
+            match &mut second.fact {
+                Fact::Event(event) => (event.call_id, event.index) = (Some("c1".into()), Some(1)),
+                fact => *fact = Fact::Handler(1, Moved::Began),
+            }
+            entries.push(second);
+        }
+    });
+}
+
+/// ID-3.
+#[test]
+fn a_wrong_word_on_whose_result_it_is_is_found() {
+    breaks("ID-3", &keyed(), |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
+        if let Fact::Results(_, shapes) = &mut entries[at].fact {
+            assert_eq!(shapes[1].dedupe, Dedupe::Joined);
+            shapes[1].dedupe = Dedupe::Fresh;
+        }
+    });
+}
+
+/// ID-3.
+#[test]
+fn a_replay_of_what_was_in_the_air_is_found() {
+    breaks("ID-3", &keyed(), |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
+        if let Fact::Results(_, shapes) = &mut entries[at].fact {
+            shapes[1].dedupe = Dedupe::Replayed;
+        }
+    });
+}
+
+/// RT-10.
+#[test]
+fn starts_that_come_too_fast_are_found() {
+    let mut program = program(4, &[&[READ, READ, READ]]);
+    program.tools[READ].care.rate = Some("1/s burst 1".parse().expect("a rate"));
+    breaks("RT-10", &program, |entries| entries.iter_mut().for_each(|entry| entry.at_us /= 4));
+}
+
+/// RT-3.
+#[test]
+fn a_start_in_a_pause_is_found() {
+    let mut program = again();
+    program.sessions[0].turns.push(super::turn(2, &[READ]));
+    call(&mut program, 0).script.tries = vec![End::Limited(Some(3_000))];
+    program.sessions[0].turns[0].beside = true;
+    program.sessions[0].turns[1].gap_ms = 1_000;
+    breaks("RT-3", &program, |entries| {
+        for entry in entries.iter_mut().filter(|entry| entry.at_us > 1_000_000) {
+            entry.at_us = 1_100_000;
+            if let Fact::Event(event) = &mut entry.fact
+                && let EventKind::Called { queue_ms, .. } = &mut event.kind
+            {
+                *queue_ms = 0;
+            }
+        }
+    });
+}
+
+/// I8.
+#[test]
+fn a_breaker_that_is_half_open_too_soon_is_found() {
+    breaks("I8", &broken(), |entries| {
+        let at = moved(entries, BreakerState::HalfOpen);
+        entries[at].at_us -= 900_000;
+    });
+}
+
+/// I8.
+#[test]
+fn a_breaker_that_moves_where_it_may_not_is_found() {
+    breaks("I8", &broken(), |entries| {
+        let at = moved(entries, BreakerState::HalfOpen);
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::BreakerTransition { to, .. } = &mut event.kind
+        {
+            *to = BreakerState::Closed;
+        }
+    });
+}
+
+/// I8.
+#[test]
+fn a_start_behind_an_open_breaker_is_found() {
+    breaks("I8", &broken(), |entries| {
+        let at = moved(entries, BreakerState::HalfOpen);
+        let last = entries.len() - 1;
+        entries.swap(at, last);
+    });
+}
+
+/// I8.
+#[test]
+fn a_breaker_that_nobody_forced_is_found() {
+    let mut program = broken();
+    let of = Of::Tool(SERIAL);
+    program
+        .orders
+        .push(crate::sim::program::Order { at_ms: 1, act: crate::sim::program::Act::ForceClosed(of) });
+    breaks("I8", &program, |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Operated(_)));
+        entries[at].fact = Fact::Operated(Of::Tool(READ));
+    });
+}
+
+/// I13.
+#[test]
+fn what_is_not_given_back_is_found() {
+    let mut program = program(1, &[&[READ, READ]]);
+    program.budgets[1] = Budget::calls(5);
+    breaks("I13", &program, |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::BudgetLeft(0, _)));
+        entries[at].fact = Fact::BudgetLeft(0, Budget::calls(2));
+    });
+}
+
+/// I13.
+#[test]
+fn a_refusal_that_others_do_not_explain_is_found() {
+    let mut program = program(1, &[&[READ, READ, READ]]);
+    program.budgets[0] = Budget::calls(2);
+    breaks("I13", &program, |entries| {
+        let at = event(entries, "c2", EventKind::is_terminal);
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::Denied(failure) = &mut event.kind
+        {
+            failure.message = failure.message.replace("0 of 2", "1 of 2");
+        }
+    });
+}

@@ -1,0 +1,251 @@
+//! What keeps calls alive, by chance, in a program that is there.
+//!
+//! Each part is in some of the programs only, and a quarter of them have none, so that each is seen by itself and
+//! beside others.
+
+use super::{
+    Act, BatchPlan, CallPlan, Consent, Cut, CutBy, End, ForkPlan, KeyPlan, Of, OnCancel, Order, Program,
+    Step, ToolPlan, TurnPlan, Where,
+};
+use crate::sim::Dice;
+use std::{num::NonZeroU32, time::Duration};
+use toolyard::{BreakerPolicy, Budget, Jitter, RetryPolicy};
+
+/// How often there is what, in a thousand.
+struct Mood {
+    retries: u64,
+    flaky: u64,
+    keys: u64,
+    rates: u64,
+    breakers: u64,
+    budgets: u64,
+    cancels: u64,
+}
+
+impl Mood {
+    fn of(dice: &mut Dice) -> Self {
+        Self {
+            retries: dice.pick(&[0, 0, 600, 900]),
+            flaky: dice.pick(&[100, 300, 500]),
+            keys: dice.pick(&[0, 0, 400, 800]),
+            rates: dice.pick(&[0, 0, 0, 400]),
+            breakers: dice.pick(&[0, 0, 700]),
+            budgets: dice.pick(&[0, 0, 500]),
+            cancels: dice.pick(&[0, 0, 500]),
+        }
+    }
+
+    /// Whether attempts are to fail more often than they do.
+    fn fails(&self) -> bool {
+        self.retries + self.breakers > 0
+    }
+}
+
+impl Program {
+    /// Adds what keeps calls alive, as the dice say.
+    pub(super) fn enrich(&mut self, dice: &mut Dice) {
+        if dice.chance(250) {
+            return;
+        }
+        let mood = Mood::of(dice);
+        self.care(dice, &mood);
+        self.budget(dice, &mood);
+        let tools = self.tools.clone();
+        let mut each = |call: &mut CallPlan| {
+            let Some(tool) = tools.get(call.tool) else { return };
+            if mood.fails() {
+                tries(dice, &mood, call, tool.placement == Where::Blocking || tool.recursive);
+            }
+            if !call.twin && !call.broken {
+                let key = |dice: &mut Dice| KeyPlan {
+                    key: dice.few(0..=2) as u32,
+                    args: u32::from(dice.chance(60)),
+                };
+                call.key = dice.maybe(mood.keys, key);
+            }
+        };
+        self.sessions.iter_mut().for_each(|session| {
+            session.turns.iter_mut().for_each(|turn| turn.calls(&mut each));
+            session.forks.iter_mut().for_each(|fork| fork.calls(&mut each));
+        });
+        if mood.breakers > 0 {
+            self.spread(dice);
+            if dice.chance(400) {
+                self.probe(dice);
+            }
+        }
+        self.operate(dice, &mood);
+    }
+
+    fn care(&mut self, dice: &mut Dice, mood: &Mood) {
+        for tool in &mut self.tools {
+            let care = &mut tool.care;
+            care.idempotent = dice.chance(if mood.retries + mood.keys > 0 { 300 } else { 0 });
+            if dice.chance(mood.retries) {
+                care.retry = retry(dice);
+            }
+            if dice.chance(mood.breakers) {
+                care.breaker = breaker(dice);
+                care.backend = dice.maybe(300, |dice| dice.few(0..=1));
+            }
+            let rates = ["5/s burst 2", "20/s burst 3", "2/s burst 1", "1/s burst 4", "100/s burst 1"];
+            care.rate = dice.maybe(mood.rates, |dice| dice.pick(&rates).parse().expect("a rate"));
+            if dice.chance(mood.budgets) {
+                care.cost = dice.range(0..=4);
+            }
+            if dice.chance(mood.budgets / 3) {
+                care.budget = spend(dice, 6);
+            }
+            care.key_fails = dice.chance(mood.keys / 8);
+        }
+    }
+
+    fn budget(&mut self, dice: &mut Dice, mood: &Mood) {
+        for (at, most) in [5, 10, 16].into_iter().enumerate() {
+            if dice.chance(mood.budgets) {
+                self.budgets[at] = spend(dice, most);
+            }
+        }
+    }
+
+    /// Has turns begin later, such that breakers have opened and are to be tried.
+    fn spread(&mut self, dice: &mut Dice) {
+        for turn in self.sessions.iter_mut().flat_map(|session| &mut session.turns) {
+            turn.gap_ms = dice.pick(&[0, 0, 60, 250, 1_200]);
+        }
+    }
+
+    /// Has the first turn of a session open a breaker, the next one send a probe that hangs and is cancelled, and so
+    /// forth.
+    fn probe(&mut self, dice: &mut Dice) {
+        let guarded = |tool: &&ToolPlan| tool.care.breaker.is_enabled() && tool.placement != Where::Blocking;
+        let able = |tool: &ToolPlan| !tool.recursive && tool.consent == Consent::Free;
+        let Some(at) = self.tools.iter().position(|tool| guarded(&tool) && able(tool)) else { return };
+        let tool = &mut self.tools[at];
+        let open = Duration::from_millis(100);
+        let policy = tool.care.breaker.with_failures_min(NonZeroU32::MIN).with_open(open, open);
+        (tool.care.breaker, tool.timeout_ms) = (policy.expect("a breaker that makes sense"), 60_000);
+        for session in &mut self.sessions {
+            for (turn, plan) in session.turns.iter_mut().enumerate() {
+                (plan.beside, plan.gap_ms) = (false, dice.pick(&[150, 600]));
+                let Some(call) = plan.batch.calls.first_mut() else { continue };
+                (call.tool, call.timeout_ms) = (at, None);
+                call.script.tries.clear();
+                (call.script.end, call.script.on_cancel) = match turn % 2 {
+                    0 => (End::Transient, call.script.on_cancel),
+                    _ => (End::Hang, OnCancel::Polite),
+                };
+                if turn % 2 == 1 {
+                    plan.cut = Some(Cut { after_ms: dice.pick(&[200, 700, 700]), by: CutBy::Cancel });
+                }
+            }
+        }
+    }
+
+    /// What an operator does to calls and breakers.
+    fn operate(&mut self, dice: &mut Dice, mood: &Mood) {
+        let mut calls = Vec::new();
+        for (root, session) in self.sessions.iter().enumerate() {
+            session
+                .batches()
+                .into_iter()
+                .for_each(|batch| batch.walk(&mut |call| calls.push((root, call.node))));
+        }
+        if mood.cancels > 0 && !calls.is_empty() {
+            for _ in 0..dice.few(1..=8) {
+                let (root, node) = dice.pick(&calls);
+                let act = if dice.chance(80) { Act::CancelCalls(root) } else { Act::CancelCall(root, node) };
+                let at_ms = dice.pick(&[0, 2, 15, 40, 110, 300, 800, 2_000, 5_000]);
+                self.orders.push(Order { at_ms, act });
+            }
+        }
+        if mood.breakers > 0 && dice.chance(250) {
+            for _ in 0..dice.few(1..=3) {
+                let of = match dice.chance(200) {
+                    true => Of::Backend(dice.few(0..=1)),
+                    false => Of::Tool(dice.few(0..=self.tools.len() - 1)),
+                };
+                let act = dice.pick(&[Act::ForceOpen(of), Act::ForceClosed(of), Act::ResetBreaker(of)]);
+                self.orders.push(Order { at_ms: dice.pick(&[0, 30, 150, 700, 2_000]), act });
+            }
+        }
+        self.orders.sort_by_key(|order| order.at_ms);
+    }
+}
+
+/// Has the first attempts of a call fail.
+fn tries(dice: &mut Dice, mood: &Mood, call: &mut CallPlan, never_ends: bool) {
+    let fails = |dice: &mut Dice| match dice.range(0..=9) {
+        0..=3 => End::Transient,
+        4 | 5 => End::Harmless,
+        6 | 7 => End::Limited(dice.maybe(600, |dice| dice.pick(&[1, 50, 700, 4_000, 45_000]))),
+        8 if !never_ends => End::Hang,
+        _ => End::Fail,
+    };
+    if !dice.chance(mood.flaky) {
+        return;
+    }
+    for _ in 0..dice.few(1..=4) {
+        call.script.tries.push(fails(dice));
+    }
+}
+
+fn retry(dice: &mut Dice) -> RetryPolicy {
+    let ms = Duration::from_millis;
+    let (base, factor, cap) = dice.pick(&[(100, 4.0, 10_000), (20, 2.0, 1_000), (3_000, 1.0, 6_000)]);
+    let attempts = NonZeroU32::new(dice.range(2..=4) as u32).expect("it is at least 2");
+    let policy = RetryPolicy::default().with_max_attempts(attempts);
+    let policy = policy.with_jitter(if dice.chance(150) { Jitter::Full } else { Jitter::Half });
+    policy.with_delays(ms(base), factor, ms(cap)).expect("delays that make sense")
+}
+
+fn breaker(dice: &mut Dice) -> BreakerPolicy {
+    let count = |count: u64| NonZeroU32::new(count as u32).expect("it is at least 1");
+    let open = Duration::from_millis(dice.pick(&[100, 400, 1_500, 30_000]));
+    let policy = BreakerPolicy::default()
+        .with_failures_min(count(dice.range(1..=4)))
+        .with_consecutive(dice.maybe(300, |dice| count(dice.range(1..=3))));
+    let policy = policy.with_window(Duration::from_secs(dice.pick(&[1, 60])));
+    let policy = policy.and_then(|policy| policy.with_open(open, open * 4));
+    policy.and_then(|policy| policy.with_jitter(dice.pick(&[0.0, 0.2]))).expect("a breaker that makes sense")
+}
+
+fn spend(dice: &mut Dice, most: u64) -> Budget {
+    let mut budget = Budget::UNLIMITED;
+    let what = dice.range(0..=3);
+    if what != 0 {
+        budget = budget.with_calls(dice.range(0..=most));
+    }
+    if what != 1 {
+        budget = budget.with_cost(dice.range(0..=most * 2));
+    }
+    budget
+}
+
+impl TurnPlan {
+    fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
+        self.batch.calls(see);
+    }
+}
+
+impl ForkPlan {
+    fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
+        self.turns.iter_mut().for_each(|turn| turn.calls(see));
+        self.forks.iter_mut().for_each(|fork| fork.calls(see));
+    }
+}
+
+impl BatchPlan {
+    fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
+        for call in &mut self.calls {
+            see(call);
+            for step in &mut call.script.steps {
+                match step {
+                    Step::Nest(nested) => nested.iter_mut().for_each(|one| one.batch.calls(see)),
+                    Step::Fork(fork) => fork.calls(see),
+                    Step::Sleep(_) | Step::Emit => {}
+                }
+            }
+        }
+    }
+}
