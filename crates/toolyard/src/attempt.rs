@@ -24,7 +24,7 @@ pub(crate) use runner::Runners;
 
 use crate::{
     admission::{Held, UnitKind},
-    batch::{BatchState, Bid, Ending, Progress, ZOMBIE_WAIT, vanished},
+    batch::{BatchState, Bid, Ending, Progress, Stop, ZOMBIE_WAIT, vanished},
     engine::EngineCore,
     gate::Cleared,
     guard::Slots,
@@ -322,7 +322,12 @@ impl Attempt {
     /// How the call ends while its handler goes on for others: with what is known now.
     fn parting(&self, why: Parting) -> Ending {
         let error = match why {
-            Parting::Cancelled => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
+            Parting::Cancelled => match self.batch().wants_end(self.call.index) {
+                Some(Stop::Failed) => {
+                    CallError::new(ErrorKind::Internal, "the engine failed while the call ran")
+                }
+                _ => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
+            },
             Parting::PastDeadline => {
                 CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed")
             }

@@ -22,6 +22,7 @@ mod intake;
 mod ledger;
 mod plan;
 mod progress;
+mod recall;
 mod rest;
 mod results;
 mod router;

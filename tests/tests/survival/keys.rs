@@ -117,28 +117,6 @@ async fn a_cancelled_leaders_deadline_is_over() {
     yard.events.check();
 }
 
-/// V3, ID-4: a call that shares a result has its own deadline, whatever bounds the wait in a queue.
-#[tokio::test(start_paused = true)]
-async fn a_follower_has_its_own_deadline() {
-    let yard = yard(|builder, log| {
-        let write = scripted(ToolSpec::write("write").concurrent(), log);
-        builder.tool(write).queue_timeout(Duration::from_millis(100))
-    })
-    .await;
-    let batch = vec![
-        keyed("k", call("a", "write", 2000, "ok")),
-        keyed("k", call("b", "write", 2000, "ok")).deadline(SECOND),
-    ];
-    let batch = batch.into_iter().map(|mut call| {
-        call.arguments = json!({"ms": 2000, "end": "ok"}).into();
-        call
-    });
-    let outcomes = ends(yard.engine.session("s").dispatch(batch.collect::<Vec<_>>())).await;
-    assert_eq!(shape(&outcomes), "a ok, b deadline_exceeded");
-    assert_eq!(outcomes[1].queued, SECOND);
-    yard.events.check();
-}
-
 /// ID-4: the flight is told to stop when its last caller leaves; that one has its grace, and who comes meanwhile gets
 /// what it gets.
 #[tokio::test(start_paused = true)]
@@ -521,23 +499,5 @@ async fn each_caller_of_a_key_is_asked_for_itself() {
     let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 user_denied");
     assert_eq!((outcomes[1].dedupe, yard.log.started().len()), (Dedupe::Joined, 1));
-    yard.events.check();
-}
-
-/// SC-3, ID-4: a leader that was cancelled has ended, and its deadline ends nothing more.
-#[tokio::test(start_paused = true)]
-async fn a_cancelled_leader_does_not_end_again_at_its_deadline() {
-    let yard = keys().await;
-    let session = yard.engine.session("s");
-    let (one, two) = (session.turn(), session.turn());
-    let write = |id: &str| keyed("k", call(id, "write", 300, "ok"));
-    let leader = vec![write("a").deadline(Duration::from_millis(100))];
-    let cancel = async {
-        sleep(Duration::from_millis(10)).await;
-        one.cancel();
-    };
-    let (a, b, ()) =
-        ends(async { tokio::join!(one.dispatch(leader), two.dispatch(vec![write("b")]), cancel) }).await;
-    assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
     yard.events.check();
 }

@@ -1,16 +1,8 @@
 //! Attempts after failed attempts (RT-1 to RT-9).
 
 use super::{SECOND, ends};
-use futures::future::BoxFuture;
 use serde_json::json;
-use std::{
-    num::NonZeroU32,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
@@ -326,43 +318,6 @@ async fn a_retry_that_is_not_made_costs_nothing() {
     yard.events.check();
 }
 
-/// V5: a further attempt that no thread took up before its call was cancelled: the call has run before.
-#[tokio::test(start_paused = true)]
-async fn an_attempt_that_never_started_leaves_what_was_before() {
-    /// Takes up one work, and keeps the others until told.
-    #[derive(Default)]
-    struct OneThread {
-        taken: AtomicBool,
-        kept: Mutex<Vec<BoxFuture<'static, ()>>>,
-    }
-    impl toolyard::Blocking for OneThread {
-        fn spawn(&self, work: BoxFuture<'static, ()>) {
-            match self.taken.swap(true, Ordering::Relaxed) {
-                false => drop(tokio::spawn(work)),
-                true => self.kept.lock().unwrap().push(work),
-            }
-        }
-    }
-    let thread = Arc::new(OneThread::default());
-    let blocks = ToolSpec::read("blocks").blocking();
-    let yard = yard(|builder, log| builder.tool(scripted(blocks, log)).blocking(thread.clone())).await;
-    let session = yard.engine.session("s");
-    let cancel = async {
-        sleep(SECOND).await;
-        assert!(session.cancel_call("a"));
-        sleep(SECOND).await;
-        let kept = std::mem::take(&mut *thread.kept.lock().unwrap());
-        futures::future::join_all(kept).await;
-    };
-    let flaky = tries("a", "blocks", 0, &["transient", "ok"]);
-    let (outcome, ()) = ends(async { tokio::join!(session.call(flaky), cancel) }).await;
-    let error = error(&outcome);
-    assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Failed));
-    assert_eq!((outcome.attempts, error.attempts), (1, 1));
-    assert_eq!(error.last_error.as_ref().unwrap().kind, ErrorKind::Transient);
-    yard.events.check();
-}
-
 /// V1, RT-8: the hook at a call's end is told of one that ends between two attempts too, once, and its end does not wait
 /// for the hook.
 #[tokio::test(start_paused = true)]
@@ -406,23 +361,4 @@ async fn a_backoff_that_is_called_off_keeps_nothing() {
     tokio::task::yield_now().await;
     let closed = yard.events.events().iter().any(|event| matches!(event.kind, EventKind::SessionClosed));
     assert!(closed, "it does not wait for the attempt that is not made");
-}
-
-/// V3: each attempt has its own time in the queue; what an earlier one has left of it is not its own.
-#[tokio::test(start_paused = true)]
-async fn an_attempt_has_its_own_time_in_the_queue() {
-    let milli = Duration::from_millis;
-    let policy = RetryPolicy::default().with_delays(milli(1), 1.0, milli(2)).unwrap();
-    let yard = yard(|builder, _| {
-        builder.retry(policy).queue_timeout(milli(300)).max_in_flight(1.try_into().unwrap())
-    })
-    .await;
-    let batch = vec![
-        call("before", "read", 250, "ok"),
-        tries("a", "read", 10, &["transient", "ok"]),
-        call("beside", "read", 150, "ok"),
-    ];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
-    assert_eq!(shape(&outcomes), "before ok, a ok, beside ok");
-    yard.events.check();
 }

@@ -19,7 +19,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering, fence},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -73,10 +73,10 @@ pub(crate) struct BatchState {
     is_turn: bool,
     pub(super) base: Base,
     /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
-    cancel: OnceLock<CancellationToken>,
-    cancelled: AtomicBool,
+    pub(super) cancel: OnceLock<CancellationToken>,
+    pub(super) cancelled: AtomicBool,
     /// For attempts that wait: some of its calls, or all, are to stop.
-    recalled: Notify,
+    pub(super) recalled: Notify,
     pub(super) slots: Box<[Slot]>,
     pub(super) stopped: OnceLock<Stop>,
     /// Limits of calls that wait, where there are any.
@@ -128,95 +128,6 @@ impl BatchState {
             slots: slots.into_boxed_slice(),
             driver: AtomicWaker::new(),
         })
-    }
-
-    /// Tells running calls to stop. What they dispatched is told by [`stop`](Self::stop).
-    pub(super) fn cancel_running(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-        // Either this sees the token or nest that comes to be, or who makes it sees that it is too late.
-        fence(Ordering::SeqCst);
-        if let Some(token) = self.cancel.get() {
-            token.cancel();
-        }
-        self.recalled.notify_waiters();
-    }
-
-    /// Tells one call to stop that runs, and leaves the others.
-    pub(super) fn recall(&self, index: u32) {
-        self.slots[index as usize].make_aside().tell();
-        self.recalled.notify_waiters();
-    }
-
-    /// The caller of a call that leads a flight or has joined one does not want it any more.
-    pub(super) fn call_off(&self, index: u32) {
-        self.slots[index as usize].make_aside().call_off();
-        self.recalled.notify_waiters();
-    }
-
-    /// Tells a call that runs and that is to stop, by its own token and through what it has dispatched.
-    pub(crate) fn tell(&self, index: u32) {
-        if self.flight(index).is_some() {
-            self.slots[index as usize].make_aside().tell();
-            self.stop_below(index);
-        }
-    }
-
-    /// Waits until a call that runs is told to stop.
-    pub(crate) async fn told_to_stop(&self, index: u32) {
-        loop {
-            // Made before the look: what is told in between is not missed.
-            let recalled = self.recalled.notified();
-            if self.is_to_stop(index) {
-                return;
-            }
-            recalled.await;
-        }
-    }
-
-    /// The token of one call, made now if it is the first time somebody asks.
-    pub(super) fn token_of(&self, index: u32) -> &CancellationToken {
-        let aside = self.slots[index as usize].make_aside();
-        aside.token(|| match aside.flight() {
-            None => self.token().child_token(),
-            // Others may wait for what it does when its batch is told to stop.
-            Some(_) => CancellationToken::new(),
-        })
-    }
-
-    /// Whether the caller of a call that runs wants it to stop.
-    fn is_to_stop(&self, index: u32) -> bool {
-        let aside = self.slots[index as usize].aside();
-        let unwanted = self.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_called_off);
-        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_told)
-    }
-
-    /// The token that tells running calls to stop, made now if it is the first time somebody asks.
-    fn token(&self) -> &CancellationToken {
-        let token = self.cancel.get_or_init(CancellationToken::new);
-        fence(Ordering::SeqCst);
-        // Told to stop before there was a token to fire.
-        if self.cancelled.load(Ordering::SeqCst) {
-            token.cancel();
-        }
-        token
-    }
-
-    /// Why a call that waits is not to go on, if it is not.
-    pub(super) fn wants_end(&self, index: u32) -> Option<Stop> {
-        self.is_to_stop(index).then_some(Stop::Cancelled).or_else(|| self.stopped.get().copied())
-    }
-
-    /// Why a call that runs has been told to stop, if it has.
-    pub(crate) fn cancelled(&self, index: u32) -> Option<Stop> {
-        let why = || self.stopped.get().copied().unwrap_or(Stop::Cancelled);
-        let aside = self.slots[index as usize].aside();
-        match aside.map(|aside| (aside.is_told(), aside.flight().is_some())) {
-            // Told alone, or its flight.
-            Some((true, _)) => Some(self.stopped.get().copied().unwrap_or(Stop::Cancelled)),
-            // One of its callers is not all of them.
-            Some((false, true)) => None,
-            Some((false, false)) | None => self.cancelled.load(Ordering::SeqCst).then(why),
-        }
     }
 
     /// Whether some call has no result yet.
