@@ -2,11 +2,11 @@
 
 use super::{SECOND, ends};
 use serde_json::json;
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Dedupe, Effect, ErrorKind, ForkPolicy, KeyConflict, Outcome, RetryPolicy,
-    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    ToolClass, ToolConfig, ToolSpec, async_trait,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -310,104 +310,6 @@ async fn a_conflict_may_be_an_error() {
     let batch = ["a", "b"].map(|id| keyed("k", call(id, "write", 10, "ok")));
     let outcomes = ends(yard.engine.session("s").dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b key_in_progress");
-    yard.events.check();
-}
-
-/// Dispatches what its arguments say.
-struct Nests;
-
-#[async_trait]
-impl Tool for Nests {
-    async fn execute(&self, args: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        if let Some(ms) = args["before_ms"].as_u64() {
-            sleep(Duration::from_millis(ms)).await;
-        }
-        let inner = &args["inner"];
-        let mut call = Call::new("inner", inner["tool"].as_str().unwrap(), inner["args"].clone());
-        call.idempotency_key = inner["key"].as_str().map(Arc::from);
-        let outcomes = cx.dispatch(vec![call]).await;
-        let reason = outcomes[0].error().and_then(|error| error.reason);
-        Ok(format!("{} {reason:?}", shape(&outcomes)).into())
-    }
-}
-
-async fn nests() -> Yard {
-    yard(|builder, log| {
-        builder
-            .tool(scripted(ToolSpec::write("write").concurrent(), log))
-            .tool(from_fn(ToolSpec::read("nests"), || Nests))
-            .tool(from_fn(ToolSpec::write("serial_nests"), || Nests))
-    })
-    .await
-}
-
-const REFUSED: &str = "inner key_in_progress Some(WouldDeadlock)";
-
-/// ID-3a: a call does not wait for its own ancestor.
-#[tokio::test(start_paused = true)]
-async fn a_call_does_not_wait_for_the_flight_above_it() {
-    let yard = nests().await;
-    let args =
-        json!({"inner": {"tool": "nests", "args": {"inner": {"tool": "read", "args": {}}}, "key": "k"}});
-    // The same key; the arguments are other ones, which is a mismatch first: so the same arguments, nested in themselves.
-    let call = keyed("k", Call::new("outer", "nests", args.clone()));
-    let outcome = one(&yard, call).await;
-    assert_eq!(outcome.to_text(), "inner key_mismatch None");
-    let outer = keyed(
-        "x",
-        Call::new("outer", "nests", json!({"inner": {"tool": "write", "args": {"ms": 10}, "key": "y"}})),
-    );
-    let (first, second) = ends(async {
-        let session = yard.engine.session("s");
-        let busy = session.clone();
-        tokio::join!(busy.call(keyed("y", Call::new("w", "write", json!({"ms": 10})))), session.call(outer))
-    })
-    .await;
-    assert!(first.success());
-    assert_eq!(second.to_text(), REFUSED, "under a flight of its own it does not wait for another");
-    yard.events.check();
-}
-
-/// ID-3a: two agents that cross two keys.
-#[tokio::test(start_paused = true)]
-async fn two_agents_that_cross_two_keys_do_not_wait_for_each_other() {
-    let yard = nests().await;
-    let session = yard.engine.session("s");
-    let inner =
-        |key: &str| json!({"before_ms": 10, "inner": {"tool": "write", "args": {"ms": 5}, "key": key}});
-    let a = keyed("a", Call::new("a", "nests", inner("b")));
-    let b = keyed("b", Call::new("b", "nests", inner("a")));
-    let (a, b) = ends(async { tokio::join!(session.call(a), session.call(b)) }).await;
-    // Keys are those of their tool: these are free.
-    assert_eq!((a.to_text(), b.to_text()), ("inner ok None".to_owned(), "inner ok None".to_owned()));
-    let crossed = |key: &str| json!({"before_ms": 10, "inner": {"tool": "nests", "key": key, "args": {"before_ms": 10, "inner": {"tool": "read", "args": {"end": "ok"}}}}});
-    let leaf = json!({"before_ms": 10, "inner": {"tool": "read", "args": {"end": "ok"}}});
-    let busy = keyed("p", Call::new("p", "nests", leaf));
-    let crossing = keyed("q", Call::new("q", "nests", crossed("p")));
-    let (p, q) = ends(async { tokio::join!(session.call(busy), session.call(crossing)) }).await;
-    assert!(p.success());
-    assert!(["inner ok None", REFUSED].contains(&q.to_text().as_str()), "{}", q.to_text());
-    yard.events.check();
-}
-
-/// ID-3a: a joiner under a serial handler whose leader waits for that lease.
-#[tokio::test(start_paused = true)]
-async fn a_joiner_under_a_serial_handler_does_not_wait() {
-    let yard = nests().await;
-    let session = yard.engine.session("s");
-    let serial = json!({"ms": 10, "end": "ok"});
-    let outer = Call::new(
-        "outer",
-        "serial_nests",
-        json!({"before_ms": 10, "inner": {"tool": "serial", "args": serial, "key": "k"}}),
-    );
-    let leader = async {
-        sleep(Duration::from_millis(5)).await;
-        session.call(keyed("k", Call::new("leader", "serial", serial.clone()))).await
-    };
-    let (outer, leader) = ends(async { tokio::join!(session.call(outer), leader) }).await;
-    assert_eq!(outer.to_text(), REFUSED);
-    assert!(leader.success());
     yard.events.check();
 }
 

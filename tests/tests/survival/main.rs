@@ -6,6 +6,7 @@
 mod breaker;
 mod budget;
 mod cancel;
+mod crossed;
 mod drain;
 mod flights;
 mod keys;

@@ -14,7 +14,7 @@ use super::ledger::{Delayed, Phase, Started};
 use super::progress::Bid;
 use super::state::{BatchState, vanished};
 use crate::{
-    admission::{Admitted, Waiter},
+    admission::{Admitted, Held, Waiter},
     attempt::{Attempt, Go},
     budget::reserve,
     guard::Slots,
@@ -111,26 +111,15 @@ impl BatchState {
         match engine.admission.admit(&ask, now, || (self.clone() as Arc<dyn Waiter>, index)) {
             #[cfg(toolyard_faults)]
             Ok(Admitted::Now(held)) if faulty!(KeyAfterQueue) && bid.progress.is_none() => {
-                let Some(mut phase) = self.key_after_queue(phase, index, now) else {
-                    engine.admission.finish(held, now);
-                    return None;
-                };
-                let slots = self.slots(index, now).ok()?;
-                *phase = Phase::Started(Started { held, deadline: None });
-                Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
+                match self.key_after_queue(phase, index, now) {
+                    Some(phase) => self.start_with(phase, index, bid, held, now),
+                    None => {
+                        engine.admission.finish(held, now);
+                        None
+                    }
+                }
             }
-            Ok(Admitted::Now(held)) => match self.slots(index, now) {
-                Ok(slots) => {
-                    let deadline = self.deadline_of(index, bid.began());
-                    *phase = Phase::Started(Started { held, deadline });
-                    Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
-                }
-                Err(error) => {
-                    self.end_with(phase, index, bid, *error);
-                    engine.admission.finish(held, now);
-                    None
-                }
-            },
+            Ok(Admitted::Now(held)) => self.start_with(phase, index, bid, held, now),
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
                 self.limit_wait(index, &bid);
                 *phase = Phase::Queued { ticket, bid };
@@ -141,6 +130,29 @@ impl BatchState {
             }
             Err(refusal) => {
                 self.end_with(phase, index, bid, refused(refusal));
+                None
+            }
+        }
+    }
+
+    /// The attempt of a call that has its permits, if the breakers let it go.
+    fn start_with(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        held: Held,
+        now: Instant,
+    ) -> Option<Attempt> {
+        match self.slots(index, now) {
+            Ok(slots) => {
+                let deadline = self.deadline_of(index, bid.began());
+                *phase = Phase::Started(Started { held, deadline });
+                Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
+            }
+            Err(error) => {
+                self.end_with(phase, index, bid, *error);
+                self.session.engine.admission.finish(held, now);
                 None
             }
         }
