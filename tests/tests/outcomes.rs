@@ -204,7 +204,7 @@ struct Later {
 impl Approver for Later {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let (answer, wait) = oneshot::channel();
-        self.asked.send((request.call_id.to_string(), answer)).unwrap();
+        self.asked.send((request.call_id().to_string(), answer)).unwrap();
         wait.await.expect("the test answers every question, or the question is withdrawn")
     }
 }
@@ -264,7 +264,7 @@ async fn a_question_that_is_not_answered_ends_its_call() {
     #[async_trait]
     impl Approver for Silent {
         async fn ask(&self, request: &ApprovalRequest) -> Answer {
-            assert!(request.call_id.as_str() != "p", "told to");
+            assert!(request.call_id().as_str() != "p", "told to");
             std::future::pending().await
         }
     }

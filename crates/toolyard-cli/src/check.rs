@@ -10,7 +10,7 @@ use crate::{
     run::results,
     setup::Setup,
     table::Table,
-    tools::{approval, class, limit},
+    tools::{class, limit},
 };
 use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
@@ -72,7 +72,7 @@ fn table(setup: &Setup, engine: &Engine) -> Table {
             spec.name.clone(),
             class(spec),
             entry.why(spec.class()),
-            approval(setup.confirmation(spec)).to_owned(),
+            setup.confirmation(spec).as_str().to_owned(),
             Span(spec.attempt_timeout()).to_string(),
             limit(spec),
             if spec.is_repeatable() { "yes" } else { "no" }.to_owned(),

@@ -13,7 +13,7 @@ use crate::{
     setup::{Setup, mapped},
 };
 use std::{fmt::Display, time::Duration};
-use toolyard::{Answer, Batch, BuildError, ConfirmationMode, Drain, Engine, ErrorKind, Plan, PlannedCall};
+use toolyard::{Answer, Batch, BuildError, Drain, Engine, ErrorKind, Plan, PlannedCall};
 use toolyard_wire::{Episode, decode};
 
 /// Plans what the arguments name.
@@ -147,7 +147,7 @@ impl Planner {
     /// What approval does to a call that passes everything else.
     fn approval(&self, engine: &Engine, call: &PlannedCall) -> Option<&'static str> {
         let entry = engine.registry().get(&call.tool)?;
-        let asks = self.setup.confirmation(entry.spec()) == ConfirmationMode::Prompt;
+        let asks = self.setup.confirmation(entry.spec()).asks();
         match self.args.approve {
             _ if !asks || call.refusal.is_some() => None,
             None => Some("needs approval"),

@@ -3,7 +3,7 @@
 use crate::{
     cli::ToolsArgs, exit::Exit, fault::Fault, run::results, setup::Setup, shown::clip, table::Table,
 };
-use toolyard::{ConfirmationMode, LimitScope, ToolClass, ToolSpec, wording::Span};
+use toolyard::{LimitScope, ToolClass, ToolSpec, wording::Span};
 use toolyard_wire::definitions;
 
 const DESCRIPTION_CHARS: usize = 60;
@@ -29,22 +29,13 @@ fn table(setup: &Setup, specs: &[ToolSpec]) -> Table {
             spec.name.clone(),
             class(spec),
             spec.side_effects.to_string(),
-            approval(setup.confirmation(spec)).to_owned(),
+            setup.confirmation(spec).as_str().to_owned(),
             Span(spec.attempt_timeout()).to_string(),
             limit(spec),
             clip(&spec.description, DESCRIPTION_CHARS),
         ]);
     }
     table
-}
-
-/// The mode as the configuration spells it.
-pub(crate) fn approval(mode: ConfirmationMode) -> &'static str {
-    match mode {
-        ConfirmationMode::Auto => "auto",
-        ConfirmationMode::Prompt => "prompt",
-        ConfirmationMode::Deny => "deny",
-    }
 }
 
 /// The class of a tool's calls; of serial ones with the scope they name.

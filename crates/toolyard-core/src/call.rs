@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{borrow::Borrow, fmt, sync::Arc, time::Duration};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 /// The id of a call, unique within its batch (CL-8). Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,6 +56,14 @@ impl Arguments {
     /// The arguments of a call that names none: an empty object.
     pub fn empty() -> Self {
         Self::Json(Arc::new(Value::Object(Map::new())))
+    }
+
+    /// The arguments as text: as it came, or as JSON.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Json(value) => Cow::Owned(value.to_string()),
+        }
     }
 
     /// Bytes of the text, or about as many as the value's text would have.

@@ -27,6 +27,9 @@ pub enum SideEffects {
 }
 
 impl SideEffects {
+    /// Every one, from harmless to far-reaching.
+    pub const ALL: [Self; 5] = [Self::None, Self::Read, Self::Write, Self::Execute, Self::Network];
+
     /// The class of a tool with these side effects (CL-1).
     ///
     /// # Examples

@@ -9,11 +9,11 @@
 //!
 //! | kind | fields beside the common ones | also known as |
 //! |---|---|---|
-//! | `tool.call.received` | tool_name, bytes | |
+//! | `tool.call.received` | tool_name, bytes, digest? | |
 //! | `tool.input_invalid`, `tool.call.denied`, `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms | ToolCallFailed (`tool.failed`) |
-//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms | |
-//! | `tool.confirmation_resolved` | approved, error? | |
-//! | `tool.called` | tool_name, side_effects, class, queue_ms | tool.call.dispatched (audit), ToolCallStart |
+//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, arguments | |
+//! | `tool.confirmation_resolved` | approved, error?, by?, digest? | |
+//! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest? | tool.call.dispatched (audit), ToolCallStart |
 //! | `dispatch.attempt` | | |
 //! | `tool.output_delta` | text | |
 //! | `dispatch.retry` | delay_ms, code | |
@@ -21,6 +21,7 @@
 //! | `dispatch.late_result` | ok | |
 //! | `breaker.transition` | tool_name or backend, from, to | |
 //! | `zombies.released` | tool_name, count | |
+//! | `policy.changed` | version | |
 //! | `pool.resized` | class, from, to | |
 //! | `session.opened`, `session.closed` | | |
 //! | `turn.started` | calls | |
@@ -28,12 +29,15 @@
 //! | `turn.cancelled` | | |
 //! | `agent.forked`, `agent.joined` | child | |
 //! | `engine.drain` | step | |
+//!
+//! A `digest` is the [`CallDigest`](crate::CallDigest) of the call, there where a sink keeps the events or somebody is
+//! asked: over its text for a call that was refused, over all that would run for one that was not.
 
 mod grammar;
 mod kind;
 
 pub use grammar::{CallGrammar, GrammarError};
-pub use kind::{DrainStep, EventKind, Failure};
+pub use kind::{Approval, DrainStep, EventKind, Failure, SettledBy};
 
 use crate::{AgentPath, CallId, SessionId};
 use serde::{Deserialize, Serialize};

@@ -13,8 +13,10 @@
 
 mod approval;
 mod call;
+mod capability;
 mod class;
 mod context;
+mod digest;
 pub mod error;
 pub mod event;
 mod hooks;
@@ -30,10 +32,15 @@ mod tool;
 mod toolset;
 pub mod wording;
 
-pub use approval::{Answer, ApprovalRequest, Approver, ConfirmationMode, Confirmations};
+pub use approval::{
+    Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
+    Preview, RequestId, Showing,
+};
 pub use call::{Arguments, Batch, Call, CallId};
+pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};
+pub use digest::{CallDigest, DigestError};
 pub use error::{
     CallError, Effect, ErrorKind, Reaction, Reason, RetryStopped, ToolError, ToolErrorKind, ValidationError,
 };
@@ -43,14 +50,15 @@ pub use key::{IdempotencyKey, KeyError, canonical_json};
 pub use outcome::{Dedupe, Outcome};
 pub use output::{Content, Json, ToolOutput};
 pub use policy::{
-    AgentPath, AllowAll, Caller, Denied, Grant, ResourceLimits, RuntimePolicy, Sandbox, SessionId,
+    AgentPath, AllowAll, Caller, Denied, Grant, PolicyRules, ResourceLimits, Rule, RuntimePolicy, Sandbox,
+    SessionId,
 };
 pub use resilience::{
     BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,
 };
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
-pub use spec::{FsRequirement, KeyConflict, LimitScope, Placement, ToolSpec};
+pub use spec::{FsRequirement, HiddenFrom, KeyConflict, LimitScope, Placement, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
 

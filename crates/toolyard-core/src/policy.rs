@@ -1,5 +1,9 @@
 //! Whether a call may run, and in what.
 
+mod rules;
+
+pub use rules::{PolicyRules, Rule};
+
 use crate::ToolSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,12 +62,21 @@ pub struct Caller<'a> {
     pub session: &'a SessionId,
     /// The agent in it.
     pub agent: &'a AgentPath,
+    /// The agent's role, if it has one.
+    pub role: Option<&'a str>,
 }
 
 impl<'a> Caller<'a> {
-    /// This agent of this session.
+    /// This agent of this session, without a role.
     pub fn new(session: &'a SessionId, agent: &'a AgentPath) -> Self {
-        Self { session, agent }
+        Self { session, agent, role: None }
+    }
+
+    /// The same agent in this role.
+    #[must_use]
+    pub fn in_role(mut self, role: Option<&'a str>) -> Self {
+        self.role = role;
+        self
     }
 }
 
@@ -86,6 +99,9 @@ pub enum Sandbox {
 }
 
 impl Sandbox {
+    /// Every sandbox there is a word for.
+    pub const ALL: [Self; 5] = [Self::Host, Self::Process, Self::Wasm, Self::MicroVm, Self::Remote];
+
     /// The word used in events and configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -149,7 +165,9 @@ pub enum Denied {
 
 /// Decides whether a call may run (PO-1).
 ///
-/// Asked once per call, before any permit, with arguments that have passed the schema.
+/// Asked once per call, before any permit, with arguments that have passed the schema; and once more when the call's
+/// run begins, if the policy was put in place of another meanwhile. A policy may change its mind by itself, too: then it
+/// counts when it is asked.
 ///
 /// # Examples
 /// ```

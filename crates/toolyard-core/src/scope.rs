@@ -1,7 +1,10 @@
 //! The seam between the gate and a workspace: which paths a session may name.
 
 use serde::{Deserialize, Serialize};
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    path::{Component, Path, PathBuf},
+};
 
 /// How a tool uses a path it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,4 +58,26 @@ pub trait PathScope: Send + Sync {
     /// # Errors
     /// [`PathEscape`] when it does not.
     fn check(&self, path: &str) -> Result<(), PathEscape>;
+
+    /// `path` as it reads from the root with links followed and no `..` left: what grants of paths are compared with
+    /// (PO-1b). What is not there yet counts as it is spelt. Asked only where an agent's paths are bounded; may look at
+    /// the disk. Without links in the tree the name alone says it, which is what this does unless it is overwritten.
+    ///
+    /// # Errors
+    /// [`PathEscape`] when it leads out of the tree.
+    fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
+        self.check(path)?;
+        let given = Path::new(path);
+        let relative = given.strip_prefix(self.root()).unwrap_or(given);
+        let mut resolved = PathBuf::new();
+        for component in relative.components() {
+            match component {
+                Component::Normal(name) => resolved.push(name),
+                Component::CurDir => {}
+                Component::ParentDir if resolved.pop() => {}
+                _ => return Err(PathEscape::new(path)),
+            }
+        }
+        Ok(resolved)
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{BreakerPolicy, Budget, FsMode, Rate, RetryPolicy, SideEffects, ToolClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroUsize, sync::Arc, time::Duration};
 
 /// On what an attempt of a tool runs (SC-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -50,6 +50,17 @@ pub struct FsRequirement {
     pub mode: FsMode,
     /// The argument's name.
     pub argument: String,
+}
+
+/// Which agents do not know of a tool: for them it is `not_found` (PO-1b).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HiddenFrom {
+    /// Every sub-agent.
+    #[serde(default)]
+    pub sub_agents: bool,
+    /// Agents in one of these roles.
+    #[serde(default)]
+    pub roles: BTreeSet<Arc<str>>,
 }
 
 /// The declaration of a tool.
@@ -114,8 +125,17 @@ pub struct ToolSpec {
     pub serial_scope: Option<Arc<str>>,
     /// Which arguments are paths. They are checked against the workspace before anything runs.
     pub requires_fs: Vec<FsRequirement>,
+    /// Which arguments are hosts or URLs. They are checked against what the agent may ask.
+    pub requires_net: Vec<String>,
     /// Whether it cannot work without a workspace.
     pub requires_workspace: bool,
+    /// Whether an agent whose tools are bounded must have it among them. The default.
+    pub requires_capability: bool,
+    /// Which arguments do not matter to whom is asked: an answer for all calls of a pattern is for any value of them
+    /// (PO-3).
+    pub approval_ignores: Vec<String>,
+    /// Which agents do not know of it.
+    pub hidden_from: HiddenFrom,
     /// Changes when the tool's meaning does.
     pub version: String,
 }
@@ -145,7 +165,11 @@ impl ToolSpec {
             limit_scope: LimitScope::Agent,
             serial_scope: None,
             requires_fs: Vec::new(),
+            requires_net: Vec::new(),
             requires_workspace: false,
+            requires_capability: true,
+            approval_ignores: Vec::new(),
+            hidden_from: HiddenFrom::default(),
             version: "1".to_owned(),
         }
     }
@@ -321,6 +345,41 @@ impl ToolSpec {
     pub fn requires_fs(mut self, mode: FsMode, argument: impl Into<String>) -> Self {
         self.requires_fs.push(FsRequirement { mode, argument: argument.into() });
         self.requires_workspace = true;
+        self
+    }
+
+    /// Declares that an argument is a host or a URL.
+    #[must_use]
+    pub fn requires_net(mut self, argument: impl Into<String>) -> Self {
+        self.requires_net.push(argument.into());
+        self
+    }
+
+    /// Lets agents call it whose tools are bounded and do not name it.
+    #[must_use]
+    pub fn without_capability(mut self) -> Self {
+        self.requires_capability = false;
+        self
+    }
+
+    /// Declares that an argument does not matter to whom is asked; see the field (PO-3).
+    #[must_use]
+    pub fn approval_ignores(mut self, argument: impl Into<String>) -> Self {
+        self.approval_ignores.push(argument.into());
+        self
+    }
+
+    /// Hides it from sub-agents (PO-1b).
+    #[must_use]
+    pub fn hidden_from_sub_agents(mut self) -> Self {
+        self.hidden_from.sub_agents = true;
+        self
+    }
+
+    /// Hides it from agents in this role (PO-1b).
+    #[must_use]
+    pub fn hidden_from_role(mut self, role: impl Into<Arc<str>>) -> Self {
+        self.hidden_from.roles.insert(role.into());
         self
     }
 

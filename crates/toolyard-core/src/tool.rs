@@ -1,6 +1,6 @@
 //! The trait that tools implement, and the factory that makes one per call.
 
-use crate::{ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{Resources, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
@@ -61,6 +61,14 @@ pub trait ToolFactory: Send + Sync {
         let _ = args;
         None
     }
+
+    /// What a call with these arguments would change as things are now, in a few lines such as a diff, for whom is asked
+    /// whether it may run (PO-4). Changes nothing itself. Runs on what the tool's attempts run on, and has 5 s; a panic
+    /// counts as `None`.
+    fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
+        let _ = (args, resources);
+        None
+    }
 }
 
 impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
@@ -74,6 +82,10 @@ impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
 
     fn class_for(&self, args: &Value) -> Option<ToolClass> {
         (**self).class_for(args)
+    }
+
+    fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
+        (**self).preview(args, resources)
     }
 }
 

@@ -135,7 +135,7 @@ impl Admission {
     }
 
     /// A permit now, without waiting.
-    #[cfg(test)]
+    #[cfg(any(test, toolyard_faults))]
     pub(crate) fn try_admit(self: &Arc<Self>, root: u64, need: Need) -> Option<Permit> {
         let entry = self.table().try_grant(&Ask::of_root(root, need))?;
         Some(Permit::new(self.clone(), need, entry))

@@ -41,7 +41,9 @@ use std::{
 };
 use supervise::{Bounds, Parting, Told, Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
-use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Placement, ToolClass, ToolContext};
+use toolyard_core::{
+    CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolClass, ToolContext,
+};
 use tracing::Instrument;
 
 /// What an attempt starts with.
@@ -109,6 +111,10 @@ impl Attempt {
         self.call.batch.work(self.call.index)
     }
 
+    fn grant(&self) -> &Grant {
+        self.call.batch.grant(self.call.index)
+    }
+
     /// Runs the call on a task of its own.
     pub(crate) fn spawn(self) {
         Runners::run(self);
@@ -158,6 +164,9 @@ impl Attempt {
                 side_effects: work.entry.spec().side_effects,
                 class: work.class,
                 queue_ms: u64::try_from(self.queued().as_millis()).unwrap_or(u64::MAX),
+                policy_version: batch.policy_of(*index).into(),
+                approval: work.consent.approval(),
+                digest: batch.digest(*index),
             });
         }
         batch.emit(*index, Some(self.number()), || EventKind::Attempt);
@@ -194,7 +203,7 @@ impl Attempt {
                 tool,
                 args: &work.args,
                 cx: self.context(&bounds),
-                grant: work.grant(),
+                grant: self.grant(),
                 call: &self.call,
                 placement: work.entry.spec().placement,
             },
@@ -220,7 +229,7 @@ impl Attempt {
         let CallRef { batch, index } = &self.call;
         let work = self.work();
         let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
-        let timeout = work.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
+        let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let cut_at = self.granted_at.checked_add(timeout);
         let timeout_grace = work.entry.spec().timeout_grace;
         Bounds { timeout, cut_at, timeout_grace, deadline: batch.deadline_of(*index, self.began().0) }
@@ -342,7 +351,7 @@ impl Attempt {
             queued: self.queued(),
             ran: now.saturating_duration_since(self.began().1),
             attempts: self.number(),
-            sandbox: self.work().grant().sandbox,
+            sandbox: self.grant().sandbox,
             cancel_requested: matches!(why, Parting::Cancelled),
             dedupe: Dedupe::Fresh,
         }
@@ -353,7 +362,7 @@ impl Attempt {
         let stop = self.batch().cancelled(self.call.index);
         let facts = Facts {
             entry: &work.entry,
-            limits: &work.grant().limits,
+            limits: &self.grant().limits,
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
             attempt: self.number(),
@@ -372,7 +381,7 @@ impl Attempt {
             queued: self.queued(),
             ran: ended_at.saturating_duration_since(self.began().1),
             attempts,
-            sandbox: work.grant().sandbox,
+            sandbox: self.grant().sandbox,
             cancel_requested: stop.is_some(),
             dedupe: Dedupe::Fresh,
         }

@@ -11,6 +11,7 @@
 mod acquire;
 mod admit;
 mod again;
+mod allowed;
 mod approval;
 mod aside;
 mod census;

@@ -15,7 +15,7 @@ use in_air::InAir;
 
 use crate::{
     admission::{Admission, UnitId},
-    attempt::{Backend, Runners},
+    attempt::{Backend, Blocking, Runners},
     batch::{Stop, Waits},
     chance::Chance,
     clock::Clock,
@@ -23,7 +23,7 @@ use crate::{
     events::{EventBus, Sequence, Subscription},
     gate::Gate,
     pool::{Leases, PoolError, Pools},
-    registry::Registry,
+    registry::{Registry, ToolEntry},
     session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
 };
@@ -38,7 +38,7 @@ use std::{
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, SessionId, ToolClass};
+use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, RuntimePolicy, SessionId, ToolClass};
 
 /// What every part of an engine reaches.
 pub(crate) struct EngineCore {
@@ -53,6 +53,7 @@ pub(crate) struct EngineCore {
     pub(crate) clock: Clock,
     pub(crate) chance: Chance,
     pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) blocking: Arc<dyn Blocking>,
     pub(crate) tasks: Tasks,
     pub(crate) runners: Arc<Runners>,
     pub(crate) in_air: InAir,
@@ -209,6 +210,24 @@ impl Engine {
     /// The tools, to be looked at and changed while calls fly.
     pub fn registry(&self) -> &Registry {
         &self.core.registry
+    }
+
+    /// The tools that a session can call, by name: those that are not hidden from it and within its capabilities. What
+    /// to declare to its model (PO-1b).
+    pub fn definitions_for(&self, session: &Session) -> Vec<Arc<ToolEntry>> {
+        let can_call = |entry: &Arc<ToolEntry>| session.core.sees(entry) && session.core.may.calls(entry);
+        let mut entries = self.core.registry.list();
+        entries.retain(can_call);
+        entries
+    }
+
+    /// Puts another policy in force, for calls to come and those that wait: what it does not allow ends as
+    /// `permission_denied`, questions about it included; calls that run go on. A call that was approved under the policy
+    /// before and waits has to be sent again (PO-4). Gives the new policy's version; the first is 1.
+    pub fn set_policy(&self, policy: impl RuntimePolicy + 'static) -> u64 {
+        let version = self.core.gate.policy.set(Arc::new(policy)).into();
+        self.core.emit(EventKind::PolicyChanged { version });
+        version
     }
 
     /// A view of the events from now on. A slow reader misses some and never slows the engine (OB-3).

@@ -107,6 +107,11 @@ impl EventBus {
         !self.sinks.is_empty() || self.has_readers()
     }
 
+    /// Whether every event is kept by somebody.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.sinks.is_empty()
+    }
+
     fn has_readers(&self) -> bool {
         self.readers.load(Ordering::Relaxed) > 0
     }

@@ -36,11 +36,15 @@ pub enum Fault {
     ProbeSlotLeaked,
     /// What a call that never started has reserved is not given back.
     RefundLost,
+    /// A call that an older policy allowed, or somebody under it, goes on whatever the policy in force says.
+    ApprovalNotRechecked,
+    /// A call that is asked about has its permits meanwhile, if there are any.
+    PermitHeldInApproval,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::AgingHoldsWithoutLease,
         Self::PermitLeakedOnCancel,
         Self::LeaseNotLent,
@@ -56,6 +60,8 @@ impl Fault {
         Self::PermitHeldInBackoff,
         Self::ProbeSlotLeaked,
         Self::RefundLost,
+        Self::ApprovalNotRechecked,
+        Self::PermitHeldInApproval,
     ];
 
     /// Its name.
@@ -76,6 +82,8 @@ impl Fault {
             Self::PermitHeldInBackoff => "permit_held_in_backoff",
             Self::ProbeSlotLeaked => "probe_slot_leaked",
             Self::RefundLost => "refund_lost",
+            Self::ApprovalNotRechecked => "approval_not_rechecked",
+            Self::PermitHeldInApproval => "permit_held_in_approval",
         }
     }
 

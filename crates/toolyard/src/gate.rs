@@ -1,14 +1,22 @@
 //! Everything a call passes before it may ask for a permit (V1).
 //!
 //! ```text
-//!   call ─► id ─► size ─► hook ─► lookup ─► parse ─► schema ─► policy ─► workspace ─► confirmation ─► Cleared
-//!              └──────────┴────────┴──────────┴────────┴─────────┴───────────┴───► CallError, short_circuit
+//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► schema ─► policy ─► paths, hosts ─► consent ─► Cleared
+//!              └──────────┴────────┴────────────┴──────────┴─────────┴─────────┴────────────┴───► CallError, short_circuit
 //! ```
 //!
-//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`.
+//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and who may not call
+//! a tool learns nothing of its schema.
 
 mod arguments;
+mod consent;
 mod hooks;
+mod in_force;
+mod preview;
+mod reach;
+
+pub(crate) use consent::{About, Consent, user_denied};
+pub(crate) use in_force::{Allowed, InForce, PolicyVersion};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
@@ -19,24 +27,21 @@ use crate::{
     tasks::Tasks,
 };
 use serde_json::Value;
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, LazyLock},
-};
+use std::sync::{Arc, LazyLock, atomic::AtomicU64};
 use tokio::time::Instant;
 use toolyard_core::{
-    Approver, Call, CallError, Caller, ConfirmationMode, Confirmations, Denied, ErrorKind, Grant, Hooks,
-    PathScope, RuntimePolicy, ToolClass, wording,
+    Approver, Call, CallDigest, CallError, Capabilities, Confirmations, ErrorKind, Grant, Hooks, ToolClass,
 };
-
-/// What a call is refused with when nobody can be asked (PO-3).
-const NOBODY_TO_ASK: &str = "This operation needs approval and nobody is there to give it. Do not repeat this call; say what you need.";
 
 /// The checks, and what they consult.
 pub(crate) struct Gate {
-    pub(crate) policy: Arc<dyn RuntimePolicy>,
+    pub(crate) policy: InForce,
+    /// What sessions may touch that say nothing themselves.
+    pub(crate) capabilities: Option<Arc<Capabilities>>,
     pub(crate) confirmations: Confirmations,
     pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// How many questions there were.
+    pub(crate) requests: AtomicU64,
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) limits: Limits,
     /// In which hooks run.
@@ -48,12 +53,21 @@ pub(crate) struct Cleared {
     pub(crate) entry: Arc<ToolEntry>,
     pub(crate) args: Arc<Value>,
     pub(crate) class: ToolClass,
+    pub(crate) consent: Consent,
+    /// Which policy let it through.
+    pub(crate) policy: PolicyVersion,
+    more: Option<Box<More>>,
+}
+
+/// What few calls have.
+#[derive(Default)]
+struct More {
     /// What it came with to be run once.
-    pub(crate) key: Option<Box<KeyOf>>,
-    /// Where and within what, unless it is on the host without limits, as nearly always.
-    grant: Option<Box<Grant>>,
-    /// Whether the approver is to be asked first.
-    pub(crate) ask: bool,
+    key: Option<KeyOf>,
+    /// Where and within what, unless it is on the host without limits.
+    grant: Option<Grant>,
+    /// The mark of what runs, where somebody keeps that.
+    digest: Option<CallDigest>,
 }
 
 /// A call that does not go.
@@ -77,14 +91,24 @@ static HOST: LazyLock<Grant> = LazyLock::new(Grant::host);
 impl Cleared {
     /// Where the call executes, and within what.
     pub(crate) fn grant(&self) -> &Grant {
-        self.grant.as_deref().unwrap_or(&HOST)
+        self.more.as_ref().and_then(|more| more.grant.as_ref()).unwrap_or(&HOST)
+    }
+
+    /// What the call came with to be run once.
+    pub(crate) fn key(&self) -> Option<&KeyOf> {
+        self.more.as_ref()?.key.as_ref()
+    }
+
+    /// The mark of what runs, where somebody keeps that.
+    pub(crate) fn digest(&self) -> Option<CallDigest> {
+        self.more.as_ref()?.digest
     }
 }
 
 impl Gate {
     /// Everything but the hook.
     pub(crate) fn check(&self, call: &Call, table: &Table, session: &SessionCore) -> Result<Cleared, Turned> {
-        let (entry, args, grant) = self.allow(call, table, session)?;
+        let (entry, args, Allowed { grant, policy }) = self.allow(call, table, session)?;
         let class = entry.class_for(&args);
         let now = || session.engine.clock.now();
         let key = match key_of(call, entry, &args) {
@@ -92,9 +116,13 @@ impl Gate {
             Some(key) => Some(known(key, entry, class, session, now())?),
         };
         entry.guard().peek(entry.name(), now).map_err(|error| Turned::Answered(class, *error))?;
-        let ask = self.must_ask(entry)?;
-        let grant = (grant != *HOST).then(|| Box::new(grant));
-        Ok(Cleared { entry: entry.clone(), args, class, key, grant, ask })
+        let consent = self.consent(entry, &args, session)?;
+        let marked = consent.asks() || session.engine.bus.is_kept();
+        let digest = marked.then(|| digest(entry, &args, session, policy));
+        let grant = (grant != *HOST).then_some(grant);
+        let has_more = key.is_some() || grant.is_some() || digest.is_some();
+        let more = has_more.then(|| Box::new(More { key, grant, digest }));
+        Ok(Cleared { entry: entry.clone(), args, class, consent, policy, more })
     }
 
     /// Whether the call may run at all.
@@ -103,93 +131,59 @@ impl Gate {
         call: &Call,
         table: &'a Table,
         session: &SessionCore,
-    ) -> Result<(&'a Arc<ToolEntry>, Arc<Value>, Grant), CallError> {
-        let Some(entry) = table.get(&call.name).filter(|_| session.sees(&call.name)) else {
+    ) -> Result<(&'a Arc<ToolEntry>, Arc<Value>, Allowed), CallError> {
+        let Some(entry) = table.get(&call.name).filter(|entry| session.sees(entry)) else {
             return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table, session)));
         };
         if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
             let message = format!("'{}' spawns sub-agents, and none goes deeper than this one", entry.name());
             return Err(CallError::new(ErrorKind::DepthExceeded, message));
         }
+        if !session.may.calls(entry) {
+            let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
+            return Err(CallError::new(ErrorKind::PermissionDenied, message));
+        }
         let args = arguments::parse(call, &self.limits)?;
         arguments::validate(entry, &args)?;
-        let grant = self.ask_policy(entry, &args, &session.caller())?;
-        check_scope(entry, &args, session.scope.as_deref())?;
-        Ok((entry, args, grant))
+        let granted = self.policy.ask(entry.spec(), &args, &session.caller())?;
+        reach::check(entry, &args, session)?;
+        Ok((entry, args, granted))
     }
 
-    fn ask_policy(&self, entry: &ToolEntry, args: &Value, caller: &Caller<'_>) -> Result<Grant, CallError> {
-        let answer = catch_unwind(AssertUnwindSafe(|| self.policy.check(entry.spec(), args, caller)));
-        match answer {
-            Ok(Ok(grant)) => Ok(grant),
-            Ok(Err(Denied::Disabled)) => {
-                Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(entry.name())))
-            }
-            Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
-            Err(_) => {
-                tracing::error!(tool = entry.name(), "the policy panicked; the call is refused");
-                let error = CallError::new(ErrorKind::Internal, "the policy could not be asked");
-                Err(error.not_started())
-            }
-        }
-    }
-
-    /// Whether the approver is to be asked, or the refusal where there is none or none is wanted.
-    fn must_ask(&self, entry: &ToolEntry) -> Result<bool, CallError> {
-        let mode = self.confirmations.mode(entry.name(), entry.spec().side_effects);
-        let refused = || CallError::new(ErrorKind::UserDenied, wording::USER_DENIED);
-        match (mode, &self.approver) {
-            (ConfirmationMode::Auto, _) => Ok(false),
-            (ConfirmationMode::Prompt, Some(_)) => Ok(true),
-            (ConfirmationMode::Prompt, None) => Err(refused().with_advice(NOBODY_TO_ASK)),
-            (ConfirmationMode::Deny, _) => Err(refused()),
-        }
+    /// Asks again about a call that an older policy let through: what the one in force grants (V1).
+    pub(crate) fn allow_again(&self, work: &Cleared, session: &SessionCore) -> Result<Allowed, CallError> {
+        self.policy.ask(work.entry.spec(), &work.args, &session.caller())
     }
 }
 
+/// The mark of what runs if a call is let go on by this policy.
+pub(crate) fn digest(
+    entry: &ToolEntry,
+    args: &Value,
+    session: &SessionCore,
+    policy: PolicyVersion,
+) -> CallDigest {
+    CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, policy.into())
+}
+
 /// What the call came with to be run once.
-fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<Box<KeyOf>> {
+fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf> {
     let key = call.idempotency_key.clone()?;
-    Some(Box::new(KeyOf { key, fingerprint: Fingerprint::of(args, &entry.spec().version) }))
+    Some(KeyOf { key, fingerprint: Fingerprint::of(args, &entry.spec().version) })
 }
 
 /// Whether a call of this key is to go; what is in the air is asked for when its run begins (ID-3).
 fn known(
-    key: Box<KeyOf>,
+    key: KeyOf,
     entry: &ToolEntry,
     class: ToolClass,
     session: &SessionCore,
     now: Instant,
-) -> Result<Box<KeyOf>, Turned> {
+) -> Result<KeyOf, Turned> {
     match session.keys().peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
         Peek::Replay(kept) => Err(Turned::Replayed(class, kept)),
         Peek::AlreadyExecuted => Err(Turned::Answered(class, already_executed())),
         Peek::Mismatch => Err(Turned::Answered(class, mismatch())),
     }
-}
-
-/// Every argument that the tool declares as a path stays in the workspace, by its name (PO-1b).
-fn check_scope(entry: &ToolEntry, args: &Value, scope: Option<&dyn PathScope>) -> Result<(), CallError> {
-    let denied = |message: String| Err(CallError::new(ErrorKind::PermissionDenied, message));
-    let Some(scope) = scope else {
-        return if entry.spec().requires_workspace {
-            denied(format!("Tool '{}' needs a workspace and this session has none", entry.name()))
-        } else {
-            Ok(())
-        };
-    };
-    for requirement in &entry.spec().requires_fs {
-        let Some(path) = args.get(&requirement.argument).and_then(Value::as_str) else { continue };
-        match catch_unwind(AssertUnwindSafe(|| scope.check(path))) {
-            Ok(Ok(())) => {}
-            Ok(Err(escape)) => return denied(escape.to_string()),
-            Err(_) => {
-                tracing::error!(tool = entry.name(), "the workspace's check panicked; the call is refused");
-                let error = CallError::new(ErrorKind::Internal, "the workspace could not be asked");
-                return Err(error.not_started());
-            }
-        }
-    }
-    Ok(())
 }

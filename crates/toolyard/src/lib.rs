@@ -15,6 +15,7 @@ mod budget;
 mod chance;
 mod clock;
 mod config;
+mod desk;
 mod engine;
 mod events;
 #[cfg(toolyard_faults)]
@@ -38,6 +39,7 @@ pub use attempt::{
 pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Budgets, Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
+pub use desk::{AnswerError, ApprovalDesk};
 pub use engine::{BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};

@@ -207,7 +207,7 @@ impl Registry {
 
 /// The sentence for a name that no tool has which this session may know of (V5, PO-1b).
 pub(crate) fn not_found(name: &str, table: &Table, session: &SessionCore) -> String {
-    let known = table.keys().map(AsRef::as_ref).filter(|name| session.sees(name));
+    let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
     wording::tool_not_found(name, known.collect())
 }
 

@@ -1,7 +1,9 @@
 //! What an agent holds: a session of the engine, and its turns.
 
+mod approvals;
 mod core;
 mod fork;
+mod may;
 mod scopes;
 mod spending;
 mod tree;
@@ -9,6 +11,7 @@ mod turn;
 mod units;
 
 pub(crate) use self::core::{SessionCore, Where};
+pub(crate) use approvals::Remembered;
 pub use fork::{FORK_DEPTH_MAX, ForkError, ForkPolicy, SubAgents};
 pub(crate) use scopes::Scopes;
 pub(crate) use tree::Numbers;
@@ -20,8 +23,11 @@ use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
     nesting,
 };
+use may::Narrowing;
 use std::{fmt, num::NonZeroUsize, sync::Arc};
-use toolyard_core::{Batch, Budget, Call, Outcome, PathScope, Resources, SessionId};
+use toolyard_core::{
+    Batch, Budget, Call, Capabilities, Confirmations, Outcome, PathScope, Resources, SessionId,
+};
 
 /// Whose calls go how often where calls of several sessions wait for the same (CC-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +61,8 @@ pub struct SessionOptions {
     pub(crate) budgets: Option<Budgets>,
     pub(crate) resources: Resources,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
+    pub(crate) narrowing: Narrowing,
+    pub(crate) confirmations: Option<Confirmations>,
 }
 
 impl SessionOptions {
@@ -83,6 +91,35 @@ impl SessionOptions {
     #[must_use]
     pub fn budgets(mut self, budgets: Budgets) -> Self {
         self.budgets = Some(budgets);
+        self
+    }
+
+    /// Sets what it may touch, within what the engine says for all (PO-1b).
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.narrowing.capabilities = Some(Arc::new(capabilities));
+        self
+    }
+
+    /// Leaves it these tools; it and its forks know of no others.
+    #[must_use]
+    pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets its role: it and its forks do not know of tools that are [hidden](crate::ToolSpec::hidden_from) from that,
+    /// and the policy is told of it.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
+        self.narrowing.role = Some(role.into());
+        self
+    }
+
+    /// Sets which of its calls are asked about, in place of what the engine says (PO-3).
+    #[must_use]
+    pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
+        self.confirmations = Some(confirmations);
         self
     }
 
@@ -198,6 +235,12 @@ impl Session {
     /// on. Turns and tools may have less (RT-11).
     pub fn budget_left(&self) -> Budget {
         self.core.budget_left()
+    }
+
+    /// Forgets all answers that were for more than one call, here and in all agents of this tree: their calls are asked
+    /// about again (PO-3).
+    pub fn forget_approvals(&self) {
+        self.core.approvals().forget();
     }
 
     /// Cancels every call of this session, now and from now on (SC-1). Calls that wait end at once; calls

@@ -384,7 +384,7 @@ async fn each_caller_of_a_key_is_asked_for_itself() {
     #[async_trait]
     impl toolyard::Approver for NotTheLast {
         async fn ask(&self, request: &toolyard::ApprovalRequest) -> toolyard::Answer {
-            match request.call_id.as_str() {
+            match request.call_id().as_str() {
                 "c2" => toolyard::Answer::Deny,
                 _ => toolyard::Answer::Allow,
             }

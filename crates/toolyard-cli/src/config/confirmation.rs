@@ -6,6 +6,7 @@ use toolyard::{ConfirmationMode, Confirmations, SideEffects};
 const MODES: &[(&str, ConfirmationMode)] = &[
     ("auto", ConfirmationMode::Auto),
     ("prompt", ConfirmationMode::Prompt),
+    ("prompt_once", ConfirmationMode::PromptOnce),
     ("deny", ConfirmationMode::Deny),
 ];
 
@@ -35,7 +36,9 @@ pub(super) fn read(
         known(&name).map_err(|what| section.error(&at, what))?;
         let mode = value.get_ref().as_str().and_then(|word| MODES.iter().find(|(name, _)| *name == word));
         let Some((_, mode)) = mode else {
-            let what = format!("[confirmation] per_tool '{name}' must be one of 'auto', 'prompt', 'deny'");
+            let what = format!(
+                "[confirmation] per_tool '{name}' must be one of 'auto', 'prompt', 'prompt_once', 'deny'"
+            );
             return Err(section.error(&value.span(), what));
         };
         confirmations = confirmations.tool(name, *mode);

@@ -16,8 +16,8 @@ use crate::{
 use std::{pin::pin, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
-    Batch, Call, CallError, ConfirmationMode, Confirmations, Drain, DrainReport, Engine, EngineBuilder,
-    ErrorKind, OpenBatch, Outcome, Priority, Routing, Session, SessionOptions, SideEffects,
+    Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
+    Outcome, Priority, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// How long the results are waited for of calls that were given up: they are there at once, unless something is stuck.
@@ -202,7 +202,7 @@ impl Yard {
         let entry = self.engine.registry().get(&outcome.tool)?;
         let side_effects = entry.spec().side_effects;
         let mode = self.confirmations.mode(entry.name(), side_effects);
-        (self.approve.is_none() && mode == ConfirmationMode::Prompt).then_some(side_effects)
+        (self.approve.is_none() && mode.asks()).then_some(side_effects)
     }
 
     /// Waits for the next signal; see [`Interrupts::next`].

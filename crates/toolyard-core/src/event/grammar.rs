@@ -116,7 +116,7 @@ mod tests {
         let tool_name: std::sync::Arc<str> = "t".into();
         let failure = || Failure::new("t".into(), &CallError::new(ErrorKind::Internal, "x"), 0, 0);
         match name {
-            "received" => EventKind::Received { tool_name, bytes: 0 },
+            "received" => EventKind::Received { tool_name, bytes: 0, digest: None },
             "invalid" => EventKind::InputInvalid(failure()),
             "denied" => EventKind::Denied(failure()),
             "failed" => EventKind::Failed(failure()),
@@ -124,14 +124,20 @@ mod tests {
                 tool_name,
                 side_effects: SideEffects::Write,
                 expires_ms: 1,
+                request: crate::RequestId(1),
+                digest: crate::CallDigest::of_text("t", "{}", &crate::SessionId::from("s")),
+                arguments: "{}".to_owned(),
             },
-            "yes" => EventKind::ConfirmationResolved { approved: true, error: None },
-            "no" => EventKind::ConfirmationResolved { approved: false, error: None },
+            "yes" => EventKind::ConfirmationResolved { approved: true, error: None, by: None, digest: None },
+            "no" => EventKind::ConfirmationResolved { approved: false, error: None, by: None, digest: None },
             "called" => EventKind::Called {
                 tool_name,
                 side_effects: SideEffects::Read,
                 class: ToolClass::Read,
                 queue_ms: 0,
+                policy_version: 1,
+                approval: None,
+                digest: None,
             },
             "attempt" => EventKind::Attempt,
             "delta" => EventKind::OutputDelta { text: String::new() },

@@ -1,8 +1,8 @@
 //! The kinds of events.
 
 use crate::{
-    BreakerState, CallError, Dedupe, Effect, ErrorKind, Reason, Sandbox, SideEffects, ToolClass,
-    error::OldClass,
+    BreakerState, CallDigest, CallError, Dedupe, Effect, ErrorKind, Reason, RequestId, Sandbox, SideEffects,
+    ToolClass, error::OldClass,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -50,6 +50,26 @@ impl Failure {
     }
 }
 
+/// By what a question was settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SettledBy {
+    /// Whoever was asked answered.
+    Approver,
+    /// An answer to another question was for all calls of the pattern, this one too.
+    Pattern,
+}
+
+/// Why a call may run, where that is not for the policy alone to say (PO-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// It was asked about.
+    Asked,
+    /// An earlier answer was for all calls of its pattern.
+    Remembered,
+}
+
 /// The steps of a drain, in order (SC-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,7 +96,12 @@ pub enum DrainStep {
 pub enum EventKind {
     /// A call came in.
     #[serde(rename = "tool.call.received")]
-    Received { tool_name: Arc<str>, bytes: usize },
+    Received {
+        tool_name: Arc<str>,
+        bytes: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<CallDigest>,
+    },
     /// Its arguments are refused.
     #[serde(rename = "tool.input_invalid")]
     InputInvalid(Failure),
@@ -99,17 +124,38 @@ pub enum EventKind {
     },
     /// Somebody is asked.
     #[serde(rename = "tool.confirmation_requested")]
-    ConfirmationRequested { tool_name: Arc<str>, side_effects: SideEffects, expires_ms: u64 },
+    ConfirmationRequested {
+        tool_name: Arc<str>,
+        side_effects: SideEffects,
+        expires_ms: u64,
+        request: RequestId,
+        digest: CallDigest,
+        arguments: String,
+    },
     /// Somebody answered, or nobody will.
     #[serde(rename = "tool.confirmation_resolved")]
     ConfirmationResolved {
         approved: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorKind>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<SettledBy>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<CallDigest>,
     },
     /// Every check has passed and the permits are held: the first attempt comes next.
     #[serde(rename = "tool.called")]
-    Called { tool_name: Arc<str>, side_effects: SideEffects, class: ToolClass, queue_ms: u64 },
+    Called {
+        tool_name: Arc<str>,
+        side_effects: SideEffects,
+        class: ToolClass,
+        queue_ms: u64,
+        policy_version: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval: Option<Approval>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<CallDigest>,
+    },
     /// An attempt starts.
     #[serde(rename = "dispatch.attempt")]
     Attempt,
@@ -135,6 +181,9 @@ pub enum EventKind {
     /// An operator gave up what was held for handlers that do not stop.
     #[serde(rename = "zombies.released")]
     ZombiesReleased { tool_name: Arc<str>, count: usize },
+    /// Another policy is in force.
+    #[serde(rename = "policy.changed")]
+    PolicyChanged { version: u64 },
     /// A pool has another width.
     #[serde(rename = "pool.resized")]
     PoolResized { class: ToolClass, from: usize, to: usize },
@@ -185,6 +234,7 @@ impl EventKind {
             Self::LateResult { .. } => "dispatch.late_result",
             Self::BreakerTransition { .. } => "breaker.transition",
             Self::ZombiesReleased { .. } => "zombies.released",
+            Self::PolicyChanged { .. } => "policy.changed",
             Self::PoolResized { .. } => "pool.resized",
             Self::SessionOpened => "session.opened",
             Self::SessionClosed => "session.closed",
@@ -207,6 +257,9 @@ impl EventKind {
     ///     side_effects: SideEffects::Read,
     ///     class: ToolClass::Read,
     ///     queue_ms: 0,
+    ///     policy_version: 1,
+    ///     approval: None,
+    ///     digest: None,
     /// };
     /// assert_eq!(called.name(), "tool.called");
     /// assert_eq!(called.aliases(), ["tool.call.dispatched", "ToolCallStart"]);

@@ -70,11 +70,12 @@ impl BatchState {
 
     /// A token has come for a call that waits for one.
     pub(crate) fn has_token(self: &Arc<Self>, index: u32) {
+        let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Rate { bid, .. }) => {
                 let now = self.session.engine.clock.now();
-                if let Err(error) = self.recheck(index, now, bid.began()) {
+                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.began())) {
                     self.end_with(phase, index, bid, *error);
                 } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
                     attempt.spawn();
@@ -165,7 +166,7 @@ impl BatchState {
         index: u32,
         now: Instant,
     ) -> Option<MutexGuard<'a, Phase>> {
-        match &self.work(index).key {
+        match self.work(index).key() {
             None => Some(phase),
             Some(key) => self.lead_or_follow(phase, index, key, now),
         }

@@ -26,15 +26,16 @@ pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 impl BatchState {
     /// Leads a call whose run has begun towards its attempt; gives the attempt if it can start now.
     pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
+        let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
         if !may_go(&mut phase) {
             return None;
         }
-        if let Err(error) = self.recheck(index, ready_at, ready_at) {
+        if let Err(error) = allowed.and_then(|()| self.recheck(index, ready_at, ready_at)) {
             self.end_waiting(phase, index, *error);
             return None;
         }
-        if let Some(key) = &self.work(index).key
+        if let Some(key) = self.work(index).key()
             && !faulty!(KeyAfterQueue)
         {
             phase = self.lead_or_follow(phase, index, key, ready_at)?;
@@ -67,12 +68,13 @@ impl BatchState {
 
     /// Has a call that has been ready since then lead to an attempt, if it has not ended meanwhile.
     fn lead_if_it_waits(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        let allowed = self.still_allowed(index);
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return;
         }
         let now = self.session.engine.clock.now();
-        if let Err(error) = self.recheck(index, now, ready_at) {
+        if let Err(error) = allowed.and_then(|()| self.recheck(index, now, ready_at)) {
             return self.end_waiting(phase, index, *error);
         }
         if let Some(attempt) = self.lead(phase, index, ready_at, now) {
@@ -172,6 +174,7 @@ impl Waiter for BatchState {
     fn start(self: Arc<Self>, index: u32, permit: Permit) {
         let engine = &self.session.engine;
         let granted_at = engine.clock.now();
+        let denied = self.still_allowed(index).err();
         let mut phase = self.slots[index as usize].phase();
         let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Queued { bid, .. } => bid,
@@ -191,8 +194,8 @@ impl Waiter for BatchState {
         }
         let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
-        let late = late.or_else(|| self.check_tool(self.work(index)).err());
-        let slots = match late.map_or_else(|| self.slots(index, granted_at), |error| Err(Box::new(error))) {
+        let refused = late.or_else(|| self.check_tool(self.work(index)).err()).map(Box::new).or(denied);
+        let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,
             Err(error) => {
                 self.end_with(phase, index, bid, *error);

@@ -73,12 +73,13 @@ impl BatchState {
 
     /// Asks for the permits of the next attempt, if the call still waits for it.
     fn go_again(self: &Arc<Self>, index: u32) {
+        let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Backoff(progress)) => {
                 let ready_at = self.session.engine.clock.now();
                 let bid = Bid { ready_at, progress: Some(progress) };
-                if let Err(error) = self.recheck(index, ready_at, bid.began()) {
+                if let Err(error) = allowed.and_then(|()| self.recheck(index, ready_at, bid.began())) {
                     self.end_with(phase, index, bid, *error);
                 } else if let Some(attempt) = self.acquire(phase, index, bid, ready_at) {
                     attempt.spawn();

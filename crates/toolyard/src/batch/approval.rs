@@ -1,15 +1,41 @@
 //! Asking before a call runs: every question of a batch at once, none of them holding a permit (CC-5).
+//!
+//! ```text
+//!   ask ─► question ─┬─ answered ───────────► allowed still? ─► approved, or refused
+//!                    ├─ another answer is for it too ─────────► approved, or refused
+//!                    ├─ another policy ─► allowed still? ─► asked anew, about what would run now
+//!                    ├─ its time is over ─────────────────────► confirmation_timeout
+//!                    └─ cancelled ────────────────────────────► withdrawn
+//! ```
 
 use super::admit::OrEnd;
 use super::ledger::Phase;
 use super::state::{BatchState, index};
+use crate::{
+    gate::{self, About, Consent, user_denied},
+    session::Remembered,
+};
 use futures::{FutureExt, future::abortable};
 use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
 };
-use tokio::time::error::Elapsed;
-use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, wording};
+use toolyard_core::{
+    Answer, ApprovalRequest, Approver, CallDigest, CallError, ErrorKind, EventKind, event::SettledBy,
+};
+
+/// The bytes of a call's arguments that events about its question show.
+const SHOWN_MAX: usize = 1024;
+
+/// What a question came to.
+enum Settled {
+    Answered(Answer),
+    /// Another answer is for it too.
+    With(Remembered),
+    PolicyChanged,
+    Panicked,
+    Expired,
+}
 
 impl BatchState {
     /// Asks about every call that has to be asked about.
@@ -18,39 +44,31 @@ impl BatchState {
             return;
         };
         for (at, slot) in self.slots.iter().enumerate() {
-            if slot.work.as_ref().is_some_and(|work| work.ask) {
-                let index = index(at);
-                self.ask_about(index, approver.clone());
+            if slot.work.as_ref().is_some_and(|work| work.consent.asks()) {
+                self.ask_about(index(at), approver);
             }
         }
     }
 
-    fn ask_about(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) {
-        let engine = &self.session.engine;
-        let within = engine.gate.confirmations.answer_within();
+    fn ask_about(self: &Arc<Self>, index: u32, approver: &Arc<dyn Approver>) {
         let mut phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return; // stopped meanwhile
         }
         *phase = Phase::Asking { run_begun: false };
-        self.emit(index, None, || EventKind::ConfirmationRequested {
-            tool_name: self.shown_name(index),
-            side_effects: self.work(index).entry.spec().side_effects,
-            expires_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
-        });
+        let question = self.question(index, approver.clone());
+        self.emit(index, None, || self.requested_event(index, &question.request));
         drop(phase);
-        let (batch, request, or_end) = (self.clone(), self.request(index), OrEnd::new(self, index));
-        let (question, withdraw) = abortable(async move {
-            let asked = AssertUnwindSafe(async { approver.ask(&request).await }).catch_unwind();
-            match tokio::time::timeout(within, asked).await {
-                Ok(Ok(Answer::Allow)) => batch.approved(index),
-                answer => {
-                    batch.end_unstarted(index, || refusal(answer));
-                }
-            }
+        let or_end = OrEnd::new(self, index);
+        #[cfg(toolyard_faults)]
+        let permit = self.held_in_approval(index);
+        let (asking, withdraw) = abortable(async move {
+            question.ask().await;
+            #[cfg(toolyard_faults)]
+            drop(permit);
             or_end.disarm();
         });
-        engine.tasks.spawn(question.map(|_| ()));
+        self.session.engine.tasks.spawn(asking.map(|_| ()));
         self.questions.lock().unwrap_or_else(PoisonError::into_inner).push((index, withdraw));
         // Ended before this one could be seen.
         if self.stopped.get().is_some() {
@@ -60,38 +78,167 @@ impl BatchState {
         }
     }
 
-    fn request(&self, index: u32) -> ApprovalRequest {
-        let (call, work, caller) = (self.call(index), self.work(index), self.caller());
-        ApprovalRequest::new(
-            caller.session.clone(),
-            caller.agent.clone(),
-            call.id.clone(),
-            call.name.clone(),
-            work.args.clone(),
-            work.entry.spec().side_effects,
-        )
+    #[cfg(toolyard_faults)]
+    fn held_in_approval(&self, index: u32) -> Option<crate::admission::Permit> {
+        let work = self.work(index);
+        let need = self.session.need(&work.entry, work.class);
+        let permit = || self.session.engine.admission.try_admit(self.session.root(), need);
+        faulty!(PermitHeldInApproval).then(permit).flatten()
     }
 
-    /// Lets a call go on that was asked about: at once when its run waits for the answer, else with its run.
-    fn approved(self: &Arc<Self>, index: u32) {
-        let mut phase = self.slots[index as usize].phase();
-        let Phase::Asking { run_begun } = *phase else {
-            return;
-        };
-        *phase = Phase::Waiting;
-        self.emit(index, None, || EventKind::ConfirmationResolved { approved: true, error: None });
-        drop(phase);
-        if run_begun {
-            self.go(index, self.session.engine.clock.now());
+    fn question(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) -> Question {
+        let (work, engine) = (self.work(index), &self.session.engine);
+        let digest = work.digest().expect("a call that is asked about is marked");
+        let (entry, args, call_id) = (&work.entry, &work.args, &self.call(index).id);
+        let about = About { session: &self.session, entry, args, call_id, digest };
+        let request = engine.gate.request(&about, &engine.blocking);
+        let pattern = request.pattern().key(&self.session.id);
+        Question { batch: self.clone(), index, approver, request, pattern }
+    }
+
+    fn requested_event(&self, index: u32, request: &ApprovalRequest) -> EventKind {
+        EventKind::ConfirmationRequested {
+            tool_name: self.shown_name(index),
+            side_effects: request.side_effects(),
+            expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
+            request: request.id(),
+            digest: *request.digest(),
+            arguments: shortened(request.arguments().to_string()),
         }
     }
 }
 
-/// Why a call may not run for which the answer was not yes.
-fn refusal<P>(answer: Result<Result<Answer, P>, Elapsed>) -> CallError {
-    match answer {
-        Ok(Ok(_)) => CallError::new(ErrorKind::UserDenied, wording::USER_DENIED),
-        Ok(Err(_)) => CallError::new(ErrorKind::Internal, "the approver panicked"),
-        Err(_) => CallError::new(ErrorKind::ConfirmationTimeout, "Nobody approved this operation in time."),
+/// A text that is not longer than events show.
+fn shortened(mut text: String) -> String {
+    if text.len() > SHOWN_MAX {
+        let end = (0..=SHOWN_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// A question about one call.
+struct Question {
+    batch: Arc<BatchState>,
+    index: u32,
+    approver: Arc<dyn Approver>,
+    request: ApprovalRequest,
+    /// What its call shares with those that an answer may be good for as well.
+    pattern: CallDigest,
+}
+
+impl Question {
+    /// Asks until there is an answer to what would run.
+    async fn ask(mut self) {
+        let mut others = self.batch.session.approvals().wait(self.pattern);
+        let mut policy = self.batch.session.engine.gate.policy.watch();
+        let showing = self.request.showing().clone();
+        let mut over = std::pin::pin!(showing.over(self.request.expires_in(), tokio::time::sleep));
+        loop {
+            // What is in force now has been looked at, or is below.
+            let _ = policy.borrow_and_update();
+            if let Err(error) = self.look_again() {
+                return self.refuse(error);
+            }
+            let settled = tokio::select! {
+                biased;
+                with = others.settled() => Settled::With(with),
+                _ = policy.changed() => Settled::PolicyChanged,
+                answer = self.answer() => answer,
+                () = &mut over => Settled::Expired,
+            };
+            match settled {
+                Settled::PolicyChanged => {}
+                // What was answered is not what would run.
+                Settled::Answered(answer) if self.is_outdated() && answer != Answer::Deny => {}
+                Settled::Answered(answer) => return self.answered(answer),
+                Settled::With(_) if self.is_outdated() => {
+                    if let Err(error) = self.look_again() {
+                        return self.refuse(error);
+                    }
+                    return self.settled_with(settled);
+                }
+                settled => return self.settled_with(settled),
+            }
+        }
+    }
+
+    /// Whether the policy has changed since the call was last allowed.
+    fn is_outdated(&self) -> bool {
+        self.batch.policy_of(self.index) != self.batch.session.engine.gate.policy.version()
+            && !faulty!(ApprovalNotRechecked)
+    }
+
+    /// Looks whether another policy allows the call as well; then the question is about what would run under it.
+    fn look_again(&mut self) -> Result<(), CallError> {
+        if !self.is_outdated() {
+            return Ok(());
+        }
+        let (batch, work) = (&self.batch, self.batch.work(self.index));
+        let allowed = batch.session.engine.gate.allow_again(work, &batch.session)?;
+        batch.grant_anew(self.index, allowed)?;
+        let digest = gate::digest(&work.entry, &work.args, &batch.session, allowed.policy);
+        self.request = self.request.renewed(digest);
+        Ok(())
+    }
+
+    async fn answer(&self) -> Settled {
+        let asked = AssertUnwindSafe(async { self.approver.ask(&self.request).await }).catch_unwind();
+        asked.await.map_or(Settled::Panicked, Settled::Answered)
+    }
+
+    /// Whoever was asked has answered.
+    fn answered(self, answer: Answer) {
+        let once = matches!(self.batch.work(self.index).consent, Consent::Ask { once: true });
+        let remembered = match answer {
+            Answer::Always => Some(Remembered::Allowed),
+            Answer::Allow => once.then_some(Remembered::Allowed),
+            Answer::Deny => once.then_some(Remembered::Refused),
+        };
+        if let Some(remembered) = remembered {
+            self.batch.session.approvals().remember(self.pattern, remembered);
+        }
+        self.settled_with(Settled::Answered(answer));
+    }
+
+    fn settled_with(self, settled: Settled) {
+        match settled {
+            Settled::Answered(Answer::Allow | Answer::Always) => self.approve(SettledBy::Approver),
+            Settled::With(Remembered::Allowed) => self.approve(SettledBy::Pattern),
+            Settled::Answered(Answer::Deny) | Settled::With(Remembered::Refused) => {
+                self.refuse(user_denied())
+            }
+            Settled::Panicked => self.refuse(CallError::new(ErrorKind::Internal, "the approver panicked")),
+            Settled::Expired => self.refuse(CallError::new(
+                ErrorKind::ConfirmationTimeout,
+                "Nobody approved this operation in time.",
+            )),
+            Settled::PolicyChanged => {}
+        }
+    }
+
+    fn refuse(self, error: CallError) {
+        self.batch.end_unstarted(self.index, || error);
+    }
+
+    /// Lets the call go on: at once when its run waits for the answer, else with its run.
+    fn approve(self, by: SettledBy) {
+        let Self { batch, index, .. } = self;
+        let mut phase = batch.slots[index as usize].phase();
+        let Phase::Asking { run_begun } = *phase else {
+            return;
+        };
+        *phase = Phase::Waiting;
+        batch.emit(index, None, || EventKind::ConfirmationResolved {
+            approved: true,
+            error: None,
+            by: Some(by),
+            digest: batch.digest(index),
+        });
+        drop(phase);
+        if run_begun {
+            batch.go(index, batch.session.engine.clock.now());
+        }
     }
 }

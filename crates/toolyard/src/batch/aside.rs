@@ -20,6 +20,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering, fence},
 };
 use tokio_util::sync::CancellationToken;
+use toolyard_core::Grant;
 
 /// What a call has beside its slot.
 #[derive(Default)]
@@ -32,6 +33,8 @@ pub(super) struct Aside {
     reserved: Mutex<Option<Reserved>>,
     /// The flight that it leads or has joined.
     flight: OnceLock<Arc<Flight>>,
+    /// What a policy grants that came after the one which let it through.
+    grant: OnceLock<Grant>,
     /// Whether this call, and not its batch, was told to stop.
     told: AtomicBool,
     /// Whether its caller, and not its batch, wants no more of the flight that it leads or has joined.
@@ -95,6 +98,16 @@ impl Aside {
 
     pub(super) fn flight(&self) -> Option<&Arc<Flight>> {
         self.flight.get()
+    }
+
+    /// What a later policy grants, if that is otherwise than what the gate let through.
+    pub(super) fn grant(&self) -> Option<&Grant> {
+        self.grant.get()
+    }
+
+    /// A later policy grants this; `false` when one before it granted otherwise again.
+    pub(super) fn regrant(&self, grant: Grant) -> bool {
+        *self.grant.get_or_init(|| grant) == grant
     }
 
     /// The call has ended; its handler goes on for others with what it has.

@@ -203,7 +203,7 @@ impl BatchState {
     /// Nothing has run under the key of this call: who comes next leads.
     fn forget(&self, index: u32) {
         let work = self.work(index);
-        if let Some(key) = &work.key {
+        if let Some(key) = work.key() {
             self.session.keys().forget(&work.entry.shared_name(), &key.key);
         }
     }
@@ -217,14 +217,15 @@ impl BatchState {
         no_side_effect: bool,
     ) {
         let (work, now) = (self.work(index), self.session.engine.clock.now());
-        let Some(key) = &work.key else { return };
+        let Some(key) = work.key() else { return };
         let repeatable = work.entry.spec().is_repeatable();
         let error = status.as_ref().err().map(|error| error.kind);
         let ended = Ended { error, started: attempts > 0, repeatable, no_side_effect };
         let finished = match ended.kept() {
             Kept::Forget => Finished::Forget,
             Kept::Keep => {
-                let kept = KeptResult { status: status.clone(), attempts, sandbox: work.grant().sandbox };
+                let kept =
+                    KeptResult { status: status.clone(), attempts, sandbox: self.grant(index).sandbox };
                 let bytes = match status {
                     Ok(output) => output.size(),
                     Err(error) => error.message.len(),

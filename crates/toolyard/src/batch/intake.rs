@@ -211,6 +211,7 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
         batch.emit(index, None, || EventKind::Received {
             tool_name: batch.shown_name(index),
             bytes: batch.call(index).arguments.size(),
+            digest: batch.received_digest(index),
         });
         match early.next_if(|(at, _)| *at == index) {
             None => {}

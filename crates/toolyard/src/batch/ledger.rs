@@ -5,14 +5,14 @@ use super::flight::KeptResult;
 use super::progress::{Bid, Progress};
 use crate::{
     admission::{Held, Ticket},
-    gate::Cleared,
+    gate::{Cleared, PolicyVersion},
     nesting::Nest,
     rate,
 };
 use std::{
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -163,6 +163,8 @@ pub(super) struct Slot {
     pub(super) known: bool,
     phase: Mutex<Phase>,
     aside: OnceLock<Box<Aside>>,
+    /// Which policy it was last allowed by.
+    policy: AtomicU32,
     nesting: AtomicU8,
 }
 
@@ -190,6 +192,7 @@ impl Slot {
     }
 
     fn new(call: Call, routing: Routing, work: Option<Cleared>, known: bool) -> Self {
+        let policy = work.as_ref().map_or(0, |work| work.policy);
         Self {
             call,
             routing,
@@ -198,6 +201,7 @@ impl Slot {
             known,
             phase: Mutex::new(Phase::Waiting),
             aside: OnceLock::new(),
+            policy: AtomicU32::new(policy),
             nesting: AtomicU8::new(ALONE),
         }
     }
@@ -236,6 +240,16 @@ impl Slot {
             Ok(_) => None,
             Err(_) => self.nest(),
         }
+    }
+
+    /// Which policy it was last allowed by.
+    pub(super) fn policy(&self) -> PolicyVersion {
+        self.policy.load(Ordering::Acquire)
+    }
+
+    /// It is allowed by this policy.
+    pub(super) fn allowed_by(&self, policy: PolicyVersion) {
+        self.policy.store(policy, Ordering::Release);
     }
 
     /// What it has beside this, made now if it has nothing yet.

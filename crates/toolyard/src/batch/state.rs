@@ -263,7 +263,12 @@ impl BatchState {
     fn end_from(&self, mut phase: MutexGuard<'_, Phase>, index: u32, before: Phase, error: CallError) {
         if matches!(before, Phase::Asking { .. }) {
             let kind = error.kind;
-            self.emit(index, None, || EventKind::ConfirmationResolved { approved: false, error: Some(kind) });
+            self.emit(index, None, || EventKind::ConfirmationResolved {
+                approved: false,
+                error: Some(kind),
+                by: None,
+                digest: None,
+            });
         }
         let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
         let (ending, progress) = self.end_of(index, before.into_progress(), error);

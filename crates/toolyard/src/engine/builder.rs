@@ -9,7 +9,7 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, Sequence},
-    gate::Gate,
+    gate::{Gate, InForce},
     guard::{Guards, Policies},
     pool::{Leases, Pools},
     registry::{RegisterError, Registry},
@@ -28,7 +28,7 @@ use std::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    AllowAll, Approver, BreakerPolicy, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
+    AllowAll, Approver, BreakerPolicy, Capabilities, Confirmations, Hooks, PathScope, Resources, RetryPolicy,
     RuntimePolicy, ToolClass, ToolFactory, Toolset,
 };
 
@@ -71,6 +71,7 @@ pub struct EngineBuilder {
     tools: Vec<Arc<dyn ToolFactory>>,
     tool_configs: BTreeMap<String, ToolConfig>,
     policy: Option<Arc<dyn RuntimePolicy>>,
+    capabilities: Option<Arc<Capabilities>>,
     confirmations: Confirmations,
     approver: Option<Arc<dyn Approver>>,
     hooks: Option<Arc<dyn Hooks>>,
@@ -124,6 +125,12 @@ impl EngineBuilder {
     /// Sets the policy; without one everything is allowed on the host (PO-1).
     pub fn policy(mut self, policy: impl RuntimePolicy + 'static) -> Self {
         self.policy = Some(Arc::new(policy));
+        self
+    }
+
+    /// Sets what agents may touch: every session, whatever it says itself (PO-1b). Without a word nothing is bounded.
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = Some(Arc::new(capabilities));
         self
     }
 
@@ -303,14 +310,16 @@ impl EngineBuilder {
         leases: Arc<Leases>,
     ) -> EngineCore {
         let threads = || Arc::new(BlockingThreads::new(runtime.clone()));
-        let blocking = self.blocking.unwrap_or_else(|| threads());
+        let blocking: Arc<dyn Blocking> = self.blocking.unwrap_or_else(|| threads());
         let tasks = Tasks::new(runtime, self.spawner);
         EngineCore {
             registry,
             gate: Gate {
-                policy: self.policy.unwrap_or_else(|| Arc::new(AllowAll)),
+                policy: InForce::new(self.policy.unwrap_or_else(|| Arc::new(AllowAll))),
+                capabilities: self.capabilities,
                 confirmations: self.confirmations,
                 approver: self.approver,
+                requests: AtomicU64::new(0),
                 hooks: self.hooks,
                 limits: self.limits,
                 tasks: tasks.clone(),
@@ -326,7 +335,8 @@ impl EngineBuilder {
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
             chance: Chance::new(self.seed),
-            backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
+            backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking.clone()))),
+            blocking,
             tasks,
             runners: Arc::default(),
             in_air: InAir::default(),

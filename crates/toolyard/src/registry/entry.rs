@@ -12,7 +12,7 @@ use std::{
     },
     time::Duration,
 };
-use toolyard_core::{Tool, ToolClass, ToolFactory, ToolSpec};
+use toolyard_core::{Resources, Tool, ToolClass, ToolFactory, ToolSpec};
 
 /// A registered tool.
 pub struct ToolEntry {
@@ -110,6 +110,11 @@ impl ToolEntry {
     /// A fresh tool for one call.
     pub(crate) fn create(&self) -> Arc<dyn Tool> {
         self.factory.create()
+    }
+
+    /// What a call with these arguments would change; `None` when the tool does not say or panics.
+    pub(crate) fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
+        catch_unwind(AssertUnwindSafe(|| self.factory.preview(args, resources))).unwrap_or_default()
     }
 
     /// The entry as the successor of another: when it goes, calls that wait for either are not to start.

@@ -1,7 +1,9 @@
 //! What the batches of a session share.
 
 use super::SessionOptions;
+use super::approvals::Approvals;
 use super::fork::ForkPolicy;
+use super::may::May;
 use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, ToolUnits};
 use crate::{
@@ -15,7 +17,6 @@ use crate::{
 };
 use slab::Slab;
 use std::{
-    collections::BTreeSet,
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
@@ -47,8 +48,8 @@ pub(crate) struct SessionCore {
     tree: Arc<Tree>,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
-    /// The tools it may see; `None` for all.
-    visible: Option<Arc<BTreeSet<Arc<str>>>>,
+    /// What it may, beside what the policy says.
+    pub(crate) may: Arc<May>,
     concurrent: Arc<ConcurrentPool>,
     max_in_flight: Option<NonZeroUsize>,
     cap: Option<UnitId>,
@@ -88,6 +89,12 @@ impl SessionCore {
         let max_in_flight = options.max_in_flight.or(engine.max_in_flight);
         let tree_cap = options.tree_max_in_flight.or(engine.tree_max_in_flight);
         let budgets = options.budgets.unwrap_or(engine.budgets);
+        let scope = options.scope.or_else(|| engine.scope.clone());
+        let root = scope.as_deref().map(PathScope::root);
+        let confirmations = options.confirmations.as_ref().unwrap_or(&engine.gate.confirmations);
+        let confirmations = (options.confirmations.is_some() || confirmations.trusts_any())
+            .then(|| confirmations.clone().in_workspace(root));
+        let may = May::root(engine.gate.capabilities.as_ref(), options.narrowing, confirmations);
         let tree = Tree::new(number, tree_cap, options.priority.weight(), budgets, numbers, admission);
         Arc::new(Self {
             id,
@@ -101,8 +108,8 @@ impl SessionCore {
                 true => engine.resources.clone(),
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
             },
-            scope: options.scope.or_else(|| engine.scope.clone()),
-            visible: None,
+            scope,
+            may: Arc::new(may),
             concurrent: ConcurrentPool::new(admission.clone()),
             max_in_flight,
             cap: max_in_flight.map(|most| admission.open_session(most.get())),
@@ -117,10 +124,6 @@ impl SessionCore {
         let (engine, tree) = (parent.engine.clone(), parent.tree.clone());
         let agent = AgentPath::from(format!("{}/{}", parent.agent, tree.numbers.next_fork()));
         let max_in_flight = policy.max_in_flight.or(parent.max_in_flight);
-        let visible = match policy.tools {
-            None => parent.visible.clone(),
-            Some(names) => Some(Arc::new(names.into_iter().filter(|name| parent.sees(name)).collect())),
-        };
         let concurrent = match policy.shares_concurrent {
             true => parent.concurrent.clone(),
             false => ConcurrentPool::new(engine.admission.clone()),
@@ -137,7 +140,7 @@ impl SessionCore {
             depth: parent.depth + 1,
             resources: parent.resources.clone(),
             scope: parent.scope.clone(),
-            visible,
+            may: parent.may.fork(policy.narrowing),
             concurrent,
             max_in_flight,
             cap: max_in_flight.map(|most| engine.admission.open_session(most.get())),
@@ -170,9 +173,14 @@ impl SessionCore {
         })
     }
 
-    /// Whether it may know of a tool of this name.
-    pub(crate) fn sees(&self, tool: &str) -> bool {
-        self.visible.as_ref().is_none_or(|names| names.contains(tool))
+    /// Whether it knows of a tool.
+    pub(crate) fn sees(&self, entry: &ToolEntry) -> bool {
+        self.may.sees(entry, self.depth)
+    }
+
+    /// What was answered in its tree for more than one call.
+    pub(crate) fn approvals(&self) -> &Arc<Approvals> {
+        &self.tree.approvals
     }
 
     /// The number of the root session of its tree.
@@ -186,7 +194,7 @@ impl SessionCore {
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
-        Caller::new(&self.id, &self.agent)
+        Caller::new(&self.id, &self.agent).in_role(self.may.role())
     }
 
     pub(crate) fn next_turn(&self) -> u64 {

@@ -6,13 +6,13 @@
 //!          └─ root/1/2 ── ...                                                    at most 8 deep
 //! ```
 
-use super::{Session, SessionCore};
+use super::{Session, SessionCore, may::Narrowing};
 use crate::{
     batch::BatchState,
     nesting::{self, CallRef},
 };
-use std::{collections::BTreeSet, error::Error, num::NonZeroUsize, sync::Arc};
-use toolyard_core::{ToolContext, ToolErrorKind, error::ForModel};
+use std::{error::Error, num::NonZeroUsize, sync::Arc};
+use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
 
 /// How deep forks of forks go (CL-7).
 pub const FORK_DEPTH_MAX: u8 = 8;
@@ -30,7 +30,7 @@ pub const FORK_DEPTH_MAX: u8 = 8;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ForkPolicy {
-    pub(super) tools: Option<BTreeSet<Arc<str>>>,
+    pub(super) narrowing: Narrowing,
     pub(super) shares_concurrent: bool,
     pub(super) max_in_flight: Option<NonZeroUsize>,
 }
@@ -40,7 +40,21 @@ impl ForkPolicy {
     /// does not have are left out.
     #[must_use]
     pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.tools = Some(names.into_iter().map(Into::into).collect());
+        self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets what it may touch, within what its parent may: a fork narrows only (PO-5).
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.narrowing.capabilities = Some(Arc::new(capabilities));
+        self
+    }
+
+    /// Sets its role. Tools that are hidden from its parent's stay hidden.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
+        self.narrowing.role = Some(role.into());
         self
     }
 

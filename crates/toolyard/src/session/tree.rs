@@ -1,6 +1,6 @@
 //! What all agents of a session share: the serial lease, the tree cap, and what is counted under its name.
 
-use super::{spending::Spending, units::ToolUnits};
+use super::{approvals::Approvals, spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Scope, UnitId},
     batch::{Flight, KeptResult},
@@ -55,6 +55,8 @@ pub(super) struct Tree {
     pub(super) keys: Keys<Arc<Flight>, Arc<KeptResult>>,
     /// What the whole tree may spend.
     pub(super) spending: Spending,
+    /// What was answered for more than one call.
+    pub(super) approvals: Arc<Approvals>,
     admission: Arc<Admission>,
 }
 
@@ -76,6 +78,7 @@ impl Tree {
             numbers,
             keys: Keys::new(KeyBounds::default()),
             spending: Spending::new(budgets),
+            approvals: Arc::default(),
             admission: admission.clone(),
         })
     }

@@ -20,7 +20,7 @@ pub(super) struct Person {
 #[async_trait]
 impl Approver for Person {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        let plan = self.stage.plan(&request.call_id);
+        let plan = self.stage.plan(request.call_id());
         self.stage.shaker.nudge().await;
         let (after, answer) = match plan.answer {
             AnswerPlan::Yes(after) => (after, Answer::Allow),

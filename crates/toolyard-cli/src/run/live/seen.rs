@@ -182,7 +182,15 @@ mod tests {
             self.see(
                 index,
                 0,
-                EventKind::Called { tool_name, class, side_effects: SideEffects::Read, queue_ms: 0 },
+                EventKind::Called {
+                    tool_name,
+                    class,
+                    side_effects: SideEffects::Read,
+                    queue_ms: 0,
+                    policy_version: 1,
+                    approval: None,
+                    digest: None,
+                },
             );
             self.see(index, 1, EventKind::Attempt);
         }

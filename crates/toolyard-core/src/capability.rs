@@ -1,0 +1,133 @@
+//! What an agent may touch: tools, paths and hosts (PO-1b).
+//!
+//! ```text
+//!   call ─► tool named?  ─► arguments ─► each path ─► under a granted directory, in that mode?
+//!           no: permission_denied        each host ─► fits a granted pattern?    no: fs_denied, net_denied
+//! ```
+//!
+//! The checks look at canonical forms only: a path as it reads from the workspace's root with no `..` and no link left
+//! in it, a host as a client of HTTP reads it.
+
+mod fs;
+mod net;
+
+pub use fs::{FsGrant, FsGrantError};
+pub use net::{Host, HostError, HostPattern, HostPatternError};
+
+use crate::FsMode;
+use std::{collections::BTreeSet, path::Path, sync::Arc};
+
+/// What an agent may touch. What is not said here is not bounded; a list that is empty allows nothing.
+///
+/// # Examples
+/// ```
+/// use std::path::Path;
+/// use toolyard_core::{Capabilities, FsGrant, FsMode, Host};
+/// let may = Capabilities::default()
+///     .tools(["read_file", "fetch"])
+///     .fs([FsGrant::new(FsMode::Read, "docs")?])
+///     .net(["*.example.com".parse()?]);
+/// assert!(may.tool("fetch") && !may.tool("shell"));
+/// assert!(may.path(FsMode::Read, Path::new("docs/a.md")));
+/// assert!(!may.path(FsMode::Write, Path::new("docs/a.md")));
+/// assert!(!may.path(FsMode::Read, Path::new("docs-private/a.md")));
+/// assert!(may.host(&Host::parse("https://api.example.com/v1")?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Capabilities {
+    tools: Option<BTreeSet<Arc<str>>>,
+    fs: Option<Vec<FsGrant>>,
+    net: Option<Vec<HostPattern>>,
+}
+
+impl Capabilities {
+    /// The tools it may call; others are `permission_denied`, but for those that
+    /// [need none](crate::ToolSpec::requires_capability).
+    #[must_use]
+    pub fn tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The paths it may name in arguments that tools [declare as paths](crate::ToolSpec::requires_fs); others are
+    /// `fs_denied`.
+    #[must_use]
+    pub fn fs(mut self, grants: impl IntoIterator<Item = FsGrant>) -> Self {
+        self.fs = Some(grants.into_iter().collect());
+        self
+    }
+
+    /// The hosts it may name in arguments that tools [declare as hosts](crate::ToolSpec::requires_net); others are
+    /// `net_denied`.
+    #[must_use]
+    pub fn net(mut self, patterns: impl IntoIterator<Item = HostPattern>) -> Self {
+        self.net = Some(patterns.into_iter().collect());
+        self
+    }
+
+    /// Whether a tool of this name is among its tools.
+    pub fn tool(&self, name: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.contains(name))
+    }
+
+    /// Whether paths are bounded at all.
+    pub fn bounds_fs(&self) -> bool {
+        self.fs.is_some()
+    }
+
+    /// Whether hosts are bounded at all.
+    pub fn bounds_net(&self) -> bool {
+        self.net.is_some()
+    }
+
+    /// Whether this path may be used so. It is canonical and relative to the workspace's root: [`PathScope::resolve`]
+    /// gives such a one.
+    ///
+    /// [`PathScope::resolve`]: crate::PathScope::resolve
+    pub fn path(&self, mode: FsMode, path: &Path) -> bool {
+        let Some(grants) = &self.fs else { return true };
+        let may = |mode| grants.iter().any(|grant| grant.covers(mode, path));
+        match mode {
+            FsMode::Read | FsMode::Write => may(mode),
+            // Two grants may make up for one.
+            FsMode::ReadWrite => may(FsMode::Read) && may(FsMode::Write),
+        }
+    }
+
+    /// Whether this host may be asked.
+    pub fn host(&self, host: &Host) -> bool {
+        self.net.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.covers(host)))
+    }
+
+    /// Whether every host may be asked: what a call needs that leaves the choice to its tool.
+    pub fn any_host(&self) -> bool {
+        self.net.as_ref().is_none_or(|patterns| patterns.iter().any(HostPattern::is_any))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PO-1b: reading and writing may be granted apart.
+    #[test]
+    fn two_grants_make_up_for_one() {
+        let grants = [(FsMode::Read, "."), (FsMode::Write, "out")];
+        let grants = grants.map(|(mode, path)| FsGrant::new(mode, path).unwrap());
+        let may = Capabilities::default().fs(grants);
+        assert!(may.path(FsMode::ReadWrite, Path::new("out/a")));
+        assert!(!may.path(FsMode::ReadWrite, Path::new("a")));
+        assert!(may.path(FsMode::Read, Path::new("a")) && may.path(FsMode::Read, Path::new(".")));
+    }
+
+    #[test]
+    fn what_is_empty_allows_nothing_and_what_is_not_said_everything() {
+        let nothing = Capabilities::default().tools::<&str>([]).fs([]).net([]);
+        let host = Host::parse("a.example").unwrap();
+        assert!(!nothing.tool("t") && !nothing.path(FsMode::Read, Path::new("a")) && !nothing.host(&host));
+        let all = Capabilities::default();
+        assert!(all.tool("t") && all.path(FsMode::ReadWrite, Path::new("a")) && all.host(&host));
+        assert!(all.any_host() && !nothing.any_host());
+    }
+}

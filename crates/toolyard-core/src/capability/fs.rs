@@ -1,0 +1,94 @@
+//! Grants of paths.
+
+use crate::FsMode;
+use std::path::{Component, Path, PathBuf};
+
+/// Why a path is none that can be granted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FsGrantError {
+    /// It is empty.
+    #[error("a granted path must not be empty; the root of the workspace is '.'")]
+    Empty,
+    /// It goes up.
+    #[error("a granted path must not have '..' in it: '{0}'")]
+    Parent(String),
+    /// It does not begin at the workspace's root.
+    #[error("a granted path is relative to the workspace's root: '{0}'")]
+    Absolute(String),
+}
+
+/// Leave to use a directory with all under it, or one file, in one way (PO-1b).
+///
+/// The path is a name in the workspace and grants what has that name: where it is a symbolic link, nothing is under it,
+/// for what calls name is compared after links are followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FsGrant {
+    mode: FsMode,
+    path: PathBuf,
+}
+
+impl FsGrant {
+    /// Leave to use `path` in this way; `.` is the whole workspace.
+    ///
+    /// # Errors
+    /// [`FsGrantError`] for a path that is empty, absolute, or has `..` in it.
+    pub fn new(mode: FsMode, path: impl AsRef<Path>) -> Result<Self, FsGrantError> {
+        let path = path.as_ref();
+        if path.as_os_str().is_empty() {
+            return Err(FsGrantError::Empty);
+        }
+        let mut kept = PathBuf::new();
+        for component in path.components() {
+            let told = || path.display().to_string();
+            match component {
+                Component::Normal(name) => kept.push(name),
+                Component::CurDir => {}
+                Component::ParentDir => return Err(FsGrantError::Parent(told())),
+                Component::RootDir | Component::Prefix(_) => return Err(FsGrantError::Absolute(told())),
+            }
+        }
+        Ok(Self { mode, path: kept })
+    }
+
+    /// Whether it covers this way of using this canonical path. A path that is not canonical is covered by none.
+    pub fn covers(&self, mode: FsMode, path: &Path) -> bool {
+        let is_canonical =
+            path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let allowed = match self.mode {
+            FsMode::ReadWrite => true,
+            own => own == mode,
+        };
+        let path = path.strip_prefix(".").unwrap_or(path);
+        allowed && is_canonical && path.starts_with(&self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PO-1b: a grant with `..` is refused when it is made.
+    #[test]
+    fn a_grant_is_a_plain_path() {
+        let grant = |path: &str| FsGrant::new(FsMode::Read, path);
+        assert_eq!(grant(""), Err(FsGrantError::Empty));
+        assert_eq!(grant("a/../b"), Err(FsGrantError::Parent("a/../b".into())));
+        assert_eq!(grant(".."), Err(FsGrantError::Parent("..".into())));
+        assert_eq!(grant("/etc"), Err(FsGrantError::Absolute("/etc".into())));
+        assert_eq!(grant("./a//b/"), grant("a/b"));
+    }
+
+    /// PO-1b: whole names count, not beginnings of them; what is not canonical is covered by nothing.
+    #[test]
+    fn a_grant_covers_what_is_under_it() {
+        let grant = FsGrant::new(FsMode::ReadWrite, "a/b").unwrap();
+        let covers = |path: &str| grant.covers(FsMode::Write, Path::new(path));
+        assert!(covers("a/b") && covers("a/b/c") && covers("./a/b/c"));
+        assert!(!covers("a") && !covers("a/bc") && !covers("b") && !covers("."));
+        assert!(!covers("a/b/../../etc") && !covers("/a/b"));
+        let root = FsGrant::new(FsMode::Read, ".").unwrap();
+        assert!(root.covers(FsMode::Read, Path::new(".")) && root.covers(FsMode::Read, Path::new("x/y")));
+        assert!(!root.covers(FsMode::Read, Path::new("../x")) && !root.covers(FsMode::Write, Path::new("x")));
+    }
+}

@@ -1,0 +1,265 @@
+//! Grants of hosts.
+
+use std::{fmt, num::ParseIntError, str::FromStr};
+use url::Url;
+
+/// Why a text names no host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' names no host: {why}")]
+pub struct HostError {
+    /// The text.
+    pub text: String,
+    why: String,
+}
+
+/// A host as a client of HTTP reads it: names in lower case and in ASCII, numbers of all kinds as the address they are.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::Host;
+/// let name = |text: &str| Host::parse(text).unwrap().name().to_owned();
+/// assert_eq!(name("https://user:pw@API.Example.com:8443/x?y#z"), "api.example.com");
+/// assert_eq!(name("example.com.:80"), "example.com");
+/// assert_eq!(name("0x7f.1"), "127.0.0.1"); // and 2130706433, 0177.0.0.1
+/// assert_eq!(name("[::FFFF:127.0.0.1]"), "127.0.0.1");
+/// assert!(Host::parse("a b").is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    name: String,
+    port: Option<u16>,
+}
+
+impl Host {
+    /// The host that this text names: a URL, or a host with or without a port.
+    ///
+    /// # Errors
+    /// [`HostError`] where it names none, or names it in a way that clients might read otherwise.
+    pub fn parse(text: &str) -> Result<Self, HostError> {
+        let refuse = |why: &str| HostError { text: text.to_owned(), why: why.to_owned() };
+        // Clients differ in what they make of these.
+        if text.chars().any(|char| char.is_control() || char.is_whitespace() || char == '\\') {
+            return Err(refuse("white space, control characters and backslashes have no place in it"));
+        }
+        if text.split_once("://").is_some_and(|(_, rest)| rest.starts_with('/')) {
+            return Err(refuse("some clients take what comes after a third slash for the host"));
+        }
+        let is_bare = !text.contains("://");
+        if is_bare && text.contains(['/', '?', '#', '@']) {
+            return Err(refuse("it is neither a URL nor a host"));
+        }
+        let url = if is_bare { Url::parse(&format!("http://{text}")) } else { Url::parse(text) };
+        let url = url.map_err(|error| refuse(&error.to_string()))?;
+        // Of a host alone nobody knows the port, unless it is there behind an address in brackets or a name.
+        let has_port = !is_bare || text.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
+        let host = match url.host() {
+            Some(url::Host::Domain(_)) if !is_special(&url) => Self::opaque(&url),
+            Some(host) => Some(canonical(&host)),
+            None => None,
+        };
+        let name = host.filter(|name| !name.is_empty()).ok_or_else(|| refuse("there is none in it"))?;
+        Ok(Self { name, port: url.port_or_known_default().filter(|_| has_port) })
+    }
+
+    /// The host of a URL whose scheme the standard does not know: read as one of HTTP would be.
+    fn opaque(url: &Url) -> Option<String> {
+        let host = url::Host::parse(url.host_str()?).ok()?;
+        Some(canonical(&host))
+    }
+
+    /// The canonical name or address, without a port.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_address(&self) -> bool {
+        self.name.parse::<std::net::IpAddr>().is_ok()
+    }
+}
+
+fn is_special(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp")
+}
+
+fn canonical<S: AsRef<str>>(host: &url::Host<S>) -> String {
+    match host {
+        url::Host::Domain(name) => name.as_ref().trim_end_matches('.').to_ascii_lowercase(),
+        url::Host::Ipv4(address) => address.to_string(),
+        // The same machine, spelt in the other family.
+        url::Host::Ipv6(address) => {
+            address.to_ipv4_mapped().map_or_else(|| address.to_string(), |address| address.to_string())
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Why a text is no pattern of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostPatternError {
+    /// A star elsewhere than as the first label.
+    #[error("'{0}': a star stands for the first labels of a name, as in '*.example.com', or alone")]
+    Star(String),
+    /// No port.
+    #[error("'{text}': {source}")]
+    Port {
+        /// The pattern.
+        text: String,
+        /// What is wrong with its port.
+        source: ParseIntError,
+    },
+    /// No host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+/// Leave to ask some hosts: `api.example.com`, `*.example.com` for every name under it and not itself, `*` for all;
+/// each with `:443` for one port alone (PO-1b).
+///
+/// A pattern is about what a call names. What the name resolves to is the client's matter, which a
+/// [sandbox](crate::Sandbox) can bound and this cannot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPattern {
+    name: Name,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Name {
+    Any,
+    /// What ends with this, which begins with a dot.
+    Under(String),
+    Exactly(String),
+}
+
+impl HostPattern {
+    /// Whether it covers this host. A port is asked for only where the pattern has one.
+    pub fn covers(&self, host: &Host) -> bool {
+        let name = match &self.name {
+            Name::Any => true,
+            Name::Under(suffix) => !host.is_address() && host.name.ends_with(suffix.as_str()),
+            Name::Exactly(name) => *name == host.name,
+        };
+        name && (self.port.is_none() || self.port == host.port)
+    }
+
+    /// Whether it covers every host.
+    pub fn is_any(&self) -> bool {
+        self.name == Name::Any && self.port.is_none()
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = HostPatternError;
+
+    fn from_str(text: &str) -> Result<Self, HostPatternError> {
+        let (name, port) = split_port(text)?;
+        let name = match name.strip_prefix('*') {
+            Some("") => Name::Any,
+            Some(rest) if rest.starts_with('.') && !rest.contains('*') => {
+                Name::Under(format!(".{}", Host::parse(&rest[1..])?.name))
+            }
+            None if !name.contains('*') => Name::Exactly(Host::parse(name)?.name),
+            _ => return Err(HostPatternError::Star(text.to_owned())),
+        };
+        Ok(Self { name, port })
+    }
+}
+
+/// A pattern without its port, and that.
+fn split_port(text: &str) -> Result<(&str, Option<u16>), HostPatternError> {
+    match text.rsplit_once(':') {
+        // Not the last group of an address in brackets.
+        Some((name, port)) if !port.ends_with(']') && !text.contains("://") => {
+            let port = port.parse();
+            let port = port.map_err(|source| HostPatternError::Port { text: text.to_owned(), source })?;
+            Ok((name, Some(port)))
+        }
+        _ => Ok((text, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> String {
+        Host::parse(text).map_or_else(|error| error.to_string(), |host| host.name)
+    }
+
+    /// PO-1b: an address is the same whichever way its numbers are written.
+    #[test]
+    fn an_address_is_the_same_however_it_is_written() {
+        for text in [
+            "127.0.0.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "127.1",
+            "http://0x7F.0.0.1/",
+            "[::ffff:127.0.0.1]",
+            "http://127.0.0.1.:80",
+            "redis://0177.0.0.1:6379",
+            "１２７.0.0.1",
+            "127。0。0。1",
+        ] {
+            assert_eq!(name(text), "127.0.0.1", "{text}");
+        }
+        assert_eq!(name("[::1]:80"), "::1");
+    }
+
+    /// PO-1b: what clients may read in two ways is no host.
+    #[test]
+    fn what_is_ambiguous_is_refused() {
+        for text in [
+            "",
+            "http://",
+            "evil.com/a",
+            "user@evil.com",
+            "evil.com#a.example",
+            "http://a.example\\@evil.com",
+            "a b",
+            "a.example\n",
+            "http:///a",
+            "999.999.999.999",
+            "a.example:99999",
+            "mailto:a@b",
+            "file:///etc/passwd",
+        ] {
+            assert!(Host::parse(text).is_err(), "{text}: {}", name(text));
+        }
+        assert_eq!(name("http://a.example@evil.com/"), "evil.com");
+        assert_eq!(name("HTTPS://EXAMPLE.COM"), "example.com");
+        assert_eq!(name("http://bücher.example"), "xn--bcher-kva.example");
+    }
+
+    /// PO-1b: a star is for whole labels.
+    #[test]
+    fn a_pattern_covers_whole_labels() {
+        let covers = |pattern: &str, host: &str| {
+            pattern.parse::<HostPattern>().unwrap().covers(&Host::parse(host).unwrap())
+        };
+        assert!(covers("*.example.com", "a.b.EXAMPLE.com."));
+        assert!(!covers("*.example.com", "example.com") && !covers("*.example.com", "badexample.com"));
+        assert!(covers("example.com", "https://example.com/x") && !covers("example.com", "a.example.com"));
+        assert!(
+            covers("example.com:443", "https://example.com") && !covers("example.com:443", "example.com")
+        );
+        assert!(
+            covers("*:8080", "x:8080") && covers("[::1]", "http://[::1]:9/") && covers("[::1]:9", "[::1]:9")
+        );
+        assert!(covers("127.0.0.1", "2130706433") && !covers("*.example.com", "127.0.0.1"));
+        assert!(
+            covers("a.com:80", "a.com:80") && !covers("a.com:80", "a.com") && covers("[::1]:80", "[::1]:80")
+        );
+        assert!(covers("*", "x") && "*".parse::<HostPattern>().unwrap().is_any());
+        for wrong in ["a.*.com", "*a.com", "**", "a:b", "a.com:0x1", "", "*.", "a b"] {
+            assert!(wrong.parse::<HostPattern>().is_err(), "{wrong}");
+        }
+    }
+}

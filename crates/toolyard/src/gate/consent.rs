@@ -1,0 +1,111 @@
+//! Whether somebody is to be asked, and what they are asked (PO-3, PO-4).
+
+use super::{Gate, preview::PreviewOf};
+use crate::{
+    attempt::Blocking,
+    registry::ToolEntry,
+    session::{Remembered, SessionCore},
+};
+use serde_json::Value;
+use std::sync::{Arc, atomic::Ordering};
+use toolyard_core::{
+    ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
+    ErrorKind, RequestId, event::Approval, wording,
+};
+
+/// What a call is refused with when nobody can be asked (PO-3).
+const NOBODY_TO_ASK: &str = "This operation needs approval and nobody is there to give it. Do not repeat this call; say what you need.";
+
+/// Whether somebody is asked about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// Nobody.
+    Needless,
+    /// Nobody any more: an earlier answer was for this one too.
+    Remembered,
+    /// The approver; with `once` the answer is for all calls of the pattern.
+    Ask { once: bool },
+}
+
+impl Consent {
+    /// Whether a question is to be asked.
+    pub(crate) const fn asks(self) -> bool {
+        matches!(self, Self::Ask { .. })
+    }
+
+    /// What events say of it.
+    pub(crate) const fn approval(self) -> Option<Approval> {
+        match self {
+            Self::Needless => None,
+            Self::Remembered => Some(Approval::Remembered),
+            Self::Ask { .. } => Some(Approval::Asked),
+        }
+    }
+}
+
+/// The call that a question is about.
+pub(crate) struct About<'a> {
+    pub(crate) session: &'a Arc<SessionCore>,
+    pub(crate) entry: &'a Arc<ToolEntry>,
+    pub(crate) args: &'a Arc<Value>,
+    pub(crate) call_id: &'a CallId,
+    pub(crate) digest: CallDigest,
+}
+
+impl Gate {
+    /// Whether the approver is to be asked, or the refusal where there is none or none is wanted.
+    pub(super) fn consent(
+        &self,
+        entry: &ToolEntry,
+        args: &Value,
+        session: &SessionCore,
+    ) -> Result<Consent, CallError> {
+        let confirmations = session.may.confirmations(self);
+        let mode = confirmations.mode(entry.name(), entry.spec().side_effects);
+        let once = match mode {
+            ConfirmationMode::Auto => return Ok(Consent::Needless),
+            ConfirmationMode::Deny => return Err(user_denied()),
+            ConfirmationMode::Prompt => false,
+            ConfirmationMode::PromptOnce => true,
+        };
+        match session.approvals().remembered(|| ApprovalPattern::of(entry.spec(), args).key(&session.id)) {
+            Some(Remembered::Allowed) => return Ok(Consent::Remembered),
+            Some(Remembered::Refused) => return Err(user_denied()),
+            None => {}
+        }
+        match self.approver {
+            Some(_) => Ok(Consent::Ask { once }),
+            None => Err(user_denied().with_advice(NOBODY_TO_ASK)),
+        }
+    }
+
+    /// A new question.
+    pub(crate) fn request(&self, about: &About<'_>, blocking: &Arc<dyn Blocking>) -> ApprovalRequest {
+        let About { session, entry, args, call_id, digest } = *about;
+        let parts = ApprovalParts {
+            id: RequestId(self.requests.fetch_add(1, Ordering::Relaxed) + 1),
+            session: session.id.clone(),
+            agent: session.agent.clone(),
+            call_id: call_id.clone(),
+            tool: entry.shared_name(),
+            arguments: args.clone(),
+            side_effects: entry.spec().side_effects,
+            pattern: ApprovalPattern::of(entry.spec(), args),
+            digest,
+            expires_in: session.may.confirmations(self).answer_within(),
+        };
+        let preview = PreviewOf {
+            entry: entry.clone(),
+            args: args.clone(),
+            resources: session.resources.clone(),
+            tasks: self.tasks.clone(),
+            blocking: blocking.clone(),
+        };
+        ApprovalRequest::new(parts, Some(Arc::new(preview)))
+    }
+}
+
+/// What a person's no reads as.
+pub(crate) fn user_denied() -> CallError {
+    CallError::new(ErrorKind::UserDenied, wording::USER_DENIED)
+}

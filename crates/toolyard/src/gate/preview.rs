@@ -1,0 +1,37 @@
+//! What a call would change, for whom is asked.
+
+use crate::{attempt::Blocking, registry::ToolEntry, tasks::Tasks};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::oneshot;
+use toolyard_core::{Placement, Preview, Resources};
+
+/// The time a preview has.
+const PREVIEW_WITHIN: Duration = Duration::from_secs(5);
+
+/// What one call would change.
+pub(super) struct PreviewOf {
+    pub(super) entry: Arc<ToolEntry>,
+    pub(super) args: Arc<Value>,
+    pub(super) resources: Arc<Resources>,
+    pub(super) tasks: Tasks,
+    pub(super) blocking: Arc<dyn Blocking>,
+}
+
+#[async_trait]
+impl Preview for PreviewOf {
+    async fn changes(&self) -> Option<String> {
+        let (give, preview) = oneshot::channel();
+        let (entry, args, resources) = (self.entry.clone(), self.args.clone(), self.resources.clone());
+        let look = async move {
+            // Nobody may wait any more.
+            let _ = give.send(entry.preview(&args, &resources));
+        };
+        match self.entry.spec().placement {
+            Placement::Blocking => self.blocking.spawn(Box::pin(look)),
+            Placement::Task | Placement::Inline => self.tasks.spawn(look),
+        }
+        tokio::time::timeout(PREVIEW_WITHIN, preview).await.ok()?.ok()?
+    }
+}

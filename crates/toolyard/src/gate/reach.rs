@@ -1,0 +1,144 @@
+//! Which paths and hosts a call names, and whether its agent may (PO-1b, PO-2).
+//!
+//! | the argument | paths | hosts |
+//! |---|---|---|
+//! | a text | that path | that host |
+//! | a list of texts | each of them | each of them |
+//! | missing, null | its tool's choice: the whole workspace | its tool's choice: every host |
+//! | anything else | `invalid_input` | `invalid_input` |
+
+use crate::{registry::ToolEntry, session::SessionCore};
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use toolyard_core::{CallError, ErrorKind, FsMode, Host, PathEscape, PathScope};
+
+/// Whether everything that the call names is within its agent's reach.
+pub(super) fn check(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
+    paths(entry, args, session)?;
+    hosts(entry, args, session)
+}
+
+fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
+    let spec = entry.spec();
+    let Some(scope) = session.scope.as_deref() else {
+        if spec.requires_workspace {
+            let message = format!("Tool '{}' needs a workspace and this session has none", entry.name());
+            return Err(CallError::new(ErrorKind::PermissionDenied, message));
+        }
+        return Ok(());
+    };
+    for requirement in &spec.requires_fs {
+        let reach = Reach { entry, session, scope, mode: requirement.mode };
+        match named(args, &requirement.argument)? {
+            // The tool chooses, within the workspace.
+            Named::Nothing => reach.path(".", "no path")?,
+            Named::One(path) => reach.path(path, path)?,
+            Named::Each(paths) => paths.iter().try_for_each(|path| reach.path(path, path))?,
+        }
+    }
+    Ok(())
+}
+
+fn hosts(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
+    let bounded = || session.may.capabilities().filter(|may| may.bounds_net());
+    for argument in &entry.spec().requires_net {
+        let named = named(args, argument)?;
+        if bounded().next().is_none() {
+            continue;
+        }
+        let one = |text: &str| -> Result<(), CallError> {
+            let host = Host::parse(text).map_err(|error| net_denied(error.to_string()))?;
+            match bounded().all(|may| may.host(&host)) {
+                true => Ok(()),
+                false => Err(net_denied(format!("Host '{host}' is not granted to this agent"))),
+            }
+        };
+        match named {
+            Named::Nothing if bounded().all(|may| may.any_host()) => {}
+            Named::Nothing => {
+                return Err(net_denied(format!(
+                    "Argument '{argument}' must name a host that is granted to this agent"
+                )));
+            }
+            Named::One(text) => one(text)?,
+            Named::Each(texts) => texts.iter().try_for_each(|text| one(text))?,
+        }
+    }
+    Ok(())
+}
+
+fn net_denied(message: String) -> CallError {
+    CallError::new(ErrorKind::NetDenied, message)
+}
+
+/// What an argument names.
+enum Named<'a> {
+    Nothing,
+    One(&'a str),
+    Each(Vec<&'a str>),
+}
+
+fn named<'a>(args: &'a Value, argument: &str) -> Result<Named<'a>, CallError> {
+    let misfit = || {
+        let message = format!("Argument '{argument}' must be a text or a list of texts");
+        CallError::new(ErrorKind::InvalidInput, message)
+    };
+    match args.get(argument) {
+        None | Some(Value::Null) => Ok(Named::Nothing),
+        Some(Value::String(text)) => Ok(Named::One(text)),
+        Some(Value::Array(items)) => {
+            let texts = items.iter().map(|item| item.as_str().ok_or_else(misfit));
+            texts.collect::<Result<_, _>>().map(Named::Each)
+        }
+        Some(_) => Err(misfit()),
+    }
+}
+
+/// Where the paths of a call are looked at.
+struct Reach<'a> {
+    entry: &'a ToolEntry,
+    session: &'a SessionCore,
+    scope: &'a dyn PathScope,
+    mode: FsMode,
+}
+
+impl Reach<'_> {
+    /// Whether the call may use this path; `told` is what the model is told of it.
+    fn path(&self, path: &str, told: &str) -> Result<(), CallError> {
+        self.asked(|| self.scope.check(path))?;
+        let mut bounded = self.session.may.capabilities().filter(|may| may.bounds_fs()).peekable();
+        if bounded.peek().is_none() {
+            return Ok(());
+        }
+        let resolved = self.asked(|| self.scope.resolve(path))?;
+        if bounded.all(|may| may.path(self.mode, &resolved)) {
+            return Ok(());
+        }
+        let verb = match self.mode {
+            FsMode::Read => "read",
+            FsMode::Write => "write",
+            FsMode::ReadWrite => "read and write",
+        };
+        let message = match told == path {
+            true => format!("This agent may not {verb} '{path}'"),
+            false => format!("This agent may not {verb} the whole workspace, and the call names {told}"),
+        };
+        Err(CallError::new(ErrorKind::FsDenied, message))
+    }
+
+    /// What the workspace says, which may panic.
+    fn asked<T>(&self, ask: impl FnOnce() -> Result<T, PathEscape>) -> Result<T, CallError> {
+        match catch_unwind(AssertUnwindSafe(ask)) {
+            Ok(Ok(said)) => Ok(said),
+            Ok(Err(escape)) => Err(CallError::new(ErrorKind::PermissionDenied, escape.to_string())),
+            Err(_) => {
+                tracing::error!(
+                    tool = self.entry.name(),
+                    "the workspace's check panicked; the call is refused"
+                );
+                let error = CallError::new(ErrorKind::Internal, "the workspace could not be asked");
+                Err(error.not_started())
+            }
+        }
+    }
+}
