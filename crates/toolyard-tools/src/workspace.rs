@@ -20,6 +20,7 @@ mod open;
 mod patch;
 mod place;
 mod read;
+mod resolve;
 mod root;
 mod temp;
 mod write;
@@ -93,6 +94,10 @@ impl PathScope for Workspace {
 
     fn check(&self, path: &str) -> Result<(), PathEscape> {
         self.relative(path).map(drop)
+    }
+
+    fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
+        self.resolved(path)
     }
 }
 
