@@ -1,0 +1,241 @@
+//! PO-3, PO-4: what is asked about, and what an answer is good for.
+
+use super::{ends, questions};
+use serde_json::{Value, json};
+use std::{path::Path, sync::Arc, time::Duration};
+use toolyard::{
+    Answer, ApprovalDesk, Call, ConfirmationMode, Confirmations, EventKind, ForkPolicy, PathEscape,
+    PathScope, Resources, SessionOptions, SideEffects, Tool, ToolFactory, ToolSpec,
+    event::{Approval, SettledBy},
+};
+use toolyard_tests::{Log, Yard, call, scripted, shape, yard};
+
+async fn asking(desk: &ApprovalDesk, confirmations: Confirmations) -> Yard {
+    let write = |log: &Log| scripted(ToolSpec::write("write").approval_ignores("content"), log);
+    yard(|builder, log| builder.tool(write(log)).confirmations(confirmations).approver(desk.clone())).await
+}
+
+fn write(id: &str, path: &str, content: &str) -> Call {
+    Call::new(id, "write", json!({"path": path, "content": content}))
+}
+
+/// Which calls were asked about, approved by what, and called with what said of it.
+fn account(yard: &Yard) -> Vec<String> {
+    let line = |event: &toolyard::Event| {
+        let id = event.call_id.as_ref()?;
+        match &event.kind {
+            EventKind::ConfirmationRequested { .. } => Some(format!("{id} asked")),
+            EventKind::ConfirmationResolved { approved, by, .. } => {
+                let by = by.map_or("nobody", |by| match by {
+                    SettledBy::Approver => "approver",
+                    SettledBy::Pattern => "pattern",
+                });
+                Some(format!("{id} {} by {by}", if *approved { "yes" } else { "no" }))
+            }
+            EventKind::Called { approval: Some(Approval::Remembered), .. } => {
+                Some(format!("{id} remembered"))
+            }
+            _ => None,
+        }
+    };
+    yard.events.events().iter().filter_map(line).collect()
+}
+
+/// PO-4: "always" settles the other questions of the same pattern, and later calls of it are not asked about, forks'
+/// included; other patterns and other sessions are.
+#[tokio::test(start_paused = true)]
+async fn always_is_for_the_pattern() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk, Confirmations::default()).await;
+    let session = yard.engine.session("s");
+    let person = async {
+        let [a, b, other] = questions(&desk).await;
+        assert_eq!(a.pattern().to_string(), r#"write {"path":"notes"}, whatever its content"#);
+        desk.answer(a.id(), a.digest(), Answer::Always).unwrap();
+        tokio::task::yield_now().await;
+        assert_eq!(
+            desk.answer(b.id(), b.digest(), Answer::Deny),
+            Err(toolyard::AnswerError::Withdrawn(b.id()))
+        );
+        desk.answer(other.id(), other.digest(), Answer::Deny).unwrap();
+    };
+    let batch = vec![write("a", "notes", "1"), write("b", "notes", "2"), write("c", "other", "1")];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a ok, b ok, c user_denied");
+
+    let fork = session.fork(ForkPolicy::default()).unwrap();
+    let again = vec![write("d", "notes", "3")];
+    assert_eq!(shape(&ends(fork.dispatch(again)).await), "d ok");
+    let elsewhere = yard.engine.session("elsewhere");
+    let deny = async {
+        let [question] = questions(&desk).await;
+        desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
+    };
+    let (outcomes, ()) =
+        ends(async { tokio::join!(elsewhere.dispatch(vec![write("e", "notes", "4")]), deny) }).await;
+    assert_eq!(shape(&outcomes), "e user_denied");
+    let said = account(&yard);
+    let of =
+        |id: &str| said.iter().filter(|line| line.starts_with(id)).map(|line| &line[2..]).collect::<Vec<_>>();
+    assert_eq!(of("a"), ["asked", "yes by approver"]);
+    assert_eq!(of("b"), ["asked", "yes by pattern"]);
+    assert_eq!(of("c"), ["asked", "no by nobody"]);
+    assert_eq!(of("d"), ["remembered"]);
+    yard.events.check();
+}
+
+/// PO-3: prompt_once asks once for a pattern and keeps the answer, yes or no, until it is told to forget.
+#[tokio::test(start_paused = true)]
+async fn prompt_once_asks_once() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(
+        &desk,
+        Confirmations::default().side_effects(SideEffects::Write, ConfirmationMode::PromptOnce),
+    )
+    .await;
+    let session = yard.engine.session("s");
+    let round = |answers: Vec<Answer>| {
+        let (session, desk) = (session.clone(), desk.clone());
+        let batch = vec![write("y", "yes", "1"), write("n", "no", "1")];
+        let person = async move {
+            for answer in answers {
+                let question = desk.next().await;
+                desk.answer(question.id(), question.digest(), answer).unwrap();
+            }
+        };
+        ends(async move { tokio::join!(session.dispatch(batch), person).0 })
+    };
+    assert_eq!(shape(&round(vec![Answer::Allow, Answer::Deny]).await), "y ok, n user_denied");
+    assert_eq!(shape(&round(vec![]).await), "y ok, n user_denied");
+    session.forget_approvals();
+    assert_eq!(shape(&round(vec![Answer::Deny, Answer::Allow]).await), "y user_denied, n ok");
+    let asked = account(&yard).iter().filter(|line| line.ends_with("asked")).count();
+    assert_eq!(asked, 4);
+    yard.events.check();
+}
+
+struct Root(&'static str);
+
+impl PathScope for Root {
+    fn root(&self) -> &Path {
+        Path::new(self.0)
+    }
+
+    fn check(&self, _: &str) -> Result<(), PathEscape> {
+        Ok(())
+    }
+}
+
+/// PO-3: in a trusted workspace writes are not asked about; execution and network are, and so is what a tool's own mode
+/// says. A session may set its own modes.
+#[tokio::test(start_paused = true)]
+async fn a_trusted_workspace_lowers_writes_alone() {
+    let confirmations = Confirmations::default().trust("/notes").tool("special", ConfirmationMode::Prompt);
+    let yard = yard(|builder, log| {
+        builder
+            .tool(scripted(ToolSpec::execute("run"), log))
+            .tool(scripted(ToolSpec::network("fetch"), log))
+            .tool(scripted(ToolSpec::write("special"), log))
+            .confirmations(confirmations)
+            .approver(Answer::Deny)
+    })
+    .await;
+    let batch = || ["serial", "run", "fetch", "special"].map(|tool| call(tool, tool, 0, "ok")).to_vec();
+    let at = |root| SessionOptions::default().workspace(Arc::new(Root(root)));
+    let trusted = yard.engine.session_with("trusted", at("/notes/today"));
+    assert_eq!(
+        shape(&trusted.dispatch(batch()).await),
+        "serial ok, run user_denied, fetch user_denied, special user_denied"
+    );
+    let strange = yard.engine.session_with("strange", at("/etc"));
+    assert_eq!(
+        shape(&strange.dispatch(batch()).await),
+        "serial user_denied, run user_denied, fetch user_denied, special user_denied"
+    );
+    let own = yard.engine.session_with("own", at("/etc").confirmations(Confirmations::auto()));
+    assert_eq!(shape(&own.dispatch(batch()).await), "serial ok, run ok, fetch ok, special ok");
+    yard.events.check();
+}
+
+/// CL-1, PO-3: a tool that says of a call that it only reads changes its class and not whether it is asked about.
+#[tokio::test(start_paused = true)]
+async fn a_class_by_arguments_does_not_spare_the_question() {
+    struct Query(Log);
+    impl ToolFactory for Query {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::write("query")
+        }
+        fn create(&self) -> Arc<dyn Tool> {
+            scripted(self.spec(), &self.0).create()
+        }
+        fn class_for(&self, _: &Value) -> Option<toolyard::ToolClass> {
+            Some(toolyard::ToolClass::Read)
+        }
+    }
+    let yard = yard(|builder, log| {
+        builder.tool(Query(log.clone())).confirmations(Confirmations::default()).approver(Answer::Deny)
+    })
+    .await;
+    let outcomes = yard.engine.session("s").dispatch(vec![call("q", "query", 0, "ok")]).await;
+    assert_eq!(shape(&outcomes), "q user_denied");
+    yard.events.check();
+}
+
+/// PO-4: what would change is told as it is when it is asked for; a preview that panics or hangs is no preview.
+#[tokio::test(start_paused = true)]
+async fn a_request_says_what_would_change() {
+    struct Editor(Log, &'static str);
+    impl ToolFactory for Editor {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::write(self.1)
+        }
+        fn create(&self) -> Arc<dyn Tool> {
+            scripted(self.spec(), &self.0).create()
+        }
+        fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
+            assert!(self.1 != "panics", "told to");
+            Some(format!("{} in {}", args["end"], resources.get::<String>().unwrap()))
+        }
+    }
+    let desk = ApprovalDesk::default();
+    let yard = yard(|builder, log| {
+        builder
+            .tool(Editor(log.clone(), "edit"))
+            .tool(Editor(log.clone(), "panics"))
+            .confirmations(Confirmations::default())
+            .approver(desk.clone())
+    })
+    .await;
+    let session = yard.engine.session_with("s", SessionOptions::default().resource("the book".to_owned()));
+    let person = async {
+        let [a, b] = questions(&desk).await;
+        assert_eq!(a.changes().await.as_deref(), Some("\"ok\" in the book"));
+        assert_eq!(b.changes().await, None);
+        session.cancel();
+    };
+    let batch = vec![call("a", "edit", 0, "ok"), call("b", "panics", 0, "ok")];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a cancelled, b cancelled");
+    yard.events.check();
+}
+
+/// PO-4, SC-4: a cancel of one call withdraws its question and leaves the others open.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_withdraws_its_question_alone() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk, Confirmations::default()).await;
+    let session = yard.engine.session("s");
+    let person = async {
+        let [_, b] = questions(&desk).await;
+        assert!(session.cancel_call("a"));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let open: Vec<String> =
+            desk.pending().iter().map(|question| question.call_id().to_string()).collect();
+        assert_eq!(open, ["b"]);
+        desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
+    };
+    let batch = vec![write("a", "x", "1"), write("b", "x", "2")];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a cancelled, b ok");
+    yard.events.check();
+}

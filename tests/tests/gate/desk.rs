@@ -1,0 +1,115 @@
+//! PO-4, T13: answers bind to what they are for, and the first counts.
+
+use super::{ends, questions};
+use std::time::Duration;
+use toolyard::{Answer, AnswerError, ApprovalDesk, CallDigest, Confirmations, RequestId, SessionId};
+use toolyard_tests::{Yard, call, shape, yard};
+
+async fn asking(desk: &ApprovalDesk) -> Yard {
+    yard(|builder, _| builder.confirmations(Confirmations::default()).approver(desk.clone())).await
+}
+
+/// T13: while a question is open no permit is in use; an answer with another digest and one to a used or an unknown id are
+/// refused and change nothing; the first of two answers counts.
+#[tokio::test(start_paused = true)]
+async fn t13_an_answer_binds_what_it_is_for() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk).await;
+    let session = yard.engine.session("s");
+    let person = async {
+        let [a, b] = questions(&desk).await;
+        let status = yard.engine.status().await.unwrap();
+        assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
+        assert_eq!(desk.answer(a.id(), b.digest(), Answer::Allow), Err(AnswerError::Digest(a.id())));
+        let forged = CallDigest::of_text("serial", "{}", &SessionId::from("s"));
+        assert_eq!(desk.answer(a.id(), &forged, Answer::Allow), Err(AnswerError::Digest(a.id())));
+        assert_eq!(desk.pending().len(), 2);
+        let nobody = RequestId(77);
+        assert_eq!(desk.answer(nobody, a.digest(), Answer::Allow), Err(AnswerError::Unknown(nobody)));
+        desk.answer(a.id(), a.digest(), Answer::Deny).unwrap();
+        assert_eq!(desk.answer(a.id(), a.digest(), Answer::Allow), Err(AnswerError::Answered(a.id())));
+        desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
+    };
+    let batch = vec![call("a", "concurrent", 0, "ok"), call("b", "concurrent", 1, "ok")];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a user_denied, b ok");
+    assert_eq!(yard.log.started(), ["b"]);
+    yard.events.check();
+}
+
+/// T13: a question that nobody answers is `confirmation_timeout`; an answer after that is refused.
+#[tokio::test(start_paused = true)]
+async fn t13_an_expired_question_takes_no_answer() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk).await;
+    let session = yard.engine.session("s");
+    let (outcomes, question) =
+        ends(async { tokio::join!(session.dispatch(vec![call("a", "serial", 0, "ok")]), desk.next()) }).await;
+    assert_eq!(shape(&outcomes), "a confirmation_timeout");
+    let id = question.id();
+    assert_eq!(desk.answer(id, question.digest(), Answer::Allow), Err(AnswerError::Withdrawn(id)));
+    assert_eq!((desk.pending().len(), yard.log.started().len()), (0, 0));
+    yard.events.check();
+}
+
+/// PO-4: the time of a question counts from when it is shown; one that is held waits for that, a day at most.
+#[tokio::test(start_paused = true)]
+async fn time_counts_from_when_a_question_is_shown() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk).await;
+    let session = yard.engine.session("s");
+    let from = tokio::time::Instant::now();
+    let person = async {
+        let [a, b, c] = questions(&desk).await;
+        [&a, &b, &c].into_iter().for_each(|question| question.showing().hold());
+        a.showing().shown();
+        tokio::time::sleep(Duration::from_secs(299)).await;
+        desk.answer(a.id(), a.digest(), Answer::Allow).unwrap();
+        b.showing().shown();
+        tokio::time::sleep(Duration::from_secs(200)).await;
+        b.showing().shown(); // a second word of it gives no more time
+        b.showing().hold();
+    };
+    let batch = ["a", "b", "c"].map(|id| call(id, "concurrent", 0, "ok")).to_vec();
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a ok, b confirmation_timeout, c confirmation_timeout");
+    assert_eq!(from.elapsed(), toolyard::Showing::HELD_MAX);
+    yard.events.check();
+}
+
+/// CC-5, PO-4: fifty questions at once, answered in another order: every call has its own answer, and reads of other
+/// sessions are not slowed.
+#[tokio::test(start_paused = true)]
+async fn fifty_questions_are_answered_in_any_order() {
+    let desk = ApprovalDesk::default();
+    let yard = asking(&desk).await;
+    let (session, other) = (yard.engine.session("s"), yard.engine.session("other"));
+    let batch: Vec<_> = (0..50).map(|at| call(&format!("w{at:02}"), "concurrent", at, "ok")).collect();
+    let person = async {
+        let mut open = questions::<50>(&desk).await.to_vec();
+        let mut at = 7_usize;
+        while !open.is_empty() {
+            at = (at * 31 + 11) % open.len();
+            let question = open.swap_remove(at);
+            let number: usize = question.call_id().as_str()[1..].parse().unwrap();
+            let answer = if number.is_multiple_of(3) { Answer::Deny } else { Answer::Allow };
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            desk.answer(question.id(), question.digest(), answer).unwrap();
+        }
+    };
+    let reads = async {
+        let from = tokio::time::Instant::now();
+        for round in 0..20 {
+            let batch =
+                (0..20).map(|at| call(&format!("r{round}-{at}"), "read", 10, "ok")).collect::<Vec<_>>();
+            assert!(other.dispatch(batch).await.iter().all(toolyard::Outcome::success));
+        }
+        from.elapsed()
+    };
+    let (outcomes, (), took) = ends(async { tokio::join!(session.dispatch(batch), person, reads) }).await;
+    assert_eq!(took, Duration::from_millis(200), "twenty rounds of 10 ms");
+    for (at, outcome) in outcomes.iter().enumerate() {
+        assert_eq!(outcome.success(), !at.is_multiple_of(3), "{}", outcome.call_id);
+    }
+    yard.events.check();
+}

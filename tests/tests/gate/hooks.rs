@@ -1,0 +1,90 @@
+//! V1: hooks stand where the rule says, and cost their own call alone.
+
+use super::ends;
+use std::sync::Arc;
+use std::{future::pending, sync::Mutex, time::Duration};
+use toolyard::{
+    Abort, Answer, ApprovalRequest, Approver, Call, Caller, Confirmations, Hooks, Outcome, async_trait,
+};
+use toolyard_tests::{call, shape, yard};
+
+/// Writes down what happens, and does what call ids say.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    fn note(&self, line: String) {
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Hooks for Diary {
+    async fn on_tool_call(&self, call: &Call, _: &Caller<'_>) -> Result<(), Abort> {
+        self.note(format!("call {} {}", call.id, call.arguments.text()));
+        match call.id.as_str() {
+            "panics" => panic!("told to"),
+            "hangs" => pending().await,
+            "stopped" => Err(Abort::because("not today")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn on_tool_start(&self, call: &Call, _: &Caller<'_>) {
+        self.note(format!("start {}", call.id));
+        if call.id.as_str() == "late" {
+            pending::<()>().await;
+        }
+    }
+
+    async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
+        self.note(format!("end {}", outcome.call_id));
+        assert!(outcome.call_id.as_str() != "late", "told to");
+    }
+}
+
+#[async_trait]
+impl Approver for Diary {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        self.note(format!("ask {}", request.call_id()));
+        Answer::Allow
+    }
+}
+
+/// V1: the raw arguments come first, before anything is looked up; then approval; then the start, before the permits;
+/// and the end. A hook that panics, hangs or says no ends its own call as `aborted`, after 5 s at most.
+#[tokio::test(start_paused = true)]
+async fn hooks_stand_in_the_order_of_v1() {
+    let diary = Diary::default();
+    let yard = yard(|builder, _| {
+        builder.hooks(diary.clone()).approver(diary.clone()).confirmations(Confirmations::default())
+    })
+    .await;
+    let batch = vec![
+        Call::new("unknown", "nobody", "{broken"),
+        call("panics", "read", 0, "ok"),
+        call("hangs", "read", 0, "ok"),
+        call("stopped", "read", 0, "ok"),
+        call("late", "read", 0, "ok"),
+        Call::new("good", "serial", "{}"),
+    ];
+    let from = tokio::time::Instant::now();
+    let session = yard.engine.session("s");
+    let outcomes = ends(session.dispatch(batch)).await;
+    assert_eq!(
+        shape(&outcomes),
+        "unknown not_found, panics aborted, hangs aborted, stopped aborted, late ok, good ok"
+    );
+    assert_eq!(from.elapsed(), Duration::from_secs(10), "5 s each for the two that hang");
+    let lines = diary.lines();
+    assert_eq!(lines[0], "call unknown {broken");
+    let of_good: Vec<_> = lines.iter().filter(|line| line.contains("good")).collect();
+    assert_eq!(of_good, ["call good {}", "ask good", "start good", "end good"]);
+    let of_stopped = yard.events.of_call("stopped");
+    assert_eq!(of_stopped, ["tool.call.received", "tool.call.denied"]);
+    yard.events.check();
+}

@@ -1,0 +1,35 @@
+//! The gate: each rule of policies, capabilities, visibility, approvals and hooks, in paused time.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod approvals;
+mod desk;
+mod hooks;
+mod policy;
+mod reach;
+mod visibility;
+
+use std::{future::Future, time::Duration};
+use toolyard::{ApprovalDesk, ApprovalRequest, Outcome};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Turns what would hang into a test that fails: nothing here needs two days of paused time.
+async fn ends<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(48 * 3600 * SECOND, future).await.expect("this ends")
+}
+
+/// What the model is told.
+fn message(outcome: &Outcome) -> &str {
+    &outcome.error().unwrap().message
+}
+
+/// The next questions on a desk, by the ids of their calls.
+async fn questions<const N: usize>(desk: &ApprovalDesk) -> [ApprovalRequest; N] {
+    let mut taken = Vec::new();
+    for _ in 0..N {
+        taken.push(ends(desk.next()).await);
+    }
+    taken.sort_by_key(|question| question.call_id().to_string());
+    taken.try_into().unwrap()
+}

@@ -1,0 +1,217 @@
+//! PO-1, PO-5, PO-6: the policy decides, whichever is in force.
+
+use super::{ends, message};
+use serde_json::{Value, json};
+use toolyard::{
+    Answer, ApprovalDesk, Call, Caller, Denied, ErrorKind, EventKind, Grant, PolicyRules, ResourceLimits,
+    Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec,
+};
+use toolyard_tests::{call, kinds, scripted, shape, yard};
+
+fn allow_all() -> PolicyRules {
+    PolicyRules::new(Rule::host())
+}
+
+fn deny(tool: &str) -> PolicyRules {
+    allow_all().tool(tool, Rule::Deny)
+}
+
+/// PO-1, PO-5: rules by name and by side effects; a tool of a class that no rule knows is not run where the default is no.
+#[tokio::test(start_paused = true)]
+async fn rules_say_who_runs() {
+    let rules = PolicyRules::new(Rule::Deny)
+        .side_effects(SideEffects::Read, Rule::host())
+        .tool("conc*", Rule::host());
+    let yard = yard(|builder, _| builder.policy(rules)).await;
+    let batch =
+        vec![call("r", "read", 0, "ok"), call("s", "serial", 0, "ok"), call("c", "concurrent", 0, "ok")];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "r ok, s permission_denied, c ok");
+    assert_eq!(message(&outcomes[1]), "Permission denied: tool 'serial' is disabled by policy");
+    assert_eq!(yard.events.of_call("s"), ["tool.call.received", "tool.call.denied"]);
+    yard.events.check();
+}
+
+/// PO-1: a sandbox that is not built is `sandbox_error`, and so is a limit that the host cannot keep; never is the
+/// handler run on the host instead.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_granted_is_not_run() {
+    let mut memory = ResourceLimits::unlimited();
+    memory.memory = Some(1 << 20);
+    let rules = [Sandbox::Process, Sandbox::Wasm, Sandbox::MicroVm, Sandbox::Remote]
+        .into_iter()
+        .map(|sandbox| Grant { sandbox, ..Grant::host() })
+        .chain([Grant { limits: memory, ..Grant::host() }]);
+    for grant in rules {
+        let rules = allow_all().tool("read", Rule::Allow(grant));
+        let yard = yard(|builder, _| builder.policy(rules)).await;
+        let outcomes = yard.engine.session("s").dispatch(vec![call("r", "read", 0, "ok")]).await;
+        assert_eq!(kinds(&outcomes), [Some(ErrorKind::SandboxError)]);
+        let told = message(&outcomes[0]);
+        assert!(told.contains(grant.sandbox.as_str()) && told.contains("not run"), "{told}");
+        assert_eq!((outcomes[0].attempts, outcomes[0].sandbox), (0, grant.sandbox));
+        assert_eq!(yard.log.started(), [""; 0]);
+        yard.events.check();
+    }
+}
+
+/// V1: a policy that comes while calls wait is asked about them: those that wait for permits, for their next attempt and
+/// for their run included; what runs goes on.
+#[tokio::test(start_paused = true)]
+async fn a_new_policy_is_asked_about_calls_that_wait() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let batch = vec![
+        call("runs", "serial", 1000, "ok"),
+        call("next", "serial", 0, "ok"),
+        call("free", "concurrent", 0, "ok"),
+    ];
+    let queued = vec![call("queued", "serial", 0, "ok")];
+    let retried = vec![Call::new("retried", "read", json!({"ends": ["transient", "ok"]}))];
+    let swap = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let rules = deny("serial").tool("read", Rule::Deny);
+        assert_eq!(yard.engine.set_policy(rules), 2);
+    };
+    let (other, third) = (yard.engine.session("s"), yard.engine.session("t"));
+    let (outcomes, queued, retried, ()) = ends(async {
+        tokio::join!(session.dispatch(batch), other.dispatch(queued), third.dispatch(retried), swap)
+    })
+    .await;
+    assert_eq!(shape(&outcomes), "runs ok, next permission_denied, free ok");
+    assert_eq!(shape(&queued), "queued permission_denied");
+    assert_eq!(queued[0].attempts, 0);
+    assert_eq!((shape(&retried).as_str(), retried[0].attempts), ("retried permission_denied", 1));
+    assert_eq!(retried[0].error().unwrap().last_error.as_ref().unwrap().kind, ErrorKind::Transient);
+    let changed = yard.events.events().into_iter().find(|event| event.kind.name() == "policy.changed");
+    assert_eq!(changed.unwrap().kind, EventKind::PolicyChanged { version: 2 });
+    let called = yard.events.events().into_iter().find_map(|event| match event.kind {
+        EventKind::Called { policy_version, .. } if event.call_id.as_ref()?.as_str() == "free" => {
+            Some(policy_version)
+        }
+        _ => None,
+    });
+    assert_eq!(called, Some(2), "it was allowed by the policy in force");
+    yard.events.check();
+}
+
+/// V1: a call goes on under what the new policy grants.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_runs_under_the_new_grant() {
+    let yard = yard(|builder, _| builder).await;
+    let batch =
+        vec![call("a", "serial", 1000, "ok"), call("b", "serial", 5000, "ok"), call("c", "serial", 0, "ok")];
+    let swap = async {
+        let mut limits = ResourceLimits::unlimited();
+        limits.wall_time = Some(super::SECOND);
+        yard.engine.set_policy(PolicyRules::new(Rule::Allow(Grant { limits, ..Grant::host() })));
+    };
+    let session = yard.engine.session("s");
+    let (outcomes, ()) = tokio::join!(session.dispatch(batch), swap);
+    assert_eq!(shape(&outcomes), "a ok, b timeout, c ok");
+    assert_eq!(message(&outcomes[1]), "Tool exceeded 1s wall time limit");
+    yard.events.check();
+}
+
+/// T13: a policy that is revoked while somebody is asked ends the call `permission_denied`, at once, and the question
+/// with it.
+#[tokio::test(start_paused = true)]
+async fn t13_a_revoked_policy_ends_the_question() {
+    let desk = ApprovalDesk::default();
+    let yard =
+        yard(|builder, _| builder.confirmations(toolyard::Confirmations::default()).approver(desk.clone()))
+            .await;
+    let session = yard.engine.session("s");
+    let revoke = async {
+        let question = desk.next().await;
+        yard.engine.set_policy(deny("serial"));
+        question
+    };
+    let from = tokio::time::Instant::now();
+    let (outcomes, question) =
+        ends(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), revoke) }).await;
+    assert_eq!(shape(&outcomes), "s permission_denied");
+    assert!(from.elapsed() < super::SECOND);
+    let late = desk.answer(question.id(), question.digest(), Answer::Allow);
+    assert_eq!(late, Err(toolyard::AnswerError::Withdrawn(question.id())));
+    yard.events.check();
+}
+
+/// PO-4: an answer is for the policy it was given under. Another one that allows the call as well is asked about anew, in
+/// the time that the question has; an answer to the old question is refused.
+#[tokio::test(start_paused = true)]
+async fn a_question_is_asked_anew_under_another_policy() {
+    let desk = ApprovalDesk::default();
+    let yard =
+        yard(|builder, _| builder.confirmations(toolyard::Confirmations::default()).approver(desk.clone()))
+            .await;
+    let session = yard.engine.session("s");
+    let person = async {
+        let old = desk.next().await;
+        yard.engine.set_policy(allow_all());
+        let new = desk.next().await;
+        assert_eq!((old.id(), old.call_id()), (new.id(), new.call_id()));
+        assert_ne!(old.digest(), new.digest());
+        let refused = desk.answer(old.id(), old.digest(), Answer::Allow);
+        assert_eq!(refused, Err(toolyard::AnswerError::Digest(old.id())));
+        assert_eq!(desk.pending().len(), 1, "still open");
+        desk.answer(new.id(), new.digest(), Answer::Allow).unwrap();
+        *new.digest()
+    };
+    let (outcomes, asked) =
+        ends(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), person) }).await;
+    assert_eq!(shape(&outcomes), "s ok");
+    let called = yard.events.events().into_iter().find_map(|event| match event.kind {
+        EventKind::Called { digest, policy_version, .. } => Some((digest, policy_version)),
+        _ => None,
+    });
+    assert_eq!(called, Some((Some(asked), 2)));
+    yard.events.check();
+}
+
+/// PO-4: a call that was approved and waits when the policy changes does not run on that approval.
+#[tokio::test(start_paused = true)]
+async fn an_approval_does_not_outlive_its_policy() {
+    let yard = yard(|builder, _| builder.confirmations(toolyard::Confirmations::default())).await;
+    let session = yard.engine.session("s");
+    let swap = async {
+        tokio::time::sleep(super::SECOND / 2).await;
+        yard.engine.set_policy(allow_all());
+    };
+    let batch = vec![call("a", "serial", 1000, "ok"), call("b", "serial", 0, "ok")];
+    let (outcomes, ()) = tokio::join!(session.dispatch(batch), swap);
+    assert_eq!(shape(&outcomes), "a ok, b permission_denied");
+    assert_eq!(message(&outcomes[1]), "The policy changed after this call was approved.");
+    assert!(outcomes[1].error().unwrap().retryable);
+    yard.events.check();
+}
+
+/// PO-1: the policy is told who asks. PO-6: one that panics lets nothing run.
+#[tokio::test(start_paused = true)]
+async fn the_policy_knows_the_caller() {
+    struct ByRole;
+    impl RuntimePolicy for ByRole {
+        fn check(&self, _: &ToolSpec, _: &Value, caller: &Caller<'_>) -> Result<Grant, Denied> {
+            match caller.role {
+                Some("writer") => Ok(Grant::host()),
+                Some(role) => Err(Denied::Because(format!("a {role} does not do this"))),
+                None => panic!("told to"),
+            }
+        }
+    }
+    let yard = yard(|builder, log| builder.policy(ByRole).tool(scripted(ToolSpec::read("more"), log))).await;
+    let mut said = Vec::new();
+    for role in [Some("writer"), Some("reader"), None] {
+        let options =
+            role.map_or_else(Default::default, |role| toolyard::SessionOptions::default().role(role));
+        let session = yard.engine.session_with(role.unwrap_or("none"), options);
+        let outcome = session.call(call("c", "more", 0, "ok")).await;
+        said.push(
+            outcome.error().map_or_else(String::new, |error| format!("{}: {}", error.kind, error.message)),
+        );
+    }
+    let refused = "permission_denied: a reader does not do this";
+    assert_eq!(said, ["", refused, "internal: the policy could not be asked"]);
+    assert_eq!(yard.log.started(), ["c"]);
+    yard.events.check();
+}
