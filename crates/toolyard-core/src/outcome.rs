@@ -19,6 +19,12 @@ pub enum Dedupe {
 }
 
 impl Dedupe {
+    /// Whether it ran.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a field to this by reference")]
+    pub const fn is_fresh(&self) -> bool {
+        matches!(self, Self::Fresh)
+    }
+
     /// The word used in events and telemetry for a call that shares the result of another; `None` for one that ran.
     pub const fn shared_as(self) -> Option<&'static str> {
         match self {

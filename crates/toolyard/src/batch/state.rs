@@ -392,7 +392,11 @@ impl BatchState {
                 sandbox: ending.sandbox,
                 cancel_requested: ending.cancel_requested,
             },
-            Err(error) => EventKind::Failed(Failure::new(tool_name, error, queue_ms, duration_ms)),
+            Err(error) => {
+                let mut failure = Failure::new(tool_name, error, queue_ms, duration_ms);
+                failure.dedupe = ending.dedupe;
+                EventKind::Failed(failure)
+            }
         }
     }
 
