@@ -4,53 +4,23 @@
 //! the queue. It sleeps until something is there, then lets more come before it looks: so it wakes a few times a
 //! second at most, and no call pays for waking it more often.
 
-use crate::{metrics::Instruments, watched::Watched};
-use foldhash::HashMap;
+use crate::{
+    metrics::Instruments,
+    tally::{Begun, Point},
+    watched::Watched,
+};
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
-use toolyard::{Dedupe, ErrorKind, Event, EventKind, EventSink, SessionId};
+use toolyard::{Event, EventSink};
 
 /// How many ends and attempts may wait to be counted.
 const WAITING_MAX: usize = 65_536;
 
 /// How long the thread lets more come.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// Which call: its session, its batch and its place in it.
-type CallKey = (SessionId, u64, u32);
-
-/// What is counted.
-enum Point {
-    /// An attempt of a call has begun.
-    Attempt { call: CallKey, number: u32, at_us: u64 },
-    /// A call has ended.
-    End { call: CallKey, tool: Arc<str>, at_us: u64, queue_ms: u64, dedupe: Dedupe, error: Option<ErrorKind> },
-}
-
-impl Point {
-    fn of(event: &Event) -> Option<Self> {
-        let call = || Some((event.session.clone(), event.batch?, event.index?));
-        let at_us = event.mono_us;
-        match &event.kind {
-            EventKind::Attempt => Some(Self::Attempt { call: call()?, number: event.attempt?, at_us }),
-            EventKind::Completed { tool_name, queue_ms, dedupe, .. } => Some(Self::End {
-                call: call()?,
-                tool: tool_name.clone(),
-                at_us,
-                queue_ms: *queue_ms,
-                dedupe: *dedupe,
-                error: None,
-            }),
-            kind => kind.failure().and_then(|failure| {
-                let (tool, queue_ms, dedupe) = (failure.tool_name.clone(), failure.queue_ms, failure.dedupe);
-                Some(Self::End { call: call()?, tool, at_us, queue_ms, dedupe, error: Some(failure.code) })
-            }),
-        }
-    }
-}
 
 /// What waits to be counted.
 #[derive(Default)]
@@ -59,16 +29,6 @@ struct Waiting {
     /// Points for which there was no room.
     missed: u64,
     closed: bool,
-}
-
-/// The calls that have begun and not ended.
-#[derive(Default)]
-struct Begun(HashMap<CallKey, Ran>);
-
-#[derive(Clone, Copy)]
-struct Ran {
-    since_us: u64,
-    attempts: u32,
 }
 
 /// The queue, and what it is counted with.
@@ -146,8 +106,7 @@ impl Ends {
         };
         points.into_iter().for_each(|point| begun.count(point, instruments));
         if missed > 0 {
-            // The ends of some that have begun may be among them: those would stay for ever.
-            begun.0.clear();
+            begun.forget();
             instruments.missed(missed);
         }
     }
@@ -157,28 +116,6 @@ impl Ends {
         self.waiting().closed = true;
         self.wake.notify_one();
         self.count();
-    }
-}
-
-impl Begun {
-    fn count(&mut self, point: Point, instruments: &Instruments) {
-        match point {
-            Point::Attempt { call, number, at_us } => {
-                let ran = self.0.entry(call).or_insert(Ran { since_us: at_us, attempts: number });
-                ran.attempts = number;
-            }
-            Point::End { call, tool, at_us, queue_ms, dedupe, error } => match (self.0.remove(&call), dedupe)
-            {
-                (Some(ran), _) => {
-                    let seconds = Duration::from_micros(at_us.saturating_sub(ran.since_us)).as_secs_f64();
-                    instruments.ran(&tool, seconds, Duration::from_millis(queue_ms).as_secs_f64(), error);
-                    instruments.tried(&tool, ran.attempts, error);
-                }
-                (None, Dedupe::Fresh) => instruments.tried(&tool, 0, error),
-                (None, Dedupe::Replayed) => instruments.replayed(&tool),
-                (None, Dedupe::Joined) => {}
-            },
-        }
     }
 }
 

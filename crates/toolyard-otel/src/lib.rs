@@ -35,6 +35,7 @@ mod ends;
 mod export;
 mod metrics;
 mod settings;
+mod tally;
 mod watched;
 
 pub use ends::EndsSink;
