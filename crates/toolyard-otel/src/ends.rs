@@ -153,3 +153,22 @@ impl EventSink for EndsSink {
         self.ends.count();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard::{AgentPath, EventKind, SessionId};
+
+    /// OB-3, OB-4: what there is no room for is counted as missed, and costs whoever tells of it nothing more.
+    #[test]
+    fn a_full_queue() {
+        let ends = Ends::unrecorded();
+        let mut event = Event::new(SessionId::from("s"), AgentPath::root(), EventKind::Attempt);
+        (event.batch, event.index, event.attempt) = (Some(1), Some(0), Some(1));
+        for _ in 0..WAITING_MAX + 3 {
+            ends.put(Point::of(&event).unwrap());
+        }
+        let waiting = ends.waiting();
+        assert_eq!((waiting.points.len(), waiting.missed), (WAITING_MAX, 3));
+    }
+}

@@ -6,7 +6,7 @@ use crate::{
 };
 use opentelemetry_proto::tonic::metrics::v1::{Metric, metric::Data, number_data_point::Value};
 use std::collections::BTreeMap;
-use toolyard::{Call, Drain};
+use toolyard::{Call, Drain, ToolClass};
 use toolyard_otel::{Settings, Telemetry};
 
 /// Each point of a metric in one line: its attributes, how many, how much.
@@ -102,6 +102,39 @@ async fn gauges() {
         ["closed flaky: 1", "closed once: 1", "closed outer: 1", "closed waits: 1", "forced_open fails: 1",]
     );
     assert_eq!(breakers.len(), 5 * 5);
+}
+
+/// OB-4, ID-6: a failure that is another call's is a replay, and no attempt.
+#[tokio::test(start_paused = true)]
+async fn replayed_failures() {
+    let receiver = Receiver::start();
+    let telemetry = Telemetry::start(Settings::to(receiver.address())).unwrap();
+    let engine = builder().events(telemetry.sink()).build().await.unwrap();
+    let session = engine.session("demo");
+    for id in ["a", "b", "c"] {
+        let mut call = Call::new(id, "fails", "{}");
+        call.idempotency_key = Some("key".into());
+        session.call(call).await;
+    }
+    engine.shutdown(Drain::default()).await;
+    assert!(telemetry.shutdown(crate::scene::PLENTY));
+    let metrics = receiver.metrics();
+    assert_eq!(points(&metrics["dispatch.attempts"]), ["execution_error fails: 1 1.00"]);
+    assert_eq!(points(&metrics["dispatch.idempotency.replays"]), ["fails: 2"]);
+}
+
+/// OB-4: permits that are held show while their calls run, and no longer.
+#[tokio::test(start_paused = true)]
+async fn permits_in_use() {
+    let engine = builder().build().await.unwrap();
+    let (session, gauges) = (engine.session("demo"), engine.gauges());
+    let held = || gauges.permits_in_use(ToolClass::Read);
+    let calls = vec![Call::new("a", "waits", "{}"), Call::new("b", "waits", "{}")];
+    let (_, while_they_run) = tokio::join!(session.dispatch(calls), async {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        held()
+    });
+    assert_eq!((while_they_run, held()), (Some(2), Some(0)));
 }
 
 /// OB-4: more calls at once than any queue between engine and histograms would hold are all counted, or told of as
