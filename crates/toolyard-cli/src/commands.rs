@@ -19,7 +19,7 @@ pub(crate) fn main() -> Exit {
     };
     let export = match &cli.command {
         Command::Run(_) => Export::start(),
-        _ => Export::default(),
+        _ => Export::none(),
     };
     logging::start(&export);
     let runtime = match Runtime::new() {

@@ -19,7 +19,6 @@ mod on {
     const LAST_WORDS: Duration = Duration::from_secs(2);
 
     /// What exports, if anything does.
-    #[derive(Default)]
     pub(crate) struct Export(Option<Telemetry>);
 
     impl Export {
@@ -29,6 +28,11 @@ mod on {
                 .and_then(|settings| settings.map(Telemetry::start).transpose())
                 .inspect_err(|why| anstream::eprintln!("toolyard: no traces and metrics: {why}"));
             Self(started.ok().flatten())
+        }
+
+        /// That of a command that exports nothing.
+        pub(crate) fn none() -> Self {
+            Self(None)
         }
 
         /// What it has to listen with, for the log.
@@ -65,12 +69,15 @@ mod off {
     use toolyard::{Engine, EngineBuilder};
 
     /// Nothing exports: the program is built without it.
-    #[derive(Default)]
     pub(crate) struct Export;
 
     #[allow(clippy::unused_self, reason = "the same words as where something exports")]
     impl Export {
         pub(crate) fn start() -> Self {
+            Self
+        }
+
+        pub(crate) fn none() -> Self {
             Self
         }
 
