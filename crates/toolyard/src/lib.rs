@@ -26,6 +26,7 @@ mod keys;
 mod nesting;
 mod pool;
 mod rate;
+mod redact;
 mod registry;
 mod retry;
 mod session;
@@ -41,6 +42,7 @@ pub use config::{Budgets, Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig
 pub use engine::{BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
+pub use redact::{Redactor, SecretError};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
 pub use session::{
     FORK_DEPTH_MAX, ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn,
