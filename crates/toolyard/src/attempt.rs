@@ -357,6 +357,7 @@ impl Attempt {
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
             attempt: self.number(),
+            redactor: engine.redactor.as_ref(),
         };
         let has_run = verdict.has_run();
         let status = match (classify(verdict, &facts), &self.progress) {

@@ -28,6 +28,7 @@ mod results;
 mod router;
 mod run;
 mod scope;
+mod shown;
 mod state;
 mod stop;
 mod stream;

@@ -23,6 +23,7 @@ use crate::{
     events::{EventBus, Sequence, Subscription},
     gate::Gate,
     pool::{Leases, PoolError, Pools},
+    redact::Redactor,
     registry::Registry,
     session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
@@ -48,6 +49,8 @@ pub(crate) struct EngineCore {
     pub(crate) leases: Arc<Leases>,
     pub(crate) read: UnitId,
     pub(crate) bus: EventBus,
+    /// What keeps secrets out of what calls show; `None` where nobody asked for that.
+    pub(crate) redactor: Option<Redactor>,
     /// Numbers the events of the engine itself.
     sequence: Sequence,
     pub(crate) clock: Clock,

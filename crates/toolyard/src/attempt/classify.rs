@@ -1,8 +1,8 @@
 //! From what came of an attempt to what the caller is told (V4, V5).
 
 use super::{backend::LostThread, supervise::Verdict};
-use crate::{batch::Stop, registry::ToolEntry};
-use std::any::Any;
+use crate::{batch::Stop, redact::Redactor, registry::ToolEntry};
+use std::{any::Any, borrow::Cow};
 use toolyard_core::{
     CallError, Content, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput,
     wording,
@@ -17,10 +17,22 @@ pub(super) struct Facts<'a> {
     pub(super) stop: Option<Stop>,
     /// The attempt's number.
     pub(super) attempt: u32,
+    /// What keeps secrets out of it.
+    pub(super) redactor: Option<&'a Redactor>,
+}
+
+impl Facts<'_> {
+    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redactor.map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
+    }
 }
 
 /// The result of an attempt. Handler code has started unless the sandbox says otherwise.
-pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
+pub(super) fn classify(mut verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
+    // Before all else: what is bounded, kept, logged and told is what may be seen (V1).
+    if let Some(redactor) = facts.redactor {
+        verdict.redact(redactor);
+    }
     let error = match verdict {
         Verdict::Done(Ok(output)) if output.success => match check_size(output.size(), facts) {
             Ok(()) => return Ok(output),
@@ -137,7 +149,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
     }
     let said = panic.downcast_ref::<&str>().copied();
     let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a text");
-    tracing::error!(tool = facts.entry.name(), panic = said, "a handler panicked");
+    tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(said), "a handler panicked");
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
 

@@ -12,6 +12,7 @@ use crate::{
     gate::Gate,
     guard::{Guards, Policies},
     pool::{Leases, Pools},
+    redact::Redactor,
     registry::{RegisterError, Registry},
     session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
@@ -75,6 +76,7 @@ pub struct EngineBuilder {
     approver: Option<Arc<dyn Approver>>,
     hooks: Option<Arc<dyn Hooks>>,
     sinks: Vec<Arc<dyn EventSink>>,
+    redactor: Option<Redactor>,
     resources: Resources,
     scope: Option<Arc<dyn PathScope>>,
     widths: PoolWidths,
@@ -148,6 +150,14 @@ impl EngineBuilder {
     /// Adds a sink that takes every event (OB-3).
     pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Keeps secrets out of results, errors, events and the engine's own logs (V5). Handlers are given their arguments
+    /// as they are. Names of tools and ids are left alone, and so is what a tool logs itself. Without one nothing is
+    /// looked at.
+    pub fn redact(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
         self
     }
 
@@ -323,6 +333,7 @@ impl EngineBuilder {
             admission,
             leases,
             bus: EventBus::new(self.sinks),
+            redactor: self.redactor,
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
             chance: Chance::new(self.seed),

@@ -3,7 +3,7 @@
 use super::{Redactor, value::owned};
 use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
-use toolyard_core::{Arguments, CallError, Content, ToolOutput};
+use toolyard_core::{Arguments, CallError, Content, ToolError, ToolOutput};
 
 /// How many links of a chain of errors are looked at.
 const CAUSES_MAX: usize = 64;
@@ -29,6 +29,15 @@ impl Redactor {
         }
     }
 
+    /// What a handler said went wrong, without secrets.
+    pub(crate) fn tool_error(&self, error: &mut ToolError) {
+        let (message, content, source) = error.parts_mut();
+        self.in_place(message);
+        content.iter_mut().for_each(|part| self.content(part));
+        let shown = source.as_ref().and_then(|source| self.cause(source.as_ref()));
+        replace(source, shown.map(Some));
+    }
+
     /// An error without secrets, its cause included.
     pub(crate) fn error(&self, error: &mut CallError) {
         self.in_place(&mut error.message);
@@ -40,11 +49,8 @@ impl Redactor {
             self.in_place(&mut misfit.message);
         }
         error.content.iter_mut().for_each(|part| self.content(part));
-        if let Some(source) = &error.source
-            && let Some(shown) = self.cause(source.as_ref())
-        {
-            error.source = Some(shown);
-        }
+        let shown = error.source.as_ref().and_then(|source| self.cause(source.as_ref()));
+        replace(&mut error.source, shown.map(Some));
         if let Some(last) = &mut error.last_error {
             self.error(last);
         }
