@@ -205,7 +205,10 @@ async fn a_planted_secret_shows_nowhere() {
         clean(id.as_str(), &format!("{outcome:?} {} {}", outcome.output(), outcome.to_text()));
         clean(id.as_str(), &outcome.arguments.to_string());
         let source = outcome.error().and_then(|error| error.source.clone());
-        clean(id.as_str(), &format!("{source:?} {}", source.clone().map(|it| chain(&it)).unwrap_or_default()));
+        clean(
+            id.as_str(),
+            &format!("{source:?} {}", source.clone().map(|it| chain(&it)).unwrap_or_default()),
+        );
     }
     let ok = |outcomes: &[Outcome]| outcomes.iter().filter(|outcome| outcome.success()).count();
     assert_eq!((ok(&outcomes), ok(&again)), (6, 6));

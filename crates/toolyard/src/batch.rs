@@ -29,6 +29,7 @@ mod router;
 mod run;
 mod scope;
 mod shown;
+mod sinks;
 mod state;
 mod stop;
 mod stream;

@@ -219,6 +219,15 @@ impl Engine {
         self.core.bus.subscribe()
     }
 
+    /// Waits until what has been told so far is written by every [`EventWriter`](crate::EventWriter), at most 10 s;
+    /// `false` when something is not. A [`shutdown`](Self::shutdown) does this by itself.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn events_written(&self) -> bool {
+        self.core.bus.written().await
+    }
+
     /// How the engine stands: the pools with their width, state, calls that run and wait; and who waits for what.
     /// The latter takes the engine's admission for as long as it takes to look at everybody who waits for something
     /// else, and no longer for many calls than for one that wait for the same.

@@ -40,7 +40,7 @@ pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Budgets, Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
 pub use engine::{BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
-pub use events::{EventSink, Received, Subscription};
+pub use events::{EventSink, EventWriter, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use redact::{Redactor, SecretError};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};

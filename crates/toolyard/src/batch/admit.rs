@@ -30,9 +30,23 @@ impl BatchState {
         if !may_go(&mut phase) {
             return None;
         }
-        if let Err(error) = self.recheck(index, ready_at, ready_at) {
+        self.set_out(phase, index, ready_at, ready_at)
+    }
+
+    /// The same of a call that waits for nothing else, and has been ready since then.
+    pub(super) fn set_out<'a>(
+        self: &'a Arc<Self>,
+        mut phase: MutexGuard<'a, Phase>,
+        index: u32,
+        ready_at: Instant,
+        now: Instant,
+    ) -> Option<Attempt> {
+        if let Err(error) = self.recheck(index, now, ready_at) {
             self.end_waiting(phase, index, *error);
             return None;
+        }
+        if self.session.engine.bus.hold().is_on() {
+            phase = self.pass_sinks(phase, index, ready_at, now)?;
         }
         if let Some(key) = &self.work(index).key
             && !faulty!(KeyAfterQueue)
@@ -44,7 +58,7 @@ impl BatchState {
             self.go_after_hook(index, ready_at);
             return None;
         }
-        self.lead(phase, index, ready_at, ready_at)
+        self.lead(phase, index, ready_at, now)
     }
 
     /// Lets a call go on that leads to an attempt from now on.
@@ -192,6 +206,7 @@ impl Waiter for BatchState {
         let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
         let late = late.or_else(|| self.check_tool(self.work(index)).err());
+        let late = late.or_else(|| self.unrecorded(index, &bid));
         let slots = match late.map_or_else(|| self.slots(index, granted_at), |error| Err(Box::new(error))) {
             Ok(slots) => slots,
             Err(error) => {

@@ -8,7 +8,7 @@ use crate::{
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
-    events::{EventBus, EventSink, Sequence},
+    events::{EventBus, EventSink, EventWriter, Queue, Sequence},
     gate::Gate,
     guard::{Guards, Policies},
     pool::{Leases, Pools},
@@ -76,6 +76,7 @@ pub struct EngineBuilder {
     approver: Option<Arc<dyn Approver>>,
     hooks: Option<Arc<dyn Hooks>>,
     sinks: Vec<Arc<dyn EventSink>>,
+    writers: Vec<Box<dyn EventWriter>>,
     redactor: Option<Redactor>,
     resources: Resources,
     scope: Option<Arc<dyn PathScope>>,
@@ -147,9 +148,16 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a sink that takes every event (OB-3).
+    /// Adds a sink that takes every event at once (OB-3): for what is quick and in memory.
     pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Adds a writer of every event, beside the calls (OB-3): for what writes to a disk or a wire. Calls wait for it
+    /// where it falls far behind, and those with side effects do not run when it is broken; see [`EventWriter`].
+    pub fn event_writer(mut self, writer: impl EventWriter + 'static) -> Self {
+        self.writers.push(Box::new(writer));
         self
     }
 
@@ -332,12 +340,14 @@ impl EngineBuilder {
             tools: ToolUnits::new(admission.clone()),
             admission,
             leases,
-            bus: EventBus::new(self.sinks),
+            bus: EventBus::new(self.sinks, self.writers, |writer, hold| {
+                Queue::new(writer, self.limits.events_queue_max, hold.clone(), blocking.clone())
+            }),
             redactor: self.redactor,
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
             chance: Chance::new(self.seed),
-            backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking))),
+            backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking.clone()))),
             tasks,
             runners: Arc::default(),
             in_air: InAir::default(),
@@ -367,6 +377,7 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
         ("limits.arguments_bytes_max", limits.arguments_bytes_max),
         ("limits.arguments_depth_max", limits.arguments_depth_max),
         ("limits.output_bytes_max", limits.output_bytes_max),
+        ("limits.events_queue_max", limits.events_queue_max),
     ];
     match fields.iter().find(|(_, value)| *value == 0) {
         Some((field, _)) => Err(BuildError::Zero { field }),
