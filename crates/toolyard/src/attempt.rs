@@ -31,7 +31,7 @@ use crate::{
     nesting::{CallRef, Up, within},
     retry::Decision,
 };
-use classify::{Facts, classify};
+use classify::{Facts, classify, redact};
 use futures::{FutureExt, future::FusedFuture as _};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -126,6 +126,10 @@ impl Attempt {
         self.count(&ending, ended_at);
         if !faulty!(PermitHeldInBackoff) {
             self.release(still_running.is_some(), ended_at);
+        }
+        if let Some(redactor) = &self.engine().redactor {
+            let limits = &self.work().grant().limits;
+            redact(&mut ending, redactor, limits, self.engine().gate.limits.output_bytes_max);
         }
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {

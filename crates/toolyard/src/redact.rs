@@ -57,6 +57,7 @@ impl Redactor {
 
     /// One that knows the patterns of common tokens.
     pub fn standard() -> Self {
+        patterns::prepare();
         Self { patterns: true, secrets: None }
     }
 
@@ -79,6 +80,11 @@ impl Redactor {
         let mut known = self.secrets.as_deref().map(Secrets::plain).unwrap_or_default();
         known.extend(secrets.into_iter().map(|secret| secret.as_ref().into()));
         Ok(Self { secrets: Secrets::of(known)?.map(Arc::new), ..self })
+    }
+
+    /// Whether it knows anything to look for.
+    pub(crate) fn finds_something(&self) -> bool {
+        self.patterns || self.secrets.is_some()
     }
 
     /// The text without secrets.

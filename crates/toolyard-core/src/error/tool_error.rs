@@ -159,14 +159,6 @@ impl ToolError {
         self
     }
 
-    /// What it tells: message, content and cause; for engines.
-    #[doc(hidden)]
-    pub fn parts_mut(
-        &mut self,
-    ) -> (&mut String, &mut Vec<Content>, &mut Option<Arc<dyn Error + Send + Sync>>) {
-        (&mut self.message, &mut self.content, &mut self.source)
-    }
-
     /// The kind.
     pub fn kind(&self) -> ToolErrorKind {
         self.kind

@@ -4,7 +4,6 @@ use super::{SandboxError, backend::NotTaken};
 use crate::{
     batch::Ending,
     nesting::{CallRef, Clock},
-    redact::Redactor,
 };
 use futures::{FutureExt, future::FusedFuture};
 use std::{
@@ -84,16 +83,6 @@ impl Verdict {
     /// Whether the engine stopped waiting for the handler.
     pub(super) fn gave_up(&self) -> bool {
         matches!(self, Self::TimedOut(..) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
-    }
-
-    /// Takes secrets out of what the handler said. A panic is left: its text is logged alone.
-    pub(super) fn redact(&mut self, redactor: &Redactor) {
-        match self {
-            Self::Done(Ok(output)) => redactor.output(output),
-            Self::Done(Err(error)) => redactor.tool_error(error),
-            Self::TimedOut(_, content) => content.iter_mut().for_each(|part| redactor.content(part)),
-            _ => {}
-        }
     }
 
     fn from_result(result: Caught) -> Self {

@@ -165,7 +165,7 @@ impl EngineBuilder {
     /// as they are. Names of tools and ids are left alone, and so is what a tool logs itself. Without one nothing is
     /// looked at.
     pub fn redact(mut self, redactor: Redactor) -> Self {
-        self.redactor = Some(redactor);
+        self.redactor = redactor.finds_something().then_some(redactor);
         self
     }
 

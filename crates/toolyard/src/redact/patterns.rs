@@ -93,6 +93,12 @@ fn pattern(kind: &'static str, regex: &str, is_secret: fn(&str) -> bool) -> Patt
     Pattern { kind, regex: compiled(regex), is_secret }
 }
 
+/// Makes the patterns, which takes some milliseconds, before the first call needs them.
+pub(super) fn prepare() {
+    LazyLock::force(&PATTERNS);
+    LazyLock::force(&SECRET_NAMES);
+}
+
 /// Adds where tokens are.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     for pattern in PATTERNS.iter() {

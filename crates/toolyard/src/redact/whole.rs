@@ -3,7 +3,7 @@
 use super::{Redactor, value::owned};
 use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
-use toolyard_core::{Arguments, CallError, Content, ToolError, ToolOutput};
+use toolyard_core::{Arguments, CallError, Content, ToolOutput};
 
 /// How many links of a chain of errors are looked at.
 const CAUSES_MAX: usize = 64;
@@ -27,15 +27,6 @@ impl Redactor {
             Content::Image { data, .. } => replace(data, owned(self.data(data))),
             _ => {}
         }
-    }
-
-    /// What a handler said went wrong, without secrets.
-    pub(crate) fn tool_error(&self, error: &mut ToolError) {
-        let (message, content, source) = error.parts_mut();
-        self.in_place(message);
-        content.iter_mut().for_each(|part| self.content(part));
-        let shown = source.as_ref().and_then(|source| self.cause(source.as_ref()));
-        replace(source, shown.map(Some));
     }
 
     /// An error without secrets, its cause included.
