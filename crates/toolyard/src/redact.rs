@@ -13,6 +13,7 @@ mod spans;
 mod stream;
 mod value;
 mod whole;
+mod words;
 
 pub use secrets::SecretError;
 pub(crate) use stream::Stream;
