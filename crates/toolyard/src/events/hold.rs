@@ -25,7 +25,7 @@ impl Hold {
 
     /// Whether new calls are to wait.
     pub(crate) fn is_full(&self) -> bool {
-        self.state.load(Ordering::Acquire) % BROKEN != 0
+        self.state.load(Ordering::Acquire) & (BROKEN - 1) != 0
     }
 
     /// Whether calls that change something are not to run.
