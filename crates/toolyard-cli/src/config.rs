@@ -5,6 +5,7 @@ mod budget;
 mod confirmation;
 mod duration;
 mod nearest;
+mod redaction;
 mod retry;
 mod section;
 mod tool;
@@ -22,7 +23,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, RetryPolicy, ToolConfig, ToolSpec,
+    BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy, ToolConfig,
+    ToolSpec,
 };
 use toolyard_tools::BUILTIN;
 
@@ -81,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) tools: BTreeMap<String, ToolConfig>,
     /// Which calls are asked about.
     pub(crate) confirmations: Confirmations,
+    /// What is kept out of results, events and the log.
+    pub(crate) redactor: Redactor,
 }
 
 impl Default for Config {
@@ -101,6 +105,7 @@ impl Default for Config {
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
+            redactor: Redactor::standard(),
         }
     }
 }
@@ -133,13 +138,14 @@ impl Config {
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
         config.confirmations = confirmation::read(file.section("confirmation")?, known)?;
+        config.redactor = redaction::read(file.section("redaction")?, here(source.file))?;
         file.finish()?;
         Ok(config)
     }
 
     fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
         // A root belongs to the file that names it, wherever the program is started.
-        let here = file.parent().unwrap_or(Path::new(""));
+        let here = here(file);
         self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
             false => here.join(root),
@@ -207,6 +213,11 @@ impl Config {
             }
         }
     }
+}
+
+/// The directory of a configuration, to which its paths are relative.
+fn here(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
 }
 
 /// The text of a configuration, or what to say where there is none. What is no regular file is not even

@@ -4,6 +4,7 @@ use crate::{
     cli::SetupArgs,
     config::Config,
     fault::{Fault, chain},
+    logging,
 };
 use std::{
     collections::HashMap,
@@ -35,6 +36,7 @@ impl Setup {
     /// Reads the configuration and opens the workspace.
     pub(crate) fn load(args: &SetupArgs) -> Result<Self, Fault> {
         let config = Config::load(args.config.as_deref())?;
+        logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
         Ok(Self {
@@ -64,6 +66,7 @@ impl Setup {
             .breaker(self.config.breaker)
             .budgets(Budgets::from(self.config.budget))
             .confirmations(self.config.confirmations.clone())
+            .redact(self.config.redactor.clone())
             .grace(INTERRUPT_GRACE);
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
