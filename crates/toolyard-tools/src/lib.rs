@@ -62,6 +62,8 @@
 
 mod context;
 mod error;
+#[cfg(unix)]
+pub mod shell;
 mod tools;
 mod toolset;
 mod workspace;
