@@ -3,7 +3,7 @@
 //! ```text
 //!   your program                        supervisor (Linux)                  the command
 //!   shell ── command line ────────────► the program once more ── starts ──► sh -c …  and all it starts,
-//!     │◄──── words: started, exited, ended ── one socket ──┘ ◄─ orphans ──── whatever it forks or detaches
+//!     │◄──── words: starting, exited, done ── one socket ──┘ ◄─ orphans ──── whatever it forks or detaches
 //!     │───── closes the socket: stop ──►  SIGTERM, 3 s, SIGKILL, until nothing is left under it
 //!     │◄──── output: one pipe, in the order of arrival ────────────────────────┘
 //! ```
@@ -17,8 +17,8 @@
 //!   however that came. It has no terminal, no standard input, and hands on no descriptor but the pipe for output.
 //!
 //! Neither is a sandbox. A command has the rights of its user: it reads and writes what that user may, workspace or
-//! not, and it can kill its own supervisor; then what is left of its process group is killed, and what had left the
-//! group lives on. A program that changes its user (`sudo`) cannot be ended by one who may not signal it. A process
+//! not, and it can kill its own supervisor; then what is left of its session is killed, and what had left that
+//! (`setsid`) may live on. A program that changes its user (`sudo`) cannot be ended by one who may not signal it. A process
 //! that the command asks of somebody else (`systemd-run`, `docker run`, `at`) was never under it. What must not do
 //! such things runs in a container or as another user.
 //!

@@ -53,11 +53,11 @@ async fn a_supervisor_that_is_asked_to_end_ends_the_command_first() {
     assert_eq!(marked(&yard.mark()).len(), 0);
 }
 
-/// A command that kills its supervisor: its group is killed, and that something may be left is said.
+/// A command that kills its supervisor: its session is killed, and that something may be left is said.
 #[tokio::test]
-async fn the_group_of_a_command_without_supervisor_is_killed() {
+async fn the_session_of_a_command_without_supervisor_is_killed() {
     let yard = yard().await;
-    let outcome = yard.run("sleep 60 & echo begun; kill -KILL $PPID; sleep 60").await;
+    let outcome = yard.run("sleep 60 & kill -KILL $PPID; sleep 60").await;
     assert!(outcome.to_text().contains("its supervisor was ended"), "{}", outcome.to_text());
     until("nothing is left", || marked(&yard.mark()).is_empty()).await;
 }
@@ -102,6 +102,10 @@ async fn a_supervisor_that_is_not_there_is_an_error() {
     let yard = yard_with(Shell::new(Containment::Supervisor(nowhere)), |builder| builder).await;
     let outcome = yard.run("echo x").await;
     assert!(outcome.to_text().contains("the shell cannot be started"), "{}", outcome.to_text());
+    let other = toolyard_tools::shell::Supervisor::program("/bin/true");
+    let yard = yard_with(Shell::new(Containment::Supervisor(other)), |builder| builder).await;
+    let outcome = yard.run("echo x").await;
+    assert!(outcome.to_text().contains("its supervisor ended before it began"), "{}", outcome.to_text());
 }
 
 /// A fork bomb of a hundred, each in a session of its own, is found and ended.

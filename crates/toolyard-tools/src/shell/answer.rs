@@ -30,7 +30,9 @@ pub(super) struct Ran<'a> {
 
 impl Ran<'_> {
     pub(super) fn answer(self) -> Result<ToolOutput, ToolError> {
-        if let Some(why) = &self.report.failed {
+        let vanished = (!self.report.started && self.report.done.is_none())
+            .then(|| "its supervisor ended before it began".to_owned());
+        if let Some(why) = self.report.failed.as_ref().or(vanished.as_ref()) {
             return Err(ToolError::execution(format!("the shell cannot be started: {why}")).no_side_effect());
         }
         match (self.report.end, self.stopped) {

@@ -47,7 +47,7 @@ struct Group {
 
 impl Group {
     async fn watch(mut self, mut child: Child, stop: CancellationToken) -> Report {
-        let mut report = Report { group: Some(self.pid), ..Report::default() };
+        let mut report = Report { started: true, ..Report::default() };
         tokio::select! {
             biased;
             status = child.wait() => report.end = status.ok().map(End::of_child),

@@ -40,24 +40,29 @@ impl Process {
 /// What `/proc/N/stat` says of a process.
 struct Stat {
     parent: i32,
+    session: i32,
     is_dead: bool,
     started: u64,
 }
 
-/// The living processes under `root`, at any depth.
+/// The living processes under `root`, at any depth, and those of the session that it leads: when it has died, its
+/// children are under another, and the session is what tells whose they were.
 ///
 /// # Errors
 /// When `/proc` cannot be read.
 pub(super) fn under(root: Pid) -> io::Result<Vec<Process>> {
+    let root = root.as_raw_pid();
     let mut children: HashMap<i32, Vec<(Process, bool)>> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
         if let Some((pid, stat)) = pid.and_then(|pid| Some((pid, stat(pid)?))) {
             let process = Process { pid, started: stat.started };
-            children.entry(stat.parent).or_default().push((process, stat.is_dead));
+            let is_of_session = stat.session == root && pid.as_raw_pid() != root;
+            let parent = if is_of_session { root } else { stat.parent };
+            children.entry(parent).or_default().push((process, stat.is_dead));
         }
     }
-    let (mut found, mut parents) = (Vec::new(), vec![root.as_raw_pid()]);
+    let (mut found, mut parents) = (Vec::new(), vec![root]);
     while let Some(parent) = parents.pop() {
         for (process, is_dead) in children.remove(&parent).unwrap_or_default() {
             parents.push(process.pid.as_raw_pid());
@@ -99,13 +104,14 @@ fn stat(pid: Pid) -> Option<Stat> {
     read_stat(&String::from_utf8_lossy(&text))
 }
 
-/// `pid (name) state parent …`, the start being the 22nd field. A name may hold anything, brackets too.
+/// `pid (name) state parent group session …`, the start being the 22nd field. A name may hold anything, brackets too.
 fn read_stat(text: &str) -> Option<Stat> {
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
     let is_dead = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Stat { parent, is_dead, started })
+    let session = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(15)?.parse().ok()?;
+    Some(Stat { parent, session, is_dead, started })
 }
 
 #[cfg(test)]
@@ -114,9 +120,9 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_hides_nothing() {
-        let line = "42 (a) Z (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 9 9";
+        let line = "42 (a) Z (b) S 7 41 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 123456 9 9";
         let stat = read_stat(line).unwrap();
-        assert_eq!((stat.parent, stat.is_dead, stat.started), (7, false, 123_456));
+        assert_eq!((stat.parent, stat.session, stat.is_dead, stat.started), (7, 40, false, 123_456));
         assert!(read_stat("42 (cut off").is_none());
     }
 

@@ -1,6 +1,11 @@
 //! What is told of a command: by the supervisor in lines of text, and to who waits for it.
 
-use rustix::process::{Pid, WaitStatus};
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the words of supervisors, which are elsewhere not")
+)]
+
+use rustix::process::WaitStatus;
 use std::{fmt, process::ExitStatus};
 
 /// How the command itself ended.
@@ -32,8 +37,8 @@ impl End {
 /// One word of the supervisor, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
-    /// The command runs as this process, which is the first of its group.
-    Started(i32),
+    /// The command is about to be started: from here on there may be processes of it.
+    Starting,
     /// It could not be started.
     Failed(String),
     /// The command itself has ended.
@@ -45,7 +50,7 @@ pub(super) enum Word {
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Started(pid) => writeln!(f, "started {pid}"),
+            Self::Starting => writeln!(f, "starting command"),
             Self::Failed(why) => writeln!(f, "failed {}", why.replace(['\n', '\r'], " ")),
             Self::Over(End::Exited(code)) => writeln!(f, "exited {code}"),
             Self::Over(End::Killed(signal)) => writeln!(f, "killed {signal}"),
@@ -59,7 +64,7 @@ impl Word {
     pub(super) fn read(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
         match word {
-            "started" => rest.parse().ok().map(Self::Started),
+            "starting" => Some(Self::Starting),
             "failed" => Some(Self::Failed(rest.to_owned())),
             "exited" => rest.parse().ok().map(|code| Self::Over(End::Exited(code))),
             "killed" => rest.parse().ok().map(|signal| Self::Over(End::Killed(signal))),
@@ -75,8 +80,8 @@ impl Word {
 /// All that is known of a command and its processes when they have ended.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    /// The process group of the command, once it was started.
-    pub(super) group: Option<Pid>,
+    /// Whether it may have been started.
+    pub(super) started: bool,
     /// How the command itself ended, if it was not made to.
     pub(super) end: Option<End>,
     /// Why it could not be started.
@@ -89,7 +94,7 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn take(&mut self, word: Word) {
         match word {
-            Word::Started(pid) => self.group = Pid::from_raw(pid),
+            Word::Starting => self.started = true,
             Word::Failed(why) => self.failed = Some(why),
             Word::Over(end) => self.end = Some(end),
             Word::Done { beside, left } => self.done = Some((beside, left)),
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn every_word_reads_back() {
         let words = [
-            Word::Started(7),
+            Word::Starting,
             Word::Over(End::Exited(3)),
             Word::Over(End::Killed(9)),
             Word::Done { beside: 2, left: 1 },

@@ -13,7 +13,8 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper,
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs, io,
+    fs,
+    io::{self, Write as _},
     os::{
         fd::AsFd,
         unix::{net::UnixStream as StdUnixStream, process::CommandExt as _},
@@ -63,15 +64,23 @@ pub fn supervise_if_asked() {
     process::exit(i32::from(supervise(&command).is_err()))
 }
 
-/// Runs the command and ends all that it leaves behind. Nothing is said of an error but by the exit code: there is
-/// nobody to say it to when the socket fails.
+/// Runs the command and ends all that it leaves behind.
 fn supervise(command: &OsStr) -> io::Result<()> {
     close_inherited()?;
+    let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut words = socket.try_clone()?;
+    supervise_over(socket, command).inspect_err(|error| {
+        // Where the socket is what failed there is nobody to say it to.
+        let _ = words.write_all(Word::Failed(error.to_string()).to_string().as_bytes());
+    })
+}
+
+/// Does the work, told to stop through the socket and telling of it there.
+fn supervise_over(socket: StdUnixStream, command: &OsStr) -> io::Result<()> {
     // No terminal from here on, and a group that no signal of a terminal is for.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     under(getpid())?; // who cannot see its processes must not start any
-    let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     socket.set_nonblocking(true)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -99,6 +108,9 @@ struct Supervision {
 
 impl Supervision {
     async fn run(mut self, command: OsString, orders: OwnedReadHalf) -> io::Result<()> {
+        // Who is asked to end from here on does so when the command has.
+        let asked = asked_to_end()?;
+        self.say(Word::Starting).await;
         let main = match start(&command) {
             Ok(main) => main,
             Err(error) => {
@@ -107,8 +119,7 @@ impl Supervision {
                 return Ok(());
             }
         };
-        self.say(Word::Started(main.as_raw_pid())).await;
-        if let Some(end) = self.watch(main, orders).await? {
+        if let Some(end) = self.watch(main, orders, asked).await {
             self.say(Word::Over(end)).await;
         }
         let (beside, left) = self.end_all().await;
@@ -117,17 +128,22 @@ impl Supervision {
     }
 
     /// Waits until the command itself has ended, or is to end.
-    async fn watch(&mut self, main: Pid, orders: OwnedReadHalf) -> io::Result<Option<End>> {
+    async fn watch(
+        &mut self,
+        main: Pid,
+        orders: OwnedReadHalf,
+        asked: impl Future<Output = ()>,
+    ) -> Option<End> {
         let mut told = Box::pin(told_to_stop(orders));
-        let mut asked = Box::pin(asked_to_end()?);
+        let mut asked = Box::pin(asked);
         loop {
             if let Reaped::Main(status) = reap(Some(main)) {
-                return Ok(Some(End::of(status)));
+                return Some(End::of(status));
             }
             tokio::select! {
                 biased;
-                () = &mut told => return Ok(None),
-                () = &mut asked => return Ok(None),
+                () = &mut told => return None,
+                () = &mut asked => return None,
                 _ = self.children.recv() => {}
             }
         }

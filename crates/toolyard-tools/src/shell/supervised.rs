@@ -6,7 +6,7 @@ use super::{
     processes::kill_all,
     report::{Report, Word},
 };
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io,
     os::{fd::OwnedFd, unix::net::UnixStream as StdUnixStream},
@@ -73,25 +73,21 @@ async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) ->
         }
     }
     if report.done.is_none() {
-        end_without_it(pid, report.group);
+        end_without_it(pid);
     }
     let _ = child.wait().await;
     report
 }
 
 /// Ends what can be found where the supervisor does not do it: the command has stopped or killed it.
-fn end_without_it(supervisor: Option<Pid>, group: Option<Pid>) {
+fn end_without_it(supervisor: Option<Pid>) {
     tracing::warn!(
         "the supervisor of a command did not do its work: what it looked after is killed from outside"
     );
-    // One that is stopped still is the parent of all; one that is dead is not, and the group is what is known.
+    // One that is stopped still is the parent of all; of one that is dead the session is left. It is not buried yet, so
+    // that its number is nobody else's.
     if let Some(supervisor) = supervisor {
         kill_all(supervisor);
-    }
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    if let Some(supervisor) = supervisor {
         let _ = kill_process(supervisor, Signal::KILL);
     }
 }
