@@ -39,6 +39,16 @@ async fn a_program_is_its_own_supervisor() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n\n");
 }
 
+/// A command gets no descriptor but its output, whatever its program was itself given.
+#[tokio::test]
+async fn no_descriptor_is_inherited() {
+    let root = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "exec 7</dev/null; exec \"$0\" \"$@\"", SUPERVISED]).arg(root.path());
+    let listed = shell.arg("ls /proc/self/fd").output().unwrap().stdout;
+    assert_eq!(String::from_utf8_lossy(&listed), "0\n1\n2\n3\n\n", "3 is the directory that ls reads");
+}
+
 /// A command that asks its supervisor to end is ended itself.
 #[tokio::test]
 async fn a_supervisor_that_is_asked_to_end_ends_the_command_first() {

@@ -101,14 +101,6 @@ async fn the_environment_is_scrubbed_and_stdin_is_closed() {
     assert_eq!(text, "[]\n");
 }
 
-/// A command gets no descriptor but its output.
-#[tokio::test]
-async fn no_descriptor_is_inherited() {
-    let yard = yard().await;
-    let text = yard.run("ls -l /proc/self/fd | grep -v /proc | wc -l; ls /proc/self/fd").await.to_text();
-    assert!(text.ends_with("0\n1\n2\n3\n"), "the third is the directory that ls reads: {text}");
-}
-
 /// PO-2: a command runs in the workspace, or in a directory of it, and in none outside.
 #[tokio::test]
 async fn the_directory_stays_in_the_workspace() {
