@@ -112,7 +112,8 @@ pub(crate) struct RunArgs {
     pub(crate) to: Option<To>,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Answer what the configuration asks about: without it, write, execute and network calls are refused
+    /// Who answers what the configuration asks about. Without it that is you where a terminal is there, and else
+    /// nobody: then write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
     /// Write every event to this file, as JSON lines
@@ -218,21 +219,24 @@ impl To {
     }
 }
 
-/// The one answer to every question.
+/// Who answers what is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
     /// They may run
     Auto,
     /// They may not
     Deny,
+    /// You, one by one, at the terminal
+    Ask,
 }
 
 impl Approve {
-    /// The answer as the engine has it.
-    pub(crate) fn answer(self) -> toolyard::Answer {
+    /// The one answer to every question, where there is one.
+    pub(crate) fn answer(self) -> Option<toolyard::Answer> {
         match self {
-            Self::Auto => toolyard::Answer::Allow,
-            Self::Deny => toolyard::Answer::Deny,
+            Self::Auto => Some(toolyard::Answer::Allow),
+            Self::Deny => Some(toolyard::Answer::Deny),
+            Self::Ask => None,
         }
     }
 }

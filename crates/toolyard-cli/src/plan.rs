@@ -151,7 +151,7 @@ impl Planner {
         match self.args.approve {
             _ if !asks || call.refusal.is_some() => None,
             None => Some("needs approval"),
-            Some(Approve::Auto) => Some("approved"),
+            Some(Approve::Auto | Approve::Ask) => Some("approved"),
             Some(Approve::Deny) => Some("approval denied"),
         }
     }

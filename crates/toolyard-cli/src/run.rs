@@ -6,6 +6,7 @@
 //!          └─ episodes, line by line ──────┴─► yard ─► engine      interrupts ─► drain, then abandon
 //! ```
 
+mod ask;
 mod ended;
 mod episodes;
 mod event_file;

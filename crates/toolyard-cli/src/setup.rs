@@ -13,7 +13,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Budgets, ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
+    Budgets, ConfirmationMode, Confirmations, Engine, EngineBuilder, Registry, SideEffects, ToolFactory,
+    ToolSpec, Toolset,
 };
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
@@ -90,9 +91,14 @@ impl Setup {
         registry.list().iter().map(|entry| (entry.name().to_owned(), most(entry.spec()))).collect()
     }
 
+    /// Which calls are asked about.
+    pub(crate) fn confirmations(&self) -> Confirmations {
+        self.config.confirmations.clone()
+    }
+
     /// What happens with a tool's calls before they may run.
     pub(crate) fn confirmation(&self, spec: &ToolSpec) -> ConfirmationMode {
-        self.config.confirmations.mode(&spec.name, spec.side_effects)
+        self.confirmations().mode(&spec.name, spec.side_effects)
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+#[path = "program/ask.rs"]
+mod ask;
 #[path = "program/bad_input.rs"]
 mod bad_input;
 mod child;
@@ -21,3 +23,5 @@ mod samples;
 mod settings;
 #[path = "program/streams.rs"]
 mod streams;
+#[path = "program/terminal.rs"]
+mod terminal;

@@ -1,6 +1,7 @@
 //! The engine of a run, with what watches it: the report, the live view, the signals.
 
 use super::{
+    ask::{self, Asker, Terminal},
     ended::Ended,
     event_file::EventFile,
     interrupt::{Interrupts, Signal},
@@ -36,7 +37,10 @@ pub(super) struct Yard {
     ended: Ended,
     live: Option<Live>,
     confirmations: Confirmations,
-    approve: Option<Approve>,
+    /// Whether anybody answers what is asked.
+    is_answered: bool,
+    /// Where it is asked.
+    terminal: Option<Terminal>,
     sequential: bool,
     speaks: bool,
     priority: Priority,
@@ -80,8 +84,16 @@ impl Yard {
         if let Some(events) = events {
             builder = builder.events(events);
         }
-        if let Some(approve) = args.approve {
-            builder = builder.approver(approve.answer());
+        let terminal = ask::terminal(args)?;
+        let answer = args.approve.and_then(Approve::answer);
+        let is_answered = answer.is_some() || terminal.is_some();
+        let confirmations = setup.confirmations();
+        if let Some(answer) = answer {
+            builder = builder.approver(answer);
+        } else if let Some(terminal) = &terminal {
+            let screen = live.as_ref().map(Live::screen);
+            let stopper = interrupts.stopper();
+            builder = builder.approver(Asker::new(terminal.clone(), screen, stopper, confirmations.clone()));
         }
         let engine = builder.build().await?;
         if let Some(live) = &live {
@@ -96,8 +108,9 @@ impl Yard {
             recorder,
             ended,
             live,
-            confirmations: setup.config.confirmations.clone(),
-            approve: args.approve,
+            confirmations,
+            is_answered,
+            terminal,
             sequential: args.sequential,
             speaks,
             priority: setup.config.priority,
@@ -122,7 +135,7 @@ impl Yard {
             Some(outcomes) => outcomes,
             None => give_up(session, calls, || turn.finished()),
         };
-        self.played(session, turn.number(), outcomes)
+        self.played(session, turn.number(), outcomes).await
     }
 
     /// Opens a batch whose calls are still to come, as the first of its session.
@@ -146,10 +159,13 @@ impl Yard {
             Some(()) => batch.finish().await,
             None => give_up(session, calls, || batch.finished()),
         };
-        self.played(session, FIRST_TURN, outcomes)
+        self.played(session, FIRST_TURN, outcomes).await
     }
 
-    fn played(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> Played {
+    async fn played(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> Played {
+        if let Some(terminal) = &self.terminal {
+            terminal.rest().await;
+        }
         let times = self.recorder.take(session.id(), turn);
         let timeline = Timeline::new(&outcomes, &times);
         Played { outcomes, timeline }
@@ -202,7 +218,7 @@ impl Yard {
         let entry = self.engine.registry().get(&outcome.tool)?;
         let side_effects = entry.spec().side_effects;
         let mode = self.confirmations.mode(entry.name(), side_effects);
-        (self.approve.is_none() && mode.asks()).then_some(side_effects)
+        (!self.is_answered && mode.asks()).then_some(side_effects)
     }
 
     /// Waits for the next signal; see [`Interrupts::next`].
