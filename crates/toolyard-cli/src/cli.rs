@@ -6,6 +6,7 @@ use std::{
     num::{NonZeroUsize, ParseIntError},
     path::PathBuf,
 };
+use toolyard::SessionOptions;
 use toolyard_wire::{Dialect, Format};
 
 const EXAMPLES: &str = "\
@@ -101,6 +102,24 @@ pub(crate) struct SetupArgs {
     pub(crate) workspace: Option<PathBuf>,
 }
 
+/// Who calls.
+#[derive(Debug, Args)]
+pub(crate) struct RoleArgs {
+    /// The role that the calls are made in: tools can be hidden from it with `hidden_from`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) role: Option<String>,
+}
+
+impl RoleArgs {
+    /// A session in this role.
+    pub(crate) fn session(&self) -> SessionOptions {
+        match &self.role {
+            Some(role) => SessionOptions::default().role(role.as_str()),
+            None => SessionOptions::default(),
+        }
+    }
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN_EXAMPLES}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
@@ -112,6 +131,8 @@ pub(crate) struct RunArgs {
     pub(crate) to: Option<To>,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
     /// Who answers what the configuration asks about. Without it that is you where a terminal is there, and else
     /// nobody: then write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
@@ -144,6 +165,8 @@ pub(crate) struct PlanArgs {
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
     /// Plan as `run` would go with this answer
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
@@ -157,6 +180,8 @@ pub(crate) struct PlanArgs {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
     /// A table for people, or the declarations that a provider's request carries: a list, with gemini an object that has it
     #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
     pub(crate) shape: Shape,

@@ -5,12 +5,17 @@ mod budget;
 mod confirmation;
 mod duration;
 mod nearest;
+mod policy;
 mod retry;
 mod section;
+mod size;
 mod tool;
 
 pub(crate) use budget::Spending;
+pub(crate) use confirmation::Trusted;
 pub(crate) use nearest::nearest;
+pub(crate) use policy::{Policing, Touch};
+pub(crate) use tool::SUB_AGENTS;
 
 use section::{Placed, Section, Source};
 use std::{
@@ -81,6 +86,10 @@ pub(crate) struct Config {
     pub(crate) tools: BTreeMap<String, ToolConfig>,
     /// Which calls are asked about.
     pub(crate) confirmations: Confirmations,
+    /// Where writes are not.
+    pub(crate) trusted: Trusted,
+    /// What may run, and what it may touch.
+    pub(crate) policing: Policing,
 }
 
 impl Default for Config {
@@ -101,6 +110,8 @@ impl Default for Config {
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
+            trusted: Trusted::default(),
+            policing: Policing::default(),
         }
     }
 }
@@ -132,14 +143,17 @@ impl Config {
         config.builtin(file.section("builtin")?)?;
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
-        config.confirmations = confirmation::read(file.section("confirmation")?, known)?;
+        let asked = confirmation::read(file.section("confirmation")?, beside(source.file), known)?;
+        let policing = policy::read(file.section("policy")?, known)?;
+        (config.confirmations, config.trusted) = asked;
+        config.policing = policing;
         file.finish()?;
         Ok(config)
     }
 
     fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
         // A root belongs to the file that names it, wherever the program is started.
-        let here = file.parent().unwrap_or(Path::new(""));
+        let here = beside(file);
         self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
             false => here.join(root),
@@ -207,6 +221,11 @@ impl Config {
             }
         }
     }
+}
+
+/// The directory that a file is in.
+fn beside(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
 }
 
 /// The text of a configuration, or what to say where there is none. What is no regular file is not even

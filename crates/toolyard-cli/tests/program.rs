@@ -13,6 +13,8 @@ mod deep_arguments;
 mod episodes;
 #[path = "program/interrupt.rs"]
 mod interrupt;
+#[path = "program/permission.rs"]
+mod permission;
 #[path = "program/place.rs"]
 mod place;
 #[path = "program/report.rs"]

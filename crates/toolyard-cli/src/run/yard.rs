@@ -18,7 +18,7 @@ use std::{pin::pin, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
     Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
-    Outcome, Priority, Routing, Session, SessionOptions, SideEffects,
+    Outcome, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// How long the results are waited for of calls that were given up: they are there at once, unless something is stuck.
@@ -43,7 +43,8 @@ pub(super) struct Yard {
     terminal: Option<Terminal>,
     sequential: bool,
     speaks: bool,
-    priority: Priority,
+    /// What sessions are opened with.
+    options: SessionOptions,
 }
 
 /// A batch that has been played.
@@ -113,13 +114,13 @@ impl Yard {
             terminal,
             sequential: args.sequential,
             speaks,
-            priority: setup.config.priority,
+            options: args.role.session().priority(setup.config.priority),
         })
     }
 
     /// The session of this name.
     pub(super) fn session(&self, id: &str) -> Session {
-        self.engine.session_with(id, SessionOptions::default().priority(self.priority))
+        self.engine.session_with(id, self.options.clone())
     }
 
     /// Runs a batch. An interrupt drains the engine: what runs is told to stop and has its grace, the rest is
