@@ -21,6 +21,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   toolyard run response.json                     the format is found out; reads need no approval
   toolyard run response.json --approve auto      writes, execution and network run too
+  toolyard run response.json --approve ask       you are asked about each of them, at the terminal
   toolyard run - --to anthropic < batch.json     another format out than in
   curl -N … | toolyard run > results.json        a stream: calls run while the model writes the next
   toolyard run episodes.jsonl --events log.jsonl
@@ -38,6 +39,13 @@ The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_cod
 call call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts,
 dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: turns, and longest_turn with its
 timeline.";
+
+const ASKING: &str = "\
+Asking: with --approve ask, or on a terminal without a word on it, each call that the configuration asks about is
+shown with its real arguments and what it would change, one at a time; what waits for no answer goes on
+meanwhile. Answers are lines read from the terminal, also when the batch comes on standard input: y yes, n no, a always
+(this call, and all others with the pattern that is shown), q quit (as an interrupt does). The end of the input is a no.
+A question has its time from when it is shown ([confirmation] timeout).";
 
 const STREAMS: &str = "\
 Streams: of SSE text each call runs as soon as it is complete and those before it allow, while the model still
@@ -122,7 +130,7 @@ impl RoleArgs {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RUN_EXAMPLES}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{ASKING}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

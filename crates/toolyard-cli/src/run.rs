@@ -28,13 +28,14 @@ use crate::{
 };
 use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
-use yard::Yard;
+use yard::{Watch, Yard};
 
 /// Runs what the arguments name.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
+    let terminal = ask::terminal(&args)?;
     let mut interrupts = Interrupts::listen();
     let opening = {
         let (origin, from) = (origin.clone(), args.input.from);
@@ -51,7 +52,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
     // Only now: an input that cannot be read costs no old events.
     let is_stream = matches!(input, Input::Stream(_));
     let events = events(&args, &origin, &setup, is_stream)?;
-    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts).await?;
+    let mut yard = Yard::open(&setup, &args, Watch { events: events.clone(), interrupts, terminal }).await?;
     let played = match input {
         Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
         Input::Stream(lines) => stream::run(&mut yard, &args, &origin, lines).await,

@@ -1,7 +1,7 @@
 //! The engine of a run, with what watches it: the report, the live view, the signals.
 
 use super::{
-    ask::{self, Asker, Terminal},
+    ask::{Asker, Terminal},
     ended::Ended,
     event_file::EventFile,
     interrupt::{Interrupts, Signal},
@@ -47,6 +47,16 @@ pub(super) struct Yard {
     options: SessionOptions,
 }
 
+/// What watches a run from outside of the engine.
+pub(super) struct Watch {
+    /// Where events are written.
+    pub(super) events: Option<EventFile>,
+    /// What tells it to stop.
+    pub(super) interrupts: Interrupts,
+    /// Where somebody is asked.
+    pub(super) terminal: Option<Terminal>,
+}
+
 /// A batch that has been played.
 #[derive(Default)]
 pub(super) struct Played {
@@ -58,22 +68,17 @@ pub(super) struct Played {
 
 impl Yard {
     /// Builds the engine.
-    pub(super) async fn open(
-        setup: &Setup,
-        args: &RunArgs,
-        events: Option<EventFile>,
-        interrupts: Interrupts,
-    ) -> Result<Self, Fault> {
-        Self::around(setup.engine(), setup, args, events, interrupts).await
+    pub(super) async fn open(setup: &Setup, args: &RunArgs, watch: Watch) -> Result<Self, Fault> {
+        Self::around(setup.engine(), setup, args, watch).await
     }
 
     async fn around(
         builder: EngineBuilder,
         setup: &Setup,
         args: &RunArgs,
-        events: Option<EventFile>,
-        interrupts: Interrupts,
+        watch: Watch,
     ) -> Result<Self, Fault> {
+        let Watch { events, interrupts, terminal } = watch;
         let speaks = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
         let live = (speaks && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
@@ -85,16 +90,14 @@ impl Yard {
         if let Some(events) = events {
             builder = builder.events(events);
         }
-        let terminal = ask::terminal(args)?;
+        let confirmations = setup.confirmations();
         let answer = args.approve.and_then(Approve::answer);
         let is_answered = answer.is_some() || terminal.is_some();
-        let confirmations = setup.confirmations();
         if let Some(answer) = answer {
             builder = builder.approver(answer);
-        } else if let Some(terminal) = &terminal {
-            let screen = live.as_ref().map(Live::screen);
-            let stopper = interrupts.stopper();
-            builder = builder.approver(Asker::new(terminal.clone(), screen, stopper, confirmations.clone()));
+        } else if let Some(terminal) = terminal.clone() {
+            let (screen, stopper) = (live.as_ref().map(Live::screen), interrupts.stopper());
+            builder = builder.approver(Asker::new(terminal, screen, stopper, confirmations.clone()));
         }
         let engine = builder.build().await?;
         if let Some(live) = &live {

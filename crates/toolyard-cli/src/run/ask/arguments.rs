@@ -4,7 +4,7 @@ use super::plain::{ends, plain};
 use serde_json::Value;
 
 /// Characters of one text that are shown.
-const TEXT_CHARS_MAX: usize = 400;
+const TEXT_CHARS_MAX: usize = 800;
 
 /// Lines that are shown.
 const LINES_MAX: usize = 60;
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_cut_says_how_much_is_left_out() {
         let shown = lines(&json!("x".repeat(TEXT_CHARS_MAX + 9)));
-        let expect = format!("\"{}\" … 9 more characters … \"{}\"", "x".repeat(300), "x".repeat(100));
+        let expect = format!("\"{}\" … 9 more characters … \"{}\"", "x".repeat(600), "x".repeat(200));
         assert_eq!(shown, [expect]);
         let shown = lines(&json!(vec![0; 100]));
         assert_eq!((shown.len(), shown[LINES_MAX].as_str()), (LINES_MAX + 1, "… 42 more lines"));

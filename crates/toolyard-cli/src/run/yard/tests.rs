@@ -25,7 +25,7 @@ async fn yard(interrupts: Interrupts) -> Yard {
         panic!("these are the arguments of a run");
     };
     let builder = setup.engine_with(vec![deaf, polite]);
-    Yard::around(builder, &setup, &args, None, interrupts).await.unwrap()
+    Yard::around(builder, &setup, &args, Watch { events: None, interrupts, terminal: None }).await.unwrap()
 }
 
 /// Plays a batch that never ends by itself under so many signals, a second after it began; the kinds of its errors, how
