@@ -15,8 +15,10 @@ mod terminal;
 #[cfg(not(unix))]
 #[path = "ask/no_terminal.rs"]
 mod terminal;
+mod turns;
 
 pub(super) use terminal::Terminal;
+pub(super) use turns::Turns;
 
 use super::{interrupt::Stopper, live::Screen};
 use crate::{
@@ -29,10 +31,13 @@ use std::{
     collections::HashMap,
     future::pending,
     io::{IsTerminal, stderr, stdin},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{sync::Mutex, time::timeout};
-use toolyard::{Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, async_trait};
+use tokio::time::timeout;
+use toolyard::{
+    Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, RequestId, async_trait,
+};
 
 /// How long a question waits to be withdrawn once the person has stopped the run; then it is answered no.
 const WITHDRAWN_WITHIN: Duration = Duration::from_secs(1);
@@ -62,7 +67,7 @@ pub(super) struct Asker {
     screen: Option<Screen>,
     stopper: Stopper,
     confirmations: Confirmations,
-    /// Whose turn it is has this.
+    turns: Turns,
     said: Mutex<Said>,
 }
 
@@ -70,9 +75,9 @@ pub(super) struct Asker {
 #[derive(Default)]
 struct Said {
     quit: bool,
-    /// Answers for a whole pattern. The engine settles other questions with them, but a moment later than the next one
-    /// has its turn.
-    of_pattern: HashMap<CallDigest, Answer>,
+    /// Answers for a whole pattern, and the last question that was asked by then. The engine settles the others up to
+    /// that with them, but a moment later than the next one has its turn; of those to come it knows itself.
+    of_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
 }
 
 impl Asker {
@@ -83,7 +88,27 @@ impl Asker {
         stopper: Stopper,
         confirmations: Confirmations,
     ) -> Self {
-        Self { terminal, screen, stopper, confirmations, said: Mutex::default() }
+        let (turns, said) = (Turns::default(), Mutex::default());
+        Self { terminal, screen, stopper, confirmations, turns, said }
+    }
+
+    /// The line of its questions, which is to see the events.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer that was given already, where it is for this one too.
+    fn given(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
+        let said = self.said();
+        if said.quit {
+            return Some(Answer::Deny);
+        }
+        let (answer, last) = said.of_pattern.get(pattern)?;
+        (Some(id) <= *last).then_some(*answer)
     }
 
     fn is_once(&self, request: &ApprovalRequest) -> bool {
@@ -93,6 +118,7 @@ impl Asker {
 
     /// Stops the run as an interrupt does, which withdraws this question and all others.
     async fn quit(&self) -> Answer {
+        self.said().quit = true;
         self.stopper.stop();
         let _ = timeout(WITHDRAWN_WITHIN, pending::<()>()).await;
         Answer::Deny
@@ -103,26 +129,21 @@ impl Asker {
 impl Approver for Asker {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         request.showing().hold();
-        let mut said = self.said.lock().await;
-        if said.quit {
-            return Answer::Deny;
-        }
+        let _turn = self.turns.turn(request.id()).await;
         let pattern = request.pattern().key(request.session());
-        if let Some(answer) = said.of_pattern.get(&pattern) {
-            return *answer;
+        if let Some(answer) = self.given(&pattern, request.id()) {
+            return answer;
         }
         let sheet = Sheet::of(request, request.changes().await.as_deref());
         let answer = match self.terminal.ask(request, sheet, self.screen.clone()).await {
             Reply::Yes => Answer::Allow,
             Reply::No => Answer::Deny,
             Reply::Always => Answer::Always,
-            Reply::Quit => {
-                said.quit = true;
-                return self.quit().await;
-            }
+            Reply::Quit => return self.quit().await,
         };
         if answer == Answer::Always || self.is_once(request) {
-            said.of_pattern.insert(pattern, answer);
+            let last = self.turns.last();
+            self.said().of_pattern.insert(pattern, (answer, last));
         }
         answer
     }

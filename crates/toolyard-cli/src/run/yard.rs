@@ -97,7 +97,8 @@ impl Yard {
             builder = builder.approver(answer);
         } else if let Some(terminal) = terminal.clone() {
             let (screen, stopper) = (live.as_ref().map(Live::screen), interrupts.stopper());
-            builder = builder.approver(Asker::new(terminal, screen, stopper, confirmations.clone()));
+            let asker = Asker::new(terminal, screen, stopper, confirmations.clone());
+            builder = builder.events(asker.turns().sink()).approver(asker);
         }
         let engine = builder.build().await?;
         if let Some(live) = &live {

@@ -116,6 +116,24 @@ fn prompt_once_asks_once() {
     assert_eq!(codes(&asked.end()), ["user_denied", "user_denied", "ok"]);
 }
 
+/// PO-3: "always" ends with its session, another one of the same name included; the page names a session that has a name.
+#[test]
+fn always_ends_with_its_session() {
+    let dir = dir("ask-sessions");
+    let call = json!([{"call_id": "c", "name": "write_file", "arguments": {"path": "a", "content": "1"}}]);
+    let episode = json!({"id": "ep", "turns": [call, call]});
+    let args = ["run", "--report", "none", "--approve", "ask", "--workspace", dir.to_str().unwrap()];
+    let mut terminal = Terminal::start(&args, &format!("{episode}\n{episode}\n"));
+    for _ in 0..2 {
+        assert!(terminal.question().contains("  session    ep\r\n"));
+        terminal.types("a\n");
+    }
+    let done = terminal.end();
+    let ok = |line: &Value| line["results"][0]["ok"] == true;
+    assert_eq!((done.lines().len(), done.lines().iter().all(ok)), (4, true));
+    assert_eq!(done.stderr.matches("may this call run?").count(), 2, "{}", done.stderr);
+}
+
 /// PO-4, SC-8: an interrupt withdraws the question, and nothing runs that was not allowed.
 #[test]
 fn an_interrupt_at_a_question_stops_the_run() {
