@@ -246,6 +246,24 @@ fn asking_is_the_default_on_a_terminal() {
     assert!(!done.stderr.contains("may this call run?"));
 }
 
+/// PO-4: the terminal is asked on by word, whatever standard error is; without a word it is not then.
+#[test]
+fn the_terminal_is_asked_on_wherever_standard_error_goes() {
+    let call = json!({"call_id": "c", "name": "write_file", "arguments": {"path": "a", "content": "1"}});
+    let batch = json!({ "calls": [call] }).to_string();
+    let dir = dir("ask-mute");
+    let file = dir.join("batch.json");
+    fs::write(&file, batch).unwrap();
+    let args =
+        ["run", "-q", file.to_str().unwrap(), "--workspace", dir.to_str().unwrap(), "--approve", "ask"];
+    let mut terminal = Terminal::start_mute(&args);
+    terminal.question();
+    terminal.types("y\n");
+    assert_eq!(codes(&terminal.end()), ["ok"]);
+    let done = Terminal::start_mute(&args[..5]).end();
+    assert_eq!((codes(&done), done.stderr), (vec!["user_denied".to_owned()], String::new()));
+}
+
 /// PO-4: a plan runs nothing, so nobody is asked: it shows what happens when everything is allowed.
 #[test]
 fn a_plan_with_ask_is_that_of_what_is_allowed() {

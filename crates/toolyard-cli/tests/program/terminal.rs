@@ -37,13 +37,23 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the program with its input on a pipe and its results on another; standard error is the terminal.
     pub(crate) fn start(args: &[&str], input: &str) -> Self {
+        let mut terminal = Self::with(args, |command| command.stdin(Stdio::piped()));
+        // A child that refuses its arguments reads nothing.
+        drop(terminal.child.stdin.take().unwrap().write_all(input.as_bytes()));
+        terminal
+    }
+
+    /// Starts the program with standard input on the terminal, and standard error nowhere.
+    pub(crate) fn start_mute(args: &[&str]) -> Self {
+        Self::with(args, |command| command.stderr(Stdio::null()))
+    }
+
+    fn with(args: &[&str], streams: impl FnOnce(Command) -> Command) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(60, 100)).unwrap();
         let command = Command::new(env!("CARGO_BIN_EXE_toolyard")).args(args).current_dir(root());
-        let command = command.env_remove("TOOLYARD_LOG").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn(pts).unwrap();
-        // A child that refuses its arguments reads nothing.
-        drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+        let command = command.env_remove("TOOLYARD_LOG").stdout(Stdio::piped());
+        let child = streams(command).spawn(pts).unwrap();
         let pty = Arc::new(pty);
         Self { shown: read_all(pty.clone()), pty, child, text: String::new(), read: 0 }
     }
