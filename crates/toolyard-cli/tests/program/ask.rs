@@ -116,16 +116,16 @@ fn prompt_once_asks_once() {
     assert_eq!(codes(&asked.end()), ["user_denied", "user_denied", "ok"]);
 }
 
-/// PO-3: "always" ends with its session, another one of the same name included; the page names a session that has a name.
+/// PO-3: "always" is for a session, all turns of it and no other; the page names a session that has a name.
 #[test]
-fn always_ends_with_its_session() {
+fn always_is_for_a_session() {
     let dir = dir("ask-sessions");
     let call = json!([{"call_id": "c", "name": "write_file", "arguments": {"path": "a", "content": "1"}}]);
-    let episode = json!({"id": "ep", "turns": [call, call]});
+    let episode = |id: &str| json!({"id": id, "turns": [call, call]});
     let args = ["run", "--report", "none", "--approve", "ask", "--workspace", dir.to_str().unwrap()];
-    let mut terminal = Terminal::start(&args, &format!("{episode}\n{episode}\n"));
-    for _ in 0..2 {
-        assert!(terminal.question().contains("  session    ep\r\n"));
+    let mut terminal = Terminal::start(&args, &format!("{}\n{}\n", episode("one"), episode("two")));
+    for id in ["one", "two"] {
+        assert!(terminal.question().contains(&format!("  session    {id}\r\n")));
         terminal.types("a\n");
     }
     let done = terminal.end();
