@@ -130,7 +130,7 @@ impl Approver for Asker {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         request.showing().hold();
         let _turn = self.turns.turn(request.id()).await;
-        let pattern = request.pattern().key(request.session());
+        let pattern = request.pattern().key();
         if let Some(answer) = self.given(&pattern, request.id()) {
             return answer;
         }

@@ -10,25 +10,35 @@ use std::{fmt, sync::Arc};
 /// # Examples
 /// ```
 /// use serde_json::json;
-/// use toolyard_core::{ApprovalPattern, ToolSpec};
+/// use toolyard_core::{ApprovalPattern, SessionId, ToolSpec};
 /// let spec = ToolSpec::write("write_file").approval_ignores("content");
-/// let of = |args| ApprovalPattern::of(&spec, &args);
+/// let session = SessionId::from("demo");
+/// let of = |args| ApprovalPattern::of(&spec, &args, &session);
 /// let notes = of(json!({"path": "notes.md", "content": "milk"}));
 /// assert_eq!(notes, of(json!({"content": "bread", "path": "notes.md"})));
 /// assert_ne!(notes, of(json!({"path": "other.md", "content": "milk"})));
 /// assert_eq!(notes.to_string(), r#"write_file {"path":"notes.md"}, whatever its content"#);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ApprovalPattern {
     tool: Arc<str>,
-    version: Arc<str>,
     pinned: Value,
     free: Vec<String>,
+    key: CallDigest,
 }
 
+/// By its key: two patterns that are shown alike may be two.
+impl PartialEq for ApprovalPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for ApprovalPattern {}
+
 impl ApprovalPattern {
-    /// The pattern of a call.
-    pub fn of(spec: &ToolSpec, args: &Value) -> Self {
+    /// The pattern of a call of this session.
+    pub fn of(spec: &ToolSpec, args: &Value, session: &SessionId) -> Self {
         let mut pinned = args.clone();
         let mut free = Vec::new();
         if let Value::Object(fields) = &mut pinned {
@@ -38,15 +48,16 @@ impl ApprovalPattern {
                 }
             }
         }
-        Self { tool: spec.name.as_str().into(), version: spec.version.as_str().into(), pinned, free }
+        let key = CallDigest::of(&spec.name, &spec.version, &pinned, session, 0);
+        Self { tool: spec.name.as_str().into(), pinned, free, key }
     }
 
-    /// The same for equal patterns and different for others, in one session.
-    pub fn key(&self, session: &SessionId) -> CallDigest {
-        CallDigest::of(&self.tool, &self.version, &self.pinned, session, 0)
+    /// The same for equal patterns, and different for others and in other sessions.
+    pub fn key(&self) -> CallDigest {
+        self.key
     }
 
-    /// The same pattern with its arguments as this makes them, to be shown.
+    /// The same pattern, key included, with its arguments as this makes them: to be shown without secrets.
     #[must_use]
     pub fn shown(self, show: impl FnOnce(Value) -> Value) -> Self {
         Self { pinned: show(self.pinned), ..self }

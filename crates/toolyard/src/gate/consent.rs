@@ -71,7 +71,7 @@ impl Gate {
             ConfirmationMode::Prompt => false,
             ConfirmationMode::PromptOnce => true,
         };
-        match session.approvals().remembered(|| ApprovalPattern::of(entry.spec(), args).key(&session.id)) {
+        match session.approvals().remembered(|| ApprovalPattern::of(entry.spec(), args, &session.id).key()) {
             Some(Remembered::Allowed) => return Ok(Consent::Remembered),
             Some(Remembered::Refused) => return Err(user_denied()),
             None => {}
@@ -92,8 +92,8 @@ impl Gate {
                 Cow::Owned(shown) => Some(shown),
             })
         };
-        let pattern =
-            ApprovalPattern::of(entry.spec(), args).shown(|pinned| shown(&pinned).unwrap_or(pinned));
+        let pattern = ApprovalPattern::of(entry.spec(), args, &session.id)
+            .shown(|pinned| shown(&pinned).unwrap_or(pinned));
         let parts = ApprovalParts {
             id: RequestId(self.requests.fetch_add(1, Ordering::Relaxed) + 1),
             session: session.id.clone(),

@@ -125,7 +125,7 @@ mod tests {
             call_id: CallId::from("call_1"),
             tool: "write_file".into(),
             side_effects: SideEffects::Write,
-            pattern: ApprovalPattern::of(&spec, &args),
+            pattern: ApprovalPattern::of(&spec, &args, &session),
             digest: CallDigest::of("write_file", "1", &args, &session, 1),
             expires_in: Duration::from_secs(300),
             arguments: Arc::new(args),

@@ -62,8 +62,10 @@ fn what_changes_nothing_has_no_preview() {
 /// PO-3: an answer for always is for a file, whatever is written to it.
 #[test]
 fn what_is_always_allowed_is_bound_to_a_path() {
-    use toolyard_core::ApprovalPattern;
-    let of = |tool: &str, args: Value| ApprovalPattern::of(&builtin(tool).unwrap().spec(), &args);
+    use toolyard_core::{ApprovalPattern, SessionId};
+    let of = |tool: &str, args: Value| {
+        ApprovalPattern::of(&builtin(tool).unwrap().spec(), &args, &SessionId::from("s"))
+    };
     let write = |path: &str, content: &str| of("write_file", json!({"path": path, "content": content}));
     assert_eq!(write("a", "1"), write("a", "2"));
     assert_ne!(write("a", "1"), write("b", "1"));
