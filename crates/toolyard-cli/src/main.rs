@@ -15,6 +15,7 @@ mod cli;
 mod commands;
 mod config;
 mod exit;
+mod export;
 mod fault;
 mod identity;
 mod input;

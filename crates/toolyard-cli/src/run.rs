@@ -20,6 +20,7 @@ mod yard;
 use crate::{
     cli::{ReportKind, RunArgs},
     exit::Exit,
+    export::Export,
     fault::Fault,
     identity::Identity,
     input::{Input, Origin},
@@ -29,8 +30,8 @@ use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
 use yard::Yard;
 
-/// Runs what the arguments name.
-pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
+/// Runs what the arguments name, told of by `export`.
+pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
     // Only now: an input that cannot be read costs no old events.
     let is_stream = matches!(input, Input::Stream(_));
     let events = events(&args, &origin, &setup, is_stream)?;
-    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts).await?;
+    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts, export).await?;
     let played = match input {
         Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
         Input::Stream(lines) => stream::run(&mut yard, &args, &origin, lines).await,

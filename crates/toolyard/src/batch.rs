@@ -29,6 +29,7 @@ mod results;
 mod router;
 mod run;
 mod scope;
+mod span;
 mod state;
 mod stop;
 mod stream;

@@ -1,12 +1,14 @@
 //! What an embedder holds: the engine. Wiring only; the rooms are the other modules.
 
 mod builder;
+mod gauges;
 mod guards;
 mod in_air;
 mod shutdown;
 mod status;
 
 pub use builder::{BuildError, EngineBuilder};
+pub use gauges::Gauges;
 pub use guards::{BreakerOf, BreakerStatus};
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
@@ -26,6 +28,7 @@ use crate::{
     registry::{Registry, ToolEntry},
     session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
+    telemetry::Content,
 };
 use foldhash::HashMap;
 use std::{
@@ -44,6 +47,7 @@ use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, RuntimePo
 pub(crate) struct EngineCore {
     pub(crate) registry: Registry,
     pub(crate) gate: Gate,
+    pub(crate) content: Content,
     pub(crate) admission: Arc<Admission>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) read: UnitId,

@@ -31,6 +31,7 @@ mod registry;
 mod retry;
 mod session;
 mod tasks;
+pub mod telemetry;
 mod tool_fn;
 
 pub use attempt::{
@@ -40,7 +41,9 @@ pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Budgets, Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
 pub use desk::{AnswerError, ApprovalDesk};
-pub use engine::{BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
+pub use engine::{
+    BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus, Gauges,
+};
 pub use events::{EventSink, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     cli::{Approve, ReportKind, RunArgs},
     exit::Exit,
+    export::Export,
     fault::Fault,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
@@ -58,8 +59,11 @@ impl Yard {
         args: &RunArgs,
         events: Option<EventFile>,
         interrupts: Interrupts,
+        export: &Export,
     ) -> Result<Self, Fault> {
-        Self::around(setup.engine(), setup, args, events, interrupts).await
+        let yard = Self::around(export.count(setup.engine()), setup, args, events, interrupts).await?;
+        export.observe(&yard.engine);
+        Ok(yard)
     }
 
     async fn around(

@@ -43,6 +43,8 @@ pub(super) struct Aside {
     detached: AtomicBool,
     /// What its handler has that goes on so, until it is over.
     goes_on: Mutex<Option<Started>>,
+    /// Its span, while somebody listens and its handler runs.
+    span: Mutex<Option<Box<tracing::Span>>>,
 }
 
 impl Aside {
@@ -128,6 +130,20 @@ impl Aside {
 
     fn goes_on(&self) -> MutexGuard<'_, Option<Started>> {
         self.goes_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the span of its handler, or with `None` forgets it; gives the one before.
+    pub(super) fn set_span(&self, span: Option<tracing::Span>) -> Option<Box<tracing::Span>> {
+        std::mem::replace(&mut *self.span_now(), span.map(Box::new))
+    }
+
+    /// The span of its handler; none where nobody listens, or it does not run.
+    pub(super) fn span(&self) -> tracing::Span {
+        self.span_now().as_deref().cloned().unwrap_or_else(tracing::Span::none)
+    }
+
+    fn span_now(&self) -> MutexGuard<'_, Option<Box<tracing::Span>>> {
+        self.span.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_detached(&self) -> bool {

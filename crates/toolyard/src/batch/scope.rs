@@ -3,7 +3,10 @@
 use super::intake::{Dispatch, Order, Origin};
 use super::ledger::Phase;
 use super::state::{BatchState, TurnOf};
-use crate::nesting::{self, CallRef};
+use crate::{
+    nesting::{self, CallRef},
+    telemetry,
+};
 use std::{any::Any, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{AgentPath, Batch, Call, CallScope, Dispatching, EventKind, Resources, SessionId};
@@ -54,12 +57,14 @@ impl CallScope for BatchState {
         Box::pin(async move {
             let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
             let (session, call) = (self.session.clone(), CallRef { batch: self, index });
+            let span = telemetry::here(Some(&call));
             let dispatch = Dispatch {
                 session: &session,
                 turn,
                 order: Order::Runs,
                 watch: None,
                 origin: Origin::Outside,
+                span,
             };
             nesting::dispatch(call, dispatch, batch).await
         })

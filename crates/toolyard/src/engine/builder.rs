@@ -15,6 +15,7 @@ use crate::{
     registry::{RegisterError, Registry},
     session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
+    telemetry::Content,
 };
 use std::{
     collections::BTreeMap,
@@ -76,6 +77,7 @@ pub struct EngineBuilder {
     approver: Option<Arc<dyn Approver>>,
     hooks: Option<Arc<dyn Hooks>>,
     sinks: Vec<Arc<dyn EventSink>>,
+    trace_content: bool,
     resources: Resources,
     scope: Option<Arc<dyn PathScope>>,
     widths: PoolWidths,
@@ -155,6 +157,13 @@ impl EngineBuilder {
     /// Adds a sink that takes every event (OB-3).
     pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Sets whether the span of a call carries its arguments and its result; without a word it carries neither (OB-4).
+    /// They are what a model and tools say, and go wherever traces go. See [`telemetry`](crate::telemetry).
+    pub fn trace_content(mut self, wanted: bool) -> Self {
+        self.trace_content = wanted;
         self
     }
 
@@ -324,6 +333,7 @@ impl EngineBuilder {
                 limits: self.limits,
                 tasks: tasks.clone(),
             },
+            content: Content::new(self.trace_content),
             read: admission.open_class(ToolClass::Read),
             waits: self.waits,
             budgets: self.budgets,
