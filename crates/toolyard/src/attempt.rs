@@ -32,7 +32,7 @@ use crate::{
     retry::Decision,
     telemetry,
 };
-use classify::{Facts, classify};
+use classify::{Facts, classify, redact};
 use futures::{FutureExt, future::FusedFuture as _};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -133,6 +133,10 @@ impl Attempt {
         self.count(&ending, ended_at);
         if !faulty!(PermitHeldInBackoff) {
             self.release(still_running.is_some(), ended_at);
+        }
+        if let Some(redactor) = &self.engine().redactor {
+            let limits = &self.work().grant().limits;
+            redact(&mut ending, redactor, limits, self.engine().gate.limits.output_bytes_max);
         }
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
@@ -368,6 +372,7 @@ impl Attempt {
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
             attempt: self.number(),
+            redactor: engine.redactor.as_ref(),
         };
         let has_run = verdict.has_run();
         let status = match (classify(verdict, &facts), &self.progress) {

@@ -29,6 +29,8 @@ mod results;
 mod router;
 mod run;
 mod scope;
+mod shown;
+mod sinks;
 mod span;
 mod state;
 mod stop;

@@ -27,6 +27,7 @@ mod keys;
 mod nesting;
 mod pool;
 mod rate;
+mod redact;
 mod registry;
 mod retry;
 mod session;
@@ -44,8 +45,9 @@ pub use desk::{AnswerError, ApprovalDesk};
 pub use engine::{
     BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus, Gauges,
 };
-pub use events::{EventSink, Received, Subscription};
+pub use events::{EventSink, EventWriter, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
+pub use redact::{Redactor, SecretError};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
 pub use session::{
     FORK_DEPTH_MAX, ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn,

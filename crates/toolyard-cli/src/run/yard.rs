@@ -82,7 +82,7 @@ impl Yard {
             builder = builder.events(live.sink());
         }
         if let Some(events) = events {
-            builder = builder.events(events);
+            builder = builder.event_writer(events);
         }
         if let Some(approve) = args.approve {
             builder = builder.approver(approve.answer());
@@ -243,8 +243,10 @@ impl Yard {
         if let Some(kind) = report {
             self.report.print(kind, exit);
         }
-        // What was given up may never stop: then only what has been told is still to be written, which others do.
-        if self.interrupts.last() != Some(Signal::Again) {
+        // What was given up may never stop: then only what has been told is still to be written.
+        if self.interrupts.last() == Some(Signal::Again) {
+            let _ = timeout(LAST_WORDS, self.engine.events_written()).await;
+        } else {
             let drain = self.drain.take().unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));
             tokio::select! {
                 _ = drain => {}

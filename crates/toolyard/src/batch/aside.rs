@@ -14,6 +14,7 @@
 
 use super::flight::Flight;
 use super::ledger::Started;
+use super::shown::Streamed;
 use crate::{budget::Reserved, nesting::Nest};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -41,6 +42,8 @@ pub(super) struct Aside {
     called_off: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
+    /// What its handler streams and has not been shown yet, where secrets are looked for.
+    streamed: Mutex<Option<Box<Streamed>>>,
     /// What its handler has that goes on so, until it is over.
     goes_on: Mutex<Option<Started>>,
     /// Its span, while somebody listens and its handler runs.
@@ -144,6 +147,11 @@ impl Aside {
 
     fn span_now(&self) -> MutexGuard<'_, Option<Box<tracing::Span>>> {
         self.span.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What its handler streams.
+    pub(super) fn streamed(&self) -> MutexGuard<'_, Option<Box<Streamed>>> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_detached(&self) -> bool {

@@ -48,7 +48,12 @@ impl CallScope for BatchState {
     fn output_delta(&self, index: u32, attempt: u32, text: &str) {
         let phase = self.slots[index as usize].phase();
         if matches!(*phase, Phase::Started(_)) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
+            match &self.session.engine.redactor {
+                None => {
+                    self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
+                }
+                Some(redactor) => self.stream(index, attempt, redactor, text),
+            }
         }
     }
 

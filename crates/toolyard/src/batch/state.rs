@@ -281,6 +281,7 @@ impl BatchState {
                 digest: None,
             });
         }
+        let error = self.shown_error(error);
         let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
         if progress.is_some() {
@@ -364,6 +365,7 @@ impl BatchState {
         }
         // Under the lock, so that nothing the handler still streams comes after its end.
         let mut phase = self.slots[index as usize].phase();
+        self.stream_ends(index);
         self.emit(index, None, || self.started_event(index, &ending));
         if faulty!(SecondEnd) && index == 3 {
             self.emit(index, None, || self.started_event(index, &ending));
@@ -380,7 +382,9 @@ impl BatchState {
 
     /// A call and its end as the caller will see them.
     pub(crate) fn outcome(&self, index: u32, ending: Ending) -> Outcome {
-        self.slots[index as usize].outcome(ending)
+        let mut outcome = self.slots[index as usize].outcome(ending);
+        Self::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
+        outcome
     }
 
     pub(super) fn started_event(&self, index: u32, ending: &Ending) -> EventKind {

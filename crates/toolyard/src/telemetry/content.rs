@@ -1,6 +1,6 @@
 //! Arguments and results in spans: only where an embedder asks for them.
 
-use crate::batch::Ending;
+use crate::{batch::Ending, redact::Redactor};
 use std::borrow::Cow;
 use toolyard_core::Arguments;
 
@@ -11,11 +11,12 @@ const SHOWN_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     wanted: bool,
+    redactor: Option<Redactor>,
 }
 
 impl Content {
-    pub(crate) fn new(wanted: bool) -> Self {
-        Self { wanted }
+    pub(crate) fn new(wanted: bool, redactor: Option<Redactor>) -> Self {
+        Self { wanted, redactor }
     }
 
     /// The arguments of a call as a span shows them, if it does.
@@ -33,8 +34,10 @@ impl Content {
 
     /// A text as it may leave the engine: the one way of content into spans.
     fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        // As a whole: a secret that is cut in two is found in neither part.
+        let text = self.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.text(text));
         match text.len() {
-            0..=SHOWN_BYTES_MAX => Cow::Borrowed(text),
+            0..=SHOWN_BYTES_MAX => text,
             bytes => {
                 let kept = &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)];
                 Cow::Owned(format!("{kept}… ({} more bytes)", bytes - kept.len()))
@@ -50,11 +53,20 @@ mod tests {
     /// OB-4: what a span shows is bounded, and cut between characters.
     #[test]
     fn long_texts_are_cut() {
-        let content = Content::new(true);
+        let content = Content::new(true, None);
         assert_eq!(content.shown("short"), "short");
         let long = "ä".repeat(SHOWN_BYTES_MAX);
         let shown = content.shown(&long);
         assert!(shown.ends_with("ä… (16384 more bytes)"), "{}", &shown[shown.len() - 40..]);
+    }
+
+    /// OB-4, I15: what a span shows has no secret, at its cut neither.
+    #[test]
+    fn secrets_are_not_shown() {
+        let redactor = Redactor::new().with_secret("correct horse").unwrap();
+        let content = Content::new(true, Some(redactor));
+        let text = format!("{}correct horse", "x".repeat(SHOWN_BYTES_MAX - 4));
+        assert!(!content.shown(&text).contains("corr"));
     }
 
     /// OB-4: without a word nothing of a call's content is in its span.
