@@ -1,5 +1,6 @@
 //! `toolyard check`: what a configuration says, and what it makes of each tool.
 
+mod permission;
 mod resilience;
 
 use crate::{
@@ -21,7 +22,9 @@ pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
     let (settings, table) = (settings(&setup), table(&setup, &engine));
-    let text = format!("{settings}\n{table}\n{resilience}{}", warnings(&setup, &engine));
+    let permission = permission::table(&setup, &engine);
+    let warnings = warnings(&setup, &engine);
+    let text = format!("{settings}\n{table}\n{permission}\n{resilience}{warnings}");
     results::print_text(&text)?;
     Ok(Exit::Ok)
 }
@@ -52,6 +55,8 @@ fn settings(setup: &Setup) -> String {
     line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
     line("budgets", &budgets(config.budget));
+    line("capabilities", &permission::capabilities(&config.policing.touch));
+    line("trusted", &permission::trusted(setup));
     text
 }
 
@@ -90,6 +95,9 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
             // Writing to a string cannot fail.
             let _ = write!(text, "\nwarning: tool '{}': {warning}", entry.name());
         }
+    }
+    for warning in permission::warnings(setup, engine) {
+        let _ = write!(text, "\n{warning}");
     }
     let widest = setup.config.pools.read.max(setup.config.pools.concurrent);
     if let Some(most) = setup.max_in_flight

@@ -6,6 +6,7 @@ use std::{
     num::{NonZeroUsize, ParseIntError},
     path::PathBuf,
 };
+use toolyard::SessionOptions;
 use toolyard_wire::{Dialect, Format};
 
 const EXAMPLES: &str = "\
@@ -20,6 +21,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   toolyard run response.json                     the format is found out; reads need no approval
   toolyard run response.json --approve auto      writes, execution and network run too
+  toolyard run response.json --approve ask       you are asked about each of them, at the terminal
   toolyard run - --to anthropic < batch.json     another format out than in
   curl -N … | toolyard run > results.json        a stream: calls run while the model writes the next
   toolyard run episodes.jsonl --events log.jsonl
@@ -37,6 +39,13 @@ The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_cod
 call call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts,
 dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: turns, and longest_turn with its
 timeline.";
+
+const ASKING: &str = "\
+Asking: with --approve ask, or on a terminal without a word on it, each call that the configuration asks about is
+shown with its real arguments and what it would change, one at a time; what waits for no answer goes on
+meanwhile. Answers are lines read from the terminal, also when the batch comes on standard input: y yes, n no, a always
+(this call, and all others with the pattern that is shown), q quit (as an interrupt does). The end of the input is a no.
+A question has its time from when it is shown ([confirmation] timeout).";
 
 const STREAMS: &str = "\
 Streams: of SSE text each call runs as soon as it is complete and those before it allow, while the model still
@@ -103,9 +112,27 @@ pub(crate) struct SetupArgs {
     pub(crate) workspace: Option<PathBuf>,
 }
 
+/// Who calls.
+#[derive(Debug, Args)]
+pub(crate) struct RoleArgs {
+    /// The role that the calls are made in: tools can be hidden from it with `hidden_from`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) role: Option<String>,
+}
+
+impl RoleArgs {
+    /// A session in this role.
+    pub(crate) fn session(&self) -> SessionOptions {
+        match &self.role {
+            Some(role) => SessionOptions::default().role(role.as_str()),
+            None => SessionOptions::default(),
+        }
+    }
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RUN_EXAMPLES}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
+#[command(after_help = format!("{RUN_EXAMPLES}\n\n{ASKING}\n\n{STREAMS}\n\n{EPISODES}\n\n{REPORT}\n\n{}", exit::HELP))]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -114,7 +141,10 @@ pub(crate) struct RunArgs {
     pub(crate) to: Option<To>,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Answer what the configuration asks about: without it, write, execute and network calls are refused
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
+    /// Who answers what the configuration asks about. Without it that is you where a terminal is there, and else
+    /// nobody: then write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
     /// Write every event to this file, as JSON lines
@@ -145,6 +175,8 @@ pub(crate) struct PlanArgs {
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
     /// Plan as `run` would go with this answer
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
@@ -158,6 +190,8 @@ pub(crate) struct PlanArgs {
 pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
     /// A table for people, or the declarations that a provider's request carries: a list, with gemini an object that has it
     #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
     pub(crate) shape: Shape,
@@ -237,21 +271,24 @@ impl To {
     }
 }
 
-/// The one answer to every question.
+/// Who answers what is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
     /// They may run
     Auto,
     /// They may not
     Deny,
+    /// You, one by one, at the terminal
+    Ask,
 }
 
 impl Approve {
-    /// The answer as the engine has it.
-    pub(crate) fn answer(self) -> toolyard::Answer {
+    /// The one answer to every question, where there is one.
+    pub(crate) fn answer(self) -> Option<toolyard::Answer> {
         match self {
-            Self::Auto => toolyard::Answer::Allow,
-            Self::Deny => toolyard::Answer::Deny,
+            Self::Auto => Some(toolyard::Answer::Allow),
+            Self::Deny => Some(toolyard::Answer::Deny),
+            Self::Ask => None,
         }
     }
 }

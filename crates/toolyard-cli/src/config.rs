@@ -5,15 +5,20 @@ mod budget;
 mod confirmation;
 mod duration;
 mod nearest;
+mod policy;
 mod redaction;
 mod retry;
 mod section;
 mod shell;
+mod size;
 mod tool;
 
 pub(crate) use budget::Spending;
+pub(crate) use confirmation::Trusted;
 pub(crate) use nearest::nearest;
+pub(crate) use policy::{Policing, Touch};
 pub(crate) use shell::{SHELL, ShellSettings};
+pub(crate) use tool::SUB_AGENTS;
 
 use section::{Placed, Section, Source};
 use std::{
@@ -89,6 +94,10 @@ pub(crate) struct Config {
     pub(crate) confirmations: Confirmations,
     /// What is kept out of results, events and the log.
     pub(crate) redactor: Redactor,
+    /// Where writes are not.
+    pub(crate) trusted: Trusted,
+    /// What may run, and what it may touch.
+    pub(crate) policing: Policing,
 }
 
 impl Default for Config {
@@ -111,6 +120,8 @@ impl Default for Config {
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
             redactor: Redactor::standard(),
+            trusted: Trusted::default(),
+            policing: Policing::default(),
         }
     }
 }
@@ -143,15 +154,18 @@ impl Config {
         config.builtin(file.section("builtin")?)?;
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
-        config.confirmations = confirmation::read(file.section("confirmation")?, known)?;
-        config.redactor = redaction::read(file.section("redaction")?, here(source.file))?;
+        let asked = confirmation::read(file.section("confirmation")?, beside(source.file), known)?;
+        let policing = policy::read(file.section("policy")?, known)?;
+        (config.confirmations, config.trusted) = asked;
+        config.policing = policing;
+        config.redactor = redaction::read(file.section("redaction")?, beside(source.file))?;
         file.finish()?;
         Ok(config)
     }
 
     fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
         // A root belongs to the file that names it, wherever the program is started.
-        let here = here(file);
+        let here = beside(file);
         self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
             false => here.join(root),
@@ -228,14 +242,14 @@ impl Config {
     }
 }
 
-/// The directory of a configuration, to which its paths are relative.
-fn here(file: &Path) -> &Path {
-    file.parent().unwrap_or(Path::new(""))
-}
-
 /// The names of the built-in tools that may be enabled. The shell is there when somebody says so.
 fn builtin() -> impl Iterator<Item = &'static str> {
     BUILTIN.iter().copied().chain(shell::HAS_SHELL.then_some(SHELL))
+}
+
+/// The directory of a configuration, to which its paths are relative.
+fn beside(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
 }
 
 /// The text of a configuration, or what to say where there is none. What is no regular file is not even

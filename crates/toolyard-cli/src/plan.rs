@@ -124,7 +124,7 @@ impl Planner {
     }
 
     fn batch(&mut self, engine: &Engine, turn: Option<(&str, usize)>, batch: &Batch) -> Result<(), Fault> {
-        let plan = engine.session("plan").plan(batch);
+        let plan = engine.session_with("plan", self.args.role.session()).plan(batch);
         let refused = || plan.calls.iter().filter(|call| call.refusal.is_some());
         self.tally.batches += 1;
         self.tally.calls += plan.calls.len();
@@ -151,7 +151,7 @@ impl Planner {
         match self.args.approve {
             _ if !asks || call.refusal.is_some() => None,
             None => Some("needs approval"),
-            Some(Approve::Auto) => Some("approved"),
+            Some(Approve::Auto | Approve::Ask) => Some("approved"),
             Some(Approve::Deny) => Some("approval denied"),
         }
     }

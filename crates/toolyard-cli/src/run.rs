@@ -6,6 +6,7 @@
 //!          └─ episodes, line by line ──────┴─► yard ─► engine      interrupts ─► drain, then abandon
 //! ```
 
+mod ask;
 mod ended;
 mod episodes;
 mod event_file;
@@ -28,13 +29,14 @@ use crate::{
 };
 use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
-use yard::Yard;
+use yard::{Watch, Yard};
 
 /// Runs what the arguments name, told of by `export`.
 pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
+    let terminal = ask::terminal(&args)?;
     let mut interrupts = Interrupts::listen();
     let opening = {
         let (origin, from) = (origin.clone(), args.input.from);
@@ -50,7 +52,8 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     }
     // Only now: an input that cannot be read costs no old events.
     let events = events(&args, &origin, &setup)?;
-    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts, export).await?;
+    let watch = Watch { events: events.clone(), interrupts, terminal };
+    let mut yard = Yard::open(&setup, &args, watch, export).await?;
     let played = match input {
         Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
         Input::Stream(lines) => stream::run(&mut yard, &args, &origin, lines).await,

@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Budgets, ConfirmationMode, Engine, EngineBuilder, Registry, SideEffects, ToolFactory, ToolSpec, Toolset,
+    Budgets, ConfirmationMode, Confirmations, Engine, EngineBuilder, Registry, SideEffects, ToolFactory,
+    ToolSpec, Toolset,
 };
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
@@ -62,6 +63,8 @@ impl Setup {
             .budgets(Budgets::from(self.config.budget))
             .confirmations(self.config.confirmations.clone())
             .redact(self.config.redactor.clone())
+            .policy(self.config.policing.rules.clone())
+            .capabilities(self.config.policing.capabilities.clone())
             .grace(INTERRUPT_GRACE);
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
@@ -88,9 +91,25 @@ impl Setup {
         registry.list().iter().map(|entry| (entry.name().to_owned(), most(entry.spec()))).collect()
     }
 
+    /// Which calls are asked about in this workspace.
+    pub(crate) fn confirmations(&self) -> Confirmations {
+        self.config.confirmations.clone().in_workspace(self.scope_root())
+    }
+
+    /// Whether the workspace is one whose writes are not asked about.
+    pub(crate) fn is_trusted(&self) -> bool {
+        let roots = &self.config.trusted.roots;
+        self.scope_root().is_some_and(|root| roots.iter().any(|trusted| root.starts_with(trusted)))
+    }
+
+    /// The workspace's root without links.
+    fn scope_root(&self) -> Option<&Path> {
+        self.tools.scope.as_ref().map(|scope| scope.root())
+    }
+
     /// What happens with a tool's calls before they may run.
     pub(crate) fn confirmation(&self, spec: &ToolSpec) -> ConfirmationMode {
-        self.config.confirmations.mode(&spec.name, spec.side_effects)
+        self.confirmations().mode(&spec.name, spec.side_effects)
     }
 }
 

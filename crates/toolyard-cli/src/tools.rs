@@ -13,7 +13,9 @@ const SCOPE_CHARS: usize = 20;
 pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
     let setup = Setup::load(&args.setup)?;
     let engine = setup.engine().build().await?;
-    let specs: Vec<ToolSpec> = engine.registry().list().iter().map(|entry| entry.spec().clone()).collect();
+    let session = engine.session_with("tools", args.role.session());
+    let offered = engine.definitions_for(&session);
+    let specs: Vec<ToolSpec> = offered.iter().map(|entry| entry.spec().clone()).collect();
     match args.shape.dialect() {
         Some(dialect) => results::print_pretty(&definitions(&specs, dialect))?,
         None => results::print_text(&table(&setup, &specs).to_string())?,

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+#[path = "program/ask.rs"]
+mod ask;
 #[path = "program/bad_input.rs"]
 mod bad_input;
 mod child;
@@ -11,6 +13,8 @@ mod deep_arguments;
 mod episodes;
 #[path = "program/interrupt.rs"]
 mod interrupt;
+#[path = "program/permission.rs"]
+mod permission;
 #[path = "program/place.rs"]
 mod place;
 #[path = "program/report.rs"]
@@ -23,3 +27,5 @@ mod settings;
 mod shell;
 #[path = "program/streams.rs"]
 mod streams;
+#[path = "program/terminal.rs"]
+mod terminal;

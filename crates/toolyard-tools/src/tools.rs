@@ -1,5 +1,6 @@
 //! The built-in tools: thin, so that a user's own tool over [`Workspace`](crate::Workspace) is as good as these.
 
+mod changes;
 mod echo;
 mod file_tool;
 mod list_dir;

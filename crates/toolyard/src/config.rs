@@ -2,7 +2,8 @@
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use toolyard_core::{
-    Batch, BreakerPolicy, Budget, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolSpec,
+    Batch, BreakerPolicy, Budget, HiddenFrom, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects,
+    ToolSpec,
 };
 
 /// What an engine holds at most (CC-4). Over a bound a call is answered at once; nothing grows without end.
@@ -172,6 +173,8 @@ pub struct ToolConfig {
     budget: Option<Budget>,
     key_conflict: Option<KeyConflict>,
     side_effects: Option<SideEffects>,
+    hidden_from: Option<HiddenFrom>,
+    requires_capability: Option<bool>,
 }
 
 impl ToolConfig {
@@ -280,6 +283,20 @@ impl ToolConfig {
         self
     }
 
+    /// Sets which agents do not know of it (PO-1b).
+    #[must_use]
+    pub fn hidden_from(mut self, hidden: HiddenFrom) -> Self {
+        self.hidden_from = Some(hidden);
+        self
+    }
+
+    /// Sets whether agents whose tools are bounded may call it only where they name it (PO-1b).
+    #[must_use]
+    pub fn requires_capability(mut self, requires: bool) -> Self {
+        self.requires_capability = Some(requires);
+        self
+    }
+
     /// Settings of both, those of `over` first.
     #[must_use]
     pub(crate) fn overlaid(self, over: Self) -> Self {
@@ -299,6 +316,8 @@ impl ToolConfig {
             budget: over.budget.or(self.budget),
             key_conflict: over.key_conflict.or(self.key_conflict),
             side_effects: over.side_effects.or(self.side_effects),
+            hidden_from: over.hidden_from.or(self.hidden_from),
+            requires_capability: over.requires_capability.or(self.requires_capability),
         }
     }
 
@@ -318,5 +337,9 @@ impl ToolConfig {
         spec.budget = self.budget.unwrap_or(spec.budget);
         spec.key_conflict = self.key_conflict.unwrap_or(spec.key_conflict);
         spec.side_effects = self.side_effects.unwrap_or(spec.side_effects);
+        if let Some(hidden) = &self.hidden_from {
+            spec.hidden_from = hidden.clone();
+        }
+        spec.requires_capability = self.requires_capability.unwrap_or(spec.requires_capability);
     }
 }

@@ -1,6 +1,10 @@
 //! `[confirmation]`: which calls are asked about.
 
 use super::{ConfigError, section::Section};
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+};
 use toolyard::{ConfirmationMode, Confirmations, SideEffects};
 
 const MODES: &[(&str, ConfirmationMode)] = &[
@@ -10,7 +14,8 @@ const MODES: &[(&str, ConfirmationMode)] = &[
     ("deny", ConfirmationMode::Deny),
 ];
 
-const CLASSES: &[(&str, SideEffects)] = &[
+/// Side effects as they are spelt.
+pub(super) const CLASSES: &[(&str, SideEffects)] = &[
     ("none", SideEffects::None),
     ("read", SideEffects::Read),
     ("write", SideEffects::Write),
@@ -18,11 +23,22 @@ const CLASSES: &[(&str, SideEffects)] = &[
     ("network", SideEffects::Network),
 ];
 
-/// Reads the section; `known` tells whether there is a tool of a name, or what to say where there is none.
+/// The workspaces whose writes are not asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Trusted {
+    /// Those that there are, without links.
+    pub(crate) roots: Vec<PathBuf>,
+    /// Those that there are not, as they were written.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Reads the section of a file in `here`; `known` tells whether there is a tool of a name, or what to say where there
+/// is none.
 pub(super) fn read(
     mut section: Section<'_>,
+    here: &Path,
     known: impl Fn(&str) -> Result<(), String>,
-) -> Result<Confirmations, ConfigError> {
+) -> Result<(Confirmations, Trusted), ConfigError> {
     let mut confirmations = Confirmations::default();
     let mut default = section.section("default")?;
     for (name, side_effects) in CLASSES {
@@ -46,6 +62,33 @@ pub(super) fn read(
     if let Some(timeout) = section.duration("timeout")? {
         confirmations = confirmations.timeout(timeout);
     }
+    let trusted = trusted(&mut section, here)?;
     section.finish()?;
-    Ok(confirmations)
+    Ok((trusted.roots.iter().fold(confirmations, Confirmations::trust), trusted))
+}
+
+fn trusted(section: &mut Section<'_>, here: &Path) -> Result<Trusted, ConfigError> {
+    let mut trusted = Trusted::default();
+    for (text, at) in section.texts("trusted_workspaces")?.unwrap_or_default() {
+        if text.is_empty() {
+            let what = "[confirmation] trusted_workspaces: name a directory; '.' is that of this file";
+            return Err(section.error(&at, what));
+        }
+        match directory(here, &text) {
+            Ok(root) => trusted.roots.push(root),
+            Err(_) => trusted.missing.push(text),
+        }
+    }
+    Ok(trusted)
+}
+
+/// The directory without links, as the workspace knows its root: a name that comes to lead elsewhere trusts nothing more.
+fn directory(here: &Path, text: &str) -> io::Result<PathBuf> {
+    let path = match (Path::new(text).strip_prefix("~"), env::home_dir()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        (Ok(_), None) => return Err(io::ErrorKind::NotFound.into()),
+        (Err(_), _) => here.join(text),
+    };
+    let path = path.canonicalize()?;
+    if path.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }

@@ -1,6 +1,6 @@
 //! One table of the configuration, read key by key: what nobody asked for is an unknown key.
 
-use super::{ConfigError, duration};
+use super::{ConfigError, duration, size};
 use std::{
     borrow::Cow,
     num::{NonZeroU32, NonZeroUsize},
@@ -51,6 +51,14 @@ pub(super) enum Switched<'a> {
 pub(super) enum Counted<'a> {
     /// The number.
     Number(u64),
+    /// The table.
+    Table(Section<'a>),
+}
+
+/// What a word or a table says.
+pub(super) enum Worded<'a> {
+    /// The word.
+    Word(Placed<String>),
     /// The table.
     Table(Section<'a>),
 }
@@ -127,6 +135,21 @@ impl<'a> Section<'a> {
                 Ok(Some(Counted::Number(number)))
             }
             other => Err(self.wrong(key, &at, "a table, or a whole number from 0", &other)),
+        }
+    }
+
+    /// What a value that was taken says, where a word or a table is wanted.
+    pub(super) fn worded(
+        &self,
+        key: &str,
+        value: Value<'a>,
+        wanted: &str,
+    ) -> Result<Worded<'a>, ConfigError> {
+        let at = value.span();
+        match value.into_inner() {
+            DeValue::String(word) => Ok(Worded::Word((word.into_owned(), at))),
+            DeValue::Table(table) => Ok(Worded::Table(Self::of(self.source, self.name_of(key), table))),
+            other => Err(self.wrong(key, &at, wanted, &other)),
         }
     }
 
@@ -250,6 +273,13 @@ impl<'a> Section<'a> {
         let parsed = duration::parse(&text);
         let parsed = parsed.map_err(|error| self.error(&at, format!("{}{key}: {error}", self.prefix())));
         parsed.map(Some)
+    }
+
+    /// Takes a size above zero, in bytes.
+    pub(super) fn size(&mut self, key: &'static str) -> Result<Option<u64>, ConfigError> {
+        let Some((text, at)) = self.text(key)? else { return Ok(None) };
+        let parsed = size::parse(&text);
+        parsed.map_err(|error| self.error(&at, format!("{}{key}: {error}", self.prefix()))).map(Some)
     }
 
     /// Takes one of these words.

@@ -6,8 +6,12 @@ use super::{
 };
 use std::num::NonZeroUsize;
 use toolyard::{
-    BreakerPolicy, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass, ToolConfig, ToolSpec,
+    BreakerPolicy, HiddenFrom, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass,
+    ToolConfig, ToolSpec,
 };
+
+/// What stands for all sub-agents among the roles that a tool is hidden from.
+pub(crate) const SUB_AGENTS: &str = "sub-agents";
 
 const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
     ("none", SideEffects::None),
@@ -43,6 +47,7 @@ pub(super) fn read(
     let config = concurrency(ToolConfig::default(), &mut section, spec)?;
     let config = resilience(config, &mut section, spec, policies)?;
     let config = spending(config, &mut section)?;
+    let config = visibility(config, &mut section)?;
     section.finish()?;
     Ok(config)
 }
@@ -125,6 +130,32 @@ fn spending(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolCon
     }
     if let Some(budget) = budget::take(section, "budget")? {
         config = config.budget(budget);
+    }
+    Ok(config)
+}
+
+/// Who knows of it, and who may call it.
+fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
+    if let Some(words) = section.texts("hidden_from")? {
+        let mut hidden = HiddenFrom::default();
+        for (word, at) in words {
+            match word.as_str() {
+                SUB_AGENTS => hidden.sub_agents = true,
+                "sub_agents" | "subagents" => {
+                    let what = format!("{}hidden_from: write '{SUB_AGENTS}'", section.prefix());
+                    return Err(section.error(&at, what));
+                }
+                role if role.trim().is_empty() => {
+                    let what = format!("{}hidden_from names roles, or '{SUB_AGENTS}'", section.prefix());
+                    return Err(section.error(&at, what));
+                }
+                role => drop(hidden.roles.insert(role.into())),
+            }
+        }
+        config = config.hidden_from(hidden);
+    }
+    if let Some(requires) = section.switch("requires_capability")? {
+        config = config.requires_capability(requires);
     }
     Ok(config)
 }

@@ -16,21 +16,44 @@ pub(super) enum Signal {
 #[derive(Debug)]
 pub(super) struct Interrupts {
     count: watch::Receiver<usize>,
+    stopper: Stopper,
     last: Option<Signal>,
+}
+
+/// Stops a run from inside, as a first signal would.
+#[derive(Debug, Clone)]
+pub(super) struct Stopper {
+    count: watch::Sender<usize>,
+}
+
+impl Stopper {
+    /// Counts as a signal, unless one has come: who says twice that a run is to stop does not mean at once.
+    pub(super) fn stop(&self) {
+        self.count.send_if_modified(|count| {
+            let is_first = *count == 0;
+            *count += usize::from(is_first);
+            is_first
+        });
+    }
 }
 
 impl Interrupts {
     /// Takes over the signals of the process.
     pub(super) fn listen() -> Self {
-        let (sender, count) = watch::channel(0);
+        let count = watch::Sender::new(0);
         // Where signals cannot be listened to, they end the process as they end any other.
-        tokio::spawn(listen(sender));
+        tokio::spawn(listen(count.clone()));
         Self::counted(count)
     }
 
     /// Signals as they are counted.
-    pub(super) fn counted(count: watch::Receiver<usize>) -> Self {
-        Self { count, last: None }
+    pub(super) fn counted(count: watch::Sender<usize>) -> Self {
+        Self { count: count.subscribe(), stopper: Stopper { count }, last: None }
+    }
+
+    /// What stops the run from inside.
+    pub(super) fn stopper(&self) -> Stopper {
+        self.stopper.clone()
     }
 
     /// The next signal.

@@ -1,8 +1,10 @@
 //! The live view: what runs and what waits, on a terminal, while it does.
 
+mod screen;
 mod seen;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+pub(super) use screen::Screen;
+
 use seen::Seen;
 use std::{
     collections::HashMap,
@@ -20,7 +22,7 @@ const EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Live {
     seen: Arc<Mutex<Seen>>,
-    bar: ProgressBar,
+    screen: Screen,
     task: AbortHandle,
 }
 
@@ -32,11 +34,14 @@ impl Live {
 
     fn start(widths: PoolWidths) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} calls  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let task = tokio::spawn(draw(seen.clone(), bar.clone(), widths)).abort_handle();
-        Self { seen, bar, task }
+        let screen = Screen::new();
+        let task = tokio::spawn(draw(seen.clone(), screen.clone(), widths)).abort_handle();
+        Self { seen, screen, task }
+    }
+
+    /// Where it is drawn.
+    pub(super) fn screen(&self) -> Screen {
+        self.screen.clone()
     }
 
     /// What looks at events for it.
@@ -52,20 +57,24 @@ impl Live {
 
     /// Takes the view off the screen while something else is printed.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.bar.suspend(print)
+        match self.screen.bar() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
         self.task.abort();
-        self.bar.finish_and_clear();
+        self.screen.close();
     }
 }
 
-async fn draw(seen: Arc<Mutex<Seen>>, bar: ProgressBar, widths: PoolWidths) {
+async fn draw(seen: Arc<Mutex<Seen>>, screen: Screen, widths: PoolWidths) {
     loop {
         tokio::time::sleep(EVERY).await;
+        let Some(bar) = screen.bar() else { continue };
         let seen = lock(&seen);
         bar.set_length(seen.calls);
         bar.set_position(seen.ended);

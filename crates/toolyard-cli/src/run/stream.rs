@@ -35,7 +35,7 @@ pub(super) async fn run(
     origin: &Origin,
     input: Lines,
 ) -> Result<Exit, Fault> {
-    let mut intake = Intake::new(yard.engine.session("run"), args.input.from.format());
+    let mut intake = Intake::new(yard.session("run"), args.input.from.format());
     let end = intake.read(yard, origin, read_ahead(input)).await;
     match end {
         End::Broken(fault) if intake.calls.is_empty() => return Err(fault),

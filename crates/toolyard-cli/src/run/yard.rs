@@ -1,6 +1,7 @@
 //! The engine of a run, with what watches it: the report, the live view, the signals.
 
 use super::{
+    ask::{Asker, Terminal},
     ended::Ended,
     event_file::EventFile,
     interrupt::{Interrupts, Signal},
@@ -18,7 +19,7 @@ use std::{pin::pin, time::Duration};
 use tokio::{task::JoinHandle, time::timeout};
 use toolyard::{
     Batch, Call, CallError, Confirmations, Drain, DrainReport, Engine, EngineBuilder, ErrorKind, OpenBatch,
-    Outcome, Priority, Routing, Session, SessionOptions, SideEffects,
+    Outcome, Routing, Session, SessionOptions, SideEffects,
 };
 
 /// How long the results are waited for of calls that were given up: they are there at once, unless something is stuck.
@@ -37,10 +38,24 @@ pub(super) struct Yard {
     ended: Ended,
     live: Option<Live>,
     confirmations: Confirmations,
-    approve: Option<Approve>,
+    /// Whether anybody answers what is asked.
+    is_answered: bool,
+    /// Where it is asked.
+    terminal: Option<Terminal>,
     sequential: bool,
     speaks: bool,
-    priority: Priority,
+    /// What sessions are opened with.
+    options: SessionOptions,
+}
+
+/// What watches a run from outside of the engine.
+pub(super) struct Watch {
+    /// Where events are written.
+    pub(super) events: Option<EventFile>,
+    /// What tells it to stop.
+    pub(super) interrupts: Interrupts,
+    /// Where somebody is asked.
+    pub(super) terminal: Option<Terminal>,
 }
 
 /// A batch that has been played.
@@ -57,11 +72,10 @@ impl Yard {
     pub(super) async fn open(
         setup: &Setup,
         args: &RunArgs,
-        events: Option<EventFile>,
-        interrupts: Interrupts,
+        watch: Watch,
         export: &Export,
     ) -> Result<Self, Fault> {
-        let yard = Self::around(export.count(setup.engine()), setup, args, events, interrupts).await?;
+        let yard = Self::around(export.count(setup.engine()), setup, args, watch).await?;
         export.observe(&yard.engine);
         Ok(yard)
     }
@@ -70,9 +84,9 @@ impl Yard {
         builder: EngineBuilder,
         setup: &Setup,
         args: &RunArgs,
-        events: Option<EventFile>,
-        interrupts: Interrupts,
+        watch: Watch,
     ) -> Result<Self, Fault> {
+        let Watch { events, interrupts, terminal } = watch;
         let speaks = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
         let live = (speaks && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
@@ -84,8 +98,15 @@ impl Yard {
         if let Some(events) = events {
             builder = builder.event_writer(events);
         }
-        if let Some(approve) = args.approve {
-            builder = builder.approver(approve.answer());
+        let confirmations = setup.confirmations();
+        let answer = args.approve.and_then(Approve::answer);
+        let is_answered = answer.is_some() || terminal.is_some();
+        if let Some(answer) = answer {
+            builder = builder.approver(answer);
+        } else if let Some(terminal) = terminal.clone() {
+            let (screen, stopper) = (live.as_ref().map(Live::screen), interrupts.stopper());
+            let asker = Asker::new(terminal, screen, stopper, confirmations.clone());
+            builder = builder.events(asker.turns().sink()).approver(asker);
         }
         let engine = builder.build().await?;
         if let Some(live) = &live {
@@ -100,17 +121,18 @@ impl Yard {
             recorder,
             ended,
             live,
-            confirmations: setup.config.confirmations.clone(),
-            approve: args.approve,
+            confirmations,
+            is_answered,
+            terminal,
             sequential: args.sequential,
             speaks,
-            priority: setup.config.priority,
+            options: args.role.session().priority(setup.config.priority),
         })
     }
 
     /// The session of this name.
     pub(super) fn session(&self, id: &str) -> Session {
-        self.engine.session_with(id, SessionOptions::default().priority(self.priority))
+        self.engine.session_with(id, self.options.clone())
     }
 
     /// Runs a batch. An interrupt drains the engine: what runs is told to stop and has its grace, the rest is
@@ -126,7 +148,7 @@ impl Yard {
             Some(outcomes) => outcomes,
             None => give_up(session, calls, || turn.finished()),
         };
-        self.played(session, turn.number(), outcomes)
+        self.played(session, turn.number(), outcomes).await
     }
 
     /// Opens a batch whose calls are still to come, as the first of its session.
@@ -150,10 +172,13 @@ impl Yard {
             Some(()) => batch.finish().await,
             None => give_up(session, calls, || batch.finished()),
         };
-        self.played(session, FIRST_TURN, outcomes)
+        self.played(session, FIRST_TURN, outcomes).await
     }
 
-    fn played(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> Played {
+    async fn played(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> Played {
+        if let Some(terminal) = &self.terminal {
+            terminal.rest().await;
+        }
         let times = self.recorder.take(session.id(), turn);
         let timeline = Timeline::new(&outcomes, &times);
         Played { outcomes, timeline }
@@ -206,7 +231,7 @@ impl Yard {
         let entry = self.engine.registry().get(&outcome.tool)?;
         let side_effects = entry.spec().side_effects;
         let mode = self.confirmations.mode(entry.name(), side_effects);
-        (self.approve.is_none() && mode.asks()).then_some(side_effects)
+        (!self.is_answered && mode.asks()).then_some(side_effects)
     }
 
     /// Waits for the next signal; see [`Interrupts::next`].

@@ -8,7 +8,7 @@ use std::{
     path::{Component, PathBuf},
     sync::Arc,
 };
-use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec};
+use toolyard_core::{Resources, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec};
 
 /// A tool that does one thing in a workspace and never waits for anything but the disk. It is its own
 /// factory: it keeps nothing between calls.
@@ -16,14 +16,24 @@ use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolS
 pub(super) struct FileTool {
     spec: fn() -> ToolSpec,
     run: fn(&Workspace, &Value) -> Result<ToolOutput, ToolError>,
+    preview: Option<Preview>,
 }
+
+/// Says what a call would change; an error where its arguments make no sense.
+pub(super) type Preview = fn(&Workspace, &Value) -> Result<String, ToolError>;
 
 impl FileTool {
     pub(super) const fn new(
         spec: fn() -> ToolSpec,
         run: fn(&Workspace, &Value) -> Result<ToolOutput, ToolError>,
     ) -> Self {
-        Self { spec, run }
+        Self { spec, run, preview: None }
+    }
+
+    /// The same tool, which can say what a call would change.
+    pub(super) const fn previewed(mut self, preview: Preview) -> Self {
+        self.preview = Some(preview);
+        self
     }
 }
 
@@ -34,6 +44,11 @@ impl ToolFactory for FileTool {
 
     fn create(&self) -> Arc<dyn Tool> {
         Arc::new(self.clone())
+    }
+
+    fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
+        let (preview, workspace) = (self.preview?, resources.get::<Workspace>()?);
+        preview(workspace, args).ok()
     }
 }
 

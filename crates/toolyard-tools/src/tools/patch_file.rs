@@ -1,12 +1,15 @@
 //! `patch_file`: one stretch of text in place of another.
 
-use super::file_tool::{FileTool, arguments, modified};
+use super::{
+    changes,
+    file_tool::{FileTool, arguments, modified},
+};
 use crate::Workspace;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
 
-pub(super) const TOOL: FileTool = FileTool::new(spec, run);
+pub(super) const TOOL: FileTool = FileTool::new(spec, run).previewed(preview);
 
 fn spec() -> ToolSpec {
     ToolSpec::write("patch_file")
@@ -22,6 +25,8 @@ fn spec() -> ToolSpec {
             "additionalProperties": false,
         }))
         .requires_fs(FsMode::ReadWrite, "path")
+        .approval_ignores("old")
+        .approval_ignores("new")
 }
 
 #[derive(Deserialize)]
@@ -38,4 +43,13 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::text(format!("patched '{path}', now {size} bytes"))
         .with_structured(json!({"size": size}))
         .with_file_modified(path))
+}
+
+/// What the file would become, against what it is; or why the call would fail as things are.
+fn preview(workspace: &Workspace, args: &Value) -> Result<String, ToolError> {
+    let Args { path, old, new } = arguments(args)?;
+    Ok(match workspace.patched(path, old, new) {
+        Ok(patched) => changes::between(&patched.now, &patched.then),
+        Err(error) => format!("would fail: {error}"),
+    })
 }

@@ -19,6 +19,8 @@ const KEYWORDS: &[&str] = &[
     "minLength",
 ];
 
+mod previews;
+
 struct Fixture {
     _dir: TempDir,
     parts: ContextParts,

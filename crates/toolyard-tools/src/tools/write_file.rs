@@ -1,12 +1,15 @@
 //! `write_file`: a whole file.
 
-use super::file_tool::{FileTool, arguments, modified};
-use crate::Workspace;
+use super::{
+    changes,
+    file_tool::{FileTool, arguments, modified},
+};
+use crate::{Workspace, WorkspaceError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
 
-pub(super) const TOOL: FileTool = FileTool::new(spec, run);
+pub(super) const TOOL: FileTool = FileTool::new(spec, run).previewed(preview);
 
 fn spec() -> ToolSpec {
     ToolSpec::write("write_file")
@@ -23,6 +26,7 @@ fn spec() -> ToolSpec {
             "additionalProperties": false,
         }))
         .requires_fs(FsMode::Write, "path")
+        .approval_ignores("content")
         .idempotent()
 }
 
@@ -40,4 +44,18 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput::text(format!("wrote {size} bytes to '{path}'"))
         .with_structured(json!({"size": size}))
         .with_file_modified(path))
+}
+
+/// What the file would become, against what it is.
+fn preview(workspace: &Workspace, args: &Value) -> Result<String, ToolError> {
+    let Args { path, content } = arguments(args)?;
+    Ok(match workspace.read(path) {
+        Ok(now) => changes::between(&now, content),
+        Err(WorkspaceError::NotFound { .. }) => changes::new_file(content),
+        Err(WorkspaceError::NotUtf8 { .. }) => "replaces a file that is not text".to_owned(),
+        Err(WorkspaceError::TooLarge { size, .. }) => {
+            format!("replaces a file of {size} bytes, too large to be shown")
+        }
+        Err(error) => format!("cannot tell: {error}"),
+    })
 }

@@ -1,6 +1,6 @@
 //! Replacing one stretch of text.
 
-use super::Workspace;
+use super::{Workspace, name::Name};
 use crate::WorkspaceError;
 use std::path::Path;
 
@@ -32,12 +32,28 @@ impl Workspace {
         new: impl AsRef<str>,
     ) -> Result<usize, WorkspaceError> {
         let name = self.name(path.as_ref())?;
-        let text = self.read_text(&name)?;
-        let replaced = replace_once(&text, old.as_ref(), new.as_ref());
-        let patched = replaced.map_err(|times| WorkspaceError::Occurs { path: name.asked(), times })?;
-        self.write_named(&name, patched.as_bytes())?;
-        Ok(patched.len())
+        let then = self.patched_named(&name, old.as_ref(), new.as_ref())?.then;
+        self.write_named(&name, then.as_bytes())?;
+        Ok(then.len())
     }
+
+    /// What [`patch`](Self::patch) would make of the file, without writing it.
+    pub(crate) fn patched(&self, path: &str, old: &str, new: &str) -> Result<Patched, WorkspaceError> {
+        self.patched_named(&self.name(Path::new(path))?, old, new)
+    }
+
+    fn patched_named(&self, name: &Name, old: &str, new: &str) -> Result<Patched, WorkspaceError> {
+        let now = self.read_text(name)?;
+        let replaced = replace_once(&now, old, new);
+        let then = replaced.map_err(|times| WorkspaceError::Occurs { path: name.asked(), times })?;
+        Ok(Patched { now, then })
+    }
+}
+
+/// A file and what a patch makes of it.
+pub(crate) struct Patched {
+    pub(crate) now: String,
+    pub(crate) then: String,
 }
 
 /// The text with `old` replaced, or how often it occurs if that is not once.

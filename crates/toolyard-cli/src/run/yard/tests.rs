@@ -25,24 +25,23 @@ async fn yard(interrupts: Interrupts) -> Yard {
         panic!("these are the arguments of a run");
     };
     let builder = setup.engine_with(vec![deaf, polite]);
-    Yard::around(builder, &setup, &args, None, interrupts).await.unwrap()
+    Yard::around(builder, &setup, &args, Watch { events: None, interrupts, terminal: None }).await.unwrap()
 }
 
 /// Plays a batch that never ends by itself under so many signals, a second after it began; the kinds of its errors, how
 /// long it took from the signals on, and how long the rest of the program.
 async fn interrupted(signals: usize) -> (Vec<Option<(ErrorKind, Effect)>>, Duration, Duration) {
-    let (count, receiver) = watch::channel(0);
-    let mut yard = yard(Interrupts::counted(receiver)).await;
+    let count = watch::Sender::new(0);
+    let mut yard = yard(Interrupts::counted(count.clone())).await;
     let signalling = async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         (0..signals).for_each(|_| count.send_modify(|count| *count += 1));
-        count
     };
     let session = yard.session("run");
     let calls = ["deaf", "polite", "write_file"]
         .map(|tool| Call::new(tool, tool, "{\"path\":\"toolyard-never\",\"content\":\"\"}"));
     let began = Instant::now();
-    let (played, _count) = tokio::join!(yard.play(&session, &calls), signalling);
+    let (played, ()) = tokio::join!(yard.play(&session, &calls), signalling);
     let took = began.elapsed() - Duration::from_secs(1);
     let kinds = played.outcomes.iter().map(|outcome| outcome.error().map(|error| (error.kind, error.effect)));
     let kinds = kinds.collect();

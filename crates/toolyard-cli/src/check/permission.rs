@@ -1,0 +1,137 @@
+//! What calls of each tool may do, and who is asked: what is in force, wherever it was said.
+
+use crate::{
+    config::{SUB_AGENTS, Touch, Trusted},
+    setup::Setup,
+    table::Table,
+};
+use std::fmt::Display;
+use toolyard::{Engine, Grant, HiddenFrom, Rule, Sandbox, ToolSpec, wording::Span};
+
+/// What is shown where nothing is said.
+const NOTHING: &str = "-";
+
+/// A line a tool.
+pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
+    let mut table =
+        Table::new(["tool", "policy", "sandbox", "limits", "approval", "may call", "hidden from"]);
+    for entry in engine.registry().list() {
+        let spec = entry.spec();
+        let [policy, sandbox, limits] = match rule(setup, spec) {
+            Rule::Deny => ["deny", NOTHING, NOTHING].map(str::to_owned),
+            Rule::Allow(grant) => ["allow".to_owned(), grant.sandbox.as_str().to_owned(), limits(&grant)],
+        };
+        let may_call = may_call(&setup.config.policing.touch, spec);
+        let (approval, hidden) = (approval(setup, spec), hidden_from(&spec.hidden_from));
+        table.row([spec.name.clone(), policy, sandbox, limits, approval, may_call.to_owned(), hidden]);
+    }
+    table
+}
+
+fn rule(setup: &Setup, spec: &ToolSpec) -> Rule {
+    setup.config.policing.rules.rule(&spec.name, spec.side_effects)
+}
+
+fn limits(grant: &Grant) -> String {
+    let limits = &grant.limits;
+    let told = [
+        limits.wall_time.map(|time| Span(time).to_string()),
+        limits.memory.map(|bytes| format!("{} memory", size(bytes))),
+        limits.processes.map(|most| format!("{most} processes")),
+        limits.open_files.map(|most| format!("{most} open files")),
+        limits.output_bytes.map(|bytes| format!("{} output", size(bytes as u64))),
+    ];
+    listed(told.into_iter().flatten())
+}
+
+/// A size in the largest unit that it is a whole number of.
+fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let whole = units.iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes / unit))
+}
+
+/// What happens before a call may run, and whether a trusted workspace makes that so.
+fn approval(setup: &Setup, spec: &ToolSpec) -> String {
+    let (mode, elsewhere) =
+        (setup.confirmation(spec), setup.config.confirmations.mode(&spec.name, spec.side_effects));
+    let because = if mode == elsewhere { "" } else { ", trusted" };
+    format!("{}{because}", mode.as_str())
+}
+
+/// Whether the agent may call it by its capabilities.
+fn may_call(touch: &Touch, spec: &ToolSpec) -> &'static str {
+    match &touch.tools {
+        None => NOTHING,
+        Some(_) if !spec.requires_capability => "always",
+        Some(names) if names.contains(&spec.name) => "yes",
+        Some(_) => "no",
+    }
+}
+
+fn hidden_from(hidden: &HiddenFrom) -> String {
+    let sub_agents = hidden.sub_agents.then(|| SUB_AGENTS.to_owned());
+    listed(sub_agents.into_iter().chain(hidden.roles.iter().map(|role| role.to_string())))
+}
+
+fn listed<T: Display>(items: impl Iterator<Item = T>) -> String {
+    let items: Vec<String> = items.map(|item| item.to_string()).collect();
+    if items.is_empty() { NOTHING.to_owned() } else { items.join(", ") }
+}
+
+/// What may be touched, in one line.
+pub(super) fn capabilities(touch: &Touch) -> String {
+    let bounded = [("tools", &touch.tools), ("fs", &touch.fs), ("net", &touch.net)];
+    let told = bounded.into_iter().filter_map(|(name, items)| {
+        let items = items.as_ref()?;
+        Some(if items.is_empty() { format!("{name} none") } else { format!("{name} {}", items.join(", ")) })
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { "not bounded".to_owned() } else { told.join("; ") }
+}
+
+/// The trusted workspaces, in one line, and whether this is one.
+pub(super) fn trusted(setup: &Setup) -> String {
+    let roots = listed(setup.config.trusted.roots.iter().map(|root| root.display()));
+    match setup.is_trusted() {
+        true => format!("{roots}; this workspace is one"),
+        false => roots,
+    }
+}
+
+/// What is allowed and will not run, or is said and means nothing.
+pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
+    let entries = engine.registry().list();
+    let of_tool = |spec: &ToolSpec| {
+        let Rule::Allow(grant) = rule(setup, spec) else { return None };
+        let why = unkept(&grant)?;
+        Some(format!("warning: tool '{}': {why}: its calls will end as sandbox_error", spec.name))
+    };
+    let of_tools = entries.iter().filter_map(|entry| of_tool(entry.spec()));
+    let Trusted { missing, .. } = &setup.config.trusted;
+    let of_workspaces = missing.iter().map(|root| {
+        format!("warning: [confirmation] trusted_workspaces: '{root}' is no directory, so nothing is trusted by it")
+    });
+    let is_idle = |pattern: &&String| {
+        let prefix = pattern.trim_end_matches('*');
+        !entries.iter().any(|entry| entry.name().starts_with(prefix))
+    };
+    let of_rules = setup.config.policing.patterns.iter().filter(is_idle);
+    let of_rules = of_rules.map(|pattern| format!("note: [policy] rules '{pattern}': no tool is called so"));
+    of_tools.chain(of_workspaces).chain(of_rules).collect()
+}
+
+/// What of a grant nobody here keeps: only the host is there, which keeps wall time and output.
+fn unkept(grant: &Grant) -> Option<String> {
+    let (sandbox, limits) = (grant.sandbox, &grant.limits);
+    if sandbox != Sandbox::Host {
+        return Some(format!("its grant is for sandbox '{}', and only 'host' is built", sandbox.as_str()));
+    }
+    let unkept = [
+        ("memory", limits.memory.is_some()),
+        ("processes", limits.processes.is_some()),
+        ("open_files", limits.open_files.is_some()),
+    ];
+    let unkept: Vec<&str> = unkept.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    (!unkept.is_empty()).then(|| format!("sandbox 'host' cannot limit {}", unkept.join(", ")))
+}

@@ -1,0 +1,188 @@
+//! `[policy]`: which tools may run, in what, and what they may touch.
+
+use super::{
+    ConfigError,
+    confirmation::CLASSES,
+    section::{Placed, Section, Value, Worded},
+};
+use std::ops::Range;
+use toolyard::{Capabilities, FsGrant, FsMode, Grant, HostPattern, PolicyRules, Rule, Sandbox};
+
+const SANDBOXES: &[(&str, Sandbox)] = &[
+    (Sandbox::Host.as_str(), Sandbox::Host),
+    (Sandbox::Process.as_str(), Sandbox::Process),
+    (Sandbox::Wasm.as_str(), Sandbox::Wasm),
+    (Sandbox::MicroVm.as_str(), Sandbox::MicroVm),
+    (Sandbox::Remote.as_str(), Sandbox::Remote),
+];
+
+const MODES: &[(&str, FsMode)] = &[
+    ("r", FsMode::Read),
+    ("read", FsMode::Read),
+    ("w", FsMode::Write),
+    ("write", FsMode::Write),
+    ("rw", FsMode::ReadWrite),
+];
+
+const RULE_WANTED: &str =
+    "\"allow\", \"deny\", or a table of limits such as { sandbox = \"host\", wall_time = \"30s\" }";
+
+/// What may run, and what it may touch.
+#[derive(Debug, Clone)]
+pub(crate) struct Policing {
+    /// Which tools may run, and in what.
+    pub(crate) rules: PolicyRules,
+    /// Names with a star that a rule is for.
+    pub(crate) patterns: Vec<String>,
+    /// What they may touch.
+    pub(crate) capabilities: Capabilities,
+    /// The same as it was written.
+    pub(crate) touch: Touch,
+}
+
+/// What may be touched as it was written; nothing where it is not bounded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Touch {
+    /// The tools that may be called.
+    pub(crate) tools: Option<Vec<String>>,
+    /// Paths, each with a mode.
+    pub(crate) fs: Option<Vec<String>>,
+    /// Hosts.
+    pub(crate) net: Option<Vec<String>>,
+}
+
+impl Default for Policing {
+    fn default() -> Self {
+        Self {
+            rules: PolicyRules::new(Rule::host()),
+            patterns: Vec::new(),
+            capabilities: Capabilities::default(),
+            touch: Touch::default(),
+        }
+    }
+}
+
+/// Reads the section; `known` tells whether there is a tool of a name, or what to say where there is none.
+pub(super) fn read(
+    mut section: Section<'_>,
+    known: impl Fn(&str) -> Result<(), String>,
+) -> Result<Policing, ConfigError> {
+    let mut policing = Policing::default();
+    if let Some(value) = section.take("default") {
+        policing.rules = PolicyRules::new(rule(&section, "default", value)?);
+    }
+    let mut by_side_effects = section.section("side_effects")?;
+    for (name, side_effects) in CLASSES {
+        if let Some(value) = by_side_effects.take(name) {
+            let rule = rule(&by_side_effects, name, value)?;
+            policing.rules = policing.rules.side_effects(*side_effects, rule);
+        }
+    }
+    by_side_effects.finish()?;
+    let mut rules = section.section("rules")?;
+    for (name, at, value) in rules.entries() {
+        if is_pattern(&rules, &name, &at)? {
+            policing.patterns.push(name.clone());
+        } else {
+            known(&name).map_err(|what| rules.error(&at, what))?;
+        }
+        let rule = rule(&rules, &format!("'{name}'"), value)?;
+        policing.rules = policing.rules.tool(name, rule);
+    }
+    (policing.capabilities, policing.touch) = capabilities(section.section("capabilities")?, known)?;
+    section.finish()?;
+    Ok(policing)
+}
+
+/// Whether a rule is for all names with a beginning.
+fn is_pattern(section: &Section<'_>, name: &str, at: &Range<usize>) -> Result<bool, ConfigError> {
+    match name.find('*') {
+        None => Ok(false),
+        Some(place) if place + 1 == name.len() => Ok(true),
+        Some(_) => {
+            let what = format!("a star stands for the end of a name, as in 'git__*', and not as in '{name}'");
+            Err(section.error(at, what))
+        }
+    }
+}
+
+fn rule<'a>(section: &Section<'a>, key: &str, value: Value<'a>) -> Result<Rule, ConfigError> {
+    match section.worded(key, value, RULE_WANTED)? {
+        Worded::Table(table) => grant(table).map(Rule::Allow),
+        Worded::Word((word, at)) => match word.as_str() {
+            "allow" => Ok(Rule::host()),
+            "deny" => Ok(Rule::Deny),
+            _ => {
+                let what = format!("{}{key} must be {RULE_WANTED}, not '{word}'", section.prefix());
+                Err(section.error(&at, what))
+            }
+        },
+    }
+}
+
+fn grant(mut table: Section<'_>) -> Result<Grant, ConfigError> {
+    let mut grant = Grant::host();
+    if let Some((sandbox, _)) = table.choice("sandbox", SANDBOXES)? {
+        grant.sandbox = sandbox;
+    }
+    let limits = &mut grant.limits;
+    limits.wall_time = table.duration("wall_time")?;
+    limits.memory = table.size("memory")?;
+    limits.processes = table.small_count("processes")?.map(Into::into);
+    limits.open_files = table.small_count("open_files")?.map(Into::into);
+    // Who could have more than the machine can count has no bound.
+    limits.output_bytes = table.size("output")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    table.finish()?;
+    Ok(grant)
+}
+
+fn capabilities(
+    mut section: Section<'_>,
+    known: impl Fn(&str) -> Result<(), String>,
+) -> Result<(Capabilities, Touch), ConfigError> {
+    let (mut capabilities, mut touch) = (Capabilities::default(), Touch::default());
+    if let Some(names) = section.texts("tools")? {
+        for (name, at) in &names {
+            known(name).map_err(|what| section.error(at, what))?;
+        }
+        let names = texts(names);
+        capabilities = capabilities.tools(names.iter().map(String::as_str));
+        touch.tools = Some(names);
+    }
+    if let Some(grants) = section.texts("fs")? {
+        capabilities = capabilities.fs(each(&section, "fs", &grants, fs_grant)?);
+        touch.fs = Some(texts(grants));
+    }
+    if let Some(patterns) = section.texts("net")? {
+        let pattern = |text: &str| text.parse::<HostPattern>().map_err(|error| error.to_string());
+        capabilities = capabilities.net(each(&section, "net", &patterns, pattern)?);
+        touch.net = Some(texts(patterns));
+    }
+    section.finish()?;
+    Ok((capabilities, touch))
+}
+
+/// What each of the texts says, or the place of the first that makes no sense.
+fn each<T>(
+    section: &Section<'_>,
+    key: &str,
+    texts: &[Placed<String>],
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, ConfigError> {
+    let one = |(text, at): &Placed<String>| {
+        read(text).map_err(|what| section.error(at, format!("{}{key}: {what}", section.prefix())))
+    };
+    texts.iter().map(one).collect()
+}
+
+fn texts(placed: Vec<Placed<String>>) -> Vec<String> {
+    placed.into_iter().map(|(text, _)| text).collect()
+}
+
+fn fs_grant(text: &str) -> Result<FsGrant, String> {
+    let form = || format!("'{text}' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
+    let (mode, path) = text.split_once(':').ok_or_else(form)?;
+    let mode = MODES.iter().find(|(name, _)| *name == mode);
+    let (_, mode) = mode.ok_or_else(|| format!("{}; the modes are r, w and rw", form()))?;
+    FsGrant::new(*mode, path).map_err(|error| error.to_string())
+}

@@ -1,0 +1,182 @@
+//! What may run, what it may touch, who is asked and who knows of a tool.
+
+use super::*;
+use toolyard::{FsMode, Grant, HiddenFrom, Host, Rule, Sandbox};
+
+fn rule_of(config: &Config, tool: &str) -> Rule {
+    config.policing.rules.rule(tool, config.spec(tool).unwrap().side_effects)
+}
+
+/// PO-1: rules by name, by the beginning of a name, by side effects, and for the rest.
+#[test]
+fn rules_are_read() {
+    let config = read(
+        r#"
+        [policy]
+        default = "deny"
+        side_effects = { none = "allow", read = { wall_time = "5s" } }
+        [policy.rules]
+        "patch_*" = "allow"
+        list_dir = "deny"
+        write_file = { sandbox = "process", wall_time = "30s", memory = "512MiB", processes = 16, open_files = 256, output = "1MiB" }
+        "#,
+    )
+    .unwrap();
+    let mut quick = Grant::host();
+    quick.limits.wall_time = Some(Duration::from_secs(5));
+    let mut bounded = Grant { sandbox: Sandbox::Process, ..Grant::host() };
+    bounded.limits.wall_time = Some(Duration::from_secs(30));
+    bounded.limits.memory = Some(512 << 20);
+    bounded.limits.processes = Some(16);
+    bounded.limits.open_files = Some(256);
+    bounded.limits.output_bytes = Some(1 << 20);
+    let rules =
+        ["echo", "read_file", "list_dir", "patch_file", "write_file"].map(|tool| rule_of(&config, tool));
+    assert_eq!(rules, [Rule::host(), Rule::Allow(quick), Rule::Deny, Rule::host(), Rule::Allow(bounded)]);
+    assert_eq!(config.policing.patterns, ["patch_*"]);
+    let nothing_said = read("").unwrap();
+    assert_eq!(rule_of(&nothing_said, "write_file"), Rule::host());
+}
+
+/// PO-1
+#[test]
+fn rules_that_make_no_sense_are_refused() {
+    refused(
+        "[policy.rules]\nraed_file = \"deny\"",
+        2,
+        "no tool is called 'raed_file'; did you mean 'read_file'?",
+    );
+    refused(
+        "[policy.rules]\n\"git*push\" = \"deny\"",
+        2,
+        "a star stands for the end of a name, as in 'git__*', and not as in 'git*push'",
+    );
+    let wanted = "must be \"allow\", \"deny\", or a table of limits such as { sandbox = \"host\", wall_time = \"30s\" }";
+    refused("[policy]\ndefault = \"no\"", 2, &format!("[policy] default {wanted}, not 'no'"));
+    refused(
+        "[policy.side_effects]\nwrite = true",
+        2,
+        &format!("[policy] side_effects write {wanted}, not true or false"),
+    );
+    refused(
+        "[policy.side_effects]\nwrites = \"deny\"",
+        2,
+        "unknown key 'writes' in [policy] side_effects; did you mean 'write'?",
+    );
+    refused(
+        "[policy.rules]\necho = { wal_time = \"3s\" }",
+        2,
+        "unknown key 'wal_time' in [policy] rules 'echo'; did you mean 'wall_time'?",
+    );
+    refused(
+        "[policy.rules]\necho = { sandbox = \"docker\" }",
+        2,
+        "[policy] rules 'echo' sandbox must be one of 'host', 'process', 'wasm', 'micro_vm', 'remote', not 'docker'",
+    );
+    refused(
+        "[policy]\ndefault = { memory = \"512MB\" }",
+        2,
+        "[policy] default memory: '512MB' is no size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" \
+         or \"1GiB\"",
+    );
+}
+
+/// PO-1b: tools, paths and hosts; a mode of paths has two spellings.
+#[test]
+fn capabilities_are_read() {
+    let config = read(
+        r#"
+        [policy.capabilities]
+        tools = ["read_file", "write_file"]
+        fs = ["r:docs", "write:./out", "rw:tmp"]
+        net = ["*.example.com", "api.example.org:443"]
+        "#,
+    )
+    .unwrap();
+    let may = &config.policing.capabilities;
+    assert!(may.tool("read_file") && !may.tool("echo"));
+    let path = |mode, path: &str| may.path(mode, Path::new(path));
+    assert!(path(FsMode::Read, "docs/a") && !path(FsMode::Write, "docs/a"));
+    assert!(path(FsMode::Write, "out/a") && !path(FsMode::Read, "out/a") && path(FsMode::ReadWrite, "tmp/a"));
+    let host = |text: &str| may.host(&Host::parse(text).unwrap());
+    assert!(host("a.example.com") && host("https://api.example.org/") && !host("example.com"));
+    let all = read("").unwrap().policing.capabilities;
+    assert!(all.tool("echo") && !all.bounds_fs() && !all.bounds_net());
+}
+
+/// PO-1b: a grant with `..`, and what is no grant, no host and no tool.
+#[test]
+fn capabilities_that_make_no_sense_are_refused() {
+    let fs = |grant: &str, what: &str| {
+        refused(
+            &format!("[policy.capabilities]\nfs = [\"{grant}\"]"),
+            2,
+            &format!("[policy] capabilities fs: {what}"),
+        );
+    };
+    fs("r:../x", "a granted path must not have '..' in it: '../x'");
+    fs("rw:/etc", "a granted path is relative to the workspace's root: '/etc'");
+    fs("docs", "'docs' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
+    fs(
+        "x:docs",
+        "'x:docs' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"; the modes are r, w and rw",
+    );
+    refused(
+        "[policy.capabilities]\nnet = [\"a.example\",\n\"a.*.com\"]",
+        3,
+        "[policy] capabilities net: 'a.*.com': a star stands for the first labels of a name, as in '*.example.com', or \
+         alone",
+    );
+    refused("[policy.capabilities]\ntools = [\"ehco\"]", 2, "no tool is called 'ehco'; did you mean 'echo'?");
+}
+
+/// PO-3: directories that are there are trusted under the names they really have; others are remembered as missing.
+#[test]
+fn trusted_workspaces_are_canonical() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = here.join("toolyard.toml");
+    let text = "[confirmation]\ntrusted_workspaces = [\"src/../tests\", \"missing\", \"Cargo.toml\"]";
+    let config = Config::read(Source { file: &file, text }).unwrap();
+    assert_eq!(config.trusted.roots, [here.join("tests").canonicalize().unwrap()]);
+    assert_eq!(config.trusted.missing, ["missing", "Cargo.toml"]);
+    let write = |root: &Path| {
+        let confirmations = config.confirmations.clone().in_workspace(Some(root));
+        confirmations.mode("write_file", SideEffects::Write)
+    };
+    assert_eq!(write(&here.join("tests").canonicalize().unwrap()), ConfirmationMode::Auto);
+    assert_eq!(write(here), ConfirmationMode::Prompt);
+    let text = "[confirmation]\ntrusted_workspaces = [\"~\"]";
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    assert_eq!(read(text).unwrap().trusted.roots, home.into_iter().collect::<Vec<_>>());
+    refused(
+        "[confirmation]\ntrusted_workspaces = [\"\"]",
+        2,
+        "[confirmation] trusted_workspaces: name a directory; '.' is that of this file",
+    );
+}
+
+/// PO-3
+#[test]
+fn prompt_once_is_a_mode() {
+    let config = read("[confirmation]\ndefault = { write = \"prompt_once\" }").unwrap();
+    assert_eq!(config.confirmations.mode("write_file", SideEffects::Write), ConfirmationMode::PromptOnce);
+}
+
+/// PO-1b: a tool is hidden from roles and from sub-agents.
+#[test]
+fn tools_are_hidden() {
+    let text = "[tools.echo]\nhidden_from = [\"sub-agents\", \"reviewer\"]\nrequires_capability = false";
+    let hidden = HiddenFrom { sub_agents: true, roles: ["reviewer".into()].into() };
+    let expect = ToolConfig::default().hidden_from(hidden).requires_capability(false);
+    assert_eq!(read(text).unwrap().tools["echo"], expect);
+    refused(
+        "[tools.echo]\nhidden_from = [\"sub_agents\"]",
+        2,
+        "[tools.\"echo\"] hidden_from: write 'sub-agents'",
+    );
+    refused(
+        "[tools.echo]\nhidden_from = [\" \"]",
+        2,
+        "[tools.\"echo\"] hidden_from names roles, or 'sub-agents'",
+    );
+}

@@ -1,0 +1,150 @@
+//! Asking the person at the terminal (PO-4).
+//!
+//! ```text
+//!   ApprovalRequest ─► held until its turn ─► sheet: what would run, on one page ─► terminal: a line is read
+//!                                             │ as plain text                       │ on a thread of its own
+//!                                             └ nothing in it moves a cursor        └ y, n, a, q ─► Answer
+//! ```
+
+mod arguments;
+mod plain;
+mod reply;
+mod sheet;
+#[cfg(unix)]
+mod terminal;
+#[cfg(not(unix))]
+#[path = "ask/no_terminal.rs"]
+mod terminal;
+mod turns;
+
+pub(super) use terminal::Terminal;
+pub(super) use turns::Turns;
+
+use super::{interrupt::Stopper, live::Screen};
+use crate::{
+    cli::{Approve, RunArgs},
+    fault::Fault,
+};
+use reply::Reply;
+use sheet::Sheet;
+use std::{
+    collections::HashMap,
+    future::pending,
+    io::{IsTerminal, stderr, stdin},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::timeout;
+use toolyard::{
+    Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, RequestId, async_trait,
+};
+
+/// How long a question waits to be withdrawn once the person has stopped the run; then it is answered no.
+const WITHDRAWN_WITHIN: Duration = Duration::from_secs(1);
+
+/// The terminal to ask on, where somebody is to be asked: by the person's word, or where they look on and said nothing.
+pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
+    match args.approve {
+        Some(Approve::Ask) => Terminal::open().map(Some).map_err(|error| {
+            Fault::Usage(format!("--approve ask needs a terminal to ask on, and there is none: {error}"))
+        }),
+        None if stderr().is_terminal() && !is_typed(args) => {
+            Ok(Terminal::open().ok().filter(Terminal::is_ours))
+        }
+        None | Some(Approve::Auto | Approve::Deny) => Ok(None),
+    }
+}
+
+/// Whether the input itself comes from the keyboard: its lines and answers could not be told apart.
+fn is_typed(args: &RunArgs) -> bool {
+    let reads_stdin = args.input.file.as_ref().is_none_or(|file| file.as_os_str() == "-");
+    reads_stdin && stdin().is_terminal()
+}
+
+/// Asks one question at a time.
+pub(super) struct Asker {
+    terminal: Terminal,
+    screen: Option<Screen>,
+    stopper: Stopper,
+    confirmations: Confirmations,
+    turns: Turns,
+    said: Mutex<Said>,
+}
+
+/// What the person has said so far.
+#[derive(Default)]
+struct Said {
+    quit: bool,
+    /// Answers for a whole pattern, and the last question that was asked by then. The engine settles the others up to
+    /// that with them, but a moment later than the next one has its turn; of those to come it knows itself.
+    of_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
+}
+
+impl Asker {
+    /// Asks on this terminal, with the live view off the screen meanwhile.
+    pub(super) fn new(
+        terminal: Terminal,
+        screen: Option<Screen>,
+        stopper: Stopper,
+        confirmations: Confirmations,
+    ) -> Self {
+        let (turns, said) = (Turns::default(), Mutex::default());
+        Self { terminal, screen, stopper, confirmations, turns, said }
+    }
+
+    /// The line of its questions, which is to see the events.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer that was given already, where it is for this one too.
+    fn given(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
+        let said = self.said();
+        if said.quit {
+            return Some(Answer::Deny);
+        }
+        let (answer, last) = said.of_pattern.get(pattern)?;
+        (Some(id) <= *last).then_some(*answer)
+    }
+
+    fn is_once(&self, request: &ApprovalRequest) -> bool {
+        let mode = self.confirmations.mode(request.tool(), request.side_effects());
+        mode == ConfirmationMode::PromptOnce
+    }
+
+    /// Stops the run as an interrupt does, which withdraws this question and all others.
+    async fn quit(&self) -> Answer {
+        self.said().quit = true;
+        self.stopper.stop();
+        let _ = timeout(WITHDRAWN_WITHIN, pending::<()>()).await;
+        Answer::Deny
+    }
+}
+
+#[async_trait]
+impl Approver for Asker {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        request.showing().hold();
+        let _turn = self.turns.turn(request.id()).await;
+        let pattern = request.pattern().key(request.session());
+        if let Some(answer) = self.given(&pattern, request.id()) {
+            return answer;
+        }
+        let sheet = Sheet::of(request, request.changes().await.as_deref());
+        let answer = match self.terminal.ask(request, sheet, self.screen.clone()).await {
+            Reply::Yes => Answer::Allow,
+            Reply::No => Answer::Deny,
+            Reply::Always => Answer::Always,
+            Reply::Quit => return self.quit().await,
+        };
+        if answer == Answer::Always || self.is_once(request) {
+            let last = self.turns.last();
+            self.said().of_pattern.insert(pattern, (answer, last));
+        }
+        answer
+    }
+}

@@ -1,0 +1,28 @@
+//! Where there is no terminal that could be read beside standard input.
+
+use super::{super::live::Screen, reply::Reply, sheet::Sheet};
+use std::{convert::Infallible, io};
+use toolyard::ApprovalRequest;
+
+/// A terminal, of which there is none.
+#[derive(Clone)]
+pub(in super::super) struct Terminal(Infallible);
+
+impl Terminal {
+    /// Says that there is none.
+    pub(super) fn open() -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this is not known how to do on this system"))
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub(in super::super) async fn rest(&self) {
+        match self.0 {}
+    }
+
+    pub(super) async fn ask(&self, _: &ApprovalRequest, _: Sheet, _: Option<Screen>) -> Reply {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,132 @@
+//! Text of a model as text that a terminal only shows: nothing in it moves the cursor, changes the order of what is read,
+//! or is there without being seen.
+
+use std::fmt::Write;
+
+/// Marks on one character that are shown; more could cover what is around it.
+const MARKS_MAX: usize = 2;
+
+/// Characters that count as printable and show nothing.
+const BLANK: &[(char, char)] = &[
+    ('\u{34f}', '\u{34f}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{2800}', '\u{2800}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+/// A character as it may be shown.
+enum Kind {
+    /// It shows itself.
+    Letter,
+    /// It is shown on the character before it.
+    Mark,
+    /// It does something else than being shown.
+    Odd,
+}
+
+/// The text on one line, with everything escaped as in JSON that is not plainly to be seen.
+pub(super) fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    // A mark at the beginning would be on what is printed before.
+    let mut marks = MARKS_MAX;
+    for char in text.chars() {
+        match kind(char) {
+            Kind::Letter => {
+                marks = 0;
+                shown.push(char);
+            }
+            Kind::Mark if marks < MARKS_MAX => {
+                marks += 1;
+                shown.push(char);
+            }
+            Kind::Mark | Kind::Odd => {
+                marks = MARKS_MAX;
+                escape(char, &mut shown);
+            }
+        }
+    }
+    shown
+}
+
+/// A text of up to so many characters; of a longer one its beginning and its end, and how much is between them. The parts
+/// are made by `part`.
+pub(super) fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) -> String {
+    let chars = text.chars().count();
+    if chars <= chars_max {
+        return part(text);
+    }
+    let (tail, head) = (chars_max / 4, chars_max - chars_max / 4);
+    let at = |place: usize| text.char_indices().nth(place).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (&text[..at(head)], &text[at(chars - tail)..]);
+    let between = chars - chars_max;
+    format!("{} … {between} more characters … {}", part(head), part(tail))
+}
+
+fn kind(char: char) -> Kind {
+    if matches!(char, ' '..='~') {
+        return Kind::Letter;
+    }
+    let is_blank = BLANK.iter().any(|(first, last)| (*first..=*last).contains(&char));
+    // The standard library knows what is printable: no control, format or private character, no odd space. After
+    // another character it lets marks pass, and alone it does not.
+    let is_printable = !format!("x{char}").escape_debug().skip(1).any(|shown| shown == '\\');
+    match is_printable && !is_blank {
+        false => Kind::Odd,
+        true if char.escape_debug().len() > 1 => Kind::Mark,
+        true => Kind::Letter,
+    }
+}
+
+fn escape(char: char, into: &mut String) {
+    for unit in char.encode_utf16(&mut [0; 2]) {
+        // Writing to a string cannot fail.
+        let _ = write!(into, "\\u{unit:04x}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PO-4: a model cannot draw on the terminal of whom is asked, and hide nothing from them.
+    #[test]
+    fn what_is_not_plainly_seen_is_escaped() {
+        let check = |text: &str, expect: &str| assert_eq!(plain(text), expect);
+        check("\u{1b}[2J\u{7}\r\u{8}\u{7f}", "\\u001b[2J\\u0007\\u000d\\u0008\\u007f");
+        check("\u{9b}31m\u{85}", "\\u009b31m\\u0085");
+        check("a\nb\tc", "a\\u000ab\\u0009c");
+        check("exe\u{202e}gpj\u{2066}\u{200f}\u{61c}", "exe\\u202egpj\\u2066\\u200f\\u061c");
+        check("pay\u{200b}\u{200d}\u{feff}\u{ad}\u{2060}", "pay\\u200b\\u200d\\ufeff\\u00ad\\u2060");
+        check("a\u{2028}b\u{2029}\u{a0}\u{3000}", "a\\u2028b\\u2029\\u00a0\\u3000");
+        check("\u{3164}\u{115f}\u{ffa0}\u{2800}\u{fe0f}", "\\u3164\\u115f\\uffa0\\u2800\\ufe0f");
+        check("\u{e0041}\u{e0101}\u{f0000}", "\\udb40\\udc41\\udb40\\udd01\\udb80\\udc00");
+    }
+
+    #[test]
+    fn what_people_write_is_left_alone() {
+        for text in ["rm -rf 'x' \"y\" \\z $(w)", "grüße", "漢字かな", "שלום", "e\u{301}", "हिन्दी", "🌱"]
+        {
+            assert_eq!(plain(text), text);
+        }
+    }
+
+    /// PO-4: marks cannot be heaped over what is around them.
+    #[test]
+    fn heaped_marks_are_escaped() {
+        assert_eq!(plain("\u{301}a"), "\\u0301a");
+        assert_eq!(plain("a\u{301}\u{301}\u{301}\u{301}b"), "a\u{301}\u{301}\\u0301\\u0301b");
+        assert_eq!(plain("\u{202e}\u{338}"), "\\u202e\\u0338");
+    }
+
+    #[test]
+    fn a_long_text_has_its_ends_and_says_what_is_between() {
+        assert_eq!(ends("abcdefgh", 8, plain), "abcdefgh");
+        assert_eq!(ends("abcdefghi", 8, plain), "abcdef … 1 more characters … hi");
+        assert_eq!(ends(&"ü".repeat(100), 4, plain), "üüü … 96 more characters … ü");
+    }
+}

@@ -1,0 +1,51 @@
+//! What a person types.
+
+/// The answer to a question on the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// The call may run.
+    Yes,
+    /// It may not.
+    No,
+    /// It may, and so may all others of its pattern.
+    Always,
+    /// Nothing more is to run.
+    Quit,
+}
+
+/// What can be typed, for whom typed something else.
+pub(super) const HELP: &str = "\
+y  yes, this call may run
+n  no, it may not; the model is told that you said no
+a  always: this call and all others of the pattern above may run, as long as this session lasts
+q  quit: no call that has not begun runs, and what is finished is printed";
+
+impl Reply {
+    /// The answer that this line is, if it is one.
+    pub(super) fn of(line: &str) -> Option<Self> {
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Some(Self::Yes),
+            "n" | "no" => Some(Self::No),
+            "a" | "always" => Some(Self::Always),
+            "q" | "quit" => Some(Self::Quit),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_word_is_an_answer() {
+        for (line, reply) in
+            [("y\n", Reply::Yes), (" NO \r\n", Reply::No), ("Always", Reply::Always), ("q", Reply::Quit)]
+        {
+            assert_eq!(Reply::of(line), Some(reply), "{line:?}");
+        }
+        for line in ["", "\n", "yy", "ye", "y n", "yes please", "ａ", "\u{1b}y"] {
+            assert_eq!(Reply::of(line), None, "{line:?}");
+        }
+    }
+}

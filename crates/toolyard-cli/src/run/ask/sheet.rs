@@ -1,0 +1,190 @@
+//! A question as a page of text.
+
+use super::{
+    arguments,
+    plain::{ends, plain},
+};
+use std::{fmt::Write, time::Duration};
+use toolyard::{AgentPath, ApprovalRequest};
+
+/// The session that a run has where its input names none.
+const OWN_SESSION: &str = "run";
+
+/// Characters of a name that are shown.
+const NAME_CHARS_MAX: usize = 120;
+
+/// Characters of a pattern, and of a line of changes.
+const LINE_CHARS_MAX: usize = 400;
+
+/// Lines of changes that are shown.
+const CHANGES_MAX: usize = 60;
+
+/// Columns before the text of a row.
+const INDENT: usize = 13;
+
+/// No terminal is taken for narrower.
+const WIDTH_MIN: usize = 40;
+
+/// What is asked, as rows with a label each. Every line of them is plain.
+pub(super) struct Sheet {
+    rows: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Sheet {
+    /// The page about a request; `changes` is what it would change.
+    pub(super) fn of(request: &ApprovalRequest, changes: Option<&str>) -> Self {
+        let name = |text: &str| vec![ends(text, NAME_CHARS_MAX, plain)];
+        let mut rows =
+            vec![("tool", vec![format!("{} ({})", plain(request.tool()), request.side_effects())])];
+        if request.session().as_str() != OWN_SESSION {
+            rows.push(("session", name(request.session().as_str())));
+        }
+        if *request.agent() != AgentPath::root() {
+            rows.push(("agent", name(request.agent().as_str())));
+        }
+        rows.push(("call", name(request.call_id().as_str())));
+        rows.push(("arguments", arguments::lines(request.arguments())));
+        if let Some(changes) = changes {
+            rows.push(("changes", self::changes(changes)));
+        }
+        rows.push(("always", vec![ends(&request.pattern().to_string(), LINE_CHARS_MAX, plain)]));
+        Self { rows }
+    }
+
+    /// The page for a terminal of this width. Lines are wrapped here: of what comes from a model nothing stands where
+    /// a row begins.
+    pub(super) fn laid_out(&self, width: usize) -> String {
+        let columns = width.max(WIDTH_MIN) - INDENT - 1;
+        let mut text = "toolyard: may this call run?\n".to_owned();
+        for (label, lines) in &self.rows {
+            let mut label = *label;
+            for piece in lines.iter().flat_map(|line| wrapped(line, columns)) {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "  {label:<width$}{piece}", width = INDENT - 2);
+                label = "";
+            }
+        }
+        text
+    }
+}
+
+/// What is printed before the answer.
+pub(super) fn prompt(left: Duration) -> String {
+    let seconds = left.as_millis().div_ceil(1000);
+    let left = match seconds {
+        0..60 => format!("{seconds}s"),
+        _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        _ => format!("{}m {}s", seconds / 60, seconds % 60),
+    };
+    format!("  [y]es, [n]o, [a]lways, [q]uit; {left} left: ")
+}
+
+fn changes(text: &str) -> Vec<String> {
+    // A tabulator is no trick, and the only control character that texts are full of.
+    let line = |line: &str| ends(&line.replace('\t', "    "), LINE_CHARS_MAX, plain);
+    let mut lines: Vec<String> = text.split('\n').map(line).collect();
+    let more = lines.len().saturating_sub(CHANGES_MAX);
+    if more > 0 {
+        lines.truncate(CHANGES_MAX);
+        lines.push(format!("… {more} more lines"));
+    }
+    lines
+}
+
+/// A line in pieces that are no wider than this. What is not ASCII counts as wide: few terminals agree on it.
+fn wrapped(line: &str, columns: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut start, mut used) = (0, 0);
+    for (at, char) in line.char_indices() {
+        let width = if char.is_ascii() { 1 } else { 2 };
+        if used + width > columns {
+            pieces.push(&line[start..at]);
+            (start, used) = (at, 0);
+        }
+        used += width;
+    }
+    pieces.push(&line[start..]);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+    use toolyard::{
+        ApprovalParts, ApprovalPattern, CallDigest, CallId, RequestId, SessionId, SideEffects, ToolSpec,
+    };
+
+    fn request(session: &str, agent: &str, args: serde_json::Value) -> ApprovalRequest {
+        let session = SessionId::from(session);
+        let spec = ToolSpec::write("write_file").approval_ignores("content");
+        let parts = ApprovalParts {
+            id: RequestId(1),
+            agent: AgentPath::from(agent),
+            call_id: CallId::from("call_1"),
+            tool: "write_file".into(),
+            side_effects: SideEffects::Write,
+            pattern: ApprovalPattern::of(&spec, &args),
+            digest: CallDigest::of("write_file", "1", &args, &session, 1),
+            expires_in: Duration::from_secs(300),
+            arguments: Arc::new(args),
+            session,
+        };
+        ApprovalRequest::new(parts, None)
+    }
+
+    /// PO-4: tool, real arguments, side effect, what would change, and what "always" is good for.
+    #[test]
+    fn a_page_says_all_there_is_to_know() {
+        let args = json!({"path": "a.txt", "content": "2\n"});
+        let sheet = Sheet::of(&request("run", "root", args), Some("@@ -1 +1 @@\n-1\n+2"));
+        let expect = r#"toolyard: may this call run?
+  tool       write_file (write)
+  call       call_1
+  arguments  {
+               "path": "a.txt",
+               "content": "2\n"
+             }
+  changes    @@ -1 +1 @@
+             -1
+             +2
+  always     write_file {"path":"a.txt"}, whatever its content
+"#;
+        assert_eq!(sheet.laid_out(80), expect);
+        assert_eq!(prompt(Duration::from_millis(299_001)), "  [y]es, [n]o, [a]lways, [q]uit; 5m left: ");
+        assert!(prompt(Duration::from_secs(75)).contains(" 1m 15s left"));
+    }
+
+    #[test]
+    fn who_asks_is_told_where_it_is_not_the_one_agent_there_is() {
+        let text = Sheet::of(&request("episode-7", "root/2", json!({})), None).laid_out(80);
+        assert!(text.contains("\n  session    episode-7\n  agent      root/2\n"), "{text}");
+    }
+
+    /// PO-4: nothing of a model stands where a row begins, however long or odd it is.
+    #[test]
+    fn a_page_cannot_be_drawn_on() {
+        let trick = "x".repeat(66) + "  tool       read_file (read)";
+        let odd = "漢".repeat(90) + "\r\u{1b}[2K\u{202e}  tool  y";
+        let args = json!({"content": trick, "\n  tool": odd, "path": "\u{9b}2J"});
+        let changes = format!("+{trick}\n+{odd}\n\ttab");
+        let sheet = Sheet::of(&request("s\n\r\u{1b}c", "root", args), Some(&changes));
+        let text = sheet.laid_out(80);
+        assert!(
+            !text.chars().any(|char| char != '\n' && (char.is_control() || char == '\u{202e}')),
+            "{text}"
+        );
+        let labels: Vec<&str> =
+            text.lines().skip(1).filter_map(|line| line[..INDENT].split_whitespace().next()).collect();
+        assert_eq!(labels, ["tool", "session", "call", "arguments", "changes", "always"]);
+        assert!(
+            text.lines().all(|line| line
+                .chars()
+                .map(|char| if char.is_ascii() { 1 } else { 2 })
+                .sum::<usize>()
+                < 80)
+        );
+        assert!(text.contains("\n                 tab\n"), "{text}");
+    }
+}

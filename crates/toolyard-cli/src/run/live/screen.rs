@@ -1,0 +1,68 @@
+//! The line of the terminal that the live view has, unless something else needs the screen for longer.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The line. Cheap to clone; clones are the same one.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Screen {
+    line: Arc<Mutex<Line>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// What is drawn; nothing while the line is held, and at the end.
+    bar: Option<ProgressBar>,
+    is_closed: bool,
+}
+
+/// The view is off the screen until this is dropped.
+#[derive(Debug)]
+pub(in super::super) struct Held<'a> {
+    screen: &'a Screen,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        Self { line: Arc::new(Mutex::new(Line { bar: Some(bar()), is_closed: false })) }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What to draw, if there is room for it.
+    pub(super) fn bar(&self) -> Option<ProgressBar> {
+        self.line().bar.clone()
+    }
+
+    /// Takes the view off the screen. One at a time does.
+    pub(in super::super) fn hold(&self) -> Held<'_> {
+        if let Some(bar) = self.line().bar.take() {
+            bar.finish_and_clear();
+        }
+        Held { screen: self }
+    }
+
+    /// Takes the view off the screen for good.
+    pub(super) fn close(&self) {
+        self.line().is_closed = true;
+        drop(self.hold());
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let mut line = self.screen.line();
+        if !line.is_closed {
+            line.bar = Some(bar());
+        }
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len} calls  {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}

@@ -1,0 +1,121 @@
+//! What a configuration lets run, what it lets calls touch, and who knows of which tool.
+
+use crate::{
+    child::{Done, toolyard},
+    place::dir,
+};
+use serde_json::{Value, json};
+use std::{fs, path::PathBuf};
+
+/// A fresh workspace with this configuration in it.
+fn configured(name: &str, config: &str) -> (PathBuf, String) {
+    let dir = dir(name);
+    let file = dir.join("toolyard.toml");
+    fs::write(&file, format!("[workspace]\nroot = \".\"\n{config}")).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    (dir, file)
+}
+
+fn batch() -> String {
+    let write = |path: &str| json!({"path": path, "content": "x"});
+    json!({"calls": [
+        {"call_id": "a", "name": "write_file", "arguments": write("out/a")},
+        {"call_id": "b", "name": "write_file", "arguments": write("b")},
+        {"call_id": "c", "name": "list_dir", "arguments": {}},
+        {"call_id": "d", "name": "echo", "arguments": {"text": "x"}},
+    ]})
+    .to_string()
+}
+
+fn run(file: &str, more: &[&str]) -> (Vec<String>, Done) {
+    let mut args = vec!["run", "--report", "none", "--config", file];
+    args.extend(more);
+    let done = toolyard(&args, &batch());
+    let json = done.json();
+    let code = |result: &Value| result["error"]["code"].as_str().unwrap_or("ok").to_owned();
+    (json["results"].as_array().unwrap().iter().map(code).collect(), done)
+}
+
+/// PO-1: a rule of the policy refuses a call whatever is said of approval; a sandbox that is not there runs nothing.
+#[test]
+fn a_policy_decides_what_runs() {
+    let rules =
+        "[policy]\ndefault = \"deny\"\nside_effects = { write = \"allow\", none = { sandbox = \"wasm\" } }\n";
+    let (dir, file) = configured("policy", rules);
+    let (codes, _) = run(&file, &["--approve", "auto"]);
+    assert_eq!(codes, ["ok", "ok", "permission_denied", "sandbox_error"]);
+    assert!(dir.join("b").exists());
+    let plan = toolyard(&["plan", "--json", "--config", &file], &batch());
+    assert_eq!(plan.lines()[0]["calls"][2]["error"]["code"], "permission_denied");
+}
+
+/// PO-1b: paths and tools that are not granted.
+#[test]
+fn capabilities_bound_what_calls_touch() {
+    let may = "[policy.capabilities]\ntools = [\"write_file\", \"list_dir\"]\nfs = [\"rw:out\"]\n";
+    let (dir, file) = configured("capabilities", may);
+    let (codes, _) = run(&file, &["--approve", "auto"]);
+    assert_eq!(codes, ["ok", "fs_denied", "fs_denied", "permission_denied"]);
+    assert!(dir.join("out/a").exists() && !dir.join("b").exists());
+    let listed = toolyard(&["tools", "--as", "mcp", "--config", &file], "").stdout;
+    assert!(listed.contains("\"write_file\"") && !listed.contains("\"echo\""), "{listed}");
+}
+
+/// PO-3: a workspace that is trusted, or under one that is, is written to without a question.
+#[test]
+fn a_trusted_workspace_is_written_to() {
+    let (dir, file) = configured("trusted", "[confirmation]\ntrusted_workspaces = [\"..\"]\n");
+    let (codes, _) = run(&file, &[]);
+    assert_eq!(codes, ["ok", "ok", "ok", "ok"]);
+    assert!(dir.join("b").exists());
+    let (_, file) = configured("untrusted", "[confirmation]\ntrusted_workspaces = [\"../elsewhere\"]\n");
+    let (codes, _) = run(&file, &[]);
+    assert_eq!(codes, ["user_denied", "user_denied", "ok", "ok"]);
+}
+
+/// PO-1b: to the role that a tool is hidden from there is no such tool, wherever it looks.
+#[test]
+fn a_role_does_not_know_what_is_hidden_from_it() {
+    let (_, file) = configured("role", "[tools.write_file]\nhidden_from = [\"reviewer\"]\n");
+    let (codes, done) = run(&file, &["--approve", "auto", "--role", "reviewer"]);
+    assert_eq!(codes, ["not_found", "not_found", "ok", "ok"]);
+    assert!(!done.json()["results"][0]["error"]["message"].as_str().unwrap().contains("write_file,"));
+    assert_eq!(run(&file, &["--approve", "auto"]).0, ["ok", "ok", "ok", "ok"]);
+    let tools = |role: &[&str]| {
+        let mut args = vec!["tools", "--config", &file];
+        args.extend(role);
+        toolyard(&args, "").stdout.contains("write_file")
+    };
+    assert!(tools(&[]) && tools(&["--role", "editor"]) && !tools(&["--role", "reviewer"]));
+    let plan = toolyard(&["plan", "--json", "--config", &file, "--role", "reviewer"], &batch());
+    assert_eq!(plan.lines()[0]["calls"][0]["error"]["code"], "not_found");
+}
+
+/// PO-1, PO-1b, PO-3: `check` says of each tool what is in force, and what of it cannot be.
+#[test]
+fn check_tells_what_each_tool_may() {
+    let config = "[policy]\nside_effects = { none = { memory = \"1536KiB\", wall_time = \"30s\" } }\n\
+                  rules = { list_dir = \"deny\", patch_file = { sandbox = \"process\", processes = 2 }, \
+                  \"git__*\" = \"deny\" }\n\
+                  [policy.capabilities]\ntools = [\"echo\", \"list_dir\"]\nfs = [\"r:docs\", \"rw:out\"]\nnet = []\n\
+                  [confirmation]\ntrusted_workspaces = [\".\", \"missing\"]\n\
+                  [tools.read_file]\nhidden_from = [\"sub-agents\", \"guest\"]\nrequires_capability = false\n";
+    let (dir, file) = configured("check-permission", config);
+    let done = toolyard(&["check", "--config", &file], "");
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    let has = |line: &str| assert!(done.stdout.lines().any(|found| found == line), "{line}\n{}", done.stdout);
+    has("capabilities   tools echo, list_dir; fs r:docs, rw:out; net none");
+    has(&format!("trusted        {}; this workspace is one", dir.canonicalize().unwrap().display()));
+    has("tool        policy  sandbox  limits               approval       may call  hidden from");
+    has("echo        allow   host     30s, 1536KiB memory  auto           yes       -");
+    has("list_dir    deny    -        -                    auto           yes       -");
+    has("patch_file  allow   process  2 processes          auto, trusted  no        -");
+    has("read_file   allow   host     -                    auto           always    sub-agents, guest");
+    has("warning: tool 'echo': sandbox 'host' cannot limit memory: its calls will end as sandbox_error");
+    has(
+        "warning: tool 'patch_file': its grant is for sandbox 'process', and only 'host' is built: its calls will end \
+         as sandbox_error",
+    );
+    has("warning: [confirmation] trusted_workspaces: 'missing' is no directory, so nothing is trusted by it");
+    has("note: [policy] rules 'git__*': no tool is called so");
+}
