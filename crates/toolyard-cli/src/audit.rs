@@ -15,7 +15,7 @@ mod story;
 mod text;
 mod trail;
 
-use crate::{cli::AuditArgs, exit::Exit, fault::Fault, input::Origin, shown::escape};
+use crate::{cli::AuditArgs, exit::Exit, fault::Fault, input::Origin, shown::plain};
 use findings::Findings;
 use lines::LogLines;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -61,7 +61,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
     };
     reading.end(account.as_mut()).map_err(Fault::results)?;
     match stopped {
-        Err(Stopped::Line(number, why)) => Err(origin.line_fault(number, escape(&why))),
+        Err(Stopped::Line(number, why)) => Err(origin.line_fault(number, plain(&why))),
         _ if reading.findings.is_whole() => Ok(Exit::Ok),
         _ => Ok(Exit::CallFailed),
     }

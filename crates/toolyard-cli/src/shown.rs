@@ -1,5 +1,9 @@
 //! Texts and times as people are shown them.
 
+mod plain;
+
+pub(crate) use plain::{ends, plain};
+
 use std::{fmt, time::Duration};
 
 /// A text from outside on one line, clipped to some characters.
@@ -9,22 +13,6 @@ pub(crate) fn clip(text: &str, chars_max: usize) -> String {
     if clean.next().is_some() {
         shown.pop();
         shown.push('…');
-    }
-    shown
-}
-
-/// A text from outside, on one line, with what a terminal would obey spelt out: control characters, and those that turn
-/// the direction of what follows.
-pub(crate) fn escape(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                shown.extend(c.escape_unicode())
-            }
-            c if c.is_control() => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
     }
     shown
 }
@@ -68,11 +56,6 @@ mod tests {
         check(420, "0.42 ms");
         check(17_340, "17.3 ms");
         check(2_410_000, "2.41 s");
-    }
-
-    #[test]
-    fn what_a_terminal_would_obey_is_spelt_out() {
-        assert_eq!(escape("a\x1b[31m\n\u{9b}b\u{202e}c é"), "a\\u{1b}[31m\\n\\u{9b}b\\u{202e}c é");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     moment::{Day, moment},
     story::{Decision, End, Story},
 };
-use crate::shown::{count, escape};
+use crate::shown::{count, plain};
 use std::{
     fmt::Write as _,
     io::{self, Write},
@@ -36,7 +36,7 @@ impl<W: Write> Text<W> {
             return Ok(());
         }
         let turn = turn.map_or_else(String::new, |turn| format!(", turn {turn}"));
-        writeln!(self.out, "session {}{turn}, {}", escape(session), head.2)?;
+        writeln!(self.out, "session {}{turn}, {}", plain(session), head.2)?;
         self.under = Some(head);
         Ok(())
     }
@@ -44,15 +44,15 @@ impl<W: Write> Text<W> {
     fn finding(&mut self, finding: &Finding) -> io::Result<()> {
         let mut place = format!("  line {}", finding.line);
         // Writing to a string does not fail.
-        let _ = finding.session.iter().try_for_each(|session| write!(place, ", session {}", escape(session)));
-        let _ = finding.call_id.iter().try_for_each(|call| write!(place, ", call {}", escape(call)));
-        writeln!(self.out, "{place}: {}", escape(&finding.what))
+        let _ = finding.session.iter().try_for_each(|session| write!(place, ", session {}", plain(session)));
+        let _ = finding.call_id.iter().try_for_each(|call| write!(place, ", call {}", plain(call)));
+        writeln!(self.out, "{place}: {}", plain(&finding.what))
     }
 
     fn notes(&mut self, findings: &Findings) -> io::Result<()> {
         if let Some((line, name)) = &findings.first_stranger {
             let events = count(usize::try_from(findings.strangers).unwrap_or(usize::MAX), "event");
-            let name = escape(name);
+            let name = plain(name);
             writeln!(
                 self.out,
                 "passed over: {events} of kinds that are not known here, '{name}' in line {line} first"
@@ -73,7 +73,7 @@ impl<W: Write> Account for Text<W> {
         self.head(story.session.as_str(), story.turn, story.wall_ms)?;
         let time = moment(story.wall_ms).1;
         let agent = agent(story.agent.as_str());
-        let (id, tool) = (escape(story.call_id()), escape(story.tool_name.as_deref().unwrap_or("?")));
+        let (id, tool) = (plain(story.call_id()), plain(story.tool_name.as_deref().unwrap_or("?")));
         let digest = story.digest.map_or_else(String::new, |digest| digest.to_string());
         let digest = digest.get(..DIGEST_CHARS).unwrap_or("-");
         let (decision, outcome) = (decision(story), outcome(story));
@@ -83,7 +83,7 @@ impl<W: Write> Account for Text<W> {
     fn happening(&mut self, event: &Event) -> io::Result<()> {
         self.head(event.session.as_str(), event.turn, event.wall_ms)?;
         let (time, agent) = (moment(event.wall_ms).1, agent(event.agent.as_str()));
-        writeln!(self.out, "  {time}  {agent}{}", escape(&happening(event)))
+        writeln!(self.out, "  {time}  {agent}{}", plain(&happening(event)))
     }
 
     fn close(&mut self, findings: &Findings) -> io::Result<()> {
@@ -115,7 +115,7 @@ impl<W: Write> Account for Text<W> {
 
 /// The agent, where it is not the root.
 fn agent(path: &str) -> String {
-    if path == "root" { String::new() } else { format!("{}  ", escape(path)) }
+    if path == "root" { String::new() } else { format!("{}  ", plain(path)) }
 }
 
 fn decision(story: &Story) -> String {

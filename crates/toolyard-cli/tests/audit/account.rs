@@ -77,7 +77,7 @@ fn texts_of_models_move_no_terminal() {
     let done = audit(&lines);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
-        done.stdout.contains(r"\u{1b}[2Jcall\u{202e}_1\n") && !done.stdout.contains('\u{1b}'),
+        done.stdout.contains(r"\u001b[2Jcall\u202e_1\u000a") && !done.stdout.contains('\u{1b}'),
         "{done:?}"
     );
     lines[3] = "{\"v\":1,\"event\":\"\\u001b[2J\"}".to_owned();
