@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Validate the configuration, and say what each tool was classified as and why
     Check(CheckArgs),
+    /// Tell what a log of events says of every call, and whether the log is whole
+    Audit(AuditArgs),
     /// Measure this machine: the engine against the least a correct engine could do
     Bench(BenchArgs),
 }
@@ -201,6 +203,23 @@ pub(crate) struct ToolsArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+#[command(after_help = AUDIT_HELP)]
+pub(crate) struct AuditArgs {
+    /// The log, as `run --events` writes it; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Tell of the calls of this session alone; the whole log is checked all the same
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Tell of the calls with this id alone; the whole log is checked all the same
+    #[arg(long, value_name = "ID")]
+    pub(crate) call: Option<String>,
 }
 
 /// The formats of the input.
@@ -325,6 +344,31 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
 }
+
+const AUDIT_HELP: &str = "\
+Examples:
+  toolyard run response.json --events log.jsonl; toolyard audit log.jsonl
+  toolyard audit log.jsonl --session run --call call_4
+  zcat old.jsonl.gz | toolyard audit - --json | jq .faults
+
+A line a call: when it came in (UTC), its id, tool and the first digits of its digest, why it might run or why not,
+and what came of it. Calls are told when they end. Then the verdict.
+
+Checked are: numbers without a gap and times that do not run back, per session; of each call the order of its
+events, one end, attempts that count up, and that what ran is what was approved; of each turn that as many calls
+ended as it says. It does not prove who wrote the file. Kinds of events that are not known here, of a later
+program, are passed over and counted. Lines may be 64 MiB long.
+
+Fields of --json: calls (line, wall_ms, session, agent, turn, batch, index, call_id, tool_name, digest, decision,
+attempts, outcome), happenings (events of no call, and late results), faults (line, session, call_id, what),
+unreadable, unknown_kinds, has_end, events, calls_received, sessions, verdict (whole, not_whole, unreadable).
+At most 1000 faults and 10000 happenings are listed; faults_left_out and happenings_left_out count the others.
+
+Exit codes:
+    0  the log is whole
+    1  faults were found; a last line that breaks off is one
+    2  usage
+    3  not readable as a log of events: no file, a line that is no event, another version";
 
 /// A number that zero makes no sense for.
 fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {

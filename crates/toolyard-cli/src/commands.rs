@@ -1,7 +1,7 @@
 //! From arguments to a command, and from its end to an exit code.
 
 use crate::{
-    bench, check,
+    audit, bench, check,
     cli::{Cli, Command},
     exit::Exit,
     export::Export,
@@ -46,6 +46,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Fault> {
         Command::Tools(args) => tools::tools(args).await,
         Command::Check(args) => check::check(args).await,
         Command::Bench(args) => bench::bench(args),
+        Command::Audit(args) => audit::audit(&args),
     }
 }
 

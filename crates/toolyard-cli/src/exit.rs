@@ -15,7 +15,7 @@ Exit codes:
 pub(crate) enum Exit {
     /// All calls ended with an output.
     Ok = 0,
-    /// Some call ended in an error result.
+    /// Some call ended in an error result; an audited log has faults.
     CallFailed = 1,
     /// Usage, configuration, or a file that could not be written.
     Usage = 2,

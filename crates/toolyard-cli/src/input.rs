@@ -52,11 +52,7 @@ impl Origin {
     /// Opens the input and finds out what it is. Blocks until the first bytes of SSE text, or the first line of
     /// anything else, have come.
     pub(crate) fn open(&self, from: From) -> Result<Input, Fault> {
-        let reader: Box<dyn Read + Send> = match self {
-            Self::Stdin => Box::new(io::stdin()),
-            Self::File(path) => Box::new(File::open(path).map_err(|error| self.unreadable(&error))?),
-        };
-        let mut lines = Lines::new(BufReader::new(reader));
+        let mut lines = Lines::new(BufReader::new(self.reader()?));
         if from == From::Episodes {
             return Ok(Input::Episodes(lines));
         }
@@ -70,6 +66,14 @@ impl Origin {
             }
         }
         self.whole(lines).map(Input::Response)
+    }
+
+    /// A reader of its bytes.
+    pub(crate) fn reader(&self) -> Result<Box<dyn Read + Send>, Fault> {
+        Ok(match self {
+            Self::Stdin => Box::new(io::stdin()),
+            Self::File(path) => Box::new(File::open(path).map_err(|error| self.unreadable(&error))?),
+        })
     }
 
     /// All of the text, to its end.

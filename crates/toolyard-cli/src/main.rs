@@ -4,11 +4,13 @@
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
+//!                     ├─ audit  a log of events ─► what it tells of every call, and whether it is whole
 //!                     └─ check  what the configuration says, and why each tool is what it is
 //! ```
 //!
 //! Owns files, terminals, signals and exit codes; what a call does and when is the engine's.
 
+mod audit;
 mod bench;
 mod check;
 mod cli;

@@ -1,5 +1,9 @@
 //! Texts and times as people are shown them.
 
+mod plain;
+
+pub(crate) use plain::{ends, plain};
+
 use std::{fmt, time::Duration};
 
 /// A text from outside on one line, clipped to some characters.

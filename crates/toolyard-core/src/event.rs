@@ -30,17 +30,30 @@
 //! | `agent.forked`, `agent.joined` | child | |
 //! | `engine.drain` | step | |
 //!
+//! `docs/events.md` of the repository says the same for readers of event files, with an example of each, and
+//! `docs/events.schema.json` as a JSON Schema. [`Line`] reads a line of such a file, [`LogChecker`] says whether the whole of
+//! it holds together.
+//!
 //! A `digest` is the [`CallDigest`](crate::CallDigest) of the call, there where a sink keeps the events or somebody is
 //! asked: over its text for a call that was refused, over all that would run for one that was not.
 
 mod grammar;
 mod kind;
+mod line;
+mod log;
+#[cfg(test)]
+mod record;
 
 pub use grammar::{CallGrammar, GrammarError};
 pub use kind::{Approval, DrainStep, EventKind, Failure, SettledBy};
+pub use line::{Line, LineError, Stranger};
+pub use log::{LogChecker, LogCounts, LogFault, WhatFault};
 
 use crate::{AgentPath, CallId, SessionId};
 use serde::{Deserialize, Serialize};
+
+/// The session name under which an engine tells of itself.
+pub const ENGINE_SESSION: &str = "@engine";
 
 /// The version of the event's shape, in every event.
 pub const SCHEMA_VERSION: u16 = 1;

@@ -42,7 +42,10 @@ use std::{
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
-use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, RuntimePolicy, SessionId, ToolClass};
+use toolyard_core::{
+    AgentPath, Event, EventKind, PathScope, Resources, RuntimePolicy, SessionId, ToolClass,
+    event::ENGINE_SESSION,
+};
 
 /// What every part of an engine reaches.
 pub(crate) struct EngineCore {
@@ -154,11 +157,8 @@ impl EngineCore {
     /// Tells of the engine itself, under a session name of its own.
     pub(crate) fn emit(&self, kind: EventKind) {
         if self.bus.is_listening() {
-            let now = self.clock.now();
-            let mut event = Event::new(SessionId::from("@engine"), AgentPath::root(), kind);
-            event.wall_ms = self.clock.wall_ms(now);
-            event.mono_us = self.clock.mono_us(now);
-            self.sequence.publish(&self.bus, event);
+            let event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
+            self.sequence.publish(&self.bus, &self.clock, event);
         }
     }
 

@@ -20,6 +20,7 @@ pub(crate) use queue::Queue;
 pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 
+use crate::clock::Clock;
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -145,11 +146,14 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Numbers the event and hands it on, in one step: readers see a session's numbers in order.
-    pub(crate) fn publish(&self, bus: &EventBus, mut event: Event) {
+    /// Numbers the event, gives it its time and hands it on, in one step: readers see a session's numbers in order, and
+    /// times that do not run back.
+    pub(crate) fn publish(&self, bus: &EventBus, clock: &Clock, mut event: Event) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last += 1;
         event.seq = *last;
+        let now = clock.now();
+        (event.wall_ms, event.mono_us) = (clock.wall_ms(now), clock.mono_us(now));
         bus.publish(event);
     }
 }

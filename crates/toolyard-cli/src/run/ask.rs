@@ -7,7 +7,6 @@
 //! ```
 
 mod arguments;
-mod plain;
 mod reply;
 mod sheet;
 #[cfg(unix)]

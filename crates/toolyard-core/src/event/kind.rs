@@ -221,6 +221,34 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The names of all kinds.
+    pub const NAMES: &'static [&'static str] = &[
+        "tool.call.received",
+        "tool.input_invalid",
+        "tool.call.denied",
+        "tool.failed",
+        "tool.completed",
+        "tool.confirmation_requested",
+        "tool.confirmation_resolved",
+        "tool.called",
+        "dispatch.attempt",
+        "tool.output_delta",
+        "dispatch.retry",
+        "dispatch.late_result",
+        "breaker.transition",
+        "zombies.released",
+        "policy.changed",
+        "pool.resized",
+        "session.opened",
+        "session.closed",
+        "turn.started",
+        "turn.ended",
+        "turn.cancelled",
+        "agent.forked",
+        "agent.joined",
+        "engine.drain",
+    ];
+
     /// The name on the wire.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -274,6 +302,37 @@ impl EventKind {
             Self::Completed { .. } => &["ToolCallEnd"],
             Self::Failed(_) => &["ToolCallFailed"],
             _ => &[],
+        }
+    }
+
+    /// Whether it is told of one call, which its event then names.
+    pub const fn is_of_call(&self) -> bool {
+        use EventKind as E;
+        match self {
+            E::Received { .. } | E::ConfirmationRequested { .. } | E::ConfirmationResolved { .. } => true,
+            E::Called { .. } | E::Attempt | E::OutputDelta { .. } | E::Retry { .. } => true,
+            E::InputInvalid(_) | E::Denied(_) | E::Failed(_) | E::Completed { .. } => true,
+            E::LateResult { .. } => true,
+            E::BreakerTransition { .. } | E::ZombiesReleased { .. } | E::PolicyChanged { .. } => false,
+            E::PoolResized { .. } | E::SessionOpened | E::SessionClosed | E::TurnStarted { .. } => false,
+            E::TurnEnded { .. } | E::TurnCancelled | E::AgentForked { .. } | E::AgentJoined { .. } => false,
+            E::EngineDrain { .. } => false,
+        }
+    }
+
+    /// The name of the tool, where the kind tells it.
+    pub const fn tool_name(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Received { tool_name, .. }
+            | Self::Completed { tool_name, .. }
+            | Self::ConfirmationRequested { tool_name, .. }
+            | Self::Called { tool_name, .. }
+            | Self::ZombiesReleased { tool_name, .. } => Some(tool_name),
+            Self::InputInvalid(failure) | Self::Denied(failure) | Self::Failed(failure) => {
+                Some(&failure.tool_name)
+            }
+            Self::BreakerTransition { tool_name, .. } => tool_name.as_ref(),
+            _ => None,
         }
     }
 

@@ -269,13 +269,10 @@ impl SessionCore {
     // Out of the way of those to whom nobody listens.
     #[inline(never)]
     fn emit(&self, kind: EventKind, place: Where) {
-        let now = self.engine.clock.now();
         let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
-        event.wall_ms = self.engine.clock.wall_ms(now);
-        event.mono_us = self.engine.clock.mono_us(now);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
-        self.tree.numbers.sequence.publish(&self.engine.bus, event);
+        self.tree.numbers.sequence.publish(&self.engine.bus, &self.engine.clock, event);
     }
 
     fn open_now(&self) -> MutexGuard<'_, Open> {

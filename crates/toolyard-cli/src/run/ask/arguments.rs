@@ -1,6 +1,6 @@
 //! The arguments of a call, laid out to be read.
 
-use super::plain::{ends, plain};
+use crate::shown::{ends, plain};
 use serde_json::Value;
 
 /// Characters of one text that are shown.

@@ -1,9 +1,7 @@
 //! A question as a page of text.
 
-use super::{
-    arguments,
-    plain::{ends, plain},
-};
+use super::arguments;
+use crate::shown::{ends, plain};
 use std::{fmt::Write, time::Duration};
 use toolyard::{AgentPath, ApprovalRequest};
 

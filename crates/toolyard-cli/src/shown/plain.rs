@@ -30,7 +30,7 @@ enum Kind {
 }
 
 /// The text on one line, with everything escaped as in JSON that is not plainly to be seen.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     // A mark at the beginning would be on what is printed before.
     let mut marks = MARKS_MAX;
@@ -55,7 +55,7 @@ pub(super) fn plain(text: &str) -> String {
 
 /// A text of up to so many characters; of a longer one its beginning and its end, and how much is between them. The parts
 /// are made by `part`.
-pub(super) fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) -> String {
+pub(crate) fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) -> String {
     let chars = text.chars().count();
     if chars <= chars_max {
         return part(text);

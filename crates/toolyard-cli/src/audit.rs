@@ -1,0 +1,150 @@
+//! `toolyard audit`: what a log of events tells of every call, and whether it is whole.
+//!
+//! ```text
+//!   file ─► LogLines ─► Line ─┬─► LogChecker ─► faults ──────────────┐
+//!                             └─► Trail ─► one Story per call ─► text or JSON, as calls end
+//! ```
+//!
+//! The file is read once and in order; what is kept is what is open, and a bounded number of faults.
+
+mod findings;
+mod json;
+mod lines;
+mod moment;
+mod story;
+mod text;
+mod trail;
+
+use crate::{cli::AuditArgs, exit::Exit, fault::Fault, input::Origin, shown::plain};
+use findings::Findings;
+use lines::LogLines;
+use std::io::{self, BufReader, BufWriter, Write};
+use story::Story;
+use toolyard::{
+    Event,
+    event::{Line, LineError},
+};
+use trail::{Seen, Trail};
+
+/// Who writes the account down.
+trait Account {
+    /// A call has ended, or has not when the log does.
+    fn call(&mut self, story: &Story) -> io::Result<()>;
+
+    /// Something else happened, where nothing was asked for by name.
+    fn happening(&mut self, event: &Event) -> io::Result<()>;
+
+    /// The verdict.
+    fn close(&mut self, findings: &Findings) -> io::Result<()>;
+}
+
+/// Prints the account and the verdict.
+pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
+    let origin = match args.file.as_os_str() == "-" {
+        true => Origin::Stdin,
+        false => Origin::File(args.file.clone()),
+    };
+    let mut lines = LogLines::new(BufReader::new(origin.reader()?));
+    let out = BufWriter::new(io::stdout().lock());
+    let mut account: Box<dyn Account> = match args.json {
+        true => Box::new(json::Json::new(out)),
+        false => Box::new(text::Text::new(out)),
+    };
+    let mut reading = Reading { args, trail: Trail::default(), findings: Findings::default() };
+    let stopped = reading.all(&mut lines, account.as_mut());
+    if let Err(Stopped::Output(error)) = stopped {
+        return Err(Fault::results(error));
+    }
+    reading.findings.unreadable = match &stopped {
+        Err(Stopped::Line(number, why)) => Some((*number, why.clone())),
+        _ => None,
+    };
+    reading.end(account.as_mut()).map_err(Fault::results)?;
+    match stopped {
+        Err(Stopped::Line(number, why)) => Err(origin.line_fault(number, plain(&why))),
+        _ if reading.findings.is_whole() => Ok(Exit::Ok),
+        _ => Ok(Exit::CallFailed),
+    }
+}
+
+/// Why reading came to an end before the log did.
+enum Stopped {
+    /// This line is none of a log.
+    Line(usize, String),
+    /// The account could not be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// A log that is being read.
+struct Reading<'a> {
+    args: &'a AuditArgs,
+    trail: Trail,
+    findings: Findings,
+}
+
+impl Reading<'_> {
+    fn all(&mut self, lines: &mut LogLines, account: &mut dyn Account) -> Result<(), Stopped> {
+        while let Some(line) = lines.next() {
+            let text = match line.text {
+                Ok(text) => text,
+                Err(_) if line.is_torn => {
+                    self.findings.torn(line.number);
+                    continue;
+                }
+                Err(why) => return Err(Stopped::Line(line.number, why.to_string())),
+            };
+            match Line::read(text) {
+                Ok(Line::Event(event)) => self.event(line.number, *event, account)?,
+                Ok(Line::Stranger(stranger)) => self.findings.pass_over(line.number, &stranger),
+                Ok(_) => {}
+                Err(LineError::NotJson(_)) if line.is_torn => self.findings.torn(line.number),
+                Err(why) => return Err(Stopped::Line(line.number, why.to_string())),
+            }
+        }
+        match self.findings.counts().events {
+            0 => Err(Stopped::Line(lines.number(), "there is no event in it".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn event(&mut self, number: usize, event: Event, account: &mut dyn Account) -> io::Result<()> {
+        self.findings.read(number, &event);
+        match self.trail.read(number, event) {
+            Seen::Nothing => Ok(()),
+            Seen::Call(story) if self.is_asked_for(&story) => account.call(&story),
+            Seen::Happening(event) if !self.is_narrowed() => account.happening(&event),
+            Seen::Call(_) | Seen::Happening(_) => Ok(()),
+        }
+    }
+
+    /// What is open, and the verdict.
+    fn end(&mut self, account: &mut dyn Account) -> io::Result<()> {
+        for story in std::mem::take(&mut self.trail).open() {
+            if self.is_asked_for(&story) {
+                account.call(&story)?;
+            }
+        }
+        self.findings.end();
+        account.close(&self.findings)
+    }
+
+    fn is_narrowed(&self) -> bool {
+        self.args.session.is_some() || self.args.call.is_some()
+    }
+
+    fn is_asked_for(&self, story: &Story) -> bool {
+        let is = |asked: &Option<String>, has: &str| asked.as_ref().is_none_or(|asked| asked == has);
+        is(&self.args.session, story.session.as_str()) && is(&self.args.call, story.call_id())
+    }
+}
+
+/// Writes the end of what is printed.
+fn flush(out: &mut impl Write) -> io::Result<()> {
+    out.flush()
+}

@@ -1,0 +1,154 @@
+//! The account for programs: one JSON object, written while the log is read.
+
+use super::{
+    Account,
+    findings::{Finding, Findings},
+    flush,
+    story::{Decision, End, Story},
+};
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use toolyard::{Event, error::Slug};
+
+/// As many happenings are kept; what is over is counted.
+const HAPPENINGS_MAX: usize = 10_000;
+
+/// Writes the object's beginning, its calls as they end, then the rest.
+pub(super) struct Json<W> {
+    out: W,
+    calls: usize,
+    happenings: Vec<Value>,
+    more: u64,
+}
+
+impl<W: Write> Json<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, calls: 0, happenings: Vec::new(), more: 0 }
+    }
+}
+
+impl<W: Write> Account for Json<W> {
+    fn call(&mut self, story: &Story) -> io::Result<()> {
+        let before = if self.calls == 0 { "{\"calls\":[\n" } else { ",\n" };
+        self.calls += 1;
+        write!(self.out, "{before}{}", call(story))
+    }
+
+    fn happening(&mut self, event: &Event) -> io::Result<()> {
+        match self.happenings.len() < HAPPENINGS_MAX {
+            true => self.happenings.push(serde_json::to_value(event)?),
+            false => self.more += 1,
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, findings: &Findings) -> io::Result<()> {
+        let begin = if self.calls == 0 { "{\"calls\":[" } else { "\n" };
+        write!(self.out, "{begin}]")?;
+        let verdict = match &findings.unreadable {
+            Some(_) => "unreadable",
+            None if findings.is_whole() => "whole",
+            None => "not_whole",
+        };
+        let counts = findings.counts();
+        let faults: Vec<Value> = findings.faults.iter().map(fault).collect();
+        let unreadable = findings.unreadable.as_ref().map(|(line, why)| json!({"line": line, "why": why}));
+        let rest = [
+            ("happenings", std::mem::take(&mut self.happenings).into()),
+            ("happenings_left_out", self.more.into()),
+            ("faults", faults.into()),
+            ("faults_left_out", findings.more.into()),
+            ("unreadable", unreadable.unwrap_or_default()),
+            ("unknown_kinds", findings.strangers.into()),
+            ("has_end", findings.has_end.into()),
+            ("events", counts.events.into()),
+            ("calls_received", counts.calls.into()),
+            ("sessions", counts.sessions.into()),
+            ("verdict", verdict.into()),
+        ];
+        for (name, value) in rest {
+            write!(self.out, ",\n\"{name}\":{value}")?;
+        }
+        writeln!(self.out, "}}")?;
+        flush(&mut self.out)
+    }
+}
+
+fn fault(finding: &Finding) -> Value {
+    json!({
+        "line": finding.line,
+        "session": finding.session,
+        "call_id": finding.call_id,
+        "what": finding.what,
+    })
+}
+
+fn call(story: &Story) -> Value {
+    let mut call = json!({
+        "line": story.line,
+        "wall_ms": story.wall_ms,
+        "session": story.session,
+        "agent": story.agent,
+        "turn": story.turn,
+        "batch": story.batch,
+        "index": story.index,
+        "call_id": story.call_id(),
+        "tool_name": story.tool_name,
+        "digest": story.digest,
+        "decision": decision(story),
+        "attempts": story.attempts,
+    });
+    call["outcome"] = story.end.as_ref().map_or(Value::Null, outcome);
+    call
+}
+
+fn decision(story: &Story) -> Value {
+    let decision = story.decision();
+    let mut told = Map::new();
+    told.insert("what".to_owned(), decision.word().into());
+    if let Decision::Refused(code)
+    | Decision::Denied(code)
+    | Decision::Invalid(code)
+    | Decision::NotRun(code) = decision
+    {
+        told.insert("code".to_owned(), code.code().into());
+    }
+    if let Decision::Approved(by) = decision {
+        told.insert("by".to_owned(), json!(by));
+    }
+    if let Decision::Shared(dedupe) = decision {
+        told.insert("dedupe".to_owned(), json!(dedupe));
+    }
+    if let Some(request) = story.request() {
+        told.insert("request".to_owned(), request.0.into());
+    }
+    if let Some(version) = story.policy_version() {
+        told.insert("policy_version".to_owned(), version.into());
+    }
+    told.into()
+}
+
+fn outcome(end: &End) -> Value {
+    match end {
+        End::Ok { bytes, dedupe, queue_ms, duration_ms, cancel_requested } => json!({
+            "ok": true,
+            "bytes": bytes,
+            "dedupe": dedupe,
+            "queue_ms": queue_ms,
+            "duration_ms": duration_ms,
+            "cancel_requested": cancel_requested,
+        }),
+        End::Failed(failure) => json!({
+            "ok": false,
+            "code": failure.code.code(),
+            "class": failure.old_class.as_str(),
+            "slug": Slug::from(failure.code).as_str(),
+            "message": failure.message,
+            "effect": failure.outcome,
+            "reason": failure.reason,
+            "dedupe": failure.dedupe,
+            "queue_ms": failure.queue_ms,
+            "duration_ms": failure.duration_ms,
+        }),
+    }
+}

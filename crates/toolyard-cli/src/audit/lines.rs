@@ -1,0 +1,101 @@
+//! The lines of a log, one in memory at a time, each bounded.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+/// The most bytes of a line: 64 MiB.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// A line that is not blank.
+pub(super) struct LogLine<'a> {
+    /// Its number, from 1.
+    pub(super) number: usize,
+    /// Its text, or why it has none.
+    pub(super) text: Result<&'a str, LineFault>,
+    /// Whether it is the last and has no line feed: whoever wrote it may have been stopped meanwhile.
+    pub(super) is_torn: bool,
+}
+
+/// Why a line has no text.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineFault {
+    #[error("longer than 64 MiB ({LINE_BYTES_MAX} bytes)")]
+    TooLong,
+    #[error("byte {0} is no UTF-8 text")]
+    NotText(usize),
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A reader of lines.
+pub(super) struct LogLines {
+    reader: BufReader<Box<dyn Read + Send>>,
+    line: Vec<u8>,
+    number: usize,
+}
+
+impl LogLines {
+    pub(super) fn new(reader: BufReader<Box<dyn Read + Send>>) -> Self {
+        Self { reader, line: Vec::new(), number: 0 }
+    }
+
+    /// The number of the last line that was read.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The next line that is not blank.
+    pub(super) fn next(&mut self) -> Option<LogLine<'_>> {
+        loop {
+            self.line.clear();
+            let mut bounded = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1);
+            let read = bounded.read_until(b'\n', &mut self.line);
+            self.number += 1;
+            match read {
+                Err(error) => return Some(self.fault(error.into())),
+                Ok(0) => {
+                    self.number -= 1;
+                    return None;
+                }
+                Ok(_) if self.line.len() > LINE_BYTES_MAX => return Some(self.fault(LineFault::TooLong)),
+                Ok(_) if self.line.trim_ascii().is_empty() => {}
+                Ok(_) => return Some(self.read()),
+            }
+        }
+    }
+
+    fn read(&self) -> LogLine<'_> {
+        let text = std::str::from_utf8(self.line.trim_ascii_end());
+        let text = text.map_err(|error| LineFault::NotText(error.valid_up_to()));
+        LogLine { number: self.number, text, is_torn: !self.line.ends_with(b"\n") }
+    }
+
+    fn fault(&self, fault: LineFault) -> LogLine<'_> {
+        LogLine { number: self.number, text: Err(fault), is_torn: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_count_and_the_last_may_be_torn() {
+        let text = b"\na\r\n \nb\nc";
+        let mut lines = LogLines::new(BufReader::new(Box::new(&text[..])));
+        let mut found = Vec::new();
+        while let Some(line) = lines.next() {
+            found.push((line.number, line.text.unwrap().to_owned(), line.is_torn));
+        }
+        let line = |number, text: &str, is_torn| (number, text.to_owned(), is_torn);
+        assert_eq!(found, [line(2, "a", false), line(4, "b", false), line(5, "c", true)]);
+    }
+
+    #[test]
+    fn a_line_has_a_bound() {
+        let endless = io::repeat(b'x').take(LINE_BYTES_MAX as u64 + 10);
+        let mut lines = LogLines::new(BufReader::new(Box::new(endless)));
+        let line = lines.next().unwrap();
+        assert!(line.text.unwrap_err().to_string().starts_with("longer than 64 MiB"));
+        assert!(!line.is_torn);
+    }
+}

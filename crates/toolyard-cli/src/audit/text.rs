@@ -1,0 +1,212 @@
+//! The account for people.
+
+use super::{
+    Account,
+    findings::{Finding, Findings},
+    flush,
+    moment::{Day, moment},
+    story::{Decision, End, Story},
+};
+use crate::shown::{count, plain};
+use std::{
+    fmt::Write as _,
+    io::{self, Write},
+};
+use toolyard::{Dedupe, Event, EventKind, event::SettledBy};
+
+/// How many characters of a digest are shown.
+const DIGEST_CHARS: usize = 8;
+
+/// Writes a line a call.
+pub(super) struct Text<W> {
+    out: W,
+    /// Whose lines come last.
+    under: Option<(String, Option<u64>, Day)>,
+}
+
+impl<W: Write> Text<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, under: None }
+    }
+
+    /// The head over what follows, where it is another.
+    fn head(&mut self, session: &str, turn: Option<u64>, wall_ms: u64) -> io::Result<()> {
+        let head = (session.to_owned(), turn, moment(wall_ms).0);
+        if self.under.as_ref() == Some(&head) {
+            return Ok(());
+        }
+        let turn = turn.map_or_else(String::new, |turn| format!(", turn {turn}"));
+        writeln!(self.out, "session {}{turn}, {}", plain(session), head.2)?;
+        self.under = Some(head);
+        Ok(())
+    }
+
+    fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+        let mut place = format!("  line {}", finding.line);
+        // Writing to a string does not fail.
+        let _ = finding.session.iter().try_for_each(|session| write!(place, ", session {}", plain(session)));
+        let _ = finding.call_id.iter().try_for_each(|call| write!(place, ", call {}", plain(call)));
+        writeln!(self.out, "{place}: {}", plain(&finding.what))
+    }
+
+    fn notes(&mut self, findings: &Findings) -> io::Result<()> {
+        if let Some((line, name)) = &findings.first_stranger {
+            let events = count(usize::try_from(findings.strangers).unwrap_or(usize::MAX), "event");
+            let name = plain(name);
+            writeln!(
+                self.out,
+                "passed over: {events} of kinds that are not known here, '{name}' in line {line} first"
+            )?;
+        }
+        if !findings.has_end && findings.unreadable.is_none() {
+            writeln!(
+                self.out,
+                "the engine's end is not in it: it runs, was killed, or what came last is cut off"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Account for Text<W> {
+    fn call(&mut self, story: &Story) -> io::Result<()> {
+        self.head(story.session.as_str(), story.turn, story.wall_ms)?;
+        let time = moment(story.wall_ms).1;
+        let agent = agent(story.agent.as_str());
+        let (id, tool) = (plain(story.call_id()), plain(story.tool_name.as_deref().unwrap_or("?")));
+        let digest = story.digest.map_or_else(String::new, |digest| digest.to_string());
+        let digest = digest.get(..DIGEST_CHARS).unwrap_or("-");
+        let (decision, outcome) = (decision(story), outcome(story));
+        writeln!(self.out, "  {time}  {agent}{id:<8}  {tool:<12}  {digest:<8}  {decision}{outcome}")
+    }
+
+    fn happening(&mut self, event: &Event) -> io::Result<()> {
+        self.head(event.session.as_str(), event.turn, event.wall_ms)?;
+        let (time, agent) = (moment(event.wall_ms).1, agent(event.agent.as_str()));
+        writeln!(self.out, "  {time}  {agent}{}", plain(&happening(event)))
+    }
+
+    fn close(&mut self, findings: &Findings) -> io::Result<()> {
+        let counts = findings.counts();
+        let some = |number: u64, noun| count(usize::try_from(number).unwrap_or(usize::MAX), noun);
+        let (events, calls) = (some(counts.events, "event"), some(counts.calls, "call"));
+        let all = format!("{events}, {calls}, {}", some(counts.sessions, "session"));
+        self.notes(findings)?;
+        match (&findings.unreadable, findings.number()) {
+            (None, 0) => writeln!(self.out, "whole: {all}")?,
+            (Some((line, _)), number) => {
+                writeln!(
+                    self.out,
+                    "not readable from line {line} on; {} before it: {all}",
+                    some(number, "fault")
+                )?;
+            }
+            (None, number) => writeln!(self.out, "not whole: {} in {all}", some(number, "fault"))?,
+        }
+        for finding in &findings.faults {
+            self.finding(finding)?;
+        }
+        if findings.more > 0 {
+            writeln!(self.out, "  and {} more", findings.more)?;
+        }
+        flush(&mut self.out)
+    }
+}
+
+/// The agent, where it is not the root.
+fn agent(path: &str) -> String {
+    if path == "root" { String::new() } else { format!("{}  ", plain(path)) }
+}
+
+fn decision(story: &Story) -> String {
+    let policy = story.policy_version().map_or_else(String::new, |version| format!("policy {version}"));
+    let asked = story.request().map_or_else(|| "asked".to_owned(), |id| format!("asked (request {id})"));
+    match story.decision() {
+        Decision::Allowed => format!("allowed by {policy}"),
+        Decision::Remembered => format!("allowed by a remembered answer, {policy}"),
+        Decision::Approved(Some(SettledBy::Pattern)) => {
+            format!("{asked}, approved by the answer to another, {policy}")
+        }
+        Decision::Approved(_) => format!("{asked}, approved by the approver, {policy}"),
+        Decision::Refused(code) => format!("{asked}, refused: {code}"),
+        Decision::Denied(code) => format!("denied: {code}"),
+        Decision::Invalid(code) => format!("invalid: {code}"),
+        Decision::NotRun(code) => format!("not run: {code}"),
+        Decision::Shared(Dedupe::Replayed) => "given a kept result".to_owned(),
+        Decision::Shared(_) => "shares the run of another call".to_owned(),
+        Decision::Open => match story.request() {
+            Some(_) => asked,
+            None => "came in".to_owned(),
+        },
+    }
+}
+
+/// What came of a call that ran, or shares what another came to.
+fn outcome(story: &Story) -> String {
+    let has_run = story.policy_version().is_some() || matches!(story.decision(), Decision::Shared(_));
+    let (what, queue_ms, duration_ms) = match &story.end {
+        None => return ": has not ended".to_owned(),
+        Some(End::Failed(_)) if !has_run => return String::new(),
+        Some(End::Failed(failure)) => {
+            let what = format!("failed with {}, effect {}", failure.code, effect(failure.outcome));
+            (what, failure.queue_ms, failure.duration_ms)
+        }
+        Some(End::Ok { bytes, queue_ms, duration_ms, cancel_requested, .. }) => {
+            let told = if *cancel_requested { ", told to stop" } else { "" };
+            (format!("ok, {bytes} B{told}"), *queue_ms, *duration_ms)
+        }
+    };
+    let attempts =
+        if story.attempts > 1 { format!(" in {} attempts", story.attempts) } else { String::new() };
+    let waited = if queue_ms > 0 { format!(", waited {queue_ms} ms") } else { String::new() };
+    format!(": {what}{attempts}, {duration_ms} ms{waited}")
+}
+
+fn effect(effect: toolyard::Effect) -> &'static str {
+    match effect {
+        toolyard::Effect::NotStarted => "none",
+        toolyard::Effect::Failed => "failed",
+        toolyard::Effect::Unknown => "unknown",
+    }
+}
+
+fn happening(event: &Event) -> String {
+    match &event.kind {
+        EventKind::SessionOpened => "session opened".to_owned(),
+        EventKind::SessionClosed => "session closed".to_owned(),
+        EventKind::TurnCancelled => "turn cancelled".to_owned(),
+        EventKind::AgentForked { child } => format!("agent {child} forked"),
+        EventKind::AgentJoined { child } => format!("agent {child} joined"),
+        EventKind::PolicyChanged { version } => format!("policy {version} is in force"),
+        EventKind::PoolResized { class, from, to } => format!("pool {class}: width {from} to {to}"),
+        EventKind::ZombiesReleased { tool_name, count } => {
+            format!("gave up what {count} handlers of {tool_name} hold")
+        }
+        EventKind::EngineDrain { step } => format!("drain: {}", step_word(*step)),
+        EventKind::BreakerTransition { tool_name, backend, from, to } => {
+            let of = match (tool_name, backend) {
+                (Some(tool), _) => format!("tool {tool}"),
+                (None, Some(backend)) => format!("back-end {backend}"),
+                (None, None) => "?".to_owned(),
+            };
+            format!("breaker of {of}: {from} to {to}")
+        }
+        EventKind::LateResult { ok } => {
+            let id = event.call_id.as_ref().map_or("?", |id| id.as_str());
+            format!("{id}: its handler has ended by now, {}", if *ok { "ok" } else { "not ok" })
+        }
+        other => other.name().to_owned(),
+    }
+}
+
+fn step_word(step: toolyard::event::DrainStep) -> &'static str {
+    use toolyard::event::DrainStep as S;
+    match step {
+        S::Refuse => "new calls are refused",
+        S::ClearQueue => "waiting calls have ended",
+        S::Finish => "running calls may finish",
+        S::Cancel => "running calls are told to stop",
+        S::Abandon => "what did not stop is given up",
+        S::Stopped => "stopped",
+    }
+}

@@ -1,0 +1,14 @@
+//! `toolyard audit`: what it tells of logs, whole and tampered with.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+#[path = "audit/account.rs"]
+mod account;
+#[allow(dead_code, reason = "others use the rest")]
+mod child;
+#[path = "program/place.rs"]
+mod place;
+#[path = "audit/proof.rs"]
+mod proof;
+#[path = "audit/tampered.rs"]
+mod tampered;

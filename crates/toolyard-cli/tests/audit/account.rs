@@ -1,0 +1,86 @@
+//! What is told of calls, for people and for programs.
+
+use crate::{
+    child::toolyard,
+    tampered::{audit, log},
+};
+
+/// OB-1: a line a call, with why it might run and what came of it.
+#[test]
+fn each_call_has_a_line() {
+    let (_, lines) = log("lines");
+    let done = audit(&lines);
+    let of =
+        |id: &str| done.stdout.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("{done:?}"));
+    assert!(done.stdout.contains("session run, turn 1, 20"), "{done:?}");
+    let read = of("  call_1 ");
+    assert!(read.contains("  list_dir      ") && read.contains("  allowed by policy 1: ok, "), "{read}");
+    let write = of("  call_4 ");
+    assert!(write.contains("  asked (request 1), approved by the approver, policy 1: ok, "), "{write}");
+    assert!(done.stdout.contains("drain: stopped"), "{done:?}");
+}
+
+/// What is asked for by name is told alone, and all is checked.
+#[test]
+fn an_account_can_be_of_one_call() {
+    let (file, lines) = log("narrow");
+    let file = file.to_str().unwrap();
+    let done = toolyard(&["audit", file, "--session", "run", "--call", "call_5"], "");
+    let told: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!((done.code, told.len()), (Some(0), 3), "{done:?}");
+    assert!(told[1].contains("call_5") && told[2].starts_with(&format!("whole: {} events", lines.len())));
+    let done = toolyard(&["audit", file, "--session", "other", "--json"], "");
+    let account = done.json();
+    assert_eq!((account["calls"].as_array().unwrap().len(), &account["calls_received"]), (0, &8.into()));
+}
+
+/// The account as one JSON object, whole or not.
+#[test]
+fn an_account_can_be_json() {
+    let (_, mut lines) = log("json");
+    let json = |lines: &[String]| toolyard(&["audit", "-", "--json"], &(lines.join("\n") + "\n"));
+    let account = json(&lines).json();
+    assert_eq!(account["verdict"], "whole");
+    assert_eq!((&account["has_end"], &account["sessions"]), (&true.into(), &1.into()));
+    let calls = account["calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 8);
+    let write = calls.iter().find(|call| call["call_id"] == "call_4").unwrap();
+    assert_eq!(write["decision"]["what"], "approved");
+    assert_eq!(
+        (&write["decision"]["by"], &write["decision"]["policy_version"]),
+        (&"approver".into(), &1.into())
+    );
+    assert_eq!((&write["outcome"]["ok"], &write["attempts"]), (&true.into(), &1.into()));
+    lines.remove(10);
+    let done = json(&lines);
+    assert_eq!(done.code, Some(1));
+    assert_eq!(
+        (&done.json()["verdict"], &done.json()["faults"][0]["line"]),
+        (&"not_whole".into(), &11.into())
+    );
+    lines[4] = "{".to_owned();
+    let done = json(&lines);
+    assert_eq!(done.code, Some(3));
+    assert_eq!(
+        (&done.json()["verdict"], &done.json()["unreadable"]["line"]),
+        (&"unreadable".into(), &5.into())
+    );
+}
+
+/// What a terminal would obey is spelt out.
+#[test]
+fn texts_of_models_move_no_terminal() {
+    let (_, mut lines) = log("terminal");
+    for line in &mut lines {
+        *line = line.replace("\"call_1\"", "\"\\u001b[2Jcall\\u202e_1\\n\"");
+    }
+    let done = audit(&lines);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stdout.contains(r"\u001b[2Jcall\u202e_1\u000a") && !done.stdout.contains('\u{1b}'),
+        "{done:?}"
+    );
+    lines[3] = "{\"v\":1,\"event\":\"\\u001b[2J\"}".to_owned();
+    let done = audit(&lines);
+    assert!(done.code == Some(3) && !done.stderr.contains('\u{1b}'), "{done:?}");
+}

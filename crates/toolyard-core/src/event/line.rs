@@ -1,0 +1,126 @@
+//! One line of an event file, read with care: it may be damaged, of another version, or of a later program.
+
+use super::{Event, EventKind, SCHEMA_VERSION};
+use crate::SessionId;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a line of an event file says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Line {
+    /// An event.
+    Event(Box<Event>),
+    /// An event of this version whose kind this program does not know: a later one has written it.
+    Stranger(Stranger),
+}
+
+/// What can be said of an event whose kind is not known. Whatever its kind, it has its number.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct Stranger {
+    /// The version of its shape.
+    pub v: u16,
+    /// Its number in its session.
+    pub seq: u64,
+    /// Milliseconds since 1970.
+    pub wall_ms: u64,
+    /// Microseconds since the engine was built.
+    pub mono_us: u64,
+    /// The session.
+    pub session: SessionId,
+    /// The name of its kind.
+    #[serde(rename = "event")]
+    pub name: String,
+}
+
+/// Why a line is no event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LineError {
+    /// It is no JSON.
+    #[error("no JSON: {0}")]
+    NotJson(String),
+    /// Its shape has another version.
+    #[error("an event of version {0}; this program reads version {SCHEMA_VERSION}")]
+    Version(u64),
+    /// It is JSON and no event.
+    #[error("no event: {0}")]
+    NotAnEvent(String),
+}
+
+/// As much of a line as tells whether it is one of ours.
+#[derive(Deserialize)]
+struct Mark {
+    v: Option<Value>,
+    event: Option<String>,
+}
+
+impl Line {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// [`LineError`] where it is no event of this version.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::event::{Line, LineError};
+    /// let text = r#"{"v":1,"seq":1,"wall_ms":0,"mono_us":0,"session":"s","agent":"root","event":"session.opened"}"#;
+    /// assert!(matches!(Line::read(text), Ok(Line::Event(_))));
+    /// let later = text.replace("session.opened", "session.renamed");
+    /// assert!(matches!(Line::read(&later), Ok(Line::Stranger(stranger)) if stranger.name == "session.renamed"));
+    /// assert_eq!(Line::read(&text.replace("\"v\":1", "\"v\":2")), Err(LineError::Version(2)));
+    /// ```
+    pub fn read(text: &str) -> Result<Self, LineError> {
+        match serde_json::from_str::<Event>(text) {
+            Ok(event) if event.v == SCHEMA_VERSION => Ok(Self::Event(Box::new(event))),
+            Ok(event) => Err(LineError::Version(event.v.into())),
+            Err(error) => Self::other(text, &error),
+        }
+    }
+
+    /// What a line is that cannot be read as an event of ours.
+    #[cold]
+    fn other(text: &str, error: &serde_json::Error) -> Result<Self, LineError> {
+        if error.is_syntax() || error.is_eof() {
+            return Err(LineError::NotJson(error.to_string()));
+        }
+        let not_an_event = || LineError::NotAnEvent(error.to_string());
+        let mark: Mark = serde_json::from_str(text).map_err(|_| not_an_event())?;
+        match mark.v.as_ref().and_then(Value::as_u64) {
+            None => return Err(LineError::NotAnEvent("it has no version 'v'".to_owned())),
+            Some(v) if v != u64::from(SCHEMA_VERSION) => return Err(LineError::Version(v)),
+            Some(_) => {}
+        }
+        match mark.event {
+            Some(name) if !EventKind::NAMES.contains(&name.as_str()) => {
+                let stranger = serde_json::from_str(text);
+                stranger.map(Self::Stranger).map_err(|error| LineError::NotAnEvent(error.to_string()))
+            }
+            _ => Err(not_an_event()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AgentPath;
+
+    /// OB-2: what is damaged, old or foreign is told apart.
+    #[test]
+    fn lines_that_are_no_events_say_why() {
+        let event = Event::new("s".into(), AgentPath::root(), EventKind::SessionOpened);
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(Line::read(&text), Ok(Line::Event(Box::new(event))));
+        let why = |text: &str| Line::read(text).unwrap_err().to_string();
+        assert!(why(&text[..40]).starts_with("no JSON: EOF"), "{}", why(&text[..40]));
+        assert!(why("seq 1").starts_with("no JSON"), "{}", why("seq 1"));
+        assert_eq!(why("{}"), "no event: it has no version 'v'");
+        assert!(why("[]").starts_with("no event"), "{}", why("[]"));
+        assert!(why(&text.replace("\"seq\":0", "\"seq\":\"0\"")).starts_with("no event: "));
+        let later = text.replace("\"v\":1", "\"v\":70000");
+        assert_eq!(why(&later), "an event of version 70000; this program reads version 1");
+        assert!(why(&text.replace(",\"session\":\"s\"", "")).contains("missing field `session`"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Whether the events of a log hold together: nothing is missing, twice, out of place, or against the rules.
+//!
+//! ```text
+//!   events, in the order of the log ─► LogChecker ─┬─ by session: seq from 1 without a gap, times that do not run back
+//!                                                  ├─ by turn: as many ends as turn.ended says
+//!                                                  └─ by call: grammar, one end, attempts that count up,
+//!                                                              what runs is what was approved (I14)
+//! ```
+//!
+//! A pure machine. It keeps what is open, calls and turns, and of calls that failed after an attempt, whose late result may
+//! still come, 24 bytes each until their session closes.
+
+mod fault;
+mod life;
+mod session;
+mod turns;
+
+#[cfg(test)]
+mod tests;
+
+pub use fault::{LogFault, WhatFault};
+
+use super::{ENGINE_SESSION, Event, EventKind, Stranger};
+use crate::SessionId;
+use session::{SessionLog, Stamp};
+use std::collections::BTreeMap;
+
+/// Reads the events of one engine in the order of its log, and tells what does not hold.
+///
+/// # Examples
+/// ```
+/// use toolyard_core::{AgentPath, Event, EventKind, SessionId};
+/// use toolyard_core::event::LogChecker;
+/// let mut event = Event::new(SessionId::from("s"), AgentPath::root(), EventKind::SessionOpened);
+/// event.seq = 2;
+/// let mut checker = LogChecker::default();
+/// let faults = checker.read(1, &event);
+/// assert_eq!(faults[0].to_string(), "session s: event 1 is missing before this one, which is 2");
+/// assert!(checker.unfinished().is_empty());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct LogChecker {
+    sessions: BTreeMap<SessionId, SessionLog>,
+    counts: LogCounts,
+}
+
+/// How much a log has told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LogCounts {
+    /// Events, those of unknown kinds too.
+    pub events: u64,
+    /// Calls that came in.
+    pub calls: u64,
+    /// Sessions that were opened; without the engine's own.
+    pub sessions: u64,
+}
+
+impl LogChecker {
+    /// Reads the next event; gives what it shows to be wrong. `at` is where it stands, such as the number of its line.
+    pub fn read(&mut self, at: u64, event: &Event) -> Vec<LogFault> {
+        self.counts.calls += u64::from(matches!(event.kind, EventKind::Received { .. }));
+        let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
+        let begins = event.kind == EventKind::SessionOpened;
+        let (log, mut faults) = self.stamped(&event.session, stamp, begins);
+        log.read(at, event, &mut faults);
+        in_session(&event.session, faults)
+    }
+
+    /// Reads an event of a kind that is not known: it has its number and its times as all have.
+    pub fn pass_over(&mut self, at: u64, event: &Stranger) -> Vec<LogFault> {
+        let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
+        let (_, faults) = self.stamped(&event.session, stamp, false);
+        in_session(&event.session, faults)
+    }
+
+    /// What has not ended by now, in the order in which it began: a fault where the log is at its end.
+    pub fn unfinished(&self) -> Vec<LogFault> {
+        let mut faults = Vec::new();
+        for (session, log) in &self.sessions {
+            faults.extend(in_session(session, log.open()));
+        }
+        faults.sort_by_key(|fault| fault.at);
+        faults
+    }
+
+    /// How much was read.
+    pub fn counts(&self) -> LogCounts {
+        self.counts
+    }
+
+    fn stamped(&mut self, session: &SessionId, stamp: Stamp, begins: bool) -> (&mut SessionLog, Found) {
+        self.counts.events += 1;
+        let is_new = !self.sessions.contains_key(session);
+        let log = self.sessions.entry(session.clone()).or_default();
+        let (again, faults) = log.stamp(stamp, begins);
+        if (is_new || again) && session.as_str() != ENGINE_SESSION {
+            self.counts.sessions += 1;
+        }
+        (log, faults)
+    }
+}
+
+/// Faults of a session that is named later.
+type Found = Vec<(u64, Option<crate::CallId>, WhatFault)>;
+
+fn in_session(session: &SessionId, found: Found) -> Vec<LogFault> {
+    let named = |(at, call_id, what)| LogFault { at, session: session.clone(), call_id, what };
+    found.into_iter().map(named).collect()
+}

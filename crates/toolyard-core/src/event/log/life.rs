@@ -1,0 +1,210 @@
+//! The events of one call.
+
+use super::WhatFault;
+use crate::{
+    AgentPath, CallDigest, CallId, ErrorKind,
+    event::{Approval, CallGrammar, Event, EventKind, Failure},
+};
+use std::{fmt::Display, sync::Arc};
+
+/// What was read of one call.
+#[derive(Debug, Clone)]
+pub(super) struct Life {
+    /// Where its first event stands.
+    at: u64,
+    grammar: CallGrammar,
+    /// An event was out of order: what follows it is not told of again.
+    is_broken: bool,
+    call_id: Option<CallId>,
+    turn: Option<u64>,
+    run: Option<u32>,
+    agent: AgentPath,
+    tool_name: Option<Arc<str>>,
+    /// Of the call as it came in.
+    digest: Option<CallDigest>,
+    answer: Answer,
+    attempt: Option<u32>,
+}
+
+/// What was answered to a question about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    NotAsked,
+    Yes(Option<CallDigest>),
+    No(Option<ErrorKind>),
+}
+
+impl Life {
+    pub(super) fn new(at: u64, event: &Event) -> Self {
+        let digest = match &event.kind {
+            EventKind::Received { digest, .. } => *digest,
+            _ => None,
+        };
+        Self {
+            at,
+            grammar: CallGrammar::default(),
+            is_broken: false,
+            call_id: event.call_id.clone(),
+            turn: event.turn,
+            run: event.run,
+            agent: event.agent.clone(),
+            tool_name: event.kind.tool_name().cloned(),
+            digest,
+            answer: Answer::NotAsked,
+            attempt: None,
+        }
+    }
+
+    /// A call whose begin is not there.
+    pub(super) fn broken(at: u64, event: &Event) -> Self {
+        Self { is_broken: true, ..Self::new(at, event) }
+    }
+
+    /// The number of its last attempt.
+    pub(super) fn attempt(&self) -> Option<u32> {
+        self.attempt
+    }
+
+    /// That it has not ended.
+    pub(super) fn open(&self) -> (u64, Option<CallId>, WhatFault) {
+        (self.at, self.call_id.clone(), WhatFault::CallOpen)
+    }
+
+    /// Reads the next event of it.
+    pub(super) fn read(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
+        self.compare(event, faults);
+        if let Err(error) = self.grammar.next(&event.kind) {
+            if !self.is_broken {
+                faults.push(error.into());
+            }
+            self.is_broken = true;
+        }
+        if !self.is_broken {
+            self.follow(event, faults);
+        }
+    }
+
+    /// What all its events have in common.
+    fn compare(&self, event: &Event, faults: &mut Vec<WhatFault>) {
+        let name = event.kind.name();
+        let shown = |number: Option<u64>| number.map_or_else(|| "none".to_owned(), |n| n.to_string());
+        if event.call_id != self.call_id {
+            let id = |id: &Option<CallId>| id.as_ref().map_or_else(|| "none".to_owned(), CallId::to_string);
+            faults.push(contradicts(name, "call_id", id(&event.call_id), id(&self.call_id)));
+        }
+        if event.turn != self.turn {
+            faults.push(contradicts(name, "turn", shown(event.turn), shown(self.turn)));
+        }
+        if event.run != self.run {
+            let [is, was] = [event.run, self.run].map(|run| shown(run.map(u64::from)));
+            faults.push(contradicts(name, "run", is, was));
+        }
+        if event.agent != self.agent {
+            faults.push(contradicts(name, "agent", &event.agent, &self.agent));
+        }
+        if let (Some(is), Some(was)) = (event.kind.tool_name(), &self.tool_name)
+            && is != was
+        {
+            faults.push(contradicts(name, "tool_name", is, was));
+        }
+    }
+
+    /// What this event says against what was said before it.
+    fn follow(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
+        match &event.kind {
+            EventKind::ConfirmationResolved { approved, error, digest, .. } => {
+                self.answer = if *approved { Answer::Yes(*digest) } else { Answer::No(*error) };
+            }
+            EventKind::Called { approval, digest, policy_version, .. } => {
+                self.called(*approval, *digest, *policy_version, faults);
+            }
+            EventKind::Attempt => self.attempted(event, faults),
+            EventKind::OutputDelta { .. } | EventKind::Retry { .. } => {
+                let attempt = self.attempt.unwrap_or_default();
+                if event.attempt != Some(attempt) {
+                    faults.push(WhatFault::of_attempt(event, attempt));
+                }
+            }
+            EventKind::Denied(failure) | EventKind::Failed(failure) => self.failed(event, failure, faults),
+            _ => {}
+        }
+    }
+
+    /// I14: what runs is what was approved, and says so.
+    fn called(
+        &self,
+        approval: Option<Approval>,
+        digest: Option<CallDigest>,
+        policy_version: u64,
+        faults: &mut Vec<WhatFault>,
+    ) {
+        match (self.answer, approval) {
+            (Answer::Yes(approved), Some(Approval::Asked)) => {
+                if let (Some(is), Some(was)) = (digest, approved)
+                    && is != was
+                {
+                    faults.push(WhatFault::NotApproved { is: is.to_string(), was: was.to_string() });
+                }
+            }
+            (Answer::Yes(_), says) => {
+                faults.push(WhatFault::Approval { says: shown(says), told: "somebody was asked" });
+            }
+            (_, Some(Approval::Asked)) => {
+                faults.push(WhatFault::Approval { says: "asked", told: "nobody was asked" });
+            }
+            _ => {}
+        }
+        // The first policy is the one it came in under; a later one makes another digest of the same call.
+        if let (Some(is), Some(was)) = (digest, self.digest)
+            && policy_version <= 1
+            && is != was
+        {
+            faults.push(contradicts("tool.called", "digest", is, was));
+        }
+    }
+
+    /// Attempts count up by one. The first has not number 1 where the call has taken over a flight with attempts behind it.
+    fn attempted(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
+        let expected = self.attempt.map_or_else(|| event.attempt.unwrap_or(1).max(1), |last| last + 1);
+        if event.attempt != Some(expected) {
+            faults.push(WhatFault::of_attempt(event, expected));
+        }
+        self.attempt = Some(expected);
+    }
+
+    fn failed(&self, event: &Event, failure: &Failure, faults: &mut Vec<WhatFault>) {
+        if let Answer::No(Some(error)) = self.answer
+            && error != failure.code
+        {
+            faults.push(WhatFault::Answer { settled: error.code(), ended: failure.code });
+        }
+        // The last attempt may have been told of and not have started: no thread took it up, no sandbox was there.
+        if let Some(attempt) = self.attempt
+            && failure.dedupe.is_fresh()
+            && failure.attempts != attempt
+            && failure.attempts + 1 != attempt
+        {
+            faults.push(contradicts(event.kind.name(), "attempts", failure.attempts, attempt));
+        }
+    }
+}
+
+impl WhatFault {
+    /// An event of another attempt than the one that runs.
+    pub(super) fn of_attempt(event: &Event, expected: u32) -> Self {
+        let is = event.attempt.map_or_else(|| "none".to_owned(), |attempt| attempt.to_string());
+        contradicts(event.kind.name(), "attempt", is, expected)
+    }
+}
+
+fn contradicts(event: &'static str, field: &'static str, is: impl Display, was: impl Display) -> WhatFault {
+    WhatFault::Contradicts { event, field, is: is.to_string(), was: was.to_string() }
+}
+
+const fn shown(approval: Option<Approval>) -> &'static str {
+    match approval {
+        None => "none",
+        Some(Approval::Asked) => "asked",
+        Some(Approval::Remembered) => "remembered",
+    }
+}

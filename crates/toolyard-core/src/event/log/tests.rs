@@ -1,0 +1,244 @@
+//! Logs that hold together, and what each kind of damage shows.
+
+use super::*;
+use crate::{
+    AgentPath, CallDigest, CallError, Dedupe, ErrorKind, RequestId, Sandbox, SideEffects, ToolClass,
+    event::{Approval, EventKind as E, Failure, SettledBy},
+};
+
+fn digest(text: &str) -> CallDigest {
+    CallDigest::of_text("t", text, &SessionId::from("s"))
+}
+
+fn failed(kind: ErrorKind, attempts: u32) -> Failure {
+    let mut error = CallError::new(kind, "x");
+    error.attempts = attempts;
+    Failure::new("t".into(), &error, 0, 0)
+}
+
+fn received(text: &str) -> E {
+    E::Received { tool_name: "t".into(), bytes: 2, digest: Some(digest(text)) }
+}
+
+fn called(text: &str, approval: Option<Approval>) -> E {
+    E::Called {
+        tool_name: "t".into(),
+        side_effects: SideEffects::Write,
+        class: ToolClass::Serial,
+        queue_ms: 0,
+        policy_version: 1,
+        approval,
+        digest: Some(digest(text)),
+    }
+}
+
+fn done() -> E {
+    E::Completed {
+        tool_name: "t".into(),
+        duration_ms: 0,
+        queue_ms: 0,
+        bytes: 0,
+        dedupe: Dedupe::Fresh,
+        sandbox: Sandbox::Host,
+        cancel_requested: false,
+    }
+}
+
+fn asked(text: &str) -> E {
+    E::ConfirmationRequested {
+        tool_name: "t".into(),
+        side_effects: SideEffects::Write,
+        expires_ms: 1,
+        request: RequestId(1),
+        digest: digest(text),
+        arguments: "{}".to_owned(),
+    }
+}
+
+fn answered(text: &str) -> E {
+    E::ConfirmationResolved {
+        approved: true,
+        error: None,
+        by: Some(SettledBy::Approver),
+        digest: Some(digest(text)),
+    }
+}
+
+/// Events of one session in order, each of the call of this index or of the turn.
+fn log(events: Vec<(Option<u32>, Option<u32>, E)>) -> Vec<Event> {
+    let numbered = (1..).zip(events);
+    let event = |(seq, (index, attempt, kind)): (u64, (Option<u32>, Option<u32>, E))| {
+        let mut event = Event::new("s".into(), AgentPath::root(), kind);
+        (event.seq, event.mono_us, event.wall_ms) = (seq, seq * 1000, seq);
+        (event.turn, event.batch) = (Some(1), Some(1));
+        if let Some(index) = index {
+            (event.run, event.index) = (Some(0), Some(index));
+            event.call_id = Some(format!("c{index}").into());
+        }
+        event.attempt = attempt;
+        event
+    };
+    numbered.map(event).collect()
+}
+
+/// A session with a turn of two calls: one that was asked about, one that fails at its second attempt.
+fn whole() -> Vec<Event> {
+    let at = |index, kind| (Some(index), None, kind);
+    let tries = |index, attempt, kind| (Some(index), Some(attempt), kind);
+    log(vec![
+        (None, None, E::SessionOpened),
+        (None, None, E::TurnStarted { calls: Some(2) }),
+        at(0, received("a")),
+        at(1, received("b")),
+        at(0, asked("a")),
+        at(0, answered("a")),
+        at(0, called("a", Some(Approval::Asked))),
+        tries(0, 1, E::Attempt),
+        at(0, done()),
+        at(1, called("b", None)),
+        tries(1, 1, E::Attempt),
+        tries(1, 1, E::Retry { delay_ms: 1, code: ErrorKind::Transient }),
+        tries(1, 2, E::Attempt),
+        at(1, E::Failed(failed(ErrorKind::Timeout, 2))),
+        (None, None, E::TurnEnded { ok: 1, failed: 1 }),
+        tries(1, 2, E::LateResult { ok: true }),
+        (None, None, E::SessionClosed),
+    ])
+}
+
+fn faults(events: &[Event]) -> Vec<String> {
+    let mut checker = LogChecker::default();
+    let read = (1..).zip(events).flat_map(|(at, event)| checker.read(at, event)).collect::<Vec<_>>();
+    let all = read.into_iter().chain(checker.unfinished());
+    all.map(|fault| format!("{} {}", fault.at, fault.what)).collect()
+}
+
+/// What one change of the whole log shows.
+fn after(change: impl FnOnce(&mut Vec<Event>)) -> Vec<String> {
+    let mut events = whole();
+    change(&mut events);
+    faults(&events)
+}
+
+/// I1, I2: what holds together is found to; a name that is free again begins anew, beside other sessions.
+#[test]
+fn whole_logs_have_no_fault() {
+    assert_eq!(faults(&whole()), [""; 0]);
+    let again = [whole(), whole()].concat();
+    assert!(faults(&again).iter().all(|fault| fault.contains("runs backwards")), "{:?}", faults(&again));
+    let mut later = whole();
+    later.iter_mut().for_each(|event| event.mono_us += 1_000_000);
+    later.iter_mut().for_each(|event| event.wall_ms += 1_000);
+    let mut other = whole();
+    other.iter_mut().for_each(|event| event.session = "u".into());
+    let beside = whole().into_iter().zip(other).flat_map(|(one, other)| [one, other]);
+    let events: Vec<_> = beside.chain(later).collect();
+    assert_eq!(faults(&events), [""; 0]);
+    let mut checker = LogChecker::default();
+    (1..).zip(&events).for_each(|(at, event)| drop(checker.read(at, event)));
+    let counts = checker.counts();
+    assert_eq!((counts.events, counts.calls, counts.sessions), (51, 6, 3));
+}
+
+/// I2: each event that is left out, there twice or out of its place shows where it is.
+#[test]
+fn one_event_too_few_too_many_or_elsewhere_is_found() {
+    for at in 0..whole().len() - 1 {
+        let found = after(|events| drop(events.remove(at)));
+        assert!(found[0].starts_with(&format!("{} event {} is missing", at + 1, at + 1)), "{found:?}");
+        let found = after(|events| events.swap(at, at + 1));
+        assert!(found[0].starts_with(&format!("{} ", at + 1)), "{found:?}");
+    }
+    for at in 0..whole().len() {
+        let found = after(|events| events.insert(at, events[at].clone()));
+        assert!(found[0].starts_with(&format!("{} event {} comes after", at + 2, at + 1)), "{found:?}");
+    }
+}
+
+/// OB-1, OB-2: with numbers made whole again, what is left out is missed by the life of its call or by its turn.
+#[test]
+fn a_log_that_is_numbered_anew_still_contradicts() {
+    for at in 0..whole().len() {
+        let found = after(|events| {
+            events.remove(at);
+            (1..).zip(events.iter_mut()).for_each(|(seq, event)| event.seq = seq);
+        });
+        // Nothing counts sessions, streamed output, late results; a turn that was not begun is told by its end.
+        let is_free =
+            ["session.opened", "session.closed", "dispatch.late_result"].contains(&whole()[at].kind.name());
+        assert_eq!(found.is_empty(), is_free, "{} left out: {found:?}", whole()[at].kind.name());
+    }
+}
+
+/// I14: what runs is what was approved, and says whether it was.
+#[test]
+fn what_runs_is_what_was_approved() {
+    let digests = after(|events| events[6].kind = called("b", Some(Approval::Asked)));
+    assert!(digests[0].starts_with("7 what runs is not what was approved"), "{digests:?}");
+    let says = after(|events| events[6].kind = called("a", None));
+    assert_eq!(says, ["7 it says 'none' of its approval, and somebody was asked"]);
+    let says = after(|events| events[9].kind = called("b", Some(Approval::Asked)));
+    assert_eq!(says, ["10 it says 'asked' of its approval, and nobody was asked"]);
+    assert_eq!(after(|events| events[9].kind = called("b", Some(Approval::Remembered))), [""; 0]);
+    let other = after(|events| events[9].kind = called("x", None));
+    assert!(other[0].starts_with("10 'tool.called' has digest"), "{other:?}");
+}
+
+/// I2, OB-2: fields that contradict those before them.
+#[test]
+fn changed_fields_are_found() {
+    let is = |found: Vec<String>, expect: &str| assert_eq!(found, [expect]);
+    is(
+        after(|events| events[6].call_id = Some("x".into())),
+        "7 'tool.called' has call_id x, and c0 was told before",
+    );
+    is(after(|events| events[6].turn = None), "7 'tool.called' has turn none, and 1 was told before");
+    is(after(|events| events[6].run = Some(3)), "7 'tool.called' has run 3, and 0 was told before");
+    is(
+        after(|events| events[6].agent = "root/1".into()),
+        "7 'tool.called' has agent root/1, and root was told before",
+    );
+    is(
+        after(|events| events[12].attempt = Some(3)),
+        "13 'dispatch.attempt' has attempt 3, and 2 was told before",
+    );
+    is(
+        after(|events| events[11].attempt = Some(2)),
+        "12 'dispatch.retry' has attempt 2, and 1 was told before",
+    );
+    is(
+        after(|events| events[15].attempt = Some(1)),
+        "16 'dispatch.late_result' has attempt 1, and 2 was told before",
+    );
+    assert_eq!(after(|events| events[6].index = None)[0], "7 'tool.called' names no call");
+    is(after(|events| events[6].mono_us = 1), "7 its mono_us runs backwards, from 6000 to 1");
+    is(after(|events| events[6].wall_ms = 1), "7 its wall_ms runs backwards, from 6 to 1");
+    is(
+        after(|events| events[14].kind = E::TurnEnded { ok: 2, failed: 1 }),
+        "15 the turn tells of 2 calls that ended with an output, and 1 are there",
+    );
+}
+
+/// I1: what has not ended is told with where it began.
+#[test]
+fn what_is_open_at_the_end_is_told() {
+    let found = after(|events| events.truncate(5));
+    assert_eq!(found, ["2 the turn has not ended", "3 the call has not ended", "4 the call has not ended"]);
+}
+
+/// OB-2: a kind that is not known has its number like all.
+#[test]
+fn strangers_count() {
+    let mut checker = LogChecker::default();
+    let stranger = |seq| Stranger {
+        v: 1,
+        seq,
+        wall_ms: 0,
+        mono_us: 0,
+        session: ENGINE_SESSION.into(),
+        name: "engine.sang".to_owned(),
+    };
+    assert_eq!(checker.pass_over(1, &stranger(1)), []);
+    assert_eq!(checker.pass_over(2, &stranger(3)).len(), 1);
+    assert_eq!((checker.counts().events, checker.counts().sessions), (2, 0));
+}

@@ -1,0 +1,61 @@
+//! The turns of one session: whether as many calls ended as they say.
+
+use super::{Found, WhatFault};
+use crate::event::{Event, EventKind};
+use std::collections::BTreeMap;
+
+/// The turns that are open, by the number of their batch.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turns(BTreeMap<u64, Turn>);
+
+#[derive(Debug, Clone)]
+struct Turn {
+    at: u64,
+    /// How many calls it was started with; unknown while the model streams them.
+    calls: Option<usize>,
+    received: usize,
+    ok: usize,
+    failed: usize,
+}
+
+impl Turns {
+    /// Reads an event that is not of a call.
+    pub(super) fn read(&mut self, at: u64, event: &Event, found: &mut Found) {
+        let batch = event.batch.unwrap_or_default();
+        match event.kind {
+            EventKind::TurnStarted { calls } => {
+                self.0.insert(batch, Turn { at, calls, received: 0, ok: 0, failed: 0 });
+            }
+            EventKind::TurnEnded { ok, failed } => match self.0.remove(&batch) {
+                None => found.push((at, None, WhatFault::NoTurn)),
+                Some(turn) => {
+                    let faults = turn.compare(ok, failed);
+                    found.extend(faults.map(|fault| (at, None, fault)));
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// Counts an event of a call. Batches of handlers are no turns.
+    pub(super) fn count(&mut self, batch: u64, event: &Event) {
+        let Some(turn) = self.0.get_mut(&batch) else { return };
+        turn.received += usize::from(matches!(event.kind, EventKind::Received { .. }));
+        turn.ok += usize::from(matches!(event.kind, EventKind::Completed { .. }));
+        turn.failed += usize::from(event.kind.is_failure());
+    }
+
+    /// Those that have not ended.
+    pub(super) fn open(&self) -> impl Iterator<Item = (u64, Option<crate::CallId>, WhatFault)> {
+        self.0.values().map(|turn| (turn.at, None, WhatFault::TurnOpen))
+    }
+}
+
+impl Turn {
+    fn compare(&self, ok: usize, failed: usize) -> impl Iterator<Item = WhatFault> + use<> {
+        let came = self.calls.map(|calls| ("that came in", calls, self.received));
+        let ended = [("that ended with an output", ok, self.ok), ("that failed", failed, self.failed)];
+        let told = came.into_iter().chain(ended).filter(|(_, told, found)| told != found);
+        told.map(|(which, told, found)| WhatFault::Turn { which, told, found })
+    }
+}
