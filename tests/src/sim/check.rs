@@ -2,21 +2,28 @@
 //!
 //! Each check reads the program and what was seen, and nothing else; so each is proved with journals made by hand.
 
+mod approvals;
 mod breakers;
 mod budgets;
 mod cancels;
-mod consent;
 mod events;
 mod expect;
 mod floor;
+mod gate;
+mod in_force;
 mod keys;
 mod order;
 mod permits;
+mod policies;
 mod quiet;
 mod rates;
+mod reach;
+mod refused;
+mod remembered;
 mod results;
 mod retries;
 mod seen;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -54,7 +61,7 @@ const SLACK_US: u64 = 300_000;
 
 /// Everything in `entries` that may not be when this program is run.
 pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
-    let index = Index::new(program);
+    let index = Index::new(program, refused::refused(entries));
     let seen = Seen::new(&index, entries);
     let checks = [
         quiet::check,
@@ -64,7 +71,10 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         order::check,
         writes::check,
         cancels::check,
-        consent::check,
+        starts::check,
+        policies::check,
+        approvals::check,
+        reach::check,
         expect::check,
         waits::check,
         permits::check,

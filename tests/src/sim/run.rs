@@ -109,6 +109,9 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
     if let Some(cap) = plan.tree_cap {
         options = options.tree_max_in_flight(stage::some(cap));
     }
+    if let Some(capabilities) = stage::capabilities(program, &plan.barred) {
+        options = options.capabilities(capabilities);
+    }
     engine.session_with(format!("s{at}"), options)
 }
 

@@ -3,10 +3,12 @@
 mod handler;
 mod operator;
 mod people;
+mod policy;
 mod stream;
 mod turns;
 
 pub(super) use operator::{play_order, shut_down};
+pub(super) use policy::capabilities;
 pub(super) use turns::Agent;
 
 use super::{
@@ -157,6 +159,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
             Budgets::default().turn(program.budgets[0]).session(program.budgets[1]).tree(program.budgets[2]),
         )
         .confirmations(confirmations(program))
+        .policy(policy::rules(&program.policies[0]))
         .approver(Person { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
         .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
@@ -193,18 +196,23 @@ pub(super) fn tools_but(program: &Program, hidden: usize) -> Vec<String> {
     (0..program.tools.len()).filter(|tool| *tool != hidden).map(Program::tool_name).collect()
 }
 
-fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
+/// The tool as the engine is told of it.
+pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     let name = Program::tool_name(at);
     let spec = match tool.class {
         toolyard::ToolClass::Read => ToolSpec::read(name),
         toolyard::ToolClass::Serial => ToolSpec::write(name),
         toolyard::ToolClass::Concurrent => ToolSpec::write(name).concurrent(),
     };
+    // Calls that differ in their numbers alone are of one pattern.
+    let spec = spec.approval_ignores("node");
     let mut spec = match tool.placement {
         Where::Task => spec,
         Where::Inline => spec.inline(),
         Where::Blocking => spec.blocking(),
     };
+    spec.hidden_from.sub_agents = tool.hidden_from_forks;
+    spec.requires_capability = !tool.needs_no_capability;
     spec.max_concurrency = tool.limit.map(some);
     spec.limit_scope = tool.limit_scope;
     spec.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
@@ -229,6 +237,7 @@ fn confirmations(program: &Program) -> Confirmations {
         let mode = match tool.consent {
             Consent::Free => ConfirmationMode::Auto,
             Consent::Asked => ConfirmationMode::Prompt,
+            Consent::AskedOnce => ConfirmationMode::PromptOnce,
             Consent::Forbidden => ConfirmationMode::Deny,
         };
         confirmations = confirmations.tool(Program::tool_name(at), mode);

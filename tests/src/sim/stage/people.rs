@@ -2,6 +2,7 @@
 
 use super::Stage;
 use crate::sim::{
+    journal::Fact,
     program::{AnswerPlan, HookPlan},
     shake::Shaker,
 };
@@ -22,13 +23,20 @@ impl Approver for Person {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let plan = self.stage.plan(request.call_id());
         self.stage.shaker.nudge().await;
+        if let Some(held_ms) = plan.held_ms {
+            request.showing().hold();
+            sleep(Duration::from_millis(held_ms)).await;
+            request.showing().shown();
+        }
         let (after, answer) = match plan.answer {
             AnswerPlan::Yes(after) => (after, Answer::Allow),
+            AnswerPlan::Always(after) => (after, Answer::Always),
             AnswerPlan::No(after) => (after, Answer::Deny),
             AnswerPlan::Never => pending().await,
             AnswerPlan::Panic => super::handler::quiet_panic(),
         };
         sleep(Duration::from_millis(after)).await;
+        self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer));
         answer
     }
 }
