@@ -4,7 +4,7 @@ mod resilience;
 
 use crate::{
     cli::CheckArgs,
-    config::{PRIORITIES, Spending},
+    config::{Config, PRIORITIES, Spending},
     exit::Exit,
     fault::Fault,
     run::results,
@@ -86,7 +86,7 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
     let mut text = String::new();
     for entry in engine.registry().list() {
         let of_schema = entry.schema().warnings().iter().map(ToString::to_string);
-        for warning in of_schema.chain(lowered(&entry)) {
+        for warning in of_schema.chain(lowered(&entry, &setup.config)) {
             // Writing to a string cannot fail.
             let _ = write!(text, "\nwarning: tool '{}': {warning}", entry.name());
         }
@@ -118,8 +118,8 @@ fn unspendable(Spending { turn, session, tree }: &Spending, engine: &Engine) -> 
 }
 
 /// A configuration may call a tool more harmless than its author did; then its calls are not asked about.
-fn lowered(entry: &ToolEntry) -> Option<String> {
-    let authored = toolyard_tools::builtin(entry.name())?.spec().side_effects;
+fn lowered(entry: &ToolEntry, config: &Config) -> Option<String> {
+    let authored = config.authored(entry.name())?.side_effects;
     let now = entry.spec().side_effects;
     let is_lowered = now.is_read_only() && !authored.is_read_only();
     is_lowered.then(|| format!("its author says side effects {authored}, the configuration says {now}"))

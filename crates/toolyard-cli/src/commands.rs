@@ -4,6 +4,7 @@ use crate::{
     bench, check,
     cli::{Cli, Command},
     exit::Exit,
+    export::Export,
     fault::Fault,
     logging, plan, run, tools,
 };
@@ -16,7 +17,11 @@ pub(crate) fn main() -> Exit {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    logging::start();
+    let export = match &cli.command {
+        Command::Run(_) => Export::start(),
+        _ => Export::none(),
+    };
+    logging::start(&export);
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -24,18 +29,19 @@ pub(crate) fn main() -> Exit {
             return Exit::Usage;
         }
     };
-    let exit = runtime.block_on(perform(cli.command)).unwrap_or_else(|fault| {
+    let exit = runtime.block_on(perform(cli.command, &export)).unwrap_or_else(|fault| {
         fault.print();
         fault.exit()
     });
+    export.finish();
     // Threads that are stuck in a call, or in reading a terminal, are not waited for.
     runtime.shutdown_background();
     exit
 }
 
-async fn perform(command: Command) -> Result<Exit, Fault> {
+async fn perform(command: Command, export: &Export) -> Result<Exit, Fault> {
     match command {
-        Command::Run(args) => run::run(args).await,
+        Command::Run(args) => run::run(args, export).await,
         Command::Plan(args) => plan::plan(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Check(args) => check::check(args).await,

@@ -5,12 +5,15 @@ mod budget;
 mod confirmation;
 mod duration;
 mod nearest;
+mod redaction;
 mod retry;
 mod section;
+mod shell;
 mod tool;
 
 pub(crate) use budget::Spending;
 pub(crate) use nearest::nearest;
+pub(crate) use shell::{SHELL, ShellSettings};
 
 use section::{Placed, Section, Source};
 use std::{
@@ -22,7 +25,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, RetryPolicy, ToolConfig, ToolSpec,
+    BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy, ToolConfig,
+    ToolSpec,
 };
 use toolyard_tools::BUILTIN;
 
@@ -75,12 +79,16 @@ pub(crate) struct Config {
     pub(crate) breaker: BreakerPolicy,
     /// What turns, sessions and trees may spend.
     pub(crate) budget: Spending,
+    /// How commands of the shell run.
+    pub(crate) shell: ShellSettings,
     /// The built-in tools there are.
     pub(crate) enabled: Vec<&'static str>,
     /// Settings by tool.
     pub(crate) tools: BTreeMap<String, ToolConfig>,
     /// Which calls are asked about.
     pub(crate) confirmations: Confirmations,
+    /// What is kept out of results, events and the log.
+    pub(crate) redactor: Redactor,
 }
 
 impl Default for Config {
@@ -98,9 +106,11 @@ impl Default for Config {
             retry: RetryPolicy::default(),
             breaker: BreakerPolicy::default(),
             budget: Spending::default(),
+            shell: ShellSettings::default(),
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
+            redactor: Redactor::standard(),
         }
     }
 }
@@ -129,17 +139,19 @@ impl Config {
         config.retry = retry::read(file.section("retry")?, config.retry)?;
         config.breaker = breaker::read(file.section("breaker")?, config.breaker)?;
         config.budget = budget::read(file.section("budget")?)?;
+        config.shell = shell::read(file.section("shell")?)?;
         config.builtin(file.section("builtin")?)?;
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
         config.confirmations = confirmation::read(file.section("confirmation")?, known)?;
+        config.redactor = redaction::read(file.section("redaction")?, here(source.file))?;
         file.finish()?;
         Ok(config)
     }
 
     fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
         // A root belongs to the file that names it, wherever the program is started.
-        let here = file.parent().unwrap_or(Path::new(""));
+        let here = here(file);
         self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
             false => here.join(root),
@@ -172,14 +184,13 @@ impl Config {
 
     fn builtin(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
         if let Some(names) = section.texts("enable")? {
-            let builtin = |(name, at): Placed<String>| {
-                let known = BUILTIN.iter().find(|known| **known == name);
-                known.copied().ok_or_else(|| {
-                    let nearest = nearest(&name, BUILTIN.iter().copied());
+            let known = |(name, at): Placed<String>| {
+                builtin().find(|known| *known == name).ok_or_else(|| {
+                    let nearest = nearest(&name, builtin());
                     section.error(&at, format!("no built-in tool is called '{name}'; {nearest}"))
                 })
             };
-            self.enabled = names.into_iter().map(builtin).collect::<Result<_, _>>()?;
+            self.enabled = names.into_iter().map(known).collect::<Result<_, _>>()?;
             self.enabled.sort_unstable();
             self.enabled.dedup();
         }
@@ -195,11 +206,19 @@ impl Config {
         section.finish()
     }
 
+    /// The built-in tool of this name as its author made it, enabled or not.
+    pub(crate) fn authored(&self, name: &str) -> Option<ToolSpec> {
+        #[cfg(unix)]
+        if name == SHELL {
+            return Some(crate::shell::tool(&self.shell).spec());
+        }
+        toolyard_tools::builtin(name).map(|factory| factory.spec())
+    }
+
     /// The tool of this name as its author made it, or what to say where there is none.
     fn spec(&self, name: &str) -> Result<ToolSpec, String> {
-        let factory = toolyard_tools::builtin(name);
-        match factory {
-            Some(factory) if self.enabled.contains(&name) => Ok(factory.spec()),
+        match self.authored(name) {
+            Some(spec) if self.enabled.contains(&name) => Ok(spec),
             Some(_) => Err(format!("the tool '{name}' is not enabled: add it to [builtin] enable")),
             None => {
                 let nearest = nearest(name, self.enabled.iter().copied());
@@ -207,6 +226,16 @@ impl Config {
             }
         }
     }
+}
+
+/// The directory of a configuration, to which its paths are relative.
+fn here(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
+}
+
+/// The names of the built-in tools that may be enabled. The shell is there when somebody says so.
+fn builtin() -> impl Iterator<Item = &'static str> {
+    BUILTIN.iter().copied().chain(shell::HAS_SHELL.then_some(SHELL))
 }
 
 /// The text of a configuration, or what to say where there is none. What is no regular file is not even

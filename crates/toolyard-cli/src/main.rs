@@ -15,6 +15,7 @@ mod cli;
 mod commands;
 mod config;
 mod exit;
+mod export;
 mod fault;
 mod identity;
 mod input;
@@ -23,6 +24,8 @@ mod plan;
 mod report;
 mod run;
 mod setup;
+#[cfg(unix)]
+mod shell;
 mod shown;
 mod table;
 mod tools;
@@ -30,6 +33,9 @@ mod tools;
 use std::process;
 
 fn main() {
+    // Before there is any thread: commands of the shell run under this program, started once more.
+    #[cfg(target_os = "linux")]
+    toolyard_tools::shell::supervise_if_asked();
     let exit = commands::main();
     // All is written by now. A thread that is stuck in a call ends with the process and does not hold it (SC-8).
     process::exit(exit.code().into())

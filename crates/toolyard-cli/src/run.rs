@@ -20,6 +20,7 @@ mod yard;
 use crate::{
     cli::{ReportKind, RunArgs},
     exit::Exit,
+    export::Export,
     fault::Fault,
     identity::Identity,
     input::{Input, Origin},
@@ -29,8 +30,8 @@ use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
 use yard::Yard;
 
-/// Runs what the arguments name.
-pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
+/// Runs what the arguments name, told of by `export`.
+pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
     setup.max_in_flight = args.max_in_flight.or(setup.max_in_flight);
@@ -48,9 +49,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
         return Err(Fault::Usage(why.to_owned()));
     }
     // Only now: an input that cannot be read costs no old events.
-    let is_stream = matches!(input, Input::Stream(_));
-    let events = events(&args, &origin, &setup, is_stream)?;
-    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts).await?;
+    let events = events(&args, &origin, &setup)?;
+    let mut yard = Yard::open(&setup, &args, events.clone(), interrupts, export).await?;
     let played = match input {
         Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
         Input::Stream(lines) => stream::run(&mut yard, &args, &origin, lines).await,
@@ -71,13 +71,13 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Fault> {
     Ok(exit)
 }
 
-/// The file of events, where one is asked for; prompt where there is time between calls, and somebody may look.
-fn events(args: &RunArgs, origin: &Origin, setup: &Setup, prompt: bool) -> Result<Option<EventFile>, Fault> {
+/// The file of events, where one is asked for.
+fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let kept = [("the input", origin.identity()), ("the configuration", config)];
     let kept = kept.into_iter().filter_map(|(what, identity)| Some(Kept { what, identity: identity? }));
     let kept: Vec<Kept> = kept.collect();
-    args.events.as_deref().map(|path| EventFile::create(path, &kept, prompt)).transpose()
+    args.events.as_deref().map(|path| EventFile::create(path, &kept)).transpose()
 }
 
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";

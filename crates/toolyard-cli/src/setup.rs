@@ -4,6 +4,7 @@ use crate::{
     cli::SetupArgs,
     config::Config,
     fault::{Fault, chain},
+    logging,
 };
 use std::{
     collections::HashMap,
@@ -35,14 +36,10 @@ impl Setup {
     /// Reads the configuration and opens the workspace.
     pub(crate) fn load(args: &SetupArgs) -> Result<Self, Fault> {
         let config = Config::load(args.config.as_deref())?;
+        logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
-        Ok(Self {
-            tools: toolset(&root, &config.enabled)?,
-            max_in_flight: config.max_in_flight,
-            config,
-            root,
-        })
+        Ok(Self { tools: toolset(&root, &config)?, max_in_flight: config.max_in_flight, config, root })
     }
 
     /// An engine with the built-in tools.
@@ -64,6 +61,7 @@ impl Setup {
             .breaker(self.config.breaker)
             .budgets(Budgets::from(self.config.budget))
             .confirmations(self.config.confirmations.clone())
+            .redact(self.config.redactor.clone())
             .grace(INTERRUPT_GRACE);
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
@@ -97,10 +95,12 @@ impl Setup {
 }
 
 /// The enabled tools over a workspace.
-fn toolset(root: &Path, enabled: &[&str]) -> Result<Toolset, Fault> {
+fn toolset(root: &Path, config: &Config) -> Result<Toolset, Fault> {
     let mut set = toolyard_tools::workspace(root).map_err(|error| Fault::Workspace(chain(&error)))?;
     set.tools.extend(toolyard_tools::builtin("echo"));
-    set.tools.retain(|tool| enabled.contains(&tool.spec().name.as_str()));
+    #[cfg(unix)]
+    set.tools.push(crate::shell::tool(&config.shell));
+    set.tools.retain(|tool| config.enabled.contains(&tool.spec().name.as_str()));
     Ok(set)
 }
 

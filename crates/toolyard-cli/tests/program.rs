@@ -19,5 +19,7 @@ mod report;
 mod samples;
 #[path = "program/settings.rs"]
 mod settings;
+#[path = "program/shell.rs"]
+mod shell;
 #[path = "program/streams.rs"]
 mod streams;

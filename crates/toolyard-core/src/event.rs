@@ -10,7 +10,7 @@
 //! | kind | fields beside the common ones | also known as |
 //! |---|---|---|
 //! | `tool.call.received` | tool_name, bytes, digest? | |
-//! | `tool.input_invalid`, `tool.call.denied`, `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms | ToolCallFailed (`tool.failed`) |
+//! | `tool.input_invalid`, `tool.call.denied`, `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe? | ToolCallFailed (`tool.failed`) |
 //! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, arguments | |
 //! | `tool.confirmation_resolved` | approved, error?, by?, digest? | |
 //! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest? | tool.call.dispatched (audit), ToolCallStart |

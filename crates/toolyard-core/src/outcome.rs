@@ -18,6 +18,23 @@ pub enum Dedupe {
     Replayed,
 }
 
+impl Dedupe {
+    /// Whether it ran.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a field to this by reference")]
+    pub const fn is_fresh(&self) -> bool {
+        matches!(self, Self::Fresh)
+    }
+
+    /// The word used in events and telemetry for a call that shares the result of another; `None` for one that ran.
+    pub const fn shared_as(self) -> Option<&'static str> {
+        match self {
+            Self::Fresh => None,
+            Self::Joined => Some("joined"),
+            Self::Replayed => Some("replayed"),
+        }
+    }
+}
+
 /// The one result of a call (CL-4, SC-3).
 ///
 /// # Examples

@@ -127,6 +127,21 @@ impl ToolOutput {
         self
     }
 
+    /// Leads what it has beside its content to these: each text to `text`, all data to `data`; for engines.
+    #[doc(hidden)]
+    pub fn extras_mut(&mut self, text: &mut dyn FnMut(&mut String), data: &mut dyn FnMut(&mut Value)) {
+        let Some(extras) = &mut self.extras else { return };
+        extras.structured.iter_mut().for_each(&mut *data);
+        if !extras.metadata.is_empty() {
+            let mut metadata = Value::Object(std::mem::take(&mut extras.metadata));
+            data(&mut metadata);
+            if let Value::Object(metadata) = metadata {
+                extras.metadata = metadata;
+            }
+        }
+        extras.files_modified.iter_mut().chain(&mut extras.command_executed).for_each(text);
+    }
+
     /// The output as data.
     pub fn structured(&self) -> Option<&Value> {
         self.extras.as_ref()?.structured.as_ref()

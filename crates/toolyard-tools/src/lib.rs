@@ -17,6 +17,8 @@
 //! [`PathScope`](toolyard_core::PathScope), before the call runs, and the handler finds the same workspace
 //! through [`WorkspaceContext`].
 //!
+//! On unix there is a shell too, for who wants to hand one to a model: `shell`.
+//!
 //! # Examples
 //! A tool of one's own:
 //! ```
@@ -62,6 +64,8 @@
 
 mod context;
 mod error;
+#[cfg(unix)]
+pub mod shell;
 mod tools;
 mod toolset;
 mod workspace;

@@ -13,6 +13,8 @@ mod tests;
 pub use read_file::{READ_FILE_BYTES_MAX, READ_FILE_LINES_MAX};
 
 use file_tool::FileTool;
+#[cfg(unix)]
+pub(crate) use file_tool::arguments;
 use std::sync::Arc;
 use toolyard_core::ToolFactory;
 

@@ -12,6 +12,8 @@
 
 mod append;
 mod delete;
+#[cfg(unix)]
+mod directory;
 mod fault;
 mod list;
 mod name;

@@ -15,7 +15,7 @@ mod openai_chat;
 mod openai_responses;
 
 use crate::{Format, Message};
-use answer::answers;
+pub(crate) use answer::{Answer, answers};
 use serde_json::Value;
 use toolyard_core::Outcome;
 

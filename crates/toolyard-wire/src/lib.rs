@@ -32,6 +32,7 @@
 //! ```
 
 pub mod bounds;
+mod conversation;
 mod decode;
 mod definitions;
 mod detect;
@@ -48,6 +49,7 @@ mod sse;
 mod stream;
 pub mod wording;
 
+pub use conversation::{Mismatch, ToolMessages, build_tool_result_messages};
 pub use decode::decode;
 pub use definitions::{Dialect, UnknownDialect, definitions};
 pub use detect::detect;

@@ -30,8 +30,9 @@ use crate::{
     guard::Slots,
     nesting::{CallRef, Up, within},
     retry::Decision,
+    telemetry,
 };
-use classify::{Facts, classify};
+use classify::{Facts, classify, redact};
 use futures::{FutureExt, future::FusedFuture as _};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -133,14 +134,17 @@ impl Attempt {
         if !faulty!(PermitHeldInBackoff) {
             self.release(still_running.is_some(), ended_at);
         }
+        if let Some(redactor) = &self.engine().redactor {
+            let limits = &self.work().grant().limits;
+            redact(&mut ending, redactor, limits, self.engine().gate.limits.output_bytes_max);
+        }
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
                 Decision::Stop(why) => error.retry_stopped = why,
                 Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay, span),
             }
-            span.record("error.type", error.kind.code());
         }
-        drop(span);
+        self.close(span, &ending);
         self.release(still_running.is_some(), ended_at);
         self.succeeded(&ending);
         self.keep(&ending, no_side_effect);
@@ -174,17 +178,19 @@ impl Attempt {
 
     /// The span of the call: all its attempts share one (RT-9).
     fn span(&self) -> tracing::Span {
-        if let Some(progress) = &self.progress {
-            return progress.span.clone();
+        match &self.progress {
+            Some(progress) if !progress.inherited => progress.span.clone(),
+            _ => telemetry::of_attempts(self.batch(), self.call.index, self.queued()),
         }
-        let call = self.batch().call(self.call.index);
-        tracing::info_span!(
-            "execute_tool",
-            gen_ai.operation.name = "execute_tool",
-            gen_ai.tool.name = &*call.name,
-            gen_ai.tool.call.id = call.id.as_str(),
-            error.r#type = tracing::field::Empty,
-        )
+    }
+
+    /// Notes how the call ended in its span, and keeps that no longer: it is told of before the result is.
+    fn close(&mut self, span: tracing::Span, ending: &Ending) {
+        telemetry::ended(&span, self.batch(), ending);
+        self.batch().forget_span(self.call.index);
+        if let Some(progress) = &mut self.progress {
+            progress.span = tracing::Span::none();
+        }
     }
 
     /// Executes the handler. Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
@@ -366,6 +372,7 @@ impl Attempt {
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
             attempt: self.number(),
+            redactor: engine.redactor.as_ref(),
         };
         let has_run = verdict.has_run();
         let status = match (classify(verdict, &facts), &self.progress) {
@@ -395,6 +402,9 @@ impl Drop for Attempt {
             let told = self.told.take().map(|told| *told);
             let ending = told.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);
+            if let Some(span) = self.batch().forget_span(self.call.index) {
+                telemetry::ended(&span, self.batch(), &ending);
+            }
             self.keep(&ending, false);
             self.write(ending, kept.is_some());
             // Nobody is left to wait for a handler that was given up.

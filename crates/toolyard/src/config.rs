@@ -21,6 +21,8 @@ pub struct Limits {
     pub arguments_depth_max: usize,
     /// Bytes of a tool's output; more are `output_too_large`.
     pub output_bytes_max: usize,
+    /// Events that wait for an [`EventWriter`](crate::EventWriter); with more, new calls wait (OB-3).
+    pub events_queue_max: usize,
 }
 
 impl Default for Limits {
@@ -32,6 +34,7 @@ impl Default for Limits {
             arguments_bytes_max: 256 * 1024,
             arguments_depth_max: 64,
             output_bytes_max: 16 * 1024 * 1024,
+            events_queue_max: 65_536,
         }
     }
 }

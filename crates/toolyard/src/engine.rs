@@ -1,12 +1,14 @@
 //! What an embedder holds: the engine. Wiring only; the rooms are the other modules.
 
 mod builder;
+mod gauges;
 mod guards;
 mod in_air;
 mod shutdown;
 mod status;
 
 pub use builder::{BuildError, EngineBuilder};
+pub use gauges::Gauges;
 pub use guards::{BreakerOf, BreakerStatus};
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
@@ -23,9 +25,11 @@ use crate::{
     events::{EventBus, Sequence, Subscription},
     gate::Gate,
     pool::{Leases, PoolError, Pools},
+    redact::Redactor,
     registry::{Registry, ToolEntry},
     session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
+    telemetry::Content,
 };
 use foldhash::HashMap;
 use std::{
@@ -44,10 +48,13 @@ use toolyard_core::{AgentPath, Event, EventKind, PathScope, Resources, RuntimePo
 pub(crate) struct EngineCore {
     pub(crate) registry: Registry,
     pub(crate) gate: Gate,
+    pub(crate) content: Content,
     pub(crate) admission: Arc<Admission>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) read: UnitId,
     pub(crate) bus: EventBus,
+    /// What keeps secrets out of what calls show; `None` where nobody asked for that.
+    pub(crate) redactor: Option<Redactor>,
     /// Numbers the events of the engine itself.
     sequence: Sequence,
     pub(crate) clock: Clock,
@@ -233,6 +240,15 @@ impl Engine {
     /// A view of the events from now on. A slow reader misses some and never slows the engine (OB-3).
     pub fn subscribe(&self) -> Subscription {
         self.core.bus.subscribe()
+    }
+
+    /// Waits until what has been told so far is written by every [`EventWriter`](crate::EventWriter), at most 10 s;
+    /// `false` when something is not. A [`shutdown`](Self::shutdown) does this by itself.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn events_written(&self) -> bool {
+        self.core.bus.written().await
     }
 
     /// How the engine stands: the pools with their width, state, calls that run and wait; and who waits for what.

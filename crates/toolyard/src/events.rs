@@ -1,11 +1,24 @@
 //! Where events go.
 //!
 //! ```text
-//!   session ─ seq, under the session's lock ─► EventBus ──► sinks         lossless, called in order
+//!   session ─ seq, under the session's lock ─► EventBus ──► sinks         lossless, called in order, quick
+//!                                                   ├─────► queue ─► writer   lossless; its own thread, while there is work
+//!                                                   │         │ full: new calls wait   broken: mutating calls end
+//!                                                   │         └─► Hold ◄── looked at where a call is admitted
 //!                                                   └─────► subscribers   bounded; a slow one is told what it missed
 //! ```
 //!
-//! With no sink and no subscriber an event is not even built.
+//! With no sink, no writer and no subscriber an event is not even built.
+
+mod hold;
+mod queue;
+mod sink;
+mod subscription;
+
+pub(crate) use hold::Hold;
+pub(crate) use queue::Queue;
+pub use sink::{EventSink, EventWriter};
+pub use subscription::{Received, Subscription};
 
 use std::{
     fmt,
@@ -14,78 +27,19 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
-use tokio::sync::broadcast;
+use subscription::SUBSCRIBER_LAG_MAX;
+use tokio::{sync::broadcast, time::timeout};
 use toolyard_core::Event;
 
-/// Takes every event, in the order of its session's `seq`, none left out (OB-3).
-///
-/// Called on the way of calls and under a lock of theirs: a sink that is slow makes calls slow, so one that writes
-/// to a disk or a wire puts a buffer in between; and a sink must not call the engine, a session or a turn.
-pub trait EventSink: Send + Sync {
-    /// Takes one event.
-    fn accept(&self, event: &Event);
-
-    /// Everything accepted so far is to be safe now; called when the engine stops.
-    fn flush(&self) {}
-}
-
-impl<F: Fn(&Event) + Send + Sync> EventSink for F {
-    fn accept(&self, event: &Event) {
-        self(event);
-    }
-}
-
-/// What a [`Subscription`] gives.
-#[derive(Debug, Clone)]
-pub enum Received {
-    /// The next event.
-    Event(Arc<Event>),
-    /// The reader was too slow: so many events are gone. It goes on with the oldest that is kept.
-    Missed(u64),
-}
-
-/// A bounded view of the event stream. A slow reader never slows the engine (OB-3).
-#[derive(Debug)]
-pub struct Subscription {
-    events: broadcast::Receiver<Arc<Event>>,
-    readers: Arc<AtomicUsize>,
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.readers.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Subscription {
-    /// The next event; `None` when the engine is gone.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses no event.
-    pub async fn next(&mut self) -> Option<Received> {
-        match self.events.recv().await {
-            Ok(event) => Some(Received::Event(event)),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Received::Missed(missed)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
-    }
-
-    /// The next event if one is there already.
-    pub fn try_next(&mut self) -> Option<Received> {
-        match self.events.try_recv() {
-            Ok(event) => Some(Received::Event(event)),
-            Err(broadcast::error::TryRecvError::Lagged(missed)) => Some(Received::Missed(missed)),
-            Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => None,
-        }
-    }
-}
-
-/// How many events a subscriber may be behind before it misses some.
-const SUBSCRIBER_LAG_MAX: usize = 4096;
+/// How long an engine that stops waits for its writers.
+const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) struct EventBus {
     sinks: Vec<Arc<dyn EventSink>>,
+    queues: Vec<Queue>,
+    hold: Arc<Hold>,
     subscribers: broadcast::Sender<Arc<Event>>,
     /// How many subscribers there are; the channel's own count is behind a lock, and this one is read several
     /// times a call.
@@ -93,8 +47,21 @@ pub(crate) struct EventBus {
 }
 
 impl EventBus {
-    pub(crate) fn new(sinks: Vec<Arc<dyn EventSink>>) -> Self {
-        Self { sinks, subscribers: broadcast::Sender::new(SUBSCRIBER_LAG_MAX), readers: Arc::default() }
+    /// One with these sinks, and with a queue before each of the writers that `queue` makes over what holds calls back.
+    pub(crate) fn new(
+        sinks: Vec<Arc<dyn EventSink>>,
+        writers: Vec<Box<dyn EventWriter>>,
+        queue: impl Fn(Box<dyn EventWriter>, &Arc<Hold>) -> Queue,
+    ) -> Self {
+        let hold = Arc::<Hold>::default();
+        let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
+        let subscribers = broadcast::Sender::new(SUBSCRIBER_LAG_MAX);
+        Self { sinks, queues, hold, subscribers, readers: Arc::default() }
+    }
+
+    /// What holds calls back whose events could not be written.
+    pub(crate) fn hold(&self) -> &Arc<Hold> {
+        &self.hold
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
@@ -104,12 +71,17 @@ impl EventBus {
 
     /// Whether anybody would see an event.
     pub(crate) fn is_listening(&self) -> bool {
-        !self.sinks.is_empty() || self.has_readers()
+        self.is_kept() || self.has_readers()
     }
 
-    /// Whether every event is kept by somebody.
+    /// Whether anybody takes events that are shared.
+    fn wants_shared(&self) -> bool {
+        !self.queues.is_empty() || self.has_readers()
+    }
+
+    /// Whether somebody takes every event.
     pub(crate) fn is_kept(&self) -> bool {
-        !self.sinks.is_empty()
+        !self.sinks.is_empty() || !self.queues.is_empty()
     }
 
     fn has_readers(&self) -> bool {
@@ -118,9 +90,14 @@ impl EventBus {
 
     fn publish(&self, event: Event) {
         self.to_sinks(|sink| sink.accept(&event));
+        if !self.wants_shared() {
+            return;
+        }
+        let event = Arc::new(event);
+        self.queues.iter().for_each(|queue| queue.push(event.clone()));
         if self.has_readers() {
             // The last reader may have gone meanwhile: then nobody misses it.
-            let _ = self.subscribers.send(Arc::new(event));
+            let _ = self.subscribers.send(event);
         }
     }
 
@@ -133,14 +110,31 @@ impl EventBus {
         }
     }
 
-    pub(crate) fn flush(&self) {
+    /// Waits until all events are written, but not for ever (SC-8); `false` when some are not.
+    pub(crate) async fn written(&self) -> bool {
+        let all = futures::future::join_all(self.queues.iter().map(Queue::written));
+        let in_time = timeout(FLUSH_WITHIN, all).await.is_ok();
+        if !in_time {
+            let unwritten: usize = self.queues.iter().map(Queue::len).sum();
+            tracing::error!(unwritten, "events could not be written in time");
+        }
+        in_time
+    }
+
+    /// The engine has stopped: what little is still told is written at once. A writer that was `late` before is not
+    /// waited for again.
+    pub(crate) async fn close(&self, late: bool) {
         self.to_sinks(|sink| sink.flush());
+        if !late && self.written().await {
+            self.queues.iter().for_each(Queue::close);
+        }
     }
 }
 
 impl fmt::Debug for EventBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventBus").field("sinks", &self.sinks.len()).finish_non_exhaustive()
+        let mut debug = f.debug_struct("EventBus");
+        debug.field("sinks", &self.sinks.len()).field("writers", &self.queues.len()).finish_non_exhaustive()
     }
 }
 

@@ -27,10 +27,12 @@ mod keys;
 mod nesting;
 mod pool;
 mod rate;
+mod redact;
 mod registry;
 mod retry;
 mod session;
 mod tasks;
+pub mod telemetry;
 mod tool_fn;
 
 pub use attempt::{
@@ -40,9 +42,12 @@ pub use batch::{OpenBatch, Plan, PlannedCall, PlannedRun};
 pub use clock::Clock;
 pub use config::{Budgets, Drain, Limits, OnSerialFailure, PoolWidths, ToolConfig};
 pub use desk::{AnswerError, ApprovalDesk};
-pub use engine::{BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus};
-pub use events::{EventSink, Received, Subscription};
+pub use engine::{
+    BreakerOf, BreakerStatus, BuildError, DrainReport, Engine, EngineBuilder, EngineStatus, Gauges,
+};
+pub use events::{EventSink, EventWriter, Received, Subscription};
 pub use pool::{PoolError, PoolState, PoolStatus};
+pub use redact::{Redactor, SecretError};
 pub use registry::{RegisterError, Registry, Schema, SchemaError, SchemaWarning, ToolEntry};
 pub use session::{
     FORK_DEPTH_MAX, ForkError, ForkPolicy, Priority, Session, SessionOptions, SubAgents, Turn,

@@ -21,7 +21,7 @@ pub(crate) use units::ToolUnits;
 use crate::config::Budgets;
 use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
-    nesting,
+    nesting, telemetry,
 };
 use may::Narrowing;
 use std::{fmt, num::NonZeroUsize, sync::Arc};
@@ -193,8 +193,10 @@ impl Session {
 
     async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
         let turn = self.core.turn_of(self.core.next_turn());
-        let dispatch = Dispatch { session: &self.core, turn, order, watch: None, origin: Origin::Outside };
-        match self.core.caller_call() {
+        let (session, caller) = (&self.core, self.core.caller_call());
+        let span = telemetry::here(caller.as_ref());
+        let dispatch = Dispatch { session, turn, order, watch: None, origin: Origin::Outside, span };
+        match caller {
             None => dispatch.run(batch).await,
             // Boxed: most dispatches are not made by handlers, and have no room for this in them.
             Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,

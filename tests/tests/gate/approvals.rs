@@ -239,3 +239,49 @@ async fn a_cancelled_call_withdraws_its_question_alone() {
     assert_eq!(shape(&outcomes), "a cancelled, b ok");
     yard.events.check();
 }
+
+/// PO-4, I15: whoever is asked sees no secret, in arguments, pattern or preview; the handler is given it, and an answer
+/// for the pattern is for that secret alone.
+#[tokio::test(start_paused = true)]
+async fn a_request_shows_no_secret() {
+    struct Login(Log);
+    impl ToolFactory for Login {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::network("login")
+        }
+        fn create(&self) -> Arc<dyn Tool> {
+            scripted(self.spec(), &self.0).create()
+        }
+        fn preview(&self, args: &Value, _: &Resources) -> Option<String> {
+            Some(format!("logs in with {}", args["with"]))
+        }
+    }
+    const SECRETS: [&str; 2] = ["correct horse", "battery staple"];
+    let desk = ApprovalDesk::default();
+    let redactor = toolyard::Redactor::new().with_secrets(SECRETS).unwrap();
+    let yard = yard(|builder, log| {
+        let builder = builder.tool(Login(log.clone())).redact(redactor);
+        builder.confirmations(Confirmations::default()).approver(desk.clone())
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let batch =
+        SECRETS.map(|secret| Call::new(secret[..3].to_owned(), "login", json!({"with": secret}))).to_vec();
+    let person = async {
+        let [b, a] = questions(&desk).await;
+        for question in [&a, &b] {
+            let seen =
+                format!("{} {} {:?}", question.arguments(), question.pattern(), question.changes().await);
+            assert_eq!(seen.matches("[redacted]").count(), 3, "{seen}");
+            assert!(SECRETS.iter().all(|secret| !seen.contains(secret)), "{seen}");
+        }
+        desk.answer(a.id(), a.digest(), Answer::Always).unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        desk.answer(b.id(), b.digest(), Answer::Deny).unwrap();
+    };
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "cor ok, bat user_denied");
+    let told = format!("{:?}", yard.events.events());
+    assert!(SECRETS.iter().all(|secret| !told.contains(secret)));
+    yard.events.check();
+}

@@ -13,6 +13,7 @@ mod panics;
 mod registry;
 mod runtime;
 mod turns;
+mod writers;
 
 use futures::future::BoxFuture;
 use std::{future::Future, time::Duration};

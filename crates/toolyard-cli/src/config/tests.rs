@@ -82,6 +82,12 @@ fn the_sample_configuration_is_valid_and_says_the_defaults() {
     assert_eq!(sample.on_serial_failure, defaults.on_serial_failure);
     assert_eq!((sample.retry, sample.breaker), (defaults.retry, defaults.breaker));
     assert_eq!(sample.budget, defaults.budget);
+    assert_eq!(sample.enabled.len(), defaults.enabled.len());
+    let shell = |config: &Config| config.authored("shell");
+    assert_eq!(
+        shell(&sample).map(|spec| spec.attempt_timeout()),
+        shell(&defaults).map(|spec| spec.attempt_timeout())
+    );
     assert_eq!(sample.confirmations.answer_within(), defaults.confirmations.answer_within());
     for name in BUILTIN {
         let effects = sample.spec(name).unwrap().side_effects;
@@ -103,6 +109,43 @@ fn an_unknown_key_names_the_nearest_one_and_its_line() {
         2,
         "unknown key 'wirte' in [confirmation] default; did you mean 'write'?",
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_shell_is_there_when_it_is_enabled() {
+    let text = "[builtin]\nenable = [\"shell\"]\n[tools.shell]\nmax_concurrency = 1\n\
+                [shell]\nenv = [\"PATH\", \"CI\"]\ntimeout = \"5m\"\noutput_bytes = 2048";
+    let config = read(text).unwrap();
+    assert_eq!(config.enabled, ["shell"]);
+    let settings = ShellSettings {
+        environment: Some(vec!["PATH".to_owned(), "CI".to_owned()]),
+        timeout: Some(Duration::from_secs(300)),
+        output_bytes: Some(2048),
+    };
+    assert_eq!(config.shell, settings);
+    let spec = config.spec("shell").unwrap();
+    assert_eq!((spec.attempt_timeout(), spec.side_effects), (Duration::from_secs(300), SideEffects::Execute));
+    assert!(!Config::default().enabled.contains(&"shell"));
+    let missing = "the tool 'shell' is not enabled: add it to [builtin] enable";
+    refused("[tools.shell]", 1, missing);
+}
+
+#[test]
+fn nonsense_for_the_shell_is_refused() {
+    let refused_name = |name: &str| {
+        let what = format!("[shell] env names variables, such as \"PATH\"; no variable is called '{name}'");
+        refused(&format!("[shell]\nenv = [\"PATH\", \"{name}\"]"), 2, &what);
+    };
+    ["", "A=b", "A B"].into_iter().for_each(refused_name);
+    refused("[shell]\nenv = \"PATH\"", 2, "[shell] env must be a list of texts");
+    refused("[shell]\ntimeout = \"0s\"", 2, "[shell] timeout: '0s' must be longer than zero");
+    refused(
+        "[shell]\noutput_bytes = 0",
+        2,
+        "[shell] output_bytes must be a whole number from 1024 to 1048576, not 0",
+    );
+    refused("[shell]\noutput = 5", 2, "unknown key 'output' in [shell]; did you mean 'output_bytes'?");
 }
 
 #[test]

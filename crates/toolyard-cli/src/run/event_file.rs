@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolyard::{Event, EventSink};
+use toolyard::{Event, EventWriter};
 
 /// A file that the program reads, which events must not overwrite.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl Kept {
     }
 }
 
-/// A file of events. A file that cannot be written any more costs events and no results: the error is kept
-/// for the end.
+/// A file of events. What goes wrong is kept for the end; until then calls with side effects do not run, and others do
+/// (PO-6).
 #[derive(Debug, Clone)]
 pub(super) struct EventFile {
     path: PathBuf,
@@ -36,39 +36,26 @@ pub(super) struct EventFile {
 #[derive(Debug)]
 struct State {
     file: BufWriter<File>,
-    prompt: bool,
     error: Option<io::Error>,
 }
 
 impl State {
-    fn write(&mut self, event: &Event) {
-        if self.error.is_some() {
-            return;
-        }
-        let line = serde_json::to_vec(event).map_err(io::Error::from);
-        let written = line.and_then(|mut line| {
-            line.push(b'\n');
-            self.file.write_all(&line)?;
-            if self.prompt { self.file.flush() } else { Ok(()) }
-        });
-        self.error = written.err();
-    }
-
-    fn flush(&mut self) {
+    /// Does this with the file, unless something went wrong before.
+    fn attempt(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
         if self.error.is_none() {
-            self.error = self.file.flush().err();
+            self.error = work(&mut self.file).err();
         }
+        self.error.as_ref().map_or(Ok(()), |error| Err(error.kind().into()))
     }
 }
 
 impl EventFile {
-    /// Makes the file, in place of an old one, but in place of none of those that are kept. A prompt one has each
-    /// event when it happens.
+    /// Makes the file, in place of an old one, but in place of none of those that are kept.
     ///
     /// # Errors
     /// [`Fault::Usage`] where the path is a kept file under whatever name, which is left as it is;
     /// [`Fault::Write`] where the file cannot be made.
-    pub(super) fn create(path: &Path, kept: &[Kept], prompt: bool) -> Result<Self, Fault> {
+    pub(super) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, error))?;
@@ -79,7 +66,7 @@ impl EventFile {
             }
             file.set_len(0).map_err(|error| failed(path, error))?;
         }
-        let state = State { file: BufWriter::new(file), prompt, error: None };
+        let state = State { file: BufWriter::new(file), error: None };
         Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(state)) })
     }
 
@@ -90,7 +77,7 @@ impl EventFile {
     /// Writes what is left, and tells what went wrong on the way.
     pub(super) fn finish(&self) -> Result<(), Fault> {
         let mut state = self.state();
-        state.flush();
+        let _ = state.attempt(BufWriter::flush); // kept, as all that goes wrong
         state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
     }
 }
@@ -99,13 +86,16 @@ fn failed(path: &Path, error: io::Error) -> Fault {
     Fault::Write { what: format!("events to {}", path.display()), error }
 }
 
-impl EventSink for EventFile {
-    fn accept(&self, event: &Event) {
-        self.state().write(event);
+impl EventWriter for EventFile {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        self.state().attempt(|file| {
+            serde_json::to_writer(&mut *file, event)?;
+            file.write_all(b"\n")
+        })
     }
 
-    fn flush(&self) {
-        self.state().flush();
+    fn flush(&mut self) -> io::Result<()> {
+        self.state().attempt(BufWriter::flush)
     }
 }
 
@@ -127,7 +117,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn attempts_and_moves_of_breakers_are_in_the_file() {
         let path = std::env::temp_dir().join(format!("toolyard-events-{}.jsonl", std::process::id()));
-        let events = EventFile::create(&path, &[], false).unwrap();
+        let events = EventFile::create(&path, &[]).unwrap();
         let flaky = tool_fn(ToolSpec::read("flaky").backend("api"), |(): (), _: ToolContext| async {
             Err::<(), _>(ToolError::transient("HTTP 503"))
         });
@@ -136,7 +126,7 @@ mod tests {
             .tool(flaky)
             .retry(RetryPolicy::default().with_delays(second, 1.0, second).unwrap())
             .breaker(BreakerPolicy::default().with_consecutive(NonZeroU32::new(2)))
-            .events(events.clone());
+            .event_writer(events.clone());
         let engine = engine.build().await.unwrap();
         engine.session("run").call(Call::new("a", "flaky", "{}")).await;
         engine.shutdown(Drain::default()).await;

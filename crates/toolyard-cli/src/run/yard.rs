@@ -9,6 +9,7 @@ use super::{
 use crate::{
     cli::{Approve, ReportKind, RunArgs},
     exit::Exit,
+    export::Export,
     fault::Fault,
     report::{Recorder, Report, Timeline, Turn, Widths},
     setup::{INTERRUPT_GRACE, Setup},
@@ -58,8 +59,11 @@ impl Yard {
         args: &RunArgs,
         events: Option<EventFile>,
         interrupts: Interrupts,
+        export: &Export,
     ) -> Result<Self, Fault> {
-        Self::around(setup.engine(), setup, args, events, interrupts).await
+        let yard = Self::around(export.count(setup.engine()), setup, args, events, interrupts).await?;
+        export.observe(&yard.engine);
+        Ok(yard)
     }
 
     async fn around(
@@ -78,7 +82,7 @@ impl Yard {
             builder = builder.events(live.sink());
         }
         if let Some(events) = events {
-            builder = builder.events(events);
+            builder = builder.event_writer(events);
         }
         if let Some(approve) = args.approve {
             builder = builder.approver(approve.answer());
@@ -239,8 +243,10 @@ impl Yard {
         if let Some(kind) = report {
             self.report.print(kind, exit);
         }
-        // What was given up may never stop: then only what has been told is still to be written, which others do.
-        if self.interrupts.last() != Some(Signal::Again) {
+        // What was given up may never stop: then only what has been told is still to be written.
+        if self.interrupts.last() == Some(Signal::Again) {
+            let _ = timeout(LAST_WORDS, self.engine.events_written()).await;
+        } else {
             let drain = self.drain.take().unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));
             tokio::select! {
                 _ = drain => {}

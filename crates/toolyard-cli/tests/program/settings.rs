@@ -172,3 +172,51 @@ fn help_tells_what_is_not_to_be_guessed() {
     says("run", "sum_of_run_times_ms");
     says("tools", "with gemini an object");
 }
+
+/// I15, V5: a secret that the configuration names is in no result, event or report, and neither is what looks like one.
+#[test]
+fn secrets_stay_out_of_what_is_shown() {
+    let dir = dir("redaction");
+    let (file, events) = (dir.join("toolyard.toml"), dir.join("events.jsonl"));
+    fs::write(dir.join("secret"), "sword fish\n").unwrap();
+    fs::write(&file, format!("{HERE}[redaction]\nsecrets = [\"file:secret\", \"env:TOOLYARD_TEST_SECRET\"]"))
+        .unwrap();
+    let said = "a sword fish, hunter-two and sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+    let calls = json!({"calls": [
+        {"call_id": "e", "name": "echo", "arguments": {"text": said}},
+        {"call_id": "m", "name": "read_file", "arguments": {"path": said}},
+    ]});
+    let args = ["run", "--config", file.to_str().unwrap(), "--events", events.to_str().unwrap()];
+    let mut child = crate::child::program(&args).env("TOOLYARD_TEST_SECRET", "hunter-two").spawn().unwrap();
+    serde_json::to_writer(child.stdin.take().unwrap(), &calls).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let shown = [output.stdout, output.stderr, fs::read(&events).unwrap()].concat();
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.contains("a [redacted], [redacted] and [redacted: stripe key]"), "{shown}");
+    for secret in ["sword", "hunter", "sk_live"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+}
+
+/// I15: patterns can be turned off; a secret is named, not written in the configuration, and there.
+#[test]
+fn redaction_is_configured() {
+    let of = |config: &str| {
+        let file = dir("redaction-set").join("toolyard.toml");
+        fs::write(&file, format!("{HERE}{config}")).unwrap();
+        let calls =
+            json!({"calls": [{"call_id": "e", "name": "echo", "arguments": {"text": "password=abc"}}]});
+        toolyard(&["run", "-q", "--config", file.to_str().unwrap()], &calls.to_string())
+    };
+    assert!(of("").stdout.contains("password=[redacted: password]"));
+    assert!(of("[redaction]\npatterns = false").stdout.contains("password=abc"));
+    let refused = |secret: &str| {
+        let done = of(&format!("[redaction]\nsecrets = [\"{secret}\"]"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        done.stderr
+    };
+    let line = refused("swordfish");
+    assert!(line.contains("env:NAME") && !line.contains("swordfish"), "{line}");
+    assert!(refused("env:TOOLYARD_NO_SUCH_VARIABLE").contains("TOOLYARD_NO_SUCH_VARIABLE"));
+    assert!(refused("file:no-such-file").contains("no-such-file"));
+}

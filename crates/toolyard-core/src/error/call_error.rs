@@ -28,6 +28,8 @@ pub enum Reason {
     WouldDeadlock,
     /// An earlier call of the batch failed and the batch said to skip the rest (CL-4).
     Predecessor,
+    /// Events cannot be written, or not fast enough, and nothing runs unrecorded (OB-3, PO-6).
+    Sink,
 }
 
 /// Why a failure that may be tried again was not.

@@ -27,6 +27,8 @@ pub enum ToolErrorKind {
     OutputInvalid,
     /// The handler stopped because it was told to.
     Cancelled,
+    /// The work ran into a time limit of the handler's own. What it did before may stand.
+    Timeout,
     /// An error the handler did not classify. The model reads a plain text instead of it (V5).
     Unclassified,
 }
@@ -41,6 +43,7 @@ impl From<ToolErrorKind> for ErrorKind {
             ToolErrorKind::PermissionDenied => Self::PermissionDenied,
             ToolErrorKind::OutputInvalid => Self::OutputInvalid,
             ToolErrorKind::Cancelled => Self::Cancelled,
+            ToolErrorKind::Timeout => Self::Timeout,
         }
     }
 }
@@ -112,6 +115,11 @@ impl ToolError {
     /// The handler stopped because it was told to.
     pub fn cancelled(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::Cancelled, message)
+    }
+
+    /// The work ran into a time limit of the handler's own, shorter than that of the attempt.
+    pub fn timed_out(limit: Duration) -> Self {
+        Self::new(ToolErrorKind::Timeout, crate::wording::wall_time_limit(limit))
     }
 
     /// Declares that nothing was changed before the fault, so that even a tool which is not idempotent may

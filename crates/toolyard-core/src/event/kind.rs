@@ -31,6 +31,9 @@ pub struct Failure {
     pub queue_ms: u64,
     /// Milliseconds from its permits to its end.
     pub duration_ms: u64,
+    /// Whether it shares the failure of another call.
+    #[serde(default, skip_serializing_if = "Dedupe::is_fresh")]
+    pub dedupe: Dedupe,
 }
 
 impl Failure {
@@ -46,6 +49,7 @@ impl Failure {
             reason: error.reason,
             queue_ms,
             duration_ms,
+            dedupe: Dedupe::Fresh,
         }
     }
 }

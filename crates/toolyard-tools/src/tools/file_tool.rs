@@ -50,7 +50,7 @@ impl Tool for FileTool {
 
 /// The arguments as a type. They have passed the schema where an engine made the call; where none did, this
 /// is the check.
-pub(super) fn arguments<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, ToolError> {
+pub(crate) fn arguments<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, ToolError> {
     T::deserialize(args).map_err(|error| ToolError::invalid_input(error.to_string()))
 }
 

@@ -1,21 +1,21 @@
 //! A call beside its outcome, and what every writer asks of the two.
 
 use crate::{Format, Message, message::Origin, wording::NO_RESULT};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolyard_core::{Call, CallError, Content, Outcome, ToolOutput};
 
 /// One call and its outcome, if it has one.
 #[derive(Clone, Copy)]
-pub(super) struct Answer<'a> {
-    pub(super) call: &'a Call,
-    pub(super) origin: &'a Origin,
+pub(crate) struct Answer<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) origin: &'a Origin,
     outcome: Option<&'a Outcome>,
     /// Whether the results go back in the format that the calls came in.
     home: bool,
 }
 
 /// Every call with its outcome, in call order.
-pub(super) fn answers<'a>(message: &'a Message, outcomes: &'a [Outcome], to: Format) -> Vec<Answer<'a>> {
+pub(crate) fn answers<'a>(message: &'a Message, outcomes: &'a [Outcome], to: Format) -> Vec<Answer<'a>> {
     let pairs = message.calls().iter().zip(message.origins()).enumerate();
     let answer = |(index, (call, origin))| Answer {
         call,
@@ -36,19 +36,28 @@ fn outcome_of<'a>(call: &Call, index: usize, outcomes: &'a [Outcome]) -> Option<
 
 impl<'a> Answer<'a> {
     /// The id to answer under: the one that came, or the one made here.
-    pub(super) fn id(&self) -> &'a str {
+    pub(crate) fn id(&self) -> &'a str {
         self.origin.id.as_deref().unwrap_or(self.call.id.as_str())
     }
 
     /// The id to answer under in a format where an id may be missing: none if none came.
-    pub(super) fn given_id(&self) -> Option<&'a str> {
+    pub(crate) fn given_id(&self) -> Option<&'a str> {
         if self.home { self.origin.id.as_deref() } else { Some(self.id()) }
     }
 
     /// A field that came with the call and goes back with the result, if it goes to where it came from.
-    pub(super) fn echo(&self, key: &str) -> Option<&'a Value> {
-        let fields = self.call.passthrough.as_deref().filter(|_| self.home);
-        fields?.get(key)
+    pub(crate) fn echo(&self, key: &str) -> Option<&'a Value> {
+        self.rest()?.get(key)
+    }
+
+    /// All that came with the call and was not understood, if it goes to where it came from.
+    pub(crate) fn rest(&self) -> Option<&'a Map<String, Value>> {
+        self.call.passthrough.as_deref().filter(|_| self.home)
+    }
+
+    /// The provider's own second id, if it goes to where it came from.
+    pub(crate) fn provider_id(&self) -> Option<&'a str> {
+        self.call.provider_id.as_deref().filter(|_| self.home)
     }
 
     pub(super) fn output(&self) -> Option<&'a ToolOutput> {

@@ -1,8 +1,12 @@
 //! From what came of an attempt to what the caller is told (V4, V5).
 
 use super::{backend::LostThread, supervise::Verdict};
-use crate::{batch::Stop, registry::ToolEntry};
-use std::any::Any;
+use crate::{
+    batch::{Ending, Stop},
+    redact::Redactor,
+    registry::ToolEntry,
+};
+use std::{any::Any, borrow::Cow};
 use toolyard_core::{
     CallError, Content, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput,
     wording,
@@ -17,6 +21,14 @@ pub(super) struct Facts<'a> {
     pub(super) stop: Option<Stop>,
     /// The attempt's number.
     pub(super) attempt: u32,
+    /// What keeps secrets out of it.
+    pub(super) redactor: Option<&'a Redactor>,
+}
+
+impl Facts<'_> {
+    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redactor.map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
+    }
 }
 
 /// The result of an attempt. Handler code has started unless the sandbox says otherwise.
@@ -67,12 +79,43 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
 
 /// Whether what the tool gave is within its bound.
 fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
-    let most = facts.limits.output_bytes.unwrap_or(usize::MAX).min(facts.output_bytes_max);
+    within(bytes, most(facts.limits, facts.output_bytes_max))
+}
+
+fn most(limits: &ResourceLimits, output_bytes_max: usize) -> usize {
+    limits.output_bytes.unwrap_or(usize::MAX).min(output_bytes_max)
+}
+
+fn within(bytes: usize, most: usize) -> Result<(), CallError> {
     if bytes <= most {
         return Ok(());
     }
     let message = format!("the output of {bytes} bytes is larger than {most}");
     Err(CallError::new(ErrorKind::OutputTooLarge, message))
+}
+
+/// Takes secrets out of what came of an attempt. What stands in their place may be longer than they were, and the bound
+/// is on what is kept (V1).
+pub(super) fn redact(
+    ending: &mut Ending,
+    redactor: &Redactor,
+    limits: &ResourceLimits,
+    output_bytes_max: usize,
+) {
+    let most = most(limits, output_bytes_max);
+    let too_large = match &mut ending.status {
+        Ok(output) => {
+            redactor.output(output);
+            within(output.size(), most)
+        }
+        Err(error) => {
+            redactor.error(error);
+            within(error.content.iter().map(Content::size).sum(), most)
+        }
+    };
+    if let Err(error) = too_large {
+        ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
+    }
 }
 
 /// The tool ran and says no: its content is kept whole, and the message is its first line (V5).
@@ -109,15 +152,14 @@ fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
         return stopped_with(stop, said.content().to_vec());
     }
     if said.kind() == ToolErrorKind::Unclassified {
-        let source = said.source().map(tracing::field::display);
-        tracing::error!(
-            tool = facts.entry.name(),
-            error = source,
-            "a handler failed with an unclassified error"
-        );
+        let source = said.source().map(ToString::to_string);
+        let error = source.as_deref().map(|source| tracing::field::display(facts.shown(source)));
+        tracing::error!(tool = facts.entry.name(), error, "a handler failed with an unclassified error");
     }
     let mut error = CallError::new(said.kind().into(), said.message());
-    error.effect = Effect::Failed;
+    // Who stopped in the middle does not know what of it stands.
+    let is_cut = said.kind() == ToolErrorKind::Timeout && !facts.entry.spec().side_effects.is_read_only();
+    error.effect = if is_cut { Effect::Unknown } else { Effect::Failed };
     error.content = said.content().to_vec();
     error.retry_after = said.retry_after_hint();
     error.source = said.source().cloned();
@@ -137,7 +179,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
     }
     let said = panic.downcast_ref::<&str>().copied();
     let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a text");
-    tracing::error!(tool = facts.entry.name(), panic = said, "a handler panicked");
+    tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(said), "a handler panicked");
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
 

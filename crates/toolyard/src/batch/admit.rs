@@ -23,6 +23,14 @@ use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 /// How long calls wait for handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
+/// With what a call sets out for its attempt.
+pub(super) struct Setting {
+    /// Whether the policy in force lets it.
+    pub(super) allowed: Result<(), Box<CallError>>,
+    pub(super) ready_at: Instant,
+    pub(super) now: Instant,
+}
+
 impl BatchState {
     /// Leads a call whose run has begun towards its attempt; gives the attempt if it can start now.
     pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
@@ -31,9 +39,23 @@ impl BatchState {
         if !may_go(&mut phase) {
             return None;
         }
-        if let Err(error) = allowed.and_then(|()| self.recheck(index, ready_at, ready_at)) {
+        self.set_out(phase, index, Setting { allowed, ready_at, now: ready_at })
+    }
+
+    /// The same of a call that waits for nothing else, and has been ready since then.
+    pub(super) fn set_out<'a>(
+        self: &'a Arc<Self>,
+        mut phase: MutexGuard<'a, Phase>,
+        index: u32,
+        setting: Setting,
+    ) -> Option<Attempt> {
+        let Setting { allowed, ready_at, now } = setting;
+        if let Err(error) = allowed.and_then(|()| self.recheck(index, now, ready_at)) {
             self.end_waiting(phase, index, *error);
             return None;
+        }
+        if self.session.engine.bus.hold().is_on() {
+            phase = self.pass_sinks(phase, index, ready_at, now)?;
         }
         if let Some(key) = self.work(index).key()
             && !faulty!(KeyAfterQueue)
@@ -45,7 +67,7 @@ impl BatchState {
             self.go_after_hook(index, ready_at);
             return None;
         }
-        self.lead(phase, index, ready_at, ready_at)
+        self.lead(phase, index, ready_at, now)
     }
 
     /// Lets a call go on that leads to an attempt from now on.
@@ -194,7 +216,8 @@ impl Waiter for BatchState {
         }
         let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
-        let refused = late.or_else(|| self.check_tool(self.work(index)).err()).map(Box::new).or(denied);
+        let late = late.or_else(|| self.check_tool(self.work(index)).err());
+        let refused = late.or_else(|| self.unrecorded(index, &bid)).map(Box::new).or(denied);
         let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,
             Err(error) => {

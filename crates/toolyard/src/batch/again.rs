@@ -27,6 +27,7 @@ impl BatchState {
         let (attempts, code) = (progress.attempts, progress.error.kind);
         let phase = self.slots[index as usize].phase();
         // Under the lock, so that its end does not come before.
+        self.stream_ends(index);
         self.emit(index, Some(attempts), || EventKind::Retry {
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             code,

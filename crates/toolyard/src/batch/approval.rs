@@ -21,7 +21,8 @@ use std::{
     sync::{Arc, PoisonError},
 };
 use toolyard_core::{
-    Answer, ApprovalRequest, Approver, CallDigest, CallError, ErrorKind, EventKind, event::SettledBy,
+    Answer, ApprovalPattern, ApprovalRequest, Approver, CallDigest, CallError, ErrorKind, EventKind,
+    event::SettledBy,
 };
 
 /// The bytes of a call's arguments that events about its question show.
@@ -92,7 +93,8 @@ impl BatchState {
         let (entry, args, call_id) = (&work.entry, &work.args, &self.call(index).id);
         let about = About { session: &self.session, entry, args, call_id, digest };
         let request = engine.gate.request(&about, &engine.blocking);
-        let pattern = request.pattern().key(&self.session.id);
+        // Of the arguments as they are: a request shows them without secrets.
+        let pattern = ApprovalPattern::of(entry.spec(), args).key(&self.session.id);
         Question { batch: self.clone(), index, approver, request, pattern }
     }
 

@@ -14,6 +14,7 @@
 
 use super::flight::Flight;
 use super::ledger::Started;
+use super::shown::Streamed;
 use crate::{budget::Reserved, nesting::Nest};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -41,8 +42,12 @@ pub(super) struct Aside {
     called_off: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
+    /// What its handler streams and has not been shown yet, where secrets are looked for.
+    streamed: Mutex<Option<Box<Streamed>>>,
     /// What its handler has that goes on so, until it is over.
     goes_on: Mutex<Option<Started>>,
+    /// Its span, while somebody listens and its handler runs.
+    span: Mutex<Option<Box<tracing::Span>>>,
 }
 
 impl Aside {
@@ -128,6 +133,25 @@ impl Aside {
 
     fn goes_on(&self) -> MutexGuard<'_, Option<Started>> {
         self.goes_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the span of its handler, or with `None` forgets it; gives the one before.
+    pub(super) fn set_span(&self, span: Option<tracing::Span>) -> Option<Box<tracing::Span>> {
+        std::mem::replace(&mut *self.span_now(), span.map(Box::new))
+    }
+
+    /// The span of its handler; none where nobody listens, or it does not run.
+    pub(super) fn span(&self) -> tracing::Span {
+        self.span_now().as_deref().cloned().unwrap_or_else(tracing::Span::none)
+    }
+
+    fn span_now(&self) -> MutexGuard<'_, Option<Box<tracing::Span>>> {
+        self.span.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What its handler streams.
+    pub(super) fn streamed(&self) -> MutexGuard<'_, Option<Box<Streamed>>> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_detached(&self) -> bool {

@@ -8,6 +8,7 @@ use super::state::{BatchState, vanished};
 use crate::{
     keys::{Ended, Finished, Kept, Reserved},
     nesting::{CallRef, Up},
+    telemetry,
 };
 use std::{
     sync::{Arc, MutexGuard},
@@ -153,6 +154,7 @@ impl BatchState {
     /// Ends a call with a result that it shares.
     fn end_shared(&self, mut phase: MutexGuard<'_, Phase>, index: u32, ending: Ending, step: Step) {
         let ok = ending.status.is_ok();
+        telemetry::without_attempt(self, index, &ending);
         self.emit(index, None, || self.started_event(index, &ending));
         *phase = Phase::Ended(ending);
         drop(phase);
@@ -297,6 +299,7 @@ impl HandOver {
             Some(mut progress) => {
                 progress.ready_at = ready_at;
                 progress.inherited = true;
+                progress.span = tracing::Span::none(); // that of the call that made the attempts
                 batch.wait_again(phase, *index, progress);
             }
         }

@@ -14,10 +14,12 @@ use crate::{
     nesting::Entered,
     registry::Table,
     session::SessionCore,
+    telemetry::Parent,
 };
 use smallvec::SmallVec;
 use std::{collections::HashSet, sync::Arc};
 use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
+use tracing::Span;
 
 /// In which order the calls of a batch go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(crate) struct Dispatch<'a> {
     /// Who follows it; its results are kept for them.
     pub(crate) watch: Option<&'a dyn Watch>,
     pub(crate) origin: Origin<'a>,
+    /// The span it is dispatched in.
+    pub(crate) span: Span,
 }
 
 /// Who dispatches a batch.
@@ -128,7 +132,8 @@ impl Dispatch<'_> {
             || Base { number: self.session.next_batch(), index: 0, run: 0 },
             |earlier| earlier.base(first.filter(|_| self.order == Order::Runs)),
         );
-        let batch = BatchState::new(self.session.clone(), self.turn.clone(), base, nested, slots, runs);
+        let (session, parent) = (self.session.clone(), Parent::new(self.span.clone()));
+        let batch = BatchState::new(session, self.turn.clone(), base, nested, parent, slots, runs);
         (batch, early)
     }
 

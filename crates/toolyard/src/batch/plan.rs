@@ -60,6 +60,11 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
             }
             Err(Turned::Replayed(class, _)) => (class.into(), "its key has a result".to_owned(), None),
         };
+        let shown = |mut error: CallError| {
+            session.engine.redactor.iter().for_each(|redactor| redactor.error(&mut error));
+            error
+        };
+        let refusal = refusal.map(shown);
         PlannedCall { call_id: call.id.clone(), tool: call.name.clone(), routing, why, refusal }
     });
     let calls: Vec<_> = calls.collect();

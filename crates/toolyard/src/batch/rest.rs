@@ -91,6 +91,7 @@ impl BatchState {
         if counted.ended && self.open_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
             let failed = self.failed.load(Ordering::Relaxed);
             self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
+            self.parent.let_go();
             self.session.engine.in_air.end();
         }
         if counted.ended || counted.rests {

@@ -11,12 +11,16 @@ const ALL_ENDED: &str = "every call of a batch that ended has a result";
 impl BatchState {
     /// A copy of every result, in the order of the calls.
     pub(super) fn copies(&self) -> Vec<Outcome> {
-        self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED)).collect()
+        let results = self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED));
+        let mut outcomes: Vec<Outcome> = results.collect();
+        Self::shown(self.session.engine.redactor.as_ref(), &mut outcomes);
+        outcomes
     }
 
     /// Every result, in the order of the calls, handed over.
     pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(batch.slots.len());
+        let redactor = batch.session.engine.redactor.clone();
         // Mostly the last task is gone by now; then the calls are moved out and not copied.
         match Arc::try_unwrap(batch) {
             Ok(mut alone) => {
@@ -28,6 +32,7 @@ impl BatchState {
                 outcomes.extend(batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)));
             }
         }
+        Self::shown(redactor.as_ref(), &mut outcomes);
         if faulty!(ResultsByCompletion) {
             outcomes.sort_by_key(|outcome| outcome.queued + outcome.ran);
         }
@@ -36,7 +41,9 @@ impl BatchState {
 
     /// The results there are by now, one place per call.
     pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
-        self.slots.iter().map(Slot::peek).collect()
+        let mut outcomes: Vec<Option<Outcome>> = self.slots.iter().map(Slot::peek).collect();
+        Self::shown(self.session.engine.redactor.as_ref(), outcomes.iter_mut().flatten());
+        outcomes
     }
 
     /// The result of this very call, if its handler has run for it.

@@ -3,7 +3,10 @@
 use super::intake::{Dispatch, Order, Origin};
 use super::ledger::Phase;
 use super::state::{BatchState, TurnOf};
-use crate::nesting::{self, CallRef};
+use crate::{
+    nesting::{self, CallRef},
+    telemetry,
+};
 use std::{any::Any, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{AgentPath, Batch, Call, CallScope, Dispatching, EventKind, Resources, SessionId};
@@ -45,7 +48,12 @@ impl CallScope for BatchState {
     fn output_delta(&self, index: u32, attempt: u32, text: &str) {
         let phase = self.slots[index as usize].phase();
         if matches!(*phase, Phase::Started(_)) {
-            self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
+            match &self.session.engine.redactor {
+                None => {
+                    self.emit(index, Some(attempt), || EventKind::OutputDelta { text: text.to_owned() });
+                }
+                Some(redactor) => self.stream(index, attempt, redactor, text),
+            }
         }
     }
 
@@ -54,12 +62,14 @@ impl CallScope for BatchState {
         Box::pin(async move {
             let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
             let (session, call) = (self.session.clone(), CallRef { batch: self, index });
+            let span = telemetry::here(Some(&call));
             let dispatch = Dispatch {
                 session: &session,
                 turn,
                 order: Order::Runs,
                 watch: None,
                 origin: Origin::Outside,
+                span,
             };
             nesting::dispatch(call, dispatch, batch).await
         })

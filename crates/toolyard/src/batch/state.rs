@@ -12,6 +12,7 @@ use crate::{
     budget::Allowance,
     gate::Cleared,
     session::{SessionCore, Where},
+    telemetry::{self, Parent, UNKNOWN_TOOL},
 };
 use futures::{future::AbortHandle, task::AtomicWaker};
 use smallvec::SmallVec;
@@ -26,12 +27,9 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
-    Call, CallError, Caller, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass, error::TerminalEvent,
-    event::Failure,
+    Call, CallError, Caller, Dedupe, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass,
+    error::TerminalEvent, event::Failure,
 };
-
-/// The name of a tool that no registry has, in events (OB-4).
-const UNKNOWN_TOOL: &str = "_unknown";
 
 /// The place of a batch that its session does not know yet.
 const UNREGISTERED: usize = usize::MAX;
@@ -72,6 +70,8 @@ pub(crate) struct BatchState {
     /// Whether it is all of its turn: then its begin and end are the turn's.
     is_turn: bool,
     pub(super) base: Base,
+    /// The span it was dispatched in.
+    pub(crate) parent: Parent,
     /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
     pub(super) cancel: OnceLock<CancellationToken>,
     pub(super) cancelled: AtomicBool,
@@ -99,6 +99,7 @@ impl BatchState {
         turn: TurnOf,
         base: Base,
         nested: Option<Box<Nested>>,
+        parent: Parent,
         mut slots: Vec<Slot>,
         runs: SmallVec<[Run; 2]>,
     ) -> Arc<Self> {
@@ -112,6 +113,7 @@ impl BatchState {
             base,
             session,
             nested,
+            parent,
             turn: turn.number,
             allowance: turn.allowance,
             is_turn: turn.is_whole,
@@ -183,7 +185,7 @@ impl BatchState {
     }
 
     /// What the gate made of a call; `None` for one that does not go.
-    pub(super) fn cleared(&self, index: u32) -> Option<&Cleared> {
+    pub(crate) fn cleared(&self, index: u32) -> Option<&Cleared> {
         self.slots[index as usize].work.as_ref()
     }
 
@@ -217,10 +219,19 @@ impl BatchState {
         self.session.emit_lazily(kind, place);
     }
 
+    /// The number of the batch in its session.
+    pub(crate) fn number(&self) -> u64 {
+        self.base.number
+    }
+
+    /// Whether the call names a tool that there is.
+    pub(crate) fn is_known(&self, index: u32) -> bool {
+        self.slots[index as usize].known
+    }
+
     /// The tool's name as events show it.
-    pub(super) fn shown_name(&self, index: u32) -> Arc<str> {
-        let slot = &self.slots[index as usize];
-        if slot.known { slot.call.name.clone() } else { UNKNOWN_TOOL.into() }
+    pub(crate) fn shown_name(&self, index: u32) -> Arc<str> {
+        if self.is_known(index) { self.call(index).name.clone() } else { UNKNOWN_TOOL.into() }
     }
 
     /// Ends a call that has not started, from wherever it waits; `false` when it has started or ended.
@@ -270,6 +281,7 @@ impl BatchState {
                 digest: None,
             });
         }
+        let error = self.shown_error(error);
         let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
         if progress.is_some() {
@@ -319,9 +331,16 @@ impl BatchState {
         let Some(progress) = progress else {
             let error = error.not_started();
             self.emit(index, None, || self.unstarted_event(index, &error));
-            return (Ending::unstarted(error), None);
+            let ending = Ending::unstarted(error);
+            telemetry::without_attempt(self, index, &ending);
+            return (ending, None);
         };
         let ending = progress.ending(error, self.work(index), self.session.engine.clock.now());
+        self.forget_span(index);
+        match progress.inherited {
+            true => telemetry::without_attempt(self, index, &ending),
+            false => telemetry::ended(&progress.span, self, &ending),
+        }
         // One that took a flight over may never have started by itself.
         self.emit(index, None, || self.started_event(index, &ending));
         (ending, Some(progress))
@@ -341,8 +360,12 @@ impl BatchState {
     pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
         self.settle(index, ending.attempts > 0);
+        if ending.dedupe != Dedupe::Fresh {
+            telemetry::without_attempt(self, index, &ending);
+        }
         // Under the lock, so that nothing the handler still streams comes after its end.
         let mut phase = self.slots[index as usize].phase();
+        self.stream_ends(index);
         self.emit(index, None, || self.started_event(index, &ending));
         if faulty!(SecondEnd) && index == 3 {
             self.emit(index, None, || self.started_event(index, &ending));
@@ -359,7 +382,9 @@ impl BatchState {
 
     /// A call and its end as the caller will see them.
     pub(crate) fn outcome(&self, index: u32, ending: Ending) -> Outcome {
-        self.slots[index as usize].outcome(ending)
+        let mut outcome = self.slots[index as usize].outcome(ending);
+        Self::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
+        outcome
     }
 
     pub(super) fn started_event(&self, index: u32, ending: &Ending) -> EventKind {
@@ -376,7 +401,11 @@ impl BatchState {
                 sandbox: ending.sandbox,
                 cancel_requested: ending.cancel_requested,
             },
-            Err(error) => EventKind::Failed(Failure::new(tool_name, error, queue_ms, duration_ms)),
+            Err(error) => {
+                let mut failure = Failure::new(tool_name, error, queue_ms, duration_ms);
+                failure.dedupe = ending.dedupe;
+                EventKind::Failed(failure)
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use crate::{
     budget::Allowance,
     nesting::{CallRef, Entered},
     session::{SessionCore, Where},
+    telemetry,
 };
 use futures::future::join_all;
 use std::{
@@ -26,6 +27,7 @@ use std::{
 };
 use tokio::sync::{mpsc, oneshot};
 use toolyard_core::{Batch, Call, EventKind, Outcome, Routing};
+use tracing::Span;
 
 /// How many calls that wait to come in are taken in together.
 const PIECE_MAX: usize = 256;
@@ -69,6 +71,8 @@ struct Stream {
     order: Order,
     /// The call whose handler opened it.
     caller: Option<CallRef>,
+    /// The span it was opened in.
+    span: Span,
     state: Mutex<State>,
 }
 
@@ -90,13 +94,15 @@ struct Piece {
 
 impl OpenBatch {
     pub(crate) fn new(session: &Arc<SessionCore>, order: Order) -> Self {
+        let caller = session.caller_call();
         let stream = Arc::new(Stream {
             session: session.clone(),
             turn: session.next_turn(),
             allowance: session.turn_allowance(),
             number: session.next_batch(),
             order,
-            caller: session.caller_call(),
+            span: telemetry::here(caller.as_ref()),
+            caller,
             state: Mutex::default(),
         });
         let (feed, calls) = mpsc::unbounded_channel();
@@ -251,7 +257,8 @@ impl Stream {
             entered.nest().until_none_is_dropped().await;
         }
         let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
-        let dispatch = Dispatch { session: &self.session, turn, order: self.order, watch: None, origin };
+        let (session, order, span) = (&self.session, self.order, self.span.clone());
+        let dispatch = Dispatch { session, turn, order, watch: None, origin, span };
         let batch = dispatch.launch(Batch::new(calls), Some(earlier)).await;
         if let Some(Ok(entered)) = &entered {
             entered.park();

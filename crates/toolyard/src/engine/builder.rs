@@ -8,13 +8,15 @@ use crate::{
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
-    events::{EventBus, EventSink, Sequence},
+    events::{EventBus, EventSink, EventWriter, Queue, Sequence},
     gate::{Gate, InForce},
     guard::{Guards, Policies},
     pool::{Leases, Pools},
+    redact::Redactor,
     registry::{RegisterError, Registry},
     session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
+    telemetry::Content,
 };
 use std::{
     collections::BTreeMap,
@@ -76,6 +78,9 @@ pub struct EngineBuilder {
     approver: Option<Arc<dyn Approver>>,
     hooks: Option<Arc<dyn Hooks>>,
     sinks: Vec<Arc<dyn EventSink>>,
+    trace_content: bool,
+    writers: Vec<Box<dyn EventWriter>>,
+    redactor: Option<Redactor>,
     resources: Resources,
     scope: Option<Arc<dyn PathScope>>,
     widths: PoolWidths,
@@ -152,9 +157,31 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a sink that takes every event (OB-3).
+    /// Adds a sink that takes every event at once (OB-3): for what is quick and in memory.
     pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Sets whether the span of a call carries its arguments and its result; without a word it carries neither (OB-4).
+    /// They are what a model and tools say, and go wherever traces go. See [`telemetry`](crate::telemetry).
+    pub fn trace_content(mut self, wanted: bool) -> Self {
+        self.trace_content = wanted;
+        self
+    }
+
+    /// Adds a writer of every event, beside the calls (OB-3): for what writes to a disk or a wire. Calls wait for it
+    /// where it falls far behind, and those with side effects do not run when it is broken; see [`EventWriter`].
+    pub fn event_writer(mut self, writer: impl EventWriter + 'static) -> Self {
+        self.writers.push(Box::new(writer));
+        self
+    }
+
+    /// Keeps secrets out of results, errors, events and the engine's own logs (V5). Handlers are given their arguments
+    /// as they are. Names of tools and ids are left alone, and so is what a tool logs itself. Without one nothing is
+    /// looked at.
+    pub fn redact(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor.finds_something().then_some(redactor);
         self
     }
 
@@ -324,6 +351,7 @@ impl EngineBuilder {
                 limits: self.limits,
                 tasks: tasks.clone(),
             },
+            content: Content::new(self.trace_content, self.redactor.clone()),
             read: admission.open_class(ToolClass::Read),
             waits: self.waits,
             budgets: self.budgets,
@@ -331,7 +359,10 @@ impl EngineBuilder {
             tools: ToolUnits::new(admission.clone()),
             admission,
             leases,
-            bus: EventBus::new(self.sinks),
+            bus: EventBus::new(self.sinks, self.writers, |writer, hold| {
+                Queue::new(writer, self.limits.events_queue_max, hold.clone(), blocking.clone())
+            }),
+            redactor: self.redactor,
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),
             chance: Chance::new(self.seed),
@@ -366,6 +397,7 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
         ("limits.arguments_bytes_max", limits.arguments_bytes_max),
         ("limits.arguments_depth_max", limits.arguments_depth_max),
         ("limits.output_bytes_max", limits.output_bytes_max),
+        ("limits.events_queue_max", limits.events_queue_max),
     ];
     match fields.iter().find(|(_, value)| *value == 0) {
         Some((field, _)) => Err(BuildError::Zero { field }),

@@ -37,9 +37,10 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
             }
         }
     }
+    let written = engine.bus.written().await;
     pools.stop().await;
     step(DrainStep::Stopped);
-    engine.bus.flush();
+    engine.bus.close(!written).await;
     DrainReport { abandoned: engine.abandoned.load(Ordering::Relaxed) - abandoned_before }
 }
 

@@ -7,7 +7,10 @@ use crate::{
     session::{Remembered, SessionCore},
 };
 use serde_json::Value;
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::Ordering},
+};
 use toolyard_core::{
     ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
     ErrorKind, RequestId, event::Approval, wording,
@@ -82,15 +85,24 @@ impl Gate {
     /// A new question.
     pub(crate) fn request(&self, about: &About<'_>, blocking: &Arc<dyn Blocking>) -> ApprovalRequest {
         let About { session, entry, args, call_id, digest } = *about;
+        let redactor = session.engine.redactor.clone();
+        let shown = |args: &Value| {
+            redactor.as_ref().and_then(|redactor| match redactor.value(args) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(shown) => Some(shown),
+            })
+        };
+        let pattern =
+            ApprovalPattern::of(entry.spec(), args).shown(|pinned| shown(&pinned).unwrap_or(pinned));
         let parts = ApprovalParts {
             id: RequestId(self.requests.fetch_add(1, Ordering::Relaxed) + 1),
             session: session.id.clone(),
             agent: session.agent.clone(),
             call_id: call_id.clone(),
             tool: entry.shared_name(),
-            arguments: args.clone(),
+            arguments: shown(args).map_or_else(|| args.clone(), Arc::new),
             side_effects: entry.spec().side_effects,
-            pattern: ApprovalPattern::of(entry.spec(), args),
+            pattern,
             digest,
             expires_in: session.may.confirmations(self).answer_within(),
         };
@@ -100,6 +112,7 @@ impl Gate {
             resources: session.resources.clone(),
             tasks: self.tasks.clone(),
             blocking: blocking.clone(),
+            redactor: redactor.clone(),
         };
         ApprovalRequest::new(parts, Some(Arc::new(preview)))
     }

@@ -1,6 +1,6 @@
 //! What a call would change, for whom is asked.
 
-use crate::{attempt::Blocking, registry::ToolEntry, tasks::Tasks};
+use crate::{attempt::Blocking, redact::Redactor, registry::ToolEntry, tasks::Tasks};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
@@ -17,6 +17,7 @@ pub(super) struct PreviewOf {
     pub(super) resources: Arc<Resources>,
     pub(super) tasks: Tasks,
     pub(super) blocking: Arc<dyn Blocking>,
+    pub(super) redactor: Option<Redactor>,
 }
 
 #[async_trait]
@@ -24,9 +25,15 @@ impl Preview for PreviewOf {
     async fn changes(&self) -> Option<String> {
         let (give, preview) = oneshot::channel();
         let (entry, args, resources) = (self.entry.clone(), self.args.clone(), self.resources.clone());
+        let redactor = self.redactor.clone();
         let look = async move {
+            let preview = entry.preview(&args, &resources);
+            let shown = |text: String| match &redactor {
+                None => text,
+                Some(redactor) => redactor.text(&text).into_owned(),
+            };
             // Nobody may wait any more.
-            let _ = give.send(entry.preview(&args, &resources));
+            let _ = give.send(preview.map(shown));
         };
         match self.entry.spec().placement {
             Placement::Blocking => self.blocking.spawn(Box::pin(look)),

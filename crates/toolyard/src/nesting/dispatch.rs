@@ -56,13 +56,14 @@ pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch
 /// what they may need.
 async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
     let mut awaited = LeaveOnDrop { entered: &entered, armed: true };
-    let (session, order, turn) = (dispatch.session.clone(), dispatch.order, dispatch.turn);
+    let (session, order, turn, span) =
+        (dispatch.session.clone(), dispatch.order, dispatch.turn, dispatch.span);
     let calls = batch.calls().to_vec();
     let mut run = {
         let entered = entered.clone();
         Box::pin(async move {
             let origin = Origin::Nested(&entered);
-            Dispatch { session: &session, turn, order, watch: None, origin }.run(batch).await
+            Dispatch { session: &session, turn, order, watch: None, origin, span }.run(batch).await
         })
     };
     let outcomes = match futures::poll!(&mut run) {

@@ -4,7 +4,7 @@ use super::SessionCore;
 use crate::{
     batch::{BatchState, Dispatch, Order, Origin, Stop, TurnOf, Watch},
     budget::Allowance,
-    nesting,
+    nesting, telemetry,
 };
 use std::{
     fmt,
@@ -69,8 +69,10 @@ impl Turn {
     async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
         let turn = TurnOf { number: self.number, is_whole: true, allowance: self.allowance.clone() };
         let (session, watch) = (&self.session, Some(watch));
-        let dispatch = Dispatch { session, turn, order, watch, origin: Origin::Outside };
-        match self.session.caller_call() {
+        let caller = session.caller_call();
+        let span = telemetry::here(caller.as_ref());
+        let dispatch = Dispatch { session, turn, order, watch, origin: Origin::Outside, span };
+        match caller {
             None => dispatch.run(batch).await,
             Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
         }

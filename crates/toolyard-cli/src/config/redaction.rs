@@ -1,0 +1,49 @@
+//! `[redaction]`: what is kept out of results, events and the log.
+
+use super::{ConfigError, section::Section};
+use std::{
+    env,
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+};
+use toolyard::Redactor;
+
+/// The most bytes of a file with a secret.
+const SECRET_BYTES_MAX: u64 = 64 * 1024;
+
+/// Reads the section. Secrets are named and never written there; a file is relative to `here`.
+pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Redactor, ConfigError> {
+    let patterns = section.switch("patterns")?.unwrap_or(true);
+    let mut redactor = if patterns { Redactor::standard() } else { Redactor::new() };
+    for (name, at) in section.texts("secrets")?.unwrap_or_default() {
+        redactor = named(redactor, &name, here).map_err(|what| section.error(&at, what))?;
+    }
+    section.finish()?;
+    Ok(redactor)
+}
+
+fn named(redactor: Redactor, name: &str, here: &Path) -> Result<Redactor, String> {
+    let secret = match name.split_once(':') {
+        Some(("env", name)) => env::var(name)
+            .map_err(|error| format!("[redaction] secrets: the variable '{name}' cannot be read: {error}"))?,
+        Some(("file", path)) => text(&here.join(path))
+            .map_err(|error| format!("[redaction] secrets: '{path}' cannot be read: {error}"))?,
+        // What stands there may be a secret, and is not repeated.
+        _ => {
+            let what = "[redaction] secrets are named, not written here: \"env:NAME\" or \"file:PATH\"";
+            return Err(what.to_owned());
+        }
+    };
+    let secret = secret.trim_end_matches(['\r', '\n']);
+    redactor.with_secret(secret).map_err(|error| format!("[redaction] secrets: '{name}': {error}"))
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(SECRET_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,33 @@
+//! The tool `shell`, as this program contains its commands.
+
+use crate::config::ShellSettings;
+use std::sync::Arc;
+use toolyard::ToolFactory;
+use toolyard_tools::shell::{Containment, Shell};
+
+/// The tool, its commands under this program once more; elsewhere than on Linux in a process group.
+pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
+    let mut shell = Shell::new(containment());
+    if let Some(names) = &settings.environment {
+        shell = shell.environment(names.iter().map(String::as_str));
+    }
+    if let Some(limit) = settings.timeout {
+        shell = shell.timeout(limit);
+    }
+    if let Some(bytes) = settings.output_bytes {
+        shell = shell.output_bytes(bytes);
+    }
+    Arc::new(shell)
+}
+
+#[cfg(target_os = "linux")]
+fn containment() -> Containment {
+    // Not asked at the start: these are tests of parts of the program, which run no command.
+    let supervisor = toolyard_tools::shell::Supervisor::this_program();
+    supervisor.map_or(Containment::Group, Containment::Supervisor)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn containment() -> Containment {
+    Containment::Group
+}

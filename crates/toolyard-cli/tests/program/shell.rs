@@ -1,0 +1,113 @@
+//! The tool `shell`: there when it is enabled, and gone with the program.
+#![cfg(target_os = "linux")]
+
+use crate::{
+    child::{program, toolyard},
+    place::dir,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command},
+    thread,
+    time::Duration,
+};
+
+/// A workspace whose configuration enables the shell, and the options that go with it.
+fn yard(name: &str) -> (PathBuf, Vec<String>) {
+    let dir = dir(name).canonicalize().unwrap();
+    let file = dir.join("toolyard.toml");
+    let config = "[workspace]\nroot = \".\"\n[builtin]\nenable = [\"shell\"]\n[shell]\nenv = [\"PATH\"]\n";
+    fs::write(&file, config).unwrap();
+    let args = ["run", "--report", "none", "--approve", "auto", "--config", file.to_str().unwrap()];
+    (dir, args.map(str::to_owned).to_vec())
+}
+
+fn calls(command: &str) -> String {
+    json!({"calls": [{"call_id": "a", "name": "shell", "arguments": {"command": command}}]}).to_string()
+}
+
+fn strs(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+/// How many living processes work in this directory, the program of these tests aside.
+fn working_in(dir: &Path) -> usize {
+    let pids = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    pids.filter(|pid| fs::read_link(pid.join("cwd")).is_ok_and(|cwd| cwd == dir)).count()
+}
+
+/// Waits until something holds, for half a minute at most.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if holds() {
+            return;
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test thread that waits for processes of the system"
+        )]
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it never came to this: {what}");
+}
+
+#[test]
+fn a_command_runs_where_it_is_enabled_and_nowhere_else() {
+    let (dir, args) = yard("shell-runs");
+    let done = toolyard(&strs(&args), &calls("pwd; env; (setsid sleep 60 &)"));
+    let result = &done.json()["results"][0];
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&format!("{}\n", dir.display())), "{text}");
+    assert!(text.contains("PATH=") && !text.contains("CARGO"), "{text}");
+    assert!(text.ends_with("[processes were left in the background and have been ended]"), "{text}");
+    assert_eq!(working_in(&dir), 0);
+
+    let done = toolyard(&["run", "--report", "none", "--approve", "auto"], &calls("echo x"));
+    assert_eq!(done.json()["results"][0]["error"]["code"], "not_found");
+}
+
+/// PO-1: a command does not run unless somebody says so.
+#[test]
+fn a_command_is_refused_unless_it_is_allowed() {
+    let (dir, args) = yard("shell-unasked");
+    let args: Vec<&str> =
+        strs(&args).into_iter().filter(|arg| !matches!(*arg, "--approve" | "auto")).collect();
+    let done = toolyard(&args, &calls("echo x > ran"));
+    assert_eq!(done.json()["results"][0]["error"]["code"], "user_denied");
+    assert!(!dir.join("ran").exists());
+}
+
+/// Starts a command that does not want to end, waits until it runs, and signals the program.
+fn signalled(dir: &Path, args: &[String], signal: &str) -> Child {
+    let mut child = program(&strs(args)).spawn().unwrap();
+    let command = "(setsid sleep 60 &); echo begun; trap '' TERM; echo > ready; while :; do sleep 1; done";
+    child.stdin.take().unwrap().write_all(calls(command).as_bytes()).unwrap();
+    until("the command runs", || dir.join("ready").exists());
+    assert!(working_in(dir) > 0);
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    child
+}
+
+/// SC-5, SC-8: an interrupt ends the command; what had come out is in the result.
+#[test]
+fn an_interrupt_ends_a_command_and_keeps_what_came_out() {
+    let (dir, args) = yard("shell-interrupt");
+    let output = signalled(&dir, &args, "-INT").wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let error = &results["results"][0]["error"];
+    assert_eq!(error["code"], "cancelled");
+    assert!(results["results"][0]["content"][0]["text"].as_str().unwrap().contains("begun"), "{results}");
+    until("no process is left", || working_in(&dir) == 0);
+}
+
+/// SC-6: a program that is killed leaves no process of a command.
+#[test]
+fn a_killed_program_leaves_no_process() {
+    let (dir, args) = yard("shell-killed");
+    signalled(&dir, &args, "-KILL").wait().unwrap();
+    until("no process is left", || working_in(&dir) == 0);
+}

@@ -1,0 +1,42 @@
+//! The HTTP client of the exporters: blocking, on their own threads, and without TLS.
+
+use async_trait::async_trait;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use std::{io::Read, time::Duration};
+use ureq::Agent;
+
+/// An answer says little; more than this is not read.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Sends what is exported.
+#[derive(Debug)]
+pub(crate) struct Client(Agent);
+
+impl Client {
+    /// One whose requests take at most so long, from the first byte to the last.
+    pub(crate) fn new(timeout: Duration) -> Self {
+        let config = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            .http_status_as_error(false) // the exporter looks at the status itself
+            .max_redirects(0)
+            .proxy(None) // a collector is nearby
+            .build();
+        Self(config.into())
+    }
+
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (parts, body) = request.into_parts();
+        let answer = self.0.run(Request::from_parts(parts, body.to_vec()))?;
+        let (parts, body) = answer.into_parts();
+        let mut text = Vec::new();
+        body.into_reader().take(ANSWER_BYTES_MAX).read_to_end(&mut text)?;
+        Ok(Response::from_parts(parts, text.into()))
+    }
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        self.send(request)
+    }
+}

@@ -1,0 +1,174 @@
+//! How calls ended, on its way from the engine to the histograms.
+//!
+//! The engine puts what is to be counted into a bounded queue and goes on; a thread counts it, which costs more than
+//! the queue. It sleeps until something is there, then lets more come before it looks: so it wakes a few times a
+//! second at most, and no call pays for waking it more often.
+
+use crate::{
+    metrics::Instruments,
+    tally::{Begun, Point},
+    watched::Watched,
+};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+use toolyard::{Event, EventSink};
+
+/// How many ends and attempts may wait to be counted.
+const WAITING_MAX: usize = 65_536;
+
+/// How long the thread lets more come.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What waits to be counted.
+#[derive(Default)]
+struct Waiting {
+    points: Vec<Point>,
+    /// Points for which there was no room.
+    missed: u64,
+    closed: bool,
+}
+
+/// The queue, and what it is counted with.
+pub(crate) struct Ends {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+    begun: Mutex<Begun>,
+    /// `None` where nobody wants to know.
+    instruments: Option<Instruments>,
+}
+
+impl Ends {
+    /// Nobody counts.
+    pub(crate) fn unrecorded() -> Arc<Self> {
+        Arc::new(Self::new(None))
+    }
+
+    /// Counted with these, on a thread of its own until it is closed.
+    pub(crate) fn recorded_by(instruments: Instruments) -> Arc<Self> {
+        let ends = Arc::new(Self::new(Some(instruments)));
+        let counted = ends.clone();
+        let thread = thread::Builder::new().name("toolyard-otel".to_owned());
+        // Without the thread what waits is counted when it is flushed.
+        let _ = thread.spawn(move || counted.count_until_closed());
+        ends
+    }
+
+    fn new(instruments: Option<Instruments>) -> Self {
+        Self { waiting: Mutex::default(), wake: Condvar::new(), begun: Mutex::default(), instruments }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, point: Point) {
+        let mut waiting = self.waiting();
+        if waiting.points.len() >= WAITING_MAX || waiting.closed {
+            waiting.missed += 1;
+            return;
+        }
+        waiting.points.push(point);
+        let is_first = waiting.points.len() == 1;
+        drop(waiting);
+        if is_first {
+            self.wake.notify_one();
+        }
+    }
+
+    fn count_until_closed(&self) {
+        let mut waiting = self.waiting();
+        loop {
+            waiting = self
+                .wake
+                .wait_while(waiting, |waiting| waiting.points.is_empty() && !waiting.closed)
+                .unwrap_or_else(PoisonError::into_inner);
+            let pause = self.wake.wait_timeout_while(waiting, PAUSE, |waiting| !waiting.closed);
+            let closed = pause.unwrap_or_else(PoisonError::into_inner).0.closed;
+            self.count();
+            if closed {
+                return;
+            }
+            waiting = self.waiting();
+        }
+    }
+
+    /// Counts what waits.
+    fn count(&self) {
+        let Some(instruments) = &self.instruments else { return };
+        // One at a time: an end is not to be counted before its attempts.
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let (points, missed) = {
+            let mut waiting = self.waiting();
+            (std::mem::take(&mut waiting.points), std::mem::take(&mut waiting.missed))
+        };
+        points.into_iter().for_each(|point| begun.count(point, instruments));
+        if missed > 0 {
+            begun.forget();
+            instruments.missed(missed);
+        }
+    }
+
+    /// Counts what waits, and takes no more.
+    pub(crate) fn close(&self) {
+        self.waiting().closed = true;
+        self.wake.notify_one();
+        self.count();
+    }
+}
+
+impl std::fmt::Debug for Ends {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ends").field("waiting", &self.waiting().points.len()).finish_non_exhaustive()
+    }
+}
+
+/// Counts how calls end.
+#[derive(Debug)]
+pub struct EndsSink {
+    ends: Arc<Ends>,
+    watched: Arc<Watched>,
+}
+
+impl EndsSink {
+    pub(crate) fn new(ends: Arc<Ends>, watched: Arc<Watched>) -> Self {
+        Self { ends, watched }
+    }
+}
+
+impl EventSink for EndsSink {
+    fn accept(&self, event: &Event) {
+        if self.ends.instruments.is_some()
+            && let Some(point) = Point::of(event)
+        {
+            self.ends.put(point);
+        }
+    }
+
+    /// The engine stops: what it did is counted, and how it stands is looked at once more.
+    fn flush(&self) {
+        self.watched.look();
+        self.ends.count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolyard::{AgentPath, EventKind, SessionId};
+
+    /// OB-3, OB-4: what there is no room for is counted as missed, and costs whoever tells of it nothing more.
+    #[test]
+    fn a_full_queue() {
+        let ends = Ends::unrecorded();
+        let mut event = Event::new(SessionId::from("s"), AgentPath::root(), EventKind::Attempt);
+        (event.batch, event.index, event.attempt) = (Some(1), Some(0), Some(1));
+        for _ in 0..WAITING_MAX + 3 {
+            ends.put(Point::of(&event).unwrap());
+        }
+        let waiting = ends.waiting();
+        assert_eq!((waiting.points.len(), waiting.missed), (WAITING_MAX, 3));
+    }
+}

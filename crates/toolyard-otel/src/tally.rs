@@ -1,0 +1,77 @@
+//! What one event adds to the numbers.
+
+use crate::metrics::Instruments;
+use foldhash::HashMap;
+use std::{sync::Arc, time::Duration};
+use toolyard::{Dedupe, ErrorKind, Event, EventKind, SessionId};
+
+/// Which call: its session, its batch and its place in it.
+type CallKey = (SessionId, u64, u32);
+
+/// What is counted.
+pub(crate) enum Point {
+    /// An attempt of a call has begun.
+    Attempt { call: CallKey, number: u32, at_us: u64 },
+    /// A call has ended.
+    End { call: CallKey, tool: Arc<str>, at_us: u64, queue_ms: u64, dedupe: Dedupe, error: Option<ErrorKind> },
+}
+
+impl Point {
+    pub(crate) fn of(event: &Event) -> Option<Self> {
+        let call = || Some((event.session.clone(), event.batch?, event.index?));
+        let at_us = event.mono_us;
+        match &event.kind {
+            EventKind::Attempt => Some(Self::Attempt { call: call()?, number: event.attempt?, at_us }),
+            EventKind::Completed { tool_name, queue_ms, dedupe, .. } => Some(Self::End {
+                call: call()?,
+                tool: tool_name.clone(),
+                at_us,
+                queue_ms: *queue_ms,
+                dedupe: *dedupe,
+                error: None,
+            }),
+            kind => kind.failure().and_then(|failure| {
+                let (tool, queue_ms, dedupe) = (failure.tool_name.clone(), failure.queue_ms, failure.dedupe);
+                Some(Self::End { call: call()?, tool, at_us, queue_ms, dedupe, error: Some(failure.code) })
+            }),
+        }
+    }
+}
+
+/// The calls that have begun and not ended.
+#[derive(Default)]
+pub(crate) struct Begun(HashMap<CallKey, Ran>);
+
+#[derive(Clone, Copy)]
+struct Ran {
+    since_us: u64,
+    attempts: u32,
+}
+
+impl Begun {
+    /// Some points never came: the ends of calls that have begun may be among them, and those would stay for ever.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Counts one point, in the order in which they came.
+    pub(crate) fn count(&mut self, point: Point, instruments: &Instruments) {
+        match point {
+            Point::Attempt { call, number, at_us } => {
+                let ran = self.0.entry(call).or_insert(Ran { since_us: at_us, attempts: number });
+                ran.attempts = number;
+            }
+            Point::End { call, tool, at_us, queue_ms, dedupe, error } => match (self.0.remove(&call), dedupe)
+            {
+                (Some(ran), _) => {
+                    let seconds = Duration::from_micros(at_us.saturating_sub(ran.since_us)).as_secs_f64();
+                    instruments.ran(&tool, seconds, Duration::from_millis(queue_ms).as_secs_f64(), error);
+                    instruments.tried(&tool, ran.attempts, error);
+                }
+                (None, Dedupe::Fresh) => instruments.tried(&tool, 0, error),
+                (None, Dedupe::Replayed) => instruments.replayed(&tool),
+                (None, Dedupe::Joined) => {}
+            },
+        }
+    }
+}

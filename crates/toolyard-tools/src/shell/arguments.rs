@@ -1,0 +1,92 @@
+//! What a call of the shell says.
+
+use crate::tools::arguments;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use toolyard_core::ToolError;
+
+/// The longest command, in bytes: what one argument of a process may be on Linux is twice as long.
+pub const COMMAND_BYTES_MAX: usize = 64 << 10;
+
+/// The arguments, read.
+#[derive(Debug, Deserialize)]
+pub(super) struct Arguments<'a> {
+    pub(super) command: &'a str,
+    cwd: Option<&'a str>,
+    timeout_ms: Option<u64>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// `invalid_input` for what no process can be given.
+    pub(super) fn read(args: &'a Value) -> Result<Self, ToolError> {
+        let read: Self = arguments(args)?;
+        let why = match read.command {
+            command if command.trim().is_empty() => "the command is empty",
+            command if command.len() > COMMAND_BYTES_MAX => {
+                "the command is longer than 64 KiB: put it into a file"
+            }
+            command if command.contains('\0') => "the command holds a NUL byte",
+            _ if read.timeout_ms == Some(0) => "timeout_ms must be longer than zero",
+            _ => return Ok(read),
+        };
+        Err(ToolError::invalid_input(why))
+    }
+
+    /// The directory, relative to the workspace.
+    pub(super) fn directory(&self) -> &'a str {
+        self.cwd.unwrap_or(".")
+    }
+
+    /// The time limit that the call itself sets.
+    pub(super) fn limit(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+}
+
+/// The schema of the arguments.
+pub(super) fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "command": {
+                "type": "string", "minLength": 1, "maxLength": COMMAND_BYTES_MAX,
+                "description": "The command line, for sh -c"
+            },
+            "cwd": {
+                "type": "string", "default": ".",
+                "description": "The directory to run in, relative to the workspace"
+            },
+            "timeout_ms": {
+                "type": "integer", "minimum": 1,
+                "description": "End the command after so many milliseconds, if that is sooner than the tool's own limit"
+            },
+        },
+        "required": ["command"],
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_no_process_can_be_given_is_refused() {
+        let check = |args: Value, expect: &str| {
+            let error = Arguments::read(&args).unwrap_err();
+            assert!(error.message().contains(expect), "{error}");
+        };
+        check(json!({"command": " \n"}), "is empty");
+        check(json!({"command": "a\0b"}), "NUL");
+        check(json!({"command": "x".repeat(COMMAND_BYTES_MAX + 1)}), "64 KiB");
+        check(json!({"command": "ls", "timeout_ms": 0}), "longer than zero");
+        check(json!({"command": ["ls"]}), "invalid type");
+        let args = json!({"command": "ls", "cwd": "src", "timeout_ms": 1500});
+        let read = Arguments::read(&args).unwrap();
+        assert_eq!((read.directory(), read.limit()), ("src", Some(Duration::from_millis(1500))));
+    }
+}

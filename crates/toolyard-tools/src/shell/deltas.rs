@@ -1,0 +1,113 @@
+//! The output as it comes, in pieces that a reader of events can show.
+
+use super::utf8::whole_characters;
+
+/// The longest piece of output that one `tool.output_delta` of the shell carries, in bytes: whole lines as far as they
+/// fit, a longer line cut.
+pub const DELTA_BYTES_MAX: usize = 8 << 10;
+
+/// How many bytes of output one call streams at most; after them one line says that there is more.
+pub const DELTAS_BYTES_MAX: usize = 256 << 10;
+
+/// What is said in place of what is not streamed any more.
+const MORE: &str = "[more output follows that is not streamed; the result has its end]\n";
+
+/// Cuts output into pieces: valid text, ends of lines where possible, each and all together bounded.
+#[derive(Default)]
+pub(super) struct Deltas {
+    /// What has come since the last end of a line; at most a piece and one reading.
+    pending: Vec<u8>,
+    sent: usize,
+    full: bool,
+}
+
+impl Deltas {
+    /// Takes what has come and gives what can be told of it.
+    pub(super) fn push(&mut self, bytes: &[u8], tell: impl FnMut(&str)) {
+        if self.full {
+            return;
+        }
+        self.pending.extend_from_slice(bytes);
+        self.tell(false, tell);
+    }
+
+    /// Gives what is left: there is no more.
+    pub(super) fn finish(&mut self, tell: impl FnMut(&str)) {
+        if !self.full {
+            self.tell(true, tell);
+        }
+    }
+
+    fn tell(&mut self, all: bool, mut tell: impl FnMut(&str)) {
+        let mut told = 0;
+        while let Some(length) = piece(&self.pending[told..], all) {
+            if self.sent + length > DELTAS_BYTES_MAX {
+                self.full = true;
+                self.pending = Vec::new();
+                return tell(MORE);
+            }
+            let piece = &self.pending[told..told + length];
+            tell(&String::from_utf8_lossy(piece));
+            told += length;
+            self.sent += length;
+        }
+        self.pending.drain(..told);
+    }
+}
+
+/// The length of the next piece, if there is one yet.
+fn piece(pending: &[u8], all: bool) -> Option<usize> {
+    let window = &pending[..pending.len().min(DELTA_BYTES_MAX)];
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    if all && pending.len() <= DELTA_BYTES_MAX {
+        return (!pending.is_empty()).then_some(pending.len());
+    }
+    let lines = window.iter().rposition(is_end).map(|at| at + 1);
+    lines.or_else(|| (window.len() == DELTA_BYTES_MAX).then(|| whole_characters(window)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deltas(pieces: &[&[u8]]) -> Vec<String> {
+        let (mut deltas, mut told) = (Deltas::default(), Vec::new());
+        pieces.iter().for_each(|piece| deltas.push(piece, |text| told.push(text.to_owned())));
+        deltas.finish(|text| told.push(text.to_owned()));
+        told
+    }
+
+    #[test]
+    fn lines_stay_whole_and_the_last_needs_no_end() {
+        assert_eq!(deltas(&[b"a", b"b\nc", b"\nd\ne"]), ["ab\n", "c\nd\n", "e"]);
+        assert_eq!(deltas(&[b"a\nb\nc\n"]), ["a\nb\nc\n"]);
+        assert_eq!(deltas(&[b"10%\r", b"20%\r"]), ["10%\r", "20%\r"]);
+        assert!(deltas(&[b""]).is_empty());
+    }
+
+    #[test]
+    fn a_character_that_comes_in_two_readings_is_one() {
+        let euro = "€\n".as_bytes();
+        assert_eq!(deltas(&[&euro[..2], &euro[2..]]), ["€\n"]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        let line = "€".repeat(DELTA_BYTES_MAX);
+        let told = deltas(&[line.as_bytes()]);
+        assert!(told.iter().all(|piece| piece.len() <= DELTA_BYTES_MAX && !piece.contains('\u{FFFD}')));
+        assert_eq!(told.concat(), line);
+    }
+
+    #[test]
+    fn a_flood_is_told_up_to_its_bound() {
+        let mut deltas = Deltas::default();
+        let (mut told, mut last) = (0, String::new());
+        for _ in 0..10_000 {
+            deltas.push(&[b'x'; 1000], |text| (told, last) = (told + text.len(), text.to_owned()));
+        }
+        assert!(told <= DELTAS_BYTES_MAX + MORE.len());
+        assert_eq!(last, MORE);
+        assert_eq!(deltas.pending.capacity(), 0);
+    }
+}

@@ -1,0 +1,97 @@
+//! A command in a process group of its own, and nobody beside it.
+
+use super::{
+    TERM_GRACE, launch,
+    report::{End, Report},
+};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use std::{io, pin::Pin, process::Stdio, time::Duration};
+use tokio::{
+    process::{Child, Command},
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked whether a group that was asked to end has.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a group that was killed is waited for.
+const KILL_GRACE: Duration = Duration::from_millis(500);
+
+/// The command line.
+pub(super) fn command(command: &str) -> Command {
+    let mut shell = launch::shell(command);
+    shell.stdin(Stdio::null()).process_group(0);
+    shell
+}
+
+/// Starts the command.
+pub(super) fn start(
+    mut command: Command,
+    stop: CancellationToken,
+) -> io::Result<Pin<Box<dyn Future<Output = Report> + Send>>> {
+    let child = command.spawn()?;
+    drop(command); // and with it our copy of the end that it writes to
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other("the command has no process number"))?;
+    let group = Group { pid, is_over: false };
+    Ok(Box::pin(group.watch(child, stop)))
+}
+
+/// A group that may have processes. Dropped, they are killed at once: there is nobody left to wait for them.
+struct Group {
+    pid: Pid,
+    /// All has been done: its number may be another's by now.
+    is_over: bool,
+}
+
+impl Group {
+    async fn watch(mut self, mut child: Child, stop: CancellationToken) -> Report {
+        let mut report = Report { started: true, ..Report::default() };
+        tokio::select! {
+            biased;
+            status = child.wait() => report.end = status.ok().map(End::of_child),
+            () = stop.cancelled() => {}
+        }
+        let beside = usize::from(self.has_some(&mut child));
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+        if !self.gone_within(TERM_GRACE, &mut child).await {
+            self.signal(Signal::KILL);
+            self.gone_within(KILL_GRACE, &mut child).await;
+        }
+        report.done = Some((beside, usize::from(self.has_some(&mut child))));
+        self.is_over = true;
+        report
+    }
+
+    async fn gone_within(&self, limit: Duration, child: &mut Child) -> bool {
+        let give_up_at = Instant::now() + limit;
+        while self.has_some(child) {
+            if Instant::now() >= give_up_at {
+                return false;
+            }
+            sleep(LOOK).await;
+        }
+        true
+    }
+
+    /// Whether a process of the group is there. The first of them counts until it is buried.
+    fn has_some(&self, child: &mut Child) -> bool {
+        let _ = child.try_wait();
+        test_kill_process_group(self.pid).is_ok()
+    }
+
+    fn signal(&self, signal: Signal) {
+        // An empty group needs none.
+        let _ = kill_process_group(self.pid, signal);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.signal(Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What is kept of an output: its head and its tail.
+
+use super::utf8::{rest_of_a_character, whole_characters};
+use std::collections::VecDeque;
+
+/// The head and the tail of an output of any length.
+pub(super) struct Kept {
+    head: Vec<u8>,
+    head_max: usize,
+    /// The last bytes behind the head.
+    tail: VecDeque<u8>,
+    tail_max: usize,
+    total: u64,
+}
+
+impl Kept {
+    /// Keeps this many bytes, half of them at each end.
+    pub(super) fn new(most: usize) -> Self {
+        let head_max = most / 2;
+        Self { head: Vec::new(), head_max, tail: VecDeque::new(), tail_max: most - head_max, total: 0 }
+    }
+
+    /// Takes what has come. Costs no more than what is kept of it.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let to_head = bytes.len().min(self.head_max - self.head.len());
+        let (head, rest) = bytes.split_at(to_head);
+        self.head.extend_from_slice(head);
+        let rest = &rest[rest.len().saturating_sub(self.tail_max)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_max);
+        self.tail.drain(..over);
+        self.tail.extend(rest);
+    }
+
+    /// How many bytes have come.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The text: bytes that are none replaced, what was left out marked.
+    pub(super) fn into_text(self) -> String {
+        let mut whole = self.head;
+        let tail = Vec::from(self.tail);
+        if self.total == (whole.len() + tail.len()) as u64 {
+            whole.extend_from_slice(&tail);
+            return text(&whole);
+        }
+        let head = &whole[..whole_characters(&whole)];
+        let tail = &tail[rest_of_a_character(&tail)..];
+        let left_out = self.total - (head.len() + tail.len()) as u64;
+        format!("{}\n[… {left_out} bytes left out …]\n{}", text(head), text(tail))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(most: usize, pieces: &[&[u8]]) -> String {
+        let mut kept = Kept::new(most);
+        pieces.iter().for_each(|piece| kept.push(piece));
+        kept.into_text()
+    }
+
+    #[test]
+    fn what_fits_is_whole() {
+        assert_eq!(kept(8, &[b"abcd", b"efgh"]), "abcdefgh");
+        assert_eq!(kept(9, &[b"a", b"", b"bcdefgh"]), "abcdefgh");
+        assert_eq!(kept(8, &[]), "");
+    }
+
+    #[test]
+    fn the_middle_is_left_out_and_counted() {
+        let expect = "abcd\n[… 2 bytes left out …]\nghij";
+        assert_eq!(kept(8, &[b"abcdefghij"]), expect);
+        assert_eq!(kept(8, &[b"ab", b"cdefg", b"h", b"ij"]), expect);
+    }
+
+    #[test]
+    fn characters_are_whole_across_pieces_and_at_the_cuts() {
+        let euro = "€".as_bytes();
+        assert_eq!(kept(64, &[&euro[..1], &euro[1..2], &euro[2..]]), "€");
+        assert_eq!(kept(8, &["€€€€€€".as_bytes()]), "€\n[… 12 bytes left out …]\n€");
+        assert_eq!(kept(8, &[b"a\xFFb"]), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn a_flood_is_held_in_what_is_kept() {
+        let mut kept = Kept::new(100);
+        (0..10_000).for_each(|_| kept.push(&[b'x'; 1000]));
+        assert!(kept.head.capacity() <= 128 && kept.tail.capacity() <= 256);
+        assert_eq!(kept.total(), 10_000_000);
+    }
+}

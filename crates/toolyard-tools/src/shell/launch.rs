@@ -1,0 +1,73 @@
+//! Starting the process that runs a command.
+
+use super::{Containment, group, report::Report};
+use cap_std::fs::Dir;
+use std::{env, io, path::PathBuf, pin::Pin, process::Stdio};
+use tokio::{net::unix::pipe, process::Command};
+use tokio_util::sync::CancellationToken;
+
+/// The shell, by its path: what PATH says is nobody's to choose here.
+pub(super) const SHELL: &str = "/bin/sh";
+
+/// What stands before the command, so that one which begins with a dash is no option.
+pub(super) const SHELL_ARGUMENTS: [&str; 2] = ["-c", "--"];
+
+/// A command to be started.
+pub(super) struct Order<'a> {
+    pub(super) command: &'a str,
+    /// The directory it starts in.
+    pub(super) directory: Dir,
+    /// The path of that, for systems that cannot start a process in an open directory.
+    pub(super) path: PathBuf,
+    /// The names of the variables it gets.
+    pub(super) environment: &'a [String],
+}
+
+/// A command that was started.
+pub(super) struct Launched {
+    /// What it writes, to stdout and stderr.
+    pub(super) output: pipe::Receiver,
+    /// Sees to the end of all its processes.
+    pub(super) watch: Pin<Box<dyn Future<Output = Report> + Send>>,
+}
+
+/// Starts the command. The watch has to be driven to its end; `stop` tells it to end everything.
+pub(super) fn launch(
+    order: &Order<'_>,
+    containment: &Containment,
+    stop: CancellationToken,
+) -> io::Result<Launched> {
+    let (reader, writer) = io::pipe()?;
+    let output = pipe::Receiver::from_owned_fd(reader.into())?;
+    let mut command = match containment {
+        #[cfg(target_os = "linux")]
+        Containment::Supervisor(supervisor) => super::supervised::command(supervisor, order.command),
+        Containment::Group => group::command(order.command),
+    };
+    command.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer));
+    command.env_clear().envs(order.environment.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+    command.current_dir(place(order));
+    let watch = match containment {
+        #[cfg(target_os = "linux")]
+        Containment::Supervisor(_) => super::supervised::start(command, stop)?,
+        Containment::Group => group::start(command, stop)?,
+    };
+    Ok(Launched { output, watch })
+}
+
+/// The directory to start in. On Linux a process finds the open directory among its own descriptors, so that a link
+/// which was swapped since leads nowhere else.
+fn place(order: &Order<'_>) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    match cfg!(target_os = "linux") {
+        true => format!("/proc/self/fd/{}", order.directory.as_raw_fd()).into(),
+        false => order.path.clone(),
+    }
+}
+
+/// A command that runs `sh -c` by itself.
+pub(super) fn shell(command: &str) -> Command {
+    let mut shell = Command::new(SHELL);
+    shell.args(SHELL_ARGUMENTS).arg(command);
+    shell
+}

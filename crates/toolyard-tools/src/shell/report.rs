@@ -1,0 +1,125 @@
+//! What is told of a command: by the supervisor in lines of text, and to who waits for it.
+
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the words of supervisors, which are elsewhere not")
+)]
+
+use rustix::process::WaitStatus;
+use std::{fmt, process::ExitStatus};
+
+/// How the command itself ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It exited with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Killed(i32),
+}
+
+impl End {
+    pub(super) fn of(status: WaitStatus) -> Self {
+        match status.terminating_signal() {
+            Some(signal) => Self::Killed(signal),
+            None => Self::Exited(status.exit_status().unwrap_or_default()),
+        }
+    }
+
+    pub(super) fn of_child(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt as _;
+        match status.signal() {
+            Some(signal) => Self::Killed(signal),
+            None => Self::Exited(status.code().unwrap_or_default()),
+        }
+    }
+}
+
+/// One word of the supervisor, a line each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The command is about to be started: from here on there may be processes of it.
+    Starting,
+    /// It could not be started.
+    Failed(String),
+    /// The command itself has ended.
+    Over(End),
+    /// All has ended but for `left` processes; this many there were beside the command when it ended or was to end.
+    Done { beside: usize, left: usize },
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starting => writeln!(f, "starting command"),
+            Self::Failed(why) => writeln!(f, "failed {}", why.replace(['\n', '\r'], " ")),
+            Self::Over(End::Exited(code)) => writeln!(f, "exited {code}"),
+            Self::Over(End::Killed(signal)) => writeln!(f, "killed {signal}"),
+            Self::Done { beside, left } => writeln!(f, "done {beside} {left}"),
+        }
+    }
+}
+
+impl Word {
+    /// The word in a line, if there is one.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let (word, rest) = line.split_once(' ')?;
+        match word {
+            "starting" => Some(Self::Starting),
+            "failed" => Some(Self::Failed(rest.to_owned())),
+            "exited" => rest.parse().ok().map(|code| Self::Over(End::Exited(code))),
+            "killed" => rest.parse().ok().map(|signal| Self::Over(End::Killed(signal))),
+            "done" => {
+                let (beside, left) = rest.split_once(' ')?;
+                Some(Self::Done { beside: beside.parse().ok()?, left: left.parse().ok()? })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// All that is known of a command and its processes when they have ended.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// Whether it may have been started.
+    pub(super) started: bool,
+    /// How the command itself ended, if it was not made to.
+    pub(super) end: Option<End>,
+    /// Why it could not be started.
+    pub(super) failed: Option<String>,
+    /// How many processes it left behind, and how many of those could not be ended; `None` where the supervisor
+    /// vanished before it could tell.
+    pub(super) done: Option<(usize, usize)>,
+}
+
+impl Report {
+    pub(super) fn take(&mut self, word: Word) {
+        match word {
+            Word::Starting => self.started = true,
+            Word::Failed(why) => self.failed = Some(why),
+            Word::Over(end) => self.end = Some(end),
+            Word::Done { beside, left } => self.done = Some((beside, left)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back() {
+        let words = [
+            Word::Starting,
+            Word::Over(End::Exited(3)),
+            Word::Over(End::Killed(9)),
+            Word::Done { beside: 2, left: 1 },
+            Word::Failed("no such file".to_owned()),
+        ];
+        for word in words {
+            let line = word.to_string();
+            assert_eq!(line.strip_suffix('\n').and_then(Word::read), Some(word));
+        }
+        assert_eq!(Word::Failed("a\nb".to_owned()).to_string(), "failed a b\n");
+        assert_eq!(Word::read("nonsense"), None);
+    }
+}

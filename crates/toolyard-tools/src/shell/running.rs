@@ -1,0 +1,113 @@
+//! A command from its start to the answer: its output is read, and it is stopped where it has to be.
+
+use super::{
+    answer::{Ran, Stopped},
+    arguments::Arguments,
+    deltas::Deltas,
+    kept::Kept,
+    launch::Launched,
+    report::Report,
+};
+use std::{io, pin::pin, time::Duration};
+use tokio::{
+    io::AsyncReadExt as _,
+    net::unix::pipe,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolyard_core::{ToolContext, ToolError, ToolOutput};
+
+/// How many bytes are read at a time: what a pipe holds.
+const READ_BYTES: usize = 64 << 10;
+
+/// The most that is read when all has ended: what a pipe may be made to hold. Whoever got away and still writes keeps
+/// nobody here.
+const REST_BYTES_MAX: usize = 1 << 20;
+
+/// A command that runs.
+pub(super) struct Running {
+    output: Output,
+    /// Sees to the end of all its processes, on a task of its own: it goes on when the call is given up.
+    watch: JoinHandle<Report>,
+    /// Tells it to. Dropped with the call, which is how a call that is given up ends its processes (SC-6).
+    stop: DropGuard,
+    started_at: Instant,
+}
+
+impl Running {
+    pub(super) fn new(launched: Launched, stop: CancellationToken, output_bytes: usize) -> Self {
+        Self {
+            output: Output::new(launched.output, output_bytes),
+            watch: tokio::spawn(launched.watch),
+            stop: stop.drop_guard(),
+            started_at: Instant::now(),
+        }
+    }
+
+    /// Reads until all has ended, and answers.
+    ///
+    /// What ends the command is looked at before its output: one that floods is stopped like any other.
+    pub(super) async fn finish(
+        mut self,
+        args: &Arguments<'_>,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let mut stopped = None;
+        let mut stop = Some(self.stop);
+        let limit = args.limit().unwrap_or(Duration::MAX);
+        let mut time_is_up = pin!(sleep(limit));
+        let mut piece = vec![0; READ_BYTES];
+        let report = loop {
+            tokio::select! {
+                biased;
+                report = &mut self.watch => break report,
+                () = cx.cancelled(), if stop.is_some() => (stopped, stop) = (Some(Stopped::Told), None),
+                () = &mut time_is_up, if stop.is_some() => (stopped, stop) = (Some(Stopped::Limit(limit)), None),
+                () = self.output.read(&mut piece, cx), if !self.output.is_over => {}
+            }
+        };
+        let report = report.map_err(|lost| ToolError::from(io::Error::other(lost)))?;
+        self.output.rest(&mut piece, cx);
+        let ran = self.started_at.elapsed();
+        Ran { command: args.command, report, stopped, ran, kept: self.output.kept }.answer()
+    }
+}
+
+/// What the command has written.
+struct Output {
+    pipe: pipe::Receiver,
+    is_over: bool,
+    kept: Kept,
+    deltas: Deltas,
+}
+
+impl Output {
+    fn new(pipe: pipe::Receiver, bytes_max: usize) -> Self {
+        Self { pipe, is_over: false, kept: Kept::new(bytes_max), deltas: Deltas::default() }
+    }
+
+    async fn read(&mut self, piece: &mut [u8], cx: &ToolContext) {
+        match self.pipe.read(piece).await {
+            Ok(0) | Err(_) => self.is_over = true,
+            Ok(length) => self.take(&piece[..length], cx),
+        }
+    }
+
+    /// Reads what the pipe still holds, without waiting.
+    fn rest(&mut self, piece: &mut [u8], cx: &ToolContext) {
+        let most = self.kept.total() + REST_BYTES_MAX as u64;
+        while !self.is_over && self.kept.total() < most {
+            match self.pipe.try_read(piece) {
+                Ok(0) | Err(_) => self.is_over = true,
+                Ok(length) => self.take(&piece[..length], cx),
+            }
+        }
+        self.deltas.finish(|text| cx.emit(text));
+    }
+
+    fn take(&mut self, bytes: &[u8], cx: &ToolContext) {
+        self.kept.push(bytes);
+        self.deltas.push(bytes, |text| cx.emit(text));
+    }
+}

@@ -1,0 +1,112 @@
+//! The shell as it is set up.
+
+use super::{Containment, arguments, tool::ShellTool};
+use std::{sync::Arc, time::Duration};
+use toolyard_core::{BreakerPolicy, FsMode, Tool, ToolFactory, ToolSpec};
+
+/// The variables that commands get of the program's environment, unless others are named.
+pub const ENVIRONMENT: &[&str] =
+    &["PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR"];
+
+/// How many bytes of a command's output are kept unless another number is set: half of them from its begin, half from
+/// its end.
+pub const OUTPUT_BYTES: usize = 64 << 10;
+
+/// How long a command that ran into its time limit may take to end, told to: the grace of its processes and what it
+/// takes to kill them. Those who are still there then are left to their supervisor.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(4);
+
+/// The tool `shell`: runs a command line by `sh -c` in the workspace of the call. It is its own factory.
+///
+/// Its class is *execute*: its calls are serial, they are asked about, and their time limit is 600 s. A command gets no
+/// standard input, a few named variables and a process group of its own. Its output, stdout and stderr in the order in
+/// which they come, goes out as it comes (`tool.output_delta`) and into the result with its middle left out where it is
+/// long. An exit code that is not zero is an `execution_error` with the output. When the call is cancelled or its time
+/// is up, what had come out by then is in the result. However it ends, its processes end with it, those in the
+/// background too: SIGTERM, three seconds, SIGKILL; see [`Containment`] for which.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use toolyard_core::{ContextParts, Resources, ToolContext, ToolFactory};
+/// use toolyard_tools::{Workspace, shell::{Containment, Shell}};
+/// # let dir = tempfile::tempdir()?;
+/// # let root = dir.path();
+/// let shell = Shell::new(Containment::Group).environment(["PATH"]);
+///
+/// // What an engine does for each call:
+/// let mut parts = ContextParts::detached("shell");
+/// parts.resources = Resources::new().with(Workspace::open(root)?).into();
+/// let args = serde_json::json!({"command": "echo one; echo two >&2"});
+/// let output = shell.create().execute(&args, &ToolContext::new(parts)).await;
+/// assert_eq!(output.map(|output| output.to_text()).ok(), Some("one\ntwo\n".to_owned()));
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Shell {
+    settings: Arc<Settings>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    pub(super) containment: Containment,
+    pub(super) environment: Vec<String>,
+    pub(super) output_bytes: usize,
+    timeout: Option<Duration>,
+}
+
+impl Shell {
+    /// A shell whose commands are contained in this way.
+    pub fn new(containment: Containment) -> Self {
+        let environment = ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
+        let settings = Settings { containment, environment, output_bytes: OUTPUT_BYTES, timeout: None };
+        Self { settings: Arc::new(settings) }
+    }
+
+    /// Names the variables that commands get, in place of [`ENVIRONMENT`]. One that the program does not have, or that
+    /// no variable can be called, is passed over.
+    #[must_use]
+    pub fn environment<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        let names = names.into_iter().map(Into::into);
+        let names = names.filter(|name: &String| !name.is_empty() && !name.contains(['=', '\0']));
+        Arc::make_mut(&mut self.settings).environment = names.collect();
+        self
+    }
+
+    /// Sets how many bytes of an output are kept; see [`OUTPUT_BYTES`]. An engine refuses outputs above its own bound.
+    #[must_use]
+    pub fn output_bytes(mut self, most: usize) -> Self {
+        Arc::make_mut(&mut self.settings).output_bytes = most;
+        self
+    }
+
+    /// Sets how long a command may take. A call may ask for less.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        Arc::make_mut(&mut self.settings).timeout = Some(limit);
+        self
+    }
+}
+
+impl ToolFactory for Shell {
+    fn spec(&self) -> ToolSpec {
+        let spec = ToolSpec::execute("shell")
+            .describe(
+                "Runs a command line with sh in the workspace. It has no standard input and no terminal. Processes \
+                 that it leaves in the background are ended with it. Of a long output the middle is left out.",
+            )
+            .input_schema(arguments::schema())
+            .requires_fs(FsMode::Read, "cwd")
+            // What fails or takes too long is the command, and the next one is another.
+            .breaker(BreakerPolicy::DISABLED)
+            .timeout_grace(TIMEOUT_GRACE);
+        match self.settings.timeout {
+            Some(limit) => spec.timeout(limit),
+            None => spec,
+        }
+    }
+
+    fn create(&self) -> Arc<dyn Tool> {
+        Arc::new(ShellTool::new(self.settings.clone()))
+    }
+}

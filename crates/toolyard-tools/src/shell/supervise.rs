@@ -1,0 +1,238 @@
+//! The supervisor: the process between the program and a command, which sees to it that nothing of it is left.
+//!
+//! A signal at the parent's death is not what it relies on: that comes when the *thread* which started it ends, and
+//! threads of a runtime do. The socket to the parent closes when the process has died, and not before.
+
+use super::{
+    TERM_GRACE,
+    containment::{ARGUMENT, claim},
+    processes::{ask_to_end, kill_all, under},
+    report::{End, Word},
+};
+use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    io::{self, Write as _},
+    os::{
+        fd::AsFd,
+        unix::{net::UnixStream as StdUnixStream, process::CommandExt as _},
+    },
+    process::{self, Command, Stdio},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    runtime,
+    signal::unix::{Signal, SignalKind, signal},
+    time::{Instant, sleep_until, timeout},
+};
+
+/// How long processes that do not end when they are killed are waited for: such as one in the middle of a call to the
+/// kernel, or of a user that may not be signalled.
+const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// How long after a round of killing the next one comes, unless something ends before that.
+const KILL_ROUND: Duration = Duration::from_millis(20);
+
+/// To be called at the start of `main`, before there is any thread, by a program that runs commands under
+/// [`Supervisor::this_program`](super::Supervisor::this_program): where the program was started as a supervisor, it is
+/// one and does not return; otherwise nothing happens.
+///
+/// # Examples
+/// ```no_run
+/// use toolyard_tools::shell::{Containment, Shell, Supervisor, supervise_if_asked};
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     supervise_if_asked();
+///     // Here begins the program itself.
+///     let shell = Shell::new(Containment::Supervisor(Supervisor::this_program()?));
+/// #   drop(shell);
+///     Ok(())
+/// }
+/// ```
+pub fn supervise_if_asked() {
+    let mut args = env::args_os().skip(1);
+    if args.next().as_deref() != Some(OsStr::new(ARGUMENT)) {
+        return claim();
+    }
+    let command = args.next().unwrap_or_default();
+    process::exit(i32::from(supervise(&command).is_err()))
+}
+
+/// Runs the command and ends all that it leaves behind.
+fn supervise(command: &OsStr) -> io::Result<()> {
+    close_inherited()?;
+    let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut words = socket.try_clone()?;
+    supervise_over(socket, command).inspect_err(|error| {
+        // Where the socket is what failed there is nobody to say it to.
+        let _ = words.write_all(Word::Failed(error.to_string()).to_string().as_bytes());
+    })
+}
+
+/// Does the work, told to stop through the socket and telling of it there.
+fn supervise_over(socket: StdUnixStream, command: &OsStr) -> io::Result<()> {
+    // No terminal from here on, and a group that no signal of a terminal is for.
+    setsid()?;
+    set_child_subreaper(Some(getpid()))?;
+    under(getpid())?; // who cannot see its processes must not start any
+    socket.set_nonblocking(true)?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (orders, words) = UnixStream::from_std(socket)?.into_split();
+        Supervision { children: signal(SignalKind::child())?, words }.run(command.to_owned(), orders).await
+    })
+}
+
+/// Closes what the program has let be inherited, which was not its intent: a command gets its output and no more.
+fn close_inherited() -> io::Result<()> {
+    let open = |entry: fs::DirEntry| entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?.flatten().filter_map(open).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        // The one that listed them is closed already.
+        let _ = nix::unistd::close(descriptor);
+    }
+    Ok(())
+}
+
+struct Supervision {
+    /// Tells that children have ended.
+    children: Signal,
+    words: OwnedWriteHalf,
+}
+
+impl Supervision {
+    async fn run(mut self, command: OsString, orders: OwnedReadHalf) -> io::Result<()> {
+        // Who is asked to end from here on does so when the command has.
+        let asked = asked_to_end()?;
+        self.say(Word::Starting).await;
+        let main = match start(&command) {
+            Ok(main) => main,
+            Err(error) => {
+                self.say(Word::Failed(error.to_string())).await;
+                self.say(Word::Done { beside: 0, left: 0 }).await;
+                return Ok(());
+            }
+        };
+        if let Some(end) = self.watch(main, orders, asked).await {
+            self.say(Word::Over(end)).await;
+        }
+        let (beside, left) = self.end_all().await;
+        self.say(Word::Done { beside, left }).await;
+        Ok(())
+    }
+
+    /// Waits until the command itself has ended, or is to end.
+    async fn watch(
+        &mut self,
+        main: Pid,
+        orders: OwnedReadHalf,
+        asked: impl Future<Output = ()>,
+    ) -> Option<End> {
+        let mut told = Box::pin(told_to_stop(orders));
+        let mut asked = Box::pin(asked);
+        loop {
+            if let Reaped::Main(status) = reap(Some(main)) {
+                return Some(End::of(status));
+            }
+            tokio::select! {
+                biased;
+                () = &mut told => return None,
+                () = &mut asked => return None,
+                _ = self.children.recv() => {}
+            }
+        }
+    }
+
+    /// Ends all that is there. How many processes were asked to, and how many are left.
+    async fn end_all(&mut self) -> (usize, usize) {
+        if matches!(reap(None), Reaped::All) {
+            return (0, 0);
+        }
+        let beside = ask_to_end(getpid());
+        if self.all_gone_by(Instant::now() + TERM_GRACE).await {
+            return (beside, 0);
+        }
+        let give_up_at = Instant::now() + KILL_GRACE;
+        while Instant::now() < give_up_at {
+            kill_all(getpid());
+            if self.all_gone_by(Instant::now() + KILL_ROUND).await {
+                return (beside, 0);
+            }
+        }
+        (beside, under(getpid()).map_or(0, |left| left.len()))
+    }
+
+    /// Buries the dead until nobody is left, or until then.
+    async fn all_gone_by(&mut self, at: Instant) -> bool {
+        loop {
+            if matches!(reap(None), Reaped::All) {
+                return true;
+            }
+            tokio::select! {
+                biased;
+                _ = self.children.recv() => {}
+                () = sleep_until(at) => return matches!(reap(None), Reaped::All),
+            }
+        }
+    }
+
+    /// Says a word to the parent. One that has died, or does not listen, keeps nobody from the work.
+    async fn say(&mut self, word: Word) {
+        let _ = timeout(Duration::from_secs(1), self.words.write_all(word.to_string().as_bytes())).await;
+    }
+}
+
+fn start(command: &OsStr) -> io::Result<Pid> {
+    let mut shell = Command::new(super::launch::SHELL);
+    shell.args(super::launch::SHELL_ARGUMENTS).arg(command).stdin(Stdio::null()).process_group(0);
+    let child = shell.spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::Error::other("the command has no process number"))
+}
+
+/// Waits for a word of the parent, or for its end.
+async fn told_to_stop(mut orders: OwnedReadHalf) {
+    // Whatever comes: a byte, the end of what there is, or an error.
+    let _ = orders.read(&mut [0]).await;
+}
+
+/// Waits until somebody asks this process to end. It does, when what it looks after has.
+fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut hang_up, mut quit) = (signal(SignalKind::hangup())?, signal(SignalKind::quit())?);
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+            _ = hang_up.recv() => {}
+            _ = quit.recv() => {}
+        }
+    })
+}
+
+enum Reaped {
+    /// The command itself has ended.
+    Main(WaitStatus),
+    /// Some are left.
+    Some,
+    /// Nobody is.
+    All,
+}
+
+/// Buries the dead; stops at `main`, if it is among them.
+fn reap(main: Option<Pid>) -> Reaped {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if Some(pid) == main => return Reaped::Main(status),
+            Ok(Some(_)) => {}
+            Ok(None) => return Reaped::Some,
+            Err(_) => return Reaped::All,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A command under a supervisor, as the program sees it.
+
+use super::{
+    TERM_GRACE,
+    containment::{ARGUMENT, Supervisor},
+    processes::kill_all,
+    report::{Report, Word},
+};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream as StdUnixStream},
+    pin::Pin,
+    process::Stdio,
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    net::UnixStream,
+    process::{Child, Command},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long beyond the grace of its processes a supervisor may take that was told to stop. One that takes longer was
+/// itself stopped by the command.
+const OVERDUE: Duration = Duration::from_millis(500);
+
+/// What supervisors are called in lists of processes.
+const NAME: &str = "toolyard-shell";
+
+/// The command line of a supervisor.
+pub(super) fn command(supervisor: &Supervisor, command: &str) -> Command {
+    let mut program = Command::new(supervisor.path());
+    program.arg0(NAME).arg(ARGUMENT).arg(command);
+    program
+}
+
+/// Starts the supervisor.
+pub(super) fn start(
+    mut command: Command,
+    stop: CancellationToken,
+) -> io::Result<Pin<Box<dyn Future<Output = Report> + Send>>> {
+    let (ours, theirs) = StdUnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let socket = UnixStream::from_std(ours)?;
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    let child = command.spawn()?;
+    drop(command); // and with it our copies of what is the supervisor's
+    Ok(Box::pin(watch(child, socket, stop)))
+}
+
+/// Listens to the supervisor until all has ended. Dropping the future closes the socket, which tells it to stop.
+async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) -> Report {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let (words, orders) = socket.into_split();
+    let (mut words, mut orders) = (BufReader::new(words).lines(), Some(orders));
+    let mut report = Report::default();
+    let overdue = async {
+        stop.cancelled().await;
+        sleep(TERM_GRACE + OVERDUE).await;
+    };
+    let mut overdue = std::pin::pin!(overdue);
+    loop {
+        tokio::select! {
+            biased;
+            line = words.next_line() => match line {
+                Ok(Some(line)) => Word::read(&line).into_iter().for_each(|word| report.take(word)),
+                _ => break,
+            },
+            () = stop.cancelled(), if orders.is_some() => orders = None,
+            () = &mut overdue => break,
+        }
+    }
+    if report.done.is_none() {
+        end_without_it(pid);
+    }
+    let _ = child.wait().await;
+    report
+}
+
+/// Ends what can be found where the supervisor does not do it: the command has stopped or killed it.
+fn end_without_it(supervisor: Option<Pid>) {
+    tracing::warn!(
+        "the supervisor of a command did not do its work: what it looked after is killed from outside"
+    );
+    // One that is stopped still is the parent of all; of one that is dead the session is left. It is not buried yet, so
+    // that its number is nobody else's.
+    if let Some(supervisor) = supervisor {
+        kill_all(supervisor);
+        let _ = kill_process(supervisor, Signal::KILL);
+    }
+}

@@ -1,0 +1,120 @@
+//! The model's message, written anew from its calls.
+
+use crate::{Format, Message, encode::Answer};
+use serde_json::{Map, Value, json};
+use toolyard_core::Arguments;
+
+/// What of the fields that came with a Gemini call stands in the call; the others stand in the part around it.
+const IN_FUNCTION_CALL: [&str; 2] = ["willContinue", "partialArgs"];
+
+pub(super) fn messages(message: &Message, to: Format) -> Vec<Value> {
+    let calls = crate::encode::answers(message, &[], to);
+    let each = |write: fn(&Answer<'_>) -> Value| calls.iter().map(write).collect::<Vec<_>>();
+    match to {
+        Format::Neutral => vec![json!({"calls": each(neutral)})],
+        Format::OpenAiChat => {
+            vec![json!({"role": "assistant", "content": null, "tool_calls": each(tool_call)})]
+        }
+        Format::OpenAiResponses => each(item),
+        Format::Anthropic => vec![json!({"role": "assistant", "content": each(tool_use)})],
+        Format::Gemini => vec![json!({"role": "model", "parts": each(part)})],
+    }
+}
+
+fn tool_call(call: &Answer<'_>) -> Value {
+    let name = call.origin.name.as_ref();
+    let fields = match custom_input(call) {
+        Some(input) => {
+            let custom = json!({"name": name, "input": input});
+            json!({"id": call.id(), "type": "custom", "custom": custom})
+        }
+        None => {
+            let function = json!({"name": name, "arguments": call.call.arguments.to_string()});
+            json!({"id": call.id(), "type": "function", "function": function})
+        }
+    };
+    with_rest(fields, call)
+}
+
+fn item(call: &Answer<'_>) -> Value {
+    let mut item = Map::new();
+    let mut put = |key: &str, value: &str| item.insert(key.to_owned(), value.into());
+    let custom = custom_input(call);
+    put("type", if custom.is_some() { "custom_tool_call" } else { "function_call" });
+    if let Some(id) = call.provider_id() {
+        put("id", id);
+    }
+    put("call_id", call.id());
+    put("name", &call.origin.name);
+    match custom {
+        Some(input) => put("input", input),
+        None => put("arguments", &call.call.arguments.to_string()),
+    };
+    with_rest(Value::Object(item), call)
+}
+
+fn tool_use(call: &Answer<'_>) -> Value {
+    let (id, name) = (call.id(), call.origin.name.as_ref());
+    with_rest(
+        json!({"type": "tool_use", "id": id, "name": name, "input": call.call.arguments.to_value()}),
+        call,
+    )
+}
+
+fn part(call: &Answer<'_>) -> Value {
+    let mut function = json!({"name": call.origin.name.as_ref(), "args": call.call.arguments.to_value()});
+    // An id that the model did not send is refused by some versions of the API.
+    if let Some(id) = call.given_id() {
+        function["id"] = id.into();
+    }
+    for key in IN_FUNCTION_CALL {
+        if let Some(value) = call.echo(key) {
+            function[key] = value.clone();
+        }
+    }
+    let mut part = with_rest(json!({ "functionCall": function }), call);
+    if let Value::Object(fields) = &mut part {
+        fields.retain(|key, _| !IN_FUNCTION_CALL.contains(&key.as_str()));
+    }
+    part
+}
+
+fn neutral(answer: &Answer<'_>) -> Value {
+    let call = answer.call;
+    let mut fields = json!({"call_id": answer.id(), "name": call.name.as_ref()});
+    if let Some(id) = &call.provider_id {
+        fields["provider_id"] = id.as_ref().into();
+    }
+    fields["arguments"] = match &call.arguments {
+        Arguments::Text(text) => text.as_ref().into(),
+        Arguments::Json(value) => value.as_ref().clone(),
+    };
+    if let Some(key) = &call.idempotency_key {
+        fields["idempotency_key"] = key.as_ref().into();
+    }
+    if let Some(timeout) = call.timeout {
+        fields["timeout_ms"] = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).into();
+    }
+    if let Some(rest) = &call.passthrough {
+        fields["passthrough"] = Value::Object(Map::clone(rest));
+    }
+    fields
+}
+
+/// The free text that a custom tool was called with; `None` for the call of any other.
+fn custom_input<'a>(call: &Answer<'a>) -> Option<&'a str> {
+    match &call.call.arguments {
+        Arguments::Json(value) if call.origin.custom => value.get("input")?.as_str(),
+        _ => None,
+    }
+}
+
+/// With the fields that came beside the call, if it goes to where it came from.
+fn with_rest(mut value: Value, call: &Answer<'_>) -> Value {
+    if let (Value::Object(fields), Some(rest)) = (&mut value, call.rest()) {
+        for (key, field) in rest {
+            fields.entry(key.as_str()).or_insert_with(|| field.clone());
+        }
+    }
+    value
+}

@@ -1,0 +1,91 @@
+//! Calls and outcomes that do not fit each other, or not the format.
+
+use crate::Format;
+use std::collections::HashSet;
+use toolyard_core::{Arguments, Call, Outcome};
+
+/// Why calls and outcomes make no messages.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// There is not one outcome per call.
+    #[error("{calls} calls and {outcomes} outcomes: each call has one outcome, in call order")]
+    Count {
+        /// How many calls there are.
+        calls: usize,
+        /// How many outcomes there are.
+        outcomes: usize,
+    },
+    /// The outcome at the place of a call is that of another.
+    #[error("the outcome at place {at} is of call '{outcome}', the call there is '{call}'")]
+    Id {
+        /// The place, from 0.
+        at: usize,
+        /// The id of the call.
+        call: String,
+        /// The id of the outcome.
+        outcome: String,
+    },
+    /// The outcome at the place of a call is of another tool.
+    #[error("the outcome at place {at} is of tool '{outcome}', the call there is of '{call}'")]
+    Tool {
+        /// The place, from 0.
+        at: usize,
+        /// The tool that is called.
+        call: String,
+        /// The tool of the outcome.
+        outcome: String,
+    },
+    /// Two calls have one id: no provider takes that.
+    #[error("the call at place {at} has the id '{id}' of an earlier one")]
+    Twice {
+        /// The place of the later one, from 0.
+        at: usize,
+        /// The id.
+        id: String,
+    },
+    /// The arguments of a call are no object, and the format has no place for anything else.
+    #[error("the arguments of call '{id}' are no JSON object: {format} has no place for them")]
+    Arguments {
+        /// The call.
+        id: String,
+        /// The format.
+        format: Format,
+    },
+}
+
+pub(super) fn check(calls: &[Call], outcomes: &[Outcome], format: Format) -> Result<(), Mismatch> {
+    if calls.len() != outcomes.len() {
+        return Err(Mismatch::Count { calls: calls.len(), outcomes: outcomes.len() });
+    }
+    let mut ids = HashSet::new();
+    for (at, (call, outcome)) in calls.iter().zip(outcomes).enumerate() {
+        let text = |text: &str| text.to_owned();
+        if call.id != outcome.call_id {
+            let (call, outcome) = (text(call.id.as_str()), text(outcome.call_id.as_str()));
+            return Err(Mismatch::Id { at, call, outcome });
+        }
+        if call.name != outcome.tool {
+            return Err(Mismatch::Tool { at, call: text(&call.name), outcome: text(&outcome.tool) });
+        }
+        if !ids.insert(&call.id) {
+            return Err(Mismatch::Twice { at, id: text(call.id.as_str()) });
+        }
+        if wants_object(format) && !is_object(&call.arguments) {
+            return Err(Mismatch::Arguments { id: text(call.id.as_str()), format });
+        }
+    }
+    Ok(())
+}
+
+/// Whether arguments are an object in this format, and not text.
+fn wants_object(format: Format) -> bool {
+    matches!(format, Format::Anthropic | Format::Gemini)
+}
+
+fn is_object(arguments: &Arguments) -> bool {
+    match arguments {
+        Arguments::Json(value) => value.is_object(),
+        Arguments::Text(_) => arguments.to_value().is_object(),
+    }
+}

@@ -1,0 +1,134 @@
+use super::*;
+use crate::decode;
+use serde_json::json;
+use toolyard_core::{Arguments, Call, CallError, ErrorKind, Routing, ToolOutput};
+
+const CHAT: &str = r#"{"role":"assistant","tool_calls":[
+    {"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\": 1 }"},"extra":{"sig":"s"}},
+    {"id":"c2","type":"function","function":{"name":"f","arguments":"{\"broken"}},
+    {"id":"c3","type":"custom","custom":{"name":"sql","input":"select 1"}}]}"#;
+const RESPONSES: &str = r#"[
+    {"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{\"x\":1}","status":"completed",
+     "caller":{"type":"direct"}},
+    {"type":"custom_tool_call","id":"ct_1","call_id":"c2","name":"sql","input":"select 1"}]"#;
+const ANTHROPIC: &str = r#"{"role":"assistant","content":[
+    {"type":"tool_use","id":"t1","name":"f","input":{"x":1}},
+    {"type":"tool_use","id":"t2","name":"click","input":{},"toolset_name":"browser"}]}"#;
+const GEMINI: &str = r#"{"role":"model","parts":[
+    {"functionCall":{"name":"f","args":{"x":1}},"thoughtSignature":"abc"},
+    {"functionCall":{"id":"g2","name":"f","args":{},"willContinue":false}}]}"#;
+const NEUTRAL: &str = r#"{"calls":[
+    {"call_id":"c1","provider_id":"p","name":"f","arguments":{"x":1},"idempotency_key":"k","timeout_ms":5,"colour":"red"},
+    {"call_id":"c2","name":"f","arguments":"{broken"}]}"#;
+
+const SAMPLES: [(Format, &str); 5] = [
+    (Format::OpenAiChat, CHAT),
+    (Format::OpenAiResponses, RESPONSES),
+    (Format::Anthropic, ANTHROPIC),
+    (Format::Gemini, GEMINI),
+    (Format::Neutral, NEUTRAL),
+];
+
+/// An outcome per call: the first is fine, the others failed.
+fn outcomes(message: &Message) -> Vec<Outcome> {
+    let outcome = |(at, call): (usize, &Call)| {
+        let error = CallError::new(ErrorKind::Timeout, "Tool exceeded 5s wall time limit");
+        let status = if at == 0 { Ok(ToolOutput::text("done")) } else { Err(error) };
+        Outcome::new(call, Routing::Read, status)
+    };
+    message.calls().iter().enumerate().map(outcome).collect()
+}
+
+/// The model's message as a text that a decoder reads.
+fn assistant_text(messages: &ToolMessages, format: Format) -> String {
+    match format {
+        Format::OpenAiResponses => json!(messages.assistant).to_string(),
+        _ => messages.assistant[0].to_string(),
+    }
+}
+
+#[test]
+fn the_assistant_message_gives_the_same_calls_again() {
+    for (format, text) in SAMPLES {
+        let message = decode(text, Some(format)).unwrap();
+        let messages = build_tool_result_messages(&message, &outcomes(&message), format).unwrap();
+        let again = decode(&assistant_text(&messages, format), None).unwrap();
+        assert_eq!(again, message, "{format}");
+    }
+}
+
+#[test]
+fn the_tool_messages_are_what_encode_gives() {
+    for (from, text) in SAMPLES {
+        let message = decode(text, Some(from)).unwrap();
+        let outcomes = outcomes(&message);
+        let takes = |to: &Format| build_tool_result_messages(&message, &outcomes, *to).is_ok();
+        for to in Format::ALL.into_iter().filter(takes) {
+            let messages = build_tool_result_messages(&message, &outcomes, to).unwrap();
+            let encoded = encode(&message, &outcomes, to);
+            let one = if encoded.is_array() { json!(messages.tool) } else { messages.tool[0].clone() };
+            assert_eq!(one, encoded, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn another_format_gets_the_calls_and_none_of_the_first_one_s_fields() {
+    let message = decode(GEMINI, None).unwrap();
+    let outcomes = outcomes(&message);
+    for to in Format::ALL.into_iter().filter(|to| *to != Format::Gemini) {
+        let messages = build_tool_result_messages(&message, &outcomes, to).unwrap();
+        let text = assistant_text(&messages, to);
+        assert!(to == Format::Neutral || !text.contains("abc"), "{text}");
+        let again = decode(&text, Some(to)).unwrap();
+        let told = |message: &Message| -> Vec<_> {
+            let call = |call: &Call| (call.id.clone(), call.name.clone(), call.arguments.to_value());
+            message.calls().iter().map(call).collect()
+        };
+        assert_eq!(told(&again), told(&message), "{to}");
+    }
+}
+
+#[test]
+fn what_the_model_wrote_stays_as_it_was() {
+    let of = |text| {
+        let message = decode(text, None).unwrap();
+        build_tool_result_messages(&message, &outcomes(&message), message.format()).unwrap()
+    };
+    assert_eq!(of(GEMINI).assistant, [serde_json::from_str::<Value>(GEMINI).unwrap()]);
+    assert_eq!(of(ANTHROPIC).assistant, [serde_json::from_str::<Value>(ANTHROPIC).unwrap()]);
+    assert_eq!(json!(of(RESPONSES).assistant), serde_json::from_str::<Value>(RESPONSES).unwrap());
+    let calls = of(CHAT).assistant[0]["tool_calls"].take();
+    assert_eq!(calls, serde_json::from_str::<Value>(CHAT).unwrap()["tool_calls"]);
+}
+
+#[test]
+fn no_calls_are_no_messages() {
+    let message = Message::new(Format::Anthropic, Vec::new());
+    let messages = build_tool_result_messages(&message, &[], Format::Anthropic).unwrap();
+    assert_eq!(messages.into_messages(), Vec::<Value>::new());
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let call = |id: &str, name: &str| Call::new(id, name, json!({}));
+    let outcome = |call: &Call| Outcome::new(call, Routing::Read, Ok(ToolOutput::text("x")));
+    let check = |calls: &[Call], of: &[Call], expect: &str| {
+        let message = Message::new(Format::Anthropic, calls.to_vec());
+        let outcomes: Vec<Outcome> = of.iter().map(outcome).collect();
+        let error = build_tool_result_messages(&message, &outcomes, Format::Anthropic).unwrap_err();
+        assert_eq!(error.to_string(), expect);
+    };
+    let (a, b) = (call("a", "f"), call("b", "f"));
+    let count = "2 calls and 1 outcomes: each call has one outcome, in call order";
+    check(&[a.clone(), b.clone()], std::slice::from_ref(&a), count);
+    let swapped = "the outcome at place 0 is of call 'b', the call there is 'a'";
+    check(&[a.clone(), b.clone()], &[b, a.clone()], swapped);
+    let other = "the outcome at place 0 is of tool 'g', the call there is of 'f'";
+    check(std::slice::from_ref(&a), &[call("a", "g")], other);
+    let twice = "the call at place 1 has the id 'a' of an earlier one";
+    check(&[a.clone(), a.clone()], &[a.clone(), a], twice);
+    let broken = Call::new("a", "f", Arguments::from("{broken"));
+    let no_object = "the arguments of call 'a' are no JSON object: anthropic has no place for them";
+    check(std::slice::from_ref(&broken), std::slice::from_ref(&broken), no_object);
+}

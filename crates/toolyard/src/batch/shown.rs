@@ -1,0 +1,57 @@
+//! What of a batch's calls is shown without secrets: their errors, their streamed output, their arguments.
+
+use super::state::BatchState;
+use crate::redact::{Redactor, Stream};
+use toolyard_core::{CallError, EventKind, Outcome};
+
+/// What the handler of one attempt streams.
+pub(super) struct Streamed {
+    attempt: u32,
+    stream: Stream,
+}
+
+impl BatchState {
+    /// The error as it may be shown.
+    pub(super) fn shown_error(&self, mut error: CallError) -> CallError {
+        if let Some(redactor) = &self.session.engine.redactor {
+            redactor.error(&mut error);
+        }
+        error
+    }
+
+    /// The outcomes as their caller sees them. Only the arguments are left: all else was looked at when it came.
+    pub(super) fn shown<'a>(
+        redactor: Option<&Redactor>,
+        outcomes: impl IntoIterator<Item = &'a mut Outcome>,
+    ) {
+        if let Some(redactor) = redactor {
+            outcomes.into_iter().for_each(|outcome| redactor.arguments(&mut outcome.arguments));
+        }
+    }
+
+    /// Takes streamed output of an attempt that runs. The caller holds the call's phase.
+    pub(super) fn stream(&self, index: u32, attempt: u32, redactor: &Redactor, text: &str) {
+        if !self.session.engine.bus.is_listening() {
+            return;
+        }
+        let mut streamed = self.slots[index as usize].make_aside().streamed();
+        let streamed = match &mut *streamed {
+            Some(streamed) if streamed.attempt == attempt => streamed,
+            other => other.insert(Box::new(Streamed { attempt, stream: Stream::default() })),
+        };
+        if let Some(text) = streamed.stream.push(redactor, text) {
+            self.emit(index, Some(attempt), || EventKind::OutputDelta { text });
+        }
+    }
+
+    /// Shows what was held back of an attempt's output: it is over. The caller holds the call's phase.
+    pub(super) fn stream_ends(&self, index: u32) {
+        let Some(redactor) = &self.session.engine.redactor else { return };
+        let Some(aside) = self.slots[index as usize].aside() else { return };
+        let Some(streamed) = aside.streamed().take() else { return };
+        let Streamed { attempt, stream } = *streamed;
+        if let Some(text) = stream.finish(redactor) {
+            self.emit(index, Some(attempt), || EventKind::OutputDelta { text });
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Calls whose events could not be written: with a full queue they wait, with a broken writer they do not run (OB-3,
+//! PO-6).
+
+use super::admit::{OrEnd, Setting};
+use super::ledger::Phase;
+use super::progress::Bid;
+use super::state::BatchState;
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+use tokio::time::{Instant, timeout_at};
+use toolyard_core::{CallError, ErrorKind, Reason};
+
+/// How long a call waits for room in a queue of events.
+const ROOM_WAIT: Duration = Duration::from_secs(30);
+
+impl BatchState {
+    /// Whether a call may go on that is about to; the phase is given back if so. Otherwise it waits and holds nothing, or
+    /// has ended.
+    #[cold]
+    pub(super) fn pass_sinks<'a>(
+        self: &Arc<Self>,
+        phase: MutexGuard<'a, Phase>,
+        index: u32,
+        ready_at: Instant,
+        now: Instant,
+    ) -> Option<MutexGuard<'a, Phase>> {
+        let hold = self.session.engine.bus.hold();
+        let room_by = ready_at + ROOM_WAIT;
+        let error = match () {
+            () if hold.is_broken() && self.changes_something(index) => broken(),
+            () if !hold.is_full() => return Some(phase),
+            () if room_by <= now => full(),
+            () => {
+                drop(phase);
+                self.wait_for_room(index, ready_at, room_by);
+                return None;
+            }
+        };
+        self.end_waiting(phase, index, error);
+        None
+    }
+
+    /// Why a call may not start that has come to its turn, if its events would be written nowhere. One that was started
+    /// before goes on.
+    pub(super) fn unrecorded(&self, index: u32, bid: &Bid) -> Option<CallError> {
+        let hold = self.session.engine.bus.hold();
+        let refused = hold.is_on() && hold.is_broken() && self.changes_something(index);
+        (refused && bid.progress.is_none()).then(broken)
+    }
+
+    fn changes_something(&self, index: u32) -> bool {
+        !self.work(index).entry.spec().side_effects.is_read_only()
+    }
+
+    /// Lets a call go on when there is room, or its time is up. A batch that ends meanwhile is not kept for it.
+    fn wait_for_room(self: &Arc<Self>, index: u32, ready_at: Instant, room_by: Instant) {
+        let engine = &self.session.engine;
+        let hold = engine.bus.hold().clone();
+        let until = self.deadline_of(index, ready_at).map_or(room_by, |deadline| deadline.min(room_by));
+        let (batch, or_end) = (Arc::downgrade(self), OrEnd::new(self, index));
+        engine.tasks.spawn(async move {
+            // Whether there is room is asked again below.
+            let _ = timeout_at(until, hold.room()).await;
+            if let Some(batch) = batch.upgrade() {
+                batch.go_after_wait(index, ready_at);
+            }
+            or_end.disarm();
+        });
+    }
+
+    fn go_after_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        let allowed = self.still_allowed(index);
+        let phase = self.slots[index as usize].phase();
+        if !matches!(*phase, Phase::Waiting) {
+            return;
+        }
+        let now = self.session.engine.clock.now();
+        if let Some(attempt) = self.set_out(phase, index, Setting { allowed, ready_at, now }) {
+            attempt.spawn();
+        }
+    }
+}
+
+fn full() -> CallError {
+    sink("events are not written fast enough, and nothing runs unrecorded")
+}
+
+fn broken() -> CallError {
+    sink("events cannot be written, and nothing with side effects runs unrecorded")
+}
+
+fn sink(message: &str) -> CallError {
+    CallError::new(ErrorKind::Internal, message).with_reason(Reason::Sink)
+}

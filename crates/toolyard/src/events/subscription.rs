@@ -1,0 +1,56 @@
+//! Readers that may miss events.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+use tokio::sync::broadcast;
+use toolyard_core::Event;
+
+/// What a [`Subscription`] gives.
+#[derive(Debug, Clone)]
+pub enum Received {
+    /// The next event.
+    Event(Arc<Event>),
+    /// The reader was too slow: so many events are gone. It goes on with the oldest that is kept.
+    Missed(u64),
+}
+
+/// A bounded view of the event stream. A slow reader never slows the engine (OB-3).
+#[derive(Debug)]
+pub struct Subscription {
+    pub(super) events: broadcast::Receiver<Arc<Event>>,
+    pub(super) readers: Arc<AtomicUsize>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Subscription {
+    /// The next event; `None` when the engine is gone.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no event.
+    pub async fn next(&mut self) -> Option<Received> {
+        match self.events.recv().await {
+            Ok(event) => Some(Received::Event(event)),
+            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Received::Missed(missed)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    /// The next event if one is there already.
+    pub fn try_next(&mut self) -> Option<Received> {
+        match self.events.try_recv() {
+            Ok(event) => Some(Received::Event(event)),
+            Err(broadcast::error::TryRecvError::Lagged(missed)) => Some(Received::Missed(missed)),
+            Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => None,
+        }
+    }
+}
+
+/// How many events a subscriber may be behind before it misses some.
+pub(super) const SUBSCRIBER_LAG_MAX: usize = 4096;

@@ -1,0 +1,212 @@
+//! Tokens that are known by their looks.
+//!
+//! A pattern keeps to one line, but for private keys, and has no bound that would leave a rest. Matching takes time in
+//! proportion to the text whatever is in it. Where looks alone would take prose or code for a secret, a pattern asks
+//! whether the value looks random.
+
+use super::{spans::Spans, words::Words};
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// A pattern: what it finds is its first group, or the whole.
+struct Pattern {
+    kind: &'static str,
+    /// One of these is in all that it finds, in capitals or not.
+    words: &'static [&'static str],
+    regex: Regex,
+    is_secret: fn(&str) -> bool,
+}
+
+/// What stands between a name and its value: quotes of JSON, also inside JSON, and the sign.
+const ASSIGNED: &str = r#"\\{0,3}["']?[ \t]*(?:=>|:=|=|:)[ \t]*\\{0,3}["']?"#;
+
+/// Names of values that are secret.
+const SECRET_NAME: &str = r"(?i-u:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:auth|access|refresh|bearer|session|api)[_-]?token|credentials?)";
+
+/// What is in every name of [`SECRET_NAME`].
+const SECRET_WORDS: &[&str] = &[
+    "passw",
+    "passphrase",
+    "pwd",
+    "secret",
+    "apikey",
+    "api_key",
+    "api-key",
+    "access",
+    "private",
+    "token",
+    "credential",
+];
+
+/// Which patterns are worth a try.
+static WORDS: LazyLock<Words> = LazyLock::new(|| Words::of(PATTERNS.iter().map(|pattern| pattern.words)));
+
+static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    let authorization = format!(r"(?i-u:\bauthorization){ASSIGNED}");
+    vec![
+        pattern("private key", &["private key"], PRIVATE_KEY, any),
+        pattern(
+            "aws key",
+            &["akia", "asia", "abia", "acca"],
+            r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
+            any,
+        ),
+        pattern(
+            "aws secret",
+            &["aws", "secretaccess", "secret_access"],
+            &format!(
+                r"(?i-u:aws[a-z0-9_.-]{{0,20}}(?:secret|key)[a-z0-9_.-]{{0,20}}|secret_?access_?key){ASSIGNED}([A-Za-z0-9/+]{{40}})(?:[^A-Za-z0-9/+]|$)"
+            ),
+            any,
+        ),
+        pattern(
+            "github token",
+            &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+            r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}",
+            any,
+        ),
+        pattern(
+            "gitlab token",
+            &[
+                "glpat-", "gldt-", "glptt-", "glrt-", "glcbt-", "gloas-", "glagent-", "glft-", "glimt-",
+                "glsoat-",
+            ],
+            r"gl(?:pat|dt|ptt|rt|cbt|oas|agent|ft|imt|soat)-[A-Za-z0-9_.-]{20,}",
+            any,
+        ),
+        pattern("slack token", &["xox", "xapp-"], r"(?:xox[abceoprs]|xapp)-[A-Za-z0-9-]{10,}", random),
+        pattern(
+            "stripe key",
+            &["k_live_", "k_test_", "whsec_"],
+            r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{10,}",
+            any,
+        ),
+        pattern("google key", &["aiza", "ya29."], r"AIza[A-Za-z0-9_-]{35,}|ya29\.[A-Za-z0-9_-]{20,}", any),
+        pattern("api key", &["sk-"], r"(?-u:\b)sk-[A-Za-z0-9_-]{20,}", random),
+        pattern("jwt", &["eyj"], r"eyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*", any),
+        pattern(
+            "authorization",
+            &["authorization"],
+            &format!(
+                r#"{authorization}(?i-u:basic|bearer|token|digest|negotiate|apikey)[ \t]+([^ \t\r\n"'\\,;]{{4,}})"#
+            ),
+            any,
+        ),
+        pattern(
+            "authorization",
+            &["authorization"],
+            &format!(r#"{authorization}([^ \t\r\n"'\\,;]{{6,}})"#),
+            random,
+        ),
+        pattern("authorization", &["bearer"], r"(?i-u:\bbearer)[ \t]+([A-Za-z0-9._~+/=-]{8,})", random),
+        pattern(
+            "url password",
+            &["://"],
+            r#"(?i-u:[a-z][a-z0-9+.-]{1,20})://[^ \t\r\n/?#"'@:\\]{0,100}:([^ \t\r\n/?#"'@\\]+)@"#,
+            any,
+        ),
+        pattern(
+            "password",
+            SECRET_WORDS,
+            &format!(
+                r#"{SECRET_NAME}\\{{0,3}}["']?[ \t]*(?:=>|:=|=|:)[ \t]*\\{{0,3}}["']([^"'\\\r\n]+)\\{{0,3}}["']"#
+            ),
+            said,
+        ),
+        pattern(
+            "password",
+            SECRET_WORDS,
+            &format!(r#"{SECRET_NAME}=([^ \t\r\n"'\\,;&(<\[{{}}\])$*]+){END}"#),
+            said,
+        ),
+        pattern(
+            "password",
+            SECRET_WORDS,
+            &format!(
+                r#"{SECRET_NAME}["']?[ \t]*(?:=>|:=|=|:)[ \t]*([^ \t\r\n"'\\,;&(<\[{{}}\])$*]{{6,}}){END}"#
+            ),
+            random,
+        ),
+    ]
+});
+
+/// What follows a value that is no piece of code.
+const END: &str = r#"(?:[ \t\r\n"'\\,;&)}\]]|$)"#;
+
+/// A key in its armour, also one that is cut off.
+const PRIVATE_KEY: &str = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\z)";
+
+static KEY_BEGINS: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"));
+static KEY_ENDS: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"));
+static SECRET_NAMES: LazyLock<Regex> =
+    LazyLock::new(|| compiled(&format!(r"^(?i-u:[a-z0-9_.-]*){SECRET_NAME}$")));
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is valid, as every test shows")
+}
+
+fn pattern(
+    kind: &'static str,
+    words: &'static [&'static str],
+    regex: &str,
+    is_secret: fn(&str) -> bool,
+) -> Pattern {
+    Pattern { kind, words, regex: compiled(regex), is_secret }
+}
+
+/// Makes the patterns, which takes some milliseconds, before the first call needs them.
+pub(super) fn prepare() {
+    LazyLock::force(&WORDS);
+    LazyLock::force(&SECRET_NAMES);
+}
+
+/// Adds where tokens are.
+pub(super) fn find(text: &str, spans: &mut Spans) {
+    for pattern in WORDS.seen_in(text).map(|at| &PATTERNS[at]) {
+        if pattern.regex.captures_len() == 1 {
+            let found = pattern.regex.find_iter(text).filter(|found| (pattern.is_secret)(found.as_str()));
+            found.for_each(|found| spans.add(found.range(), Some(pattern.kind)));
+        } else {
+            let found = pattern.regex.captures_iter(text).filter_map(|found| found.get(1));
+            let found = found.filter(|found| (pattern.is_secret)(found.as_str()));
+            found.for_each(|found| spans.add(found.range(), Some(pattern.kind)));
+        }
+    }
+}
+
+/// The kind of a value that has this name, if the name says that it is secret.
+pub(super) fn named(name: &str, value: &str) -> Option<&'static str> {
+    (SECRET_NAMES.is_match(name) && said(value)).then_some("password")
+}
+
+/// Whether a private key begins in the text that does not end there.
+pub(super) fn key_is_open(text: &str) -> bool {
+    let begun = KEY_BEGINS.find_iter(text).last();
+    begun.is_some_and(|begun| !KEY_ENDS.is_match(&text[begun.end()..]))
+}
+
+/// Where the end of a private key is over.
+pub(super) fn key_end(text: &str) -> Option<usize> {
+    KEY_ENDS.find(text).map(|end| end.end())
+}
+
+fn any(_: &str) -> bool {
+    true
+}
+
+/// Whether a value says something: words that stand for none, or for the type of one, do not.
+fn said(value: &str) -> bool {
+    const NOTHING: &[&str] =
+        &["null", "none", "nil", "true", "false", "undefined", "string", "str", "password", "secret"];
+    !value.trim().is_empty() && !NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// Whether a value looks random: words of a language have no digits, and no capitals inside.
+fn random(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let has_digit = bytes.iter().any(u8::is_ascii_digit);
+    let mixed = bytes.windows(2).filter(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+    bytes.iter().any(u8::is_ascii_alphabetic) && has_digit || mixed.count() >= 2
+}

@@ -1,0 +1,180 @@
+//! Registered secrets, in every form in which they are looked for.
+
+use super::spans::{self, Spans};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD, Engine as _};
+use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
+
+/// Shorter texts occur everywhere.
+const SECRET_BYTES_MIN: usize = 6;
+/// More than any key or token has.
+const SECRET_BYTES_MAX: usize = 16 * 1024;
+
+/// Why a secret cannot be registered. It never says the secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecretError {
+    /// It is too short.
+    #[error(
+        "a secret of {bytes} bytes is too short to be redacted: texts as short as that occur everywhere; it needs at least {SECRET_BYTES_MIN}"
+    )]
+    TooShort {
+        /// Its length.
+        bytes: usize,
+    },
+    /// It is too long.
+    #[error("a secret of {bytes} bytes is too long to be redacted: {SECRET_BYTES_MAX} is the most")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// It is part of what stands for secrets.
+    #[error("a secret that is part of the word 'redacted' cannot be told from what stands in its place")]
+    Mark,
+    /// All of them together are too large.
+    #[error("too many secrets to be redacted")]
+    TooMany,
+}
+
+/// Registered secrets.
+pub(super) struct Secrets {
+    plain: BTreeSet<Arc<str>>,
+    /// Every form of every secret, sorted.
+    forms: Vec<Box<str>>,
+    /// Whether a form begins with this byte.
+    begins: [bool; 256],
+    longest: usize,
+    finder: AhoCorasick,
+}
+
+impl Secrets {
+    /// These secrets; `None` for no secret.
+    pub(super) fn of(plain: BTreeSet<Arc<str>>) -> Result<Option<Self>, SecretError> {
+        plain.iter().try_for_each(|secret| check(secret))?;
+        let forms: BTreeSet<String> = plain.iter().flat_map(|secret| forms_of(secret)).collect();
+        if forms.is_empty() {
+            return Ok(None);
+        }
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(&forms)
+            .map_err(|_| SecretError::TooMany)?;
+        let mut begins = [false; 256];
+        forms.iter().filter_map(|form| form.bytes().next()).for_each(|byte| begins[byte as usize] = true);
+        let longest = forms.iter().map(String::len).max().unwrap_or_default();
+        let forms = forms.into_iter().map(String::into_boxed_str).collect();
+        Ok(Some(Self { plain, forms, begins, longest, finder }))
+    }
+
+    /// The secrets as they were registered.
+    pub(super) fn plain(&self) -> BTreeSet<Arc<str>> {
+        self.plain.clone()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// The length of the longest form.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Adds where they are. Overlapping ones are all found: what is left of one beside another is part of it.
+    pub(super) fn find(&self, text: &str, spans: &mut Spans) {
+        for found in self.finder.find_overlapping_iter(text) {
+            spans.add(found.range(), None);
+        }
+    }
+
+    /// Where what could be the begin of a secret begins at the end of the text; its length where there is none.
+    pub(super) fn begun_at(&self, text: &str) -> usize {
+        let from = text.len().saturating_sub(self.longest.saturating_sub(1));
+        let bytes = text.as_bytes();
+        let begun = |at: &usize| {
+            self.begins[bytes[*at] as usize] && text.is_char_boundary(*at) && self.begins_with(&text[*at..])
+        };
+        (from..text.len()).find(begun).unwrap_or(text.len())
+    }
+
+    /// Whether some form begins with this and goes on.
+    fn begins_with(&self, begin: &str) -> bool {
+        let at = self.forms.partition_point(|form| form.as_ref() <= begin);
+        self.forms.get(at).is_some_and(|form| form.starts_with(begin))
+    }
+}
+
+fn check(secret: &str) -> Result<(), SecretError> {
+    match secret.len() {
+        bytes if bytes < SECRET_BYTES_MIN => Err(SecretError::TooShort { bytes }),
+        bytes if bytes > SECRET_BYTES_MAX => Err(SecretError::TooLong { bytes }),
+        _ if spans::mark(None).contains(secret) => Err(SecretError::Mark),
+        _ => Ok(()),
+    }
+}
+
+/// The secret as it is, in JSON and in JSON inside JSON, in a URL, and in base64.
+fn forms_of(secret: &str) -> Vec<String> {
+    let json = escaped(secret);
+    let mut forms = vec![
+        secret.to_owned(),
+        escaped(&json),
+        json.replace('/', r"\/"),
+        ascii_escaped(&json, |_| false),
+        ascii_escaped(&json, |char| matches!(char, '<' | '>' | '&' | '\'')),
+        percent(secret, false),
+        percent(secret, true),
+        percent(secret, false).replace("%20", "+"),
+        json,
+    ];
+    for skip in 0..3 {
+        forms.extend(base64(secret, skip));
+    }
+    forms
+}
+
+/// The inside of its JSON text.
+fn escaped(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json[1..json.len() - 1].to_owned()
+}
+
+/// Its JSON text with `\u` for what is not ASCII, and for what some writers escape beside that.
+fn ascii_escaped(json: &str, also: impl Fn(char) -> bool) -> String {
+    let mut text = String::with_capacity(json.len());
+    for char in json.chars() {
+        if char.is_ascii() && !also(char) {
+            text.push(char);
+            continue;
+        }
+        for unit in char.encode_utf16(&mut [0; 2]) {
+            write!(text, "\\u{unit:04x}").expect("a string takes everything");
+        }
+    }
+    text
+}
+
+fn percent(text: &str, lower: bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => encoded.push(byte.into()),
+            byte if lower => write!(encoded, "%{byte:02x}").expect("a string takes everything"),
+            byte => write!(encoded, "%{byte:02X}").expect("a string takes everything"),
+        }
+    }
+    encoded
+}
+
+/// What of the secret is always the same in base64 that has it `skip` bytes, or any number of threes more, from its
+/// begin. Without more before it that is all of it, but for a last character that depends on what follows.
+fn base64(secret: &str, skip: usize) -> impl Iterator<Item = String> {
+    let bytes: Vec<u8> = [0].repeat(skip).into_iter().chain(secret.bytes()).collect();
+    // Six bits a character: those before and behind have bits of other bytes.
+    let (first, behind) = ((skip * 8).div_ceil(6), bytes.len() * 8 / 6);
+    let encoded = [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)];
+    let whole = encoded.clone().into_iter().filter(move |_| skip == 0);
+    let inside = encoded.into_iter().map(move |text| text[first..behind].to_owned());
+    inside.chain(whole)
+}

@@ -1,0 +1,111 @@
+//! Places in a text that are to be taken out of it.
+
+use regex::Regex;
+use std::{ops::Range, sync::LazyLock};
+
+/// What stands for a secret.
+const MARK: &str = "[redacted]";
+
+/// What stands for secrets in a text that has been redacted.
+static MARKS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[redacted(?:: [a-z ]{1,30})?\]").expect("the pattern is valid"));
+
+/// What stands for a secret of this kind.
+pub(super) fn mark(kind: Option<&'static str>) -> String {
+    kind.map_or_else(|| MARK.to_owned(), |kind| format!("[redacted: {kind}]"))
+}
+
+/// Whether a text is nothing but a mark.
+pub(super) fn is_mark(text: &str) -> bool {
+    MARKS.find(text).is_some_and(|found| found.len() == text.len())
+}
+
+/// A place, and the kind of what is there where a pattern says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    at: Range<usize>,
+    kind: Option<&'static str>,
+}
+
+/// Places in one text.
+#[derive(Debug, Default)]
+pub(super) struct Spans(Vec<Span>);
+
+impl Spans {
+    pub(super) fn add(&mut self, at: Range<usize>, kind: Option<&'static str>) {
+        // Overlapping matches of one secret come in order: they need no place each.
+        if let Some(last) = self.0.last_mut()
+            && last.kind == kind
+            && last.at.start <= at.start
+            && at.start < last.at.end
+        {
+            last.at.end = last.at.end.max(at.end);
+            return;
+        }
+        self.0.push(Span { at, kind });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where the last of them ends.
+    pub(super) fn end(&self) -> Option<usize> {
+        self.0.iter().map(|span| span.at.end).max()
+    }
+
+    /// In order, none over another, and none over what stands for a secret already.
+    pub(super) fn without_marks(mut self, text: &str) -> Self {
+        if self.0.is_empty() {
+            return self;
+        }
+        self.merge();
+        let mut marks = MARKS.find_iter(text).map(|mark| mark.range()).peekable();
+        let mut left = Vec::with_capacity(self.0.len());
+        for Span { at: Range { mut start, end }, kind } in self.0 {
+            while marks.next_if(|mark| mark.end <= start).is_some() {}
+            while let Some(mark) = marks.next_if(|mark| mark.end <= end) {
+                left.push(Span { at: start..mark.start.max(start), kind });
+                start = mark.end;
+            }
+            let end = marks.peek().map_or(end, |mark| end.min(mark.start));
+            left.push(Span { at: start..end.max(start), kind });
+        }
+        left.retain(|span| !span.at.is_empty());
+        Self(left)
+    }
+
+    fn merge(&mut self) {
+        self.0.sort_by_key(|span| (span.at.start, span.at.end));
+        let mut merged: Vec<Span> = Vec::with_capacity(self.0.len());
+        for span in self.0.drain(..) {
+            match merged.last_mut() {
+                Some(last) if span.at.start < last.at.end => {
+                    if span.at != last.at && span.at.end > last.at.end {
+                        // Two of different kinds are neither.
+                        last.kind = last.kind.filter(|kind| span.kind == Some(kind));
+                    }
+                    last.at.end = last.at.end.max(span.at.end);
+                }
+                _ => merged.push(span),
+            }
+        }
+        self.0 = merged;
+    }
+
+    /// This part of the text with marks in their place. One that reaches into the part is marked there too.
+    pub(super) fn replace(&self, text: &str, part: Range<usize>) -> String {
+        let mut shown = String::with_capacity(part.len());
+        let mut at = part.start;
+        for span in &self.0 {
+            let (start, end) = (span.at.start.max(part.start), span.at.end.min(part.end));
+            if start < end {
+                shown.push_str(&text[at..start]);
+                shown.push_str(&mark(span.kind));
+                at = end;
+            }
+        }
+        shown.push_str(&text[at..part.end]);
+        shown
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of redaction.
+
+mod patterns;
+mod secrets;
+mod streams;

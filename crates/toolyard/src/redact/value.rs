@@ -1,0 +1,84 @@
+//! JSON data without secrets.
+
+use super::{Redactor, patterns, spans};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+impl Redactor {
+    /// The data without secrets: in its texts, in the names of its fields, and under names that say `password`.
+    ///
+    /// # Examples
+    /// ```
+    /// use serde_json::json;
+    /// use toolyard::Redactor;
+    /// let seen = json!({"user": "ada", "password": "swordfish"});
+    /// let shown = Redactor::standard().value(&seen).into_owned();
+    /// assert_eq!(shown, json!({"user": "ada", "password": "[redacted: password]"}));
+    /// ```
+    pub fn value<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
+        self.changed(value).map_or(Cow::Borrowed(value), Cow::Owned)
+    }
+
+    /// The data without secrets; `None` where there are none.
+    fn changed(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::String(text) => owned(self.text(text)).map(Value::String),
+            Value::Array(items) => self.items(items).map(Value::Array),
+            Value::Object(fields) => self.fields(fields).map(Value::Object),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        }
+    }
+
+    fn items(&self, items: &[Value]) -> Option<Vec<Value>> {
+        let (at, first) = items.iter().enumerate().find_map(|(at, item)| Some((at, self.changed(item)?)))?;
+        let rest = items[at + 1..].iter().map(|item| self.value(item).into_owned());
+        Some(items[..at].iter().cloned().chain([first]).chain(rest).collect())
+    }
+
+    fn fields(&self, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let mut first = fields.iter().enumerate().find_map(|(at, (name, value))| {
+            let changed = self.changed_field(name, value)?;
+            Some((at, changed))
+        });
+        let from = first.as_ref()?.0;
+        let mut shown = Map::with_capacity(fields.len());
+        for (at, (name, value)) in fields.iter().enumerate() {
+            // Each is looked at once, whatever is nested in it.
+            let changed = if at > from { self.changed_field(name, value) } else { None };
+            let changed =
+                changed.or_else(|| first.take_if(|(first, _)| *first == at).map(|(_, field)| field));
+            let (mut name, value) = changed.unwrap_or((Cow::Borrowed(name.as_str()), Cow::Borrowed(value)));
+            // Two names may be the same without their secrets; no field is lost for that.
+            if shown.contains_key(name.as_ref()) {
+                name = Cow::Owned(format!("{name} ({at})"));
+            }
+            shown.insert(name.into_owned(), value.into_owned());
+        }
+        Some(shown)
+    }
+
+    /// A field without secrets; `None` where it has none.
+    fn changed_field<'a>(&self, name: &'a str, value: &'a Value) -> Option<(Cow<'a, str>, Cow<'a, Value>)> {
+        let value = match self.under(name, value) {
+            Some(hidden) => Cow::Owned(hidden),
+            None => self.value(value),
+        };
+        let name = self.text(name);
+        let same = matches!((&name, &value), (Cow::Borrowed(_), Cow::Borrowed(_)));
+        (!same).then_some((name, value))
+    }
+
+    /// What stands for a text whose name says that it is secret.
+    fn under(&self, name: &str, value: &Value) -> Option<Value> {
+        let text = value.as_str().filter(|text| self.patterns && !spans::is_mark(text))?;
+        patterns::named(name, text).map(|kind| Value::String(spans::mark(Some(kind))))
+    }
+}
+
+/// The text, if it is another.
+pub(super) fn owned(text: Cow<'_, str>) -> Option<String> {
+    match text {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(text) => Some(text),
+    }
+}

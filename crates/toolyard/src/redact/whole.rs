@@ -1,0 +1,124 @@
+//! What calls bring and give, without secrets.
+
+use super::{Redactor, value::owned};
+use serde_json::Value;
+use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
+use toolyard_core::{Arguments, CallError, Content, ToolOutput};
+
+/// How many links of a chain of errors are looked at.
+const CAUSES_MAX: usize = 64;
+
+impl Redactor {
+    /// An output without secrets.
+    pub(crate) fn output(&self, output: &mut ToolOutput) {
+        output.content.iter_mut().for_each(|part| self.content(part));
+        output.extras_mut(&mut |text| self.in_place(text), &mut |value| {
+            if let Cow::Owned(shown) = self.value(value) {
+                *value = shown;
+            }
+        });
+    }
+
+    /// A part of an output without secrets.
+    pub(crate) fn content(&self, part: &mut Content) {
+        match part {
+            Content::Text { text } => self.in_place(text),
+            // A pattern in the letters of a picture is chance.
+            Content::Image { data, .. } => replace(data, owned(self.data(data))),
+            _ => {}
+        }
+    }
+
+    /// An error without secrets, its cause included.
+    pub(crate) fn error(&self, error: &mut CallError) {
+        self.in_place(&mut error.message);
+        if let Some(advice) = owned(self.text(&error.advice)) {
+            error.advice = Cow::Owned(advice);
+        }
+        for misfit in &mut error.validation_errors {
+            self.in_place(&mut misfit.pointer);
+            self.in_place(&mut misfit.message);
+        }
+        error.content.iter_mut().for_each(|part| self.content(part));
+        let shown = error.source.as_ref().and_then(|source| self.cause(source.as_ref()));
+        replace(&mut error.source, shown.map(Some));
+        if let Some(last) = &mut error.last_error {
+            self.error(last);
+        }
+    }
+
+    /// What stands for a cause that tells a secret; `None` where it tells none.
+    pub(crate) fn cause(&self, cause: &(dyn Error + 'static)) -> Option<Arc<dyn Error + Send + Sync>> {
+        let links = || iter::successors(Some(cause), |link| (*link).source()).take(CAUSES_MAX);
+        let tells = |text: String| matches!(self.text(&text), Cow::Owned(_));
+        if !links().any(|link| tells(link.to_string())) && !tells(format!("{cause:?}")) {
+            return None;
+        }
+        let texts: Vec<String> = links().map(|link| self.text(&link.to_string()).into_owned()).collect();
+        let chain = texts.into_iter().rev().fold(None, |below: Option<Box<Shown>>, text| {
+            let below = below.map(|below| below as Box<dyn Error + Send + Sync>);
+            Some(Box::new(Shown { text, below }))
+        });
+        chain.map(|shown| Arc::from(shown as Box<dyn Error + Send + Sync>))
+    }
+
+    /// Arguments without secrets. Text that is JSON is looked at as data too: it has more than one way to write a letter.
+    pub(crate) fn arguments(&self, arguments: &mut Arguments) {
+        match arguments {
+            Arguments::Json(value) => {
+                if let Cow::Owned(shown) = self.value(value) {
+                    *value = Arc::new(shown);
+                }
+            }
+            Arguments::Text(text) => {
+                let data = serde_json::from_str::<Value>(text).ok();
+                let data = data.as_ref().and_then(|data| match self.value(data) {
+                    Cow::Owned(shown) => Some(shown.to_string()),
+                    Cow::Borrowed(_) => None,
+                });
+                match data {
+                    Some(data) => *text = self.text(&data).into(),
+                    None => replace(text, owned(self.text(text)).map(Into::into)),
+                }
+            }
+        }
+    }
+
+    fn in_place(&self, text: &mut String) {
+        replace(text, owned(self.text(text)));
+    }
+}
+
+fn replace<T>(place: &mut T, with: Option<T>) {
+    if let Some(with) = with {
+        *place = with;
+    }
+}
+
+/// A cause whose text was redacted.
+struct Shown {
+    text: String,
+    below: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        match self.below.as_ref() {
+            Some(below) => write!(f, ": {below:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for Shown {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.below.as_deref().map(|below| below as &(dyn Error + 'static))
+    }
+}

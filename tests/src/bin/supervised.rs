@@ -1,0 +1,44 @@
+//! A program that embeds an engine with a shell and is its own supervisor: tests start it, kill it, and have its
+//! commands supervised by it.
+//!
+//! ```text
+//! supervised ROOT COMMAND    runs the command in the workspace ROOT and prints what it came to
+//! ```
+
+use std::{env, error::Error};
+use toolyard::{Call, Confirmations, Engine};
+
+use toolyard_tools::shell::{Containment, Shell};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    #[cfg(target_os = "linux")]
+    toolyard_tools::shell::supervise_if_asked();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run())
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let mut args = env::args().skip(1);
+    let (root, command) = (args.next().ok_or("no root")?, args.next().ok_or("no command")?);
+    let engine = Engine::builder()
+        .tools(toolyard_tools::workspace(root)?)
+        .tool(Shell::new(containment()?))
+        .confirmations(Confirmations::auto())
+        .build()
+        .await?;
+    let call = Call::new("a", "shell", serde_json::json!({ "command": command }));
+    for outcome in engine.session("s").dispatch(vec![call]).await {
+        println!("{}", outcome.to_text());
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn containment() -> Result<Containment, Box<dyn Error>> {
+    Ok(Containment::Supervisor(toolyard_tools::shell::Supervisor::this_program()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn containment() -> Result<Containment, Box<dyn Error>> {
+    Ok(Containment::Group)
+}

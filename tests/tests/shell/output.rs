@@ -1,0 +1,49 @@
+//! What a command writes, streamed and kept.
+
+use super::{supervised, yard, yard_with};
+use toolyard_tools::shell::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Shell};
+
+/// Output comes in the order in which it was written, stdout and stderr alike, in whole lines.
+#[tokio::test]
+async fn output_is_streamed_in_whole_lines_and_in_order() {
+    let yard = yard().await;
+    let text = yard.run("for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf tail").await.to_text();
+    assert_eq!(text, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\ntail");
+    let deltas = yard.deltas();
+    assert_eq!(deltas.concat(), text);
+    let (last, lines) = deltas.split_last().unwrap();
+    assert!(last.ends_with("tail") && lines.iter().all(|delta| delta.ends_with('\n')), "{deltas:?}");
+    yard.events.check();
+}
+
+/// A character is whole however it is written; bytes that are no text are replaced.
+#[tokio::test]
+async fn characters_are_whole_and_all_else_is_replaced() {
+    let yard = yard().await;
+    let command =
+        r"printf '\342'; sleep 0.1; printf '\202\254|'; printf '\377|\342\202|'; printf '\360\237\230'";
+    assert_eq!(yard.run(command).await.to_text(), "€|\u{FFFD}|\u{FFFD}|\u{FFFD}");
+    assert_eq!(yard.deltas().concat(), "€|\u{FFFD}|\u{FFFD}|\u{FFFD}");
+}
+
+/// Of a long output its head and tail are kept and what lies between is counted; what is streamed has a bound too.
+#[tokio::test]
+async fn the_middle_of_a_flood_is_marked() {
+    let yard = yard_with(Shell::new(supervised()).output_bytes(20), |builder| builder).await;
+    let text = yard.run("seq 1 200000").await.to_text();
+    assert_eq!(text, "1\n2\n3\n4\n5\n\n[… 1288875 bytes left out …]\n99\n200000\n");
+    let deltas = yard.deltas();
+    assert!(deltas.iter().all(|delta| delta.len() <= DELTA_BYTES_MAX));
+    let (last, streamed) = deltas.split_last().unwrap();
+    assert!(streamed.concat().len() <= DELTAS_BYTES_MAX && streamed.concat().starts_with("1\n2\n"));
+    assert!(last.contains("not streamed"), "{last}");
+}
+
+/// The output of 1 GiB of one line is cut like any other.
+#[tokio::test]
+async fn a_line_without_end_is_cut() {
+    let yard = yard().await;
+    let text = yard.run("head -c 50000000 /dev/zero | tr '\\0' x").await.to_text();
+    assert!(text.len() < (64 << 10) + 100 && text.contains("\n[… 49934464 bytes left out …]\n"));
+    assert!(yard.deltas().iter().all(|delta| delta.len() <= DELTA_BYTES_MAX));
+}
