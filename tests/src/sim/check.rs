@@ -22,6 +22,7 @@ mod refused;
 mod remembered;
 mod results;
 mod retries;
+mod secrets;
 mod seen;
 mod starts;
 #[cfg(test)]
@@ -75,6 +76,7 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         policies::check,
         approvals::check,
         reach::check,
+        secrets::check,
         expect::check,
         waits::check,
         permits::check,

@@ -65,6 +65,10 @@ pub enum Fact {
     Forget(usize),
     /// The approver answers about a call, by its number, with the mark of what would run.
     Answered(u32, CallDigest, Answer),
+    /// Something that was shown had the secret.
+    Leaked(String),
+    /// A handler was not given the secret, by the number of its call.
+    Withheld(u32),
     /// An operator moves a breaker.
     Operated(Of),
     /// What a session may still spend, when all else is over.

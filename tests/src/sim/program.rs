@@ -16,6 +16,7 @@ mod govern;
 mod index;
 mod policy;
 mod script;
+mod secret;
 mod shrink;
 
 pub use agents::{Cut, CutBy, ForkPlan, How, SessionPlan, TurnPlan};
@@ -26,6 +27,7 @@ pub(crate) use index::call_id;
 pub use index::{Agent, Group, Index, Node, Owner, Scope};
 pub use policy::PolicyPlan;
 pub use script::{End, Nested, OnCancel, Script, Step};
+pub use secret::Secret;
 pub use shrink::smaller;
 
 use toolyard::{BreakerPolicy, Budget, LimitScope, ToolClass};
@@ -57,6 +59,8 @@ pub struct Program {
     pub hooks: bool,
     /// What each turn, each agent and each tree may spend.
     pub budgets: [Budget; 3],
+    /// What must show nowhere.
+    pub secret: Option<Secret>,
     /// The policies that may come into force; the first one is from the start.
     pub policies: Vec<PolicyPlan>,
     /// The tools; calls name them by their place.

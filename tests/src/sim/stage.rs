@@ -4,6 +4,7 @@ mod handler;
 mod operator;
 mod people;
 mod policy;
+mod secret;
 mod stream;
 mod turns;
 
@@ -18,7 +19,7 @@ use super::{
 };
 use handler::Scripted;
 use people::{Hooked, Person, ShakenBackend};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
@@ -118,7 +119,7 @@ impl Stage {
     /// The calls of a batch.
     pub(super) fn calls(&self, batch: &BatchPlan) -> Vec<Call> {
         let first = batch.key();
-        batch.calls.iter().map(|call| engine_call(call, first)).collect()
+        batch.calls.iter().map(|call| engine_call(&self.program, call, first)).collect()
     }
 
     /// How many blocking handlers run.
@@ -127,18 +128,26 @@ impl Stage {
     }
 }
 
-fn engine_call(call: &CallPlan, first: Option<u32>) -> Call {
+fn engine_call(program: &Program, call: &CallPlan, first: Option<u32>) -> Call {
     let id = super::program::call_id(first.filter(|_| call.twin).unwrap_or(call.node));
     let name = Program::tool_name(call.tool);
     let mut made = match call.key {
-        _ if call.broken => Call::new(id, name, "{\"node\": "),
-        None => Call::new(id, name, json!({"node": call.node})),
-        Some(key) => Call::new(id, name, json!({"args": key.args})),
+        _ if call.broken => Call::new(id, name, program.told("{\"node\": ")),
+        _ => Call::new(id, name, arguments(program, call)),
     };
     made.idempotency_key = call.key.map(|key| format!("key{}", key.key).into());
     made.deadline = call.deadline_ms.map(Duration::from_millis);
     made.timeout = call.timeout_ms.map(Duration::from_millis);
     made
+}
+
+/// The arguments of a call that has any.
+pub(in crate::sim) fn arguments(program: &Program, call: &CallPlan) -> Value {
+    let mut args = call.key.map_or_else(|| json!({"node": call.node}), |key| json!({"args": key.args}));
+    if let Some(secret) = &program.secret {
+        args["pass"] = secret.whole.clone().into();
+    }
+    args
 }
 
 /// The engine of a program, on its stage.
@@ -164,6 +173,9 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
         .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
         .events(stage.journal.clone());
+    if let Some(redactor) = secret::redactor(program) {
+        builder = builder.redact(redactor).trace_content(true);
+    }
     if program.skip_rest {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);
     }

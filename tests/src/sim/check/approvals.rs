@@ -10,9 +10,8 @@ use super::{
 use crate::sim::{
     Fact,
     program::{Index, Node, Program},
-    stage::spec,
+    stage::{arguments, spec},
 };
-use serde_json::{Value, json};
 use toolyard::{
     Answer, CallDigest, EventKind,
     event::{Approval, SettledBy},
@@ -169,8 +168,7 @@ impl OfCall<'_> {
     /// The mark of what runs under the policy of this version.
     fn digest(&self, version: u64) -> CallDigest {
         let (name, call) = (Program::tool_name(self.node.call.tool), self.node.call);
-        let args: Value =
-            call.key.map_or_else(|| json!({"node": call.node}), |key| json!({"args": key.args}));
+        let args = arguments(self.index.program, call);
         let tool = &self.index.program.tools[call.tool];
         let session = format!("s{}", self.index.agents[self.node.agent].root).into();
         CallDigest::of(&name, &spec(call.tool, tool).version, &args, &session, version)

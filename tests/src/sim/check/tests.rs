@@ -1,6 +1,7 @@
 //! The checks, proved: what was seen of a run that went well, spoilt in one way, breaks the rule it is to break.
 
 mod gate;
+mod secrets;
 mod survival;
 
 use super::check;
@@ -83,6 +84,7 @@ pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         deadline_ms: None,
         hooks: false,
         budgets: [Budget::UNLIMITED; 3],
+        secret: None,
         policies: vec![PolicyPlan::default()],
         tools: vec![
             tool(ToolClass::Read, Consent::Free),

@@ -54,6 +54,7 @@ impl Program {
         // Thrown with dice of their own: what a program was without them it still is.
         program.enrich(&mut Dice::new(seed, 3));
         program.govern(&mut Dice::new(seed, 4));
+        program.plant(seed, &mut Dice::new(seed, 5));
         program
     }
 }
@@ -113,6 +114,7 @@ impl Maker {
             deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
             hooks,
             budgets: [Budget::UNLIMITED; 3],
+            secret: None,
             policies: vec![PolicyPlan::default()],
             tools: self.tools.clone(),
             orders: self.orders(sessions.len()),

@@ -138,9 +138,10 @@ impl Scissors {
 
 /// The same with plainer settings.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 23] = [
+    let plainer: [fn(&mut Program); 24] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
+        |it| it.secret = None,
         |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),
         |it| it.policies[0] = PolicyPlan::default(),
         |it| it.sessions.iter_mut().for_each(|session| session.barred.clear()),

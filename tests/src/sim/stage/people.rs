@@ -22,6 +22,8 @@ pub(super) struct Person {
 impl Approver for Person {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let plan = self.stage.plan(request.call_id());
+        self.stage
+            .look("a question", || format!("{request:?} {} {}", request.arguments(), request.pattern()));
         self.stage.shaker.nudge().await;
         if let Some(held_ms) = plan.held_ms {
             request.showing().hold();
@@ -33,7 +35,7 @@ impl Approver for Person {
             AnswerPlan::Always(after) => (after, Answer::Always),
             AnswerPlan::No(after) => (after, Answer::Deny),
             AnswerPlan::Never => pending().await,
-            AnswerPlan::Panic => super::handler::quiet_panic(),
+            AnswerPlan::Panic => super::handler::quiet_panic(self.stage.program.told("told to")),
         };
         sleep(Duration::from_millis(after)).await;
         self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer));
@@ -57,8 +59,8 @@ impl Hooks for Hooked {
                 sleep(Duration::from_millis(after)).await;
                 Ok(())
             }
-            HookPlan::Abort => Err(Abort::because("the hook says no")),
-            HookPlan::Panic => super::handler::quiet_panic(),
+            HookPlan::Abort => Err(Abort::because(self.stage.program.told("the hook says no"))),
+            HookPlan::Panic => super::handler::quiet_panic(self.stage.program.told("told to")),
         }
     }
 
@@ -66,7 +68,8 @@ impl Hooks for Hooked {
         self.stage.shaker.nudge().await;
     }
 
-    async fn on_tool_end(&self, _: &Outcome, _: &Caller<'_>) {
+    async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
+        self.stage.look_at(outcome);
         self.stage.shaker.nudge().await;
     }
 }
