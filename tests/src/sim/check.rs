@@ -1,4 +1,4 @@
-//! What must hold of every run (I1 to I16 as far as the engine has what they speak of).
+//! What must hold of every run: I1 to I16, and the rules that what is seen goes by.
 //!
 //! Each check reads the program and what was seen, and nothing else; so each is proved with journals made by hand.
 

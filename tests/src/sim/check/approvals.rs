@@ -2,7 +2,7 @@
 
 use super::{
     Seen, Violation,
-    in_force::InForce,
+    in_force::{InForce, looked_us},
     policies::START_US,
     remembered::{Given, Pattern, Remembered},
     seen::Life,
@@ -16,9 +16,6 @@ use toolyard::{
     Answer, CallDigest, EventKind,
     event::{Approval, SettledBy},
 };
-
-/// What hooks may take between the look at a call and the word that it came in, in virtual microseconds.
-const HOOKS_US: u64 = 1_500_000;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let (in_force, remembered) = (InForce::of(index, seen), Remembered::of(index, seen));
@@ -63,7 +60,7 @@ impl OfCall<'_> {
         }
         // Answers of the same moment are for questions that have been asked.
         let known = |given: &&Given| {
-            given.at_us + START_US < self.looked_us(at_us)
+            given.at_us + START_US < looked_us(self.index, at_us)
                 && !self.remembered.is_forgotten(given, place, u64::MAX)
         };
         if self.remembered.before(self.pattern(), place).any(|given| known(&given)) {
@@ -147,14 +144,9 @@ impl OfCall<'_> {
     /// Whether a yes was there when the call was looked at.
     fn is_remembered(&self) -> bool {
         let (received, at_us) = self.life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
-        let looked_us = self.looked_us(at_us);
+        let looked_us = looked_us(self.index, at_us);
         let mut given = self.remembered.before(self.pattern(), received).filter(|given| given.allows);
         given.any(|given| !self.remembered.is_forgotten(given, received, looked_us))
-    }
-
-    /// When the call was looked at at the earliest, that was told of then.
-    fn looked_us(&self, told_us: u64) -> u64 {
-        told_us.saturating_sub(if self.index.program.hooks { HOOKS_US } else { 0 })
     }
 
     fn asks(&self) -> bool {

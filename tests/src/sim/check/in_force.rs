@@ -9,6 +9,11 @@ use crate::sim::{
 /// What hooks and naps may be between the look at a call and the word that it came in, in virtual microseconds.
 const HOOKS_US: u64 = 1_500_000;
 
+/// When a call was looked at at the earliest, that was told of then: hooks of its batch take time in between.
+pub(super) fn looked_us(index: &Index<'_>, told_us: u64) -> u64 {
+    told_us.saturating_sub(if index.program.hooks { HOOKS_US } else { 0 })
+}
+
 /// A policy from when on it was in force.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Since<'p> {
@@ -64,9 +69,8 @@ impl<'p> InForce<'p> {
         let received = life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
         let end = life.events.iter().find(|(_, _, event)| event.kind.is_terminal());
         let to = end.map_or(usize::MAX, |(place, _, _)| *place);
-        let hooks_us = if index.program.hooks { HOOKS_US } else { 0 };
         let is_first = |since: &Since<'_>| match index.program.hooks {
-            true => since.at_us < received.1.saturating_sub(hooks_us),
+            true => since.at_us < looked_us(index, received.1),
             false => since.place < received.0,
         };
         let first = self.since.iter().rposition(is_first).unwrap_or(0);
