@@ -1,22 +1,30 @@
-//! What must hold of every run (I1 to I16 as far as the engine has what they speak of).
+//! What must hold of every run: I1 to I16, and the rules that what is seen goes by.
 //!
 //! Each check reads the program and what was seen, and nothing else; so each is proved with journals made by hand.
 
+mod approvals;
 mod breakers;
 mod budgets;
 mod cancels;
-mod consent;
 mod events;
 mod expect;
 mod floor;
+mod gate;
+mod in_force;
 mod keys;
 mod order;
 mod permits;
+mod policies;
 mod quiet;
 mod rates;
+mod reach;
+mod refused;
+mod remembered;
 mod results;
 mod retries;
+mod secrets;
 mod seen;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -54,7 +62,7 @@ const SLACK_US: u64 = 300_000;
 
 /// Everything in `entries` that may not be when this program is run.
 pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
-    let index = Index::new(program);
+    let index = Index::new(program, refused::refused(entries));
     let seen = Seen::new(&index, entries);
     let checks = [
         quiet::check,
@@ -64,7 +72,11 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         order::check,
         writes::check,
         cancels::check,
-        consent::check,
+        starts::check,
+        policies::check,
+        approvals::check,
+        reach::check,
+        secrets::check,
         expect::check,
         waits::check,
         permits::check,

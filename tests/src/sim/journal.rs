@@ -15,8 +15,8 @@ use std::{
 };
 use tokio::time::Instant;
 use toolyard::{
-    Budget, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus, RetryStopped,
-    ToolClass,
+    Answer, Budget, CallDigest, Dedupe, Effect, ErrorKind, Event, EventKind, EventSink, Outcome, PoolStatus,
+    RetryStopped, ToolClass,
 };
 
 /// All that was seen of a run. Clones write into the same.
@@ -59,6 +59,16 @@ pub enum Fact {
     CallCancelled(u32, bool),
     /// All that is in the air of a session is being cancelled.
     CancelCalls(usize),
+    /// An operator puts a policy in force.
+    SetPolicy(usize),
+    /// The answers of a session are forgotten.
+    Forget(usize),
+    /// The approver answers about a call, by its number, with the mark of what would run.
+    Answered(u32, CallDigest, Answer),
+    /// Something that was shown had the secret.
+    Leaked(String),
+    /// A handler was not given the secret, by the number of its call.
+    Withheld(u32),
     /// An operator moves a breaker.
     Operated(Of),
     /// What a session may still spend, when all else is over.

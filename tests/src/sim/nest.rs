@@ -3,7 +3,7 @@
 use super::{
     Program,
     program::ForkPlan,
-    stage::{some, tools_but},
+    stage::{capabilities, some, tools_but},
 };
 use toolyard::{Call, ForkPolicy, Outcome, Session, SubAgents, ToolContext};
 
@@ -32,6 +32,9 @@ pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Se
     }
     if let Some(hidden) = plan.hidden {
         policy = policy.only_tools(tools_but(program, hidden));
+    }
+    if let Some(capabilities) = capabilities(program, &plan.barred) {
+        policy = policy.capabilities(capabilities);
     }
     let fork = match parent {
         Parent::Handler(cx) => cx.fork(policy),

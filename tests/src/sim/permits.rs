@@ -1,7 +1,7 @@
 //! The permit trace: every change of the engine's table, as the engine tells it.
 
 use super::journal::{Fact, Journal};
-use std::{cell::RefCell, fmt, fmt::Write};
+use std::{cell::RefCell, fmt, fmt::Write, rc::Rc};
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
@@ -106,11 +106,14 @@ impl Visit for Change {
 thread_local! {
     /// Where the changes of the run on this thread go.
     static JOURNAL: RefCell<Option<Journal>> = const { RefCell::new(None) };
+    /// What nothing that is traced on this thread may have.
+    static SECRET: RefCell<Option<Rc<str>>> = const { RefCell::new(None) };
 }
 
-/// Writes changes of the engine that runs on this thread into a journal from now on.
-pub(super) fn listen(journal: Option<Journal>) {
+/// Writes changes of the engine that runs on this thread into a journal from now on, and what is traced with the secret.
+pub(super) fn listen(journal: Option<Journal>, secret: Option<&str>) {
     JOURNAL.set(journal);
+    SECRET.set(secret.map(Into::into));
 }
 
 /// Runs something with the engine's changes told.
@@ -118,38 +121,73 @@ pub(super) fn told<T>(run: impl FnOnce() -> T) -> T {
     tracing::subscriber::with_default(Listener, run)
 }
 
-/// Hears of the table's changes and of nothing else.
+/// Hears of the table's changes; and, where a secret is planted, whether anything else that is traced has it.
 struct Listener;
+
+/// The text of all fields.
+#[derive(Default)]
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "{field}={value:?} ");
+    }
+}
+
+/// Looks at what is traced.
+fn look(what: &str, record: impl FnOnce(&mut Fields)) {
+    let Some(core) = SECRET.with_borrow(Clone::clone) else { return };
+    let mut fields = Fields::default();
+    record(&mut fields);
+    if fields.0.contains(&*core) {
+        note(Fact::Leaked(format!("{what}: {}", fields.0)));
+    }
+}
+
+fn note(fact: Fact) {
+    JOURNAL.with_borrow(|journal| {
+        if let Some(journal) = journal {
+            journal.note(fact);
+        }
+    });
+}
 
 impl Subscriber for Listener {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if metadata.target() == TARGET { Interest::always() } else { Interest::never() }
+        match metadata.target() {
+            TARGET => Interest::always(),
+            target if target.starts_with("toolyard") => Interest::sometimes(),
+            _ => Interest::never(),
+        }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == TARGET
+        metadata.target() == TARGET || SECRET.with_borrow(Option::is_some)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         Some(LevelFilter::TRACE)
     }
 
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+    fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
+        look(span.metadata().name(), |fields| span.record(fields));
         span::Id::from_u64(1)
     }
 
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record(&self, _: &span::Id, values: &span::Record<'_>) {
+        look("a span", |fields| values.record(fields));
+    }
 
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        if event.metadata().target() != TARGET {
+            return look(event.metadata().name(), |fields| event.record(fields));
+        }
         let mut change = Change::default();
         event.record(&mut change);
-        JOURNAL.with_borrow(|journal| {
-            if let Some(journal) = journal {
-                journal.note(Fact::Permits(Box::new(change)));
-            }
-        });
+        note(Fact::Permits(Box::new(change)));
     }
 
     fn enter(&self, _: &span::Id) {}

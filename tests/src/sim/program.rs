@@ -9,18 +9,25 @@
 
 mod agents;
 mod care;
+mod consent;
 mod enrich;
 mod generate;
+mod govern;
 mod index;
+mod policy;
 mod script;
+mod secret;
 mod shrink;
 
 pub use agents::{Cut, CutBy, ForkPlan, How, SessionPlan, TurnPlan};
 pub use care::{Care, KeyPlan, Of};
+pub use consent::{AnswerPlan, Consent};
 pub use generate::Shape;
 pub(crate) use index::call_id;
 pub use index::{Agent, Group, Index, Node, Owner, Scope};
+pub use policy::PolicyPlan;
 pub use script::{End, Nested, OnCancel, Script, Step};
+pub use secret::Secret;
 pub use shrink::smaller;
 
 use toolyard::{BreakerPolicy, Budget, LimitScope, ToolClass};
@@ -52,6 +59,10 @@ pub struct Program {
     pub hooks: bool,
     /// What each turn, each agent and each tree may spend.
     pub budgets: [Budget; 3],
+    /// What must show nowhere.
+    pub secret: Option<Secret>,
+    /// The policies that may come into force; the first one is from the start.
+    pub policies: Vec<PolicyPlan>,
     /// The tools; calls name them by their place.
     pub tools: Vec<ToolPlan>,
     /// The sessions, all begun at once.
@@ -88,6 +99,10 @@ pub struct ToolPlan {
     pub timeout_ms: u64,
     /// What has to happen before it runs.
     pub consent: Consent,
+    /// Whether sub-agents do not see it.
+    pub hidden_from_forks: bool,
+    /// Whether agents may call it that have capabilities and not for it.
+    pub needs_no_capability: bool,
     /// Whether it is declared to spawn agents: such a one has no timeout.
     pub recursive: bool,
     /// What keeps its calls alive, and what spares it.
@@ -103,17 +118,6 @@ pub enum Where {
     Inline,
     /// Where it cannot be dropped.
     Blocking,
-}
-
-/// What has to happen before a tool runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
-    /// Nothing.
-    Free,
-    /// The approver is asked.
-    Asked,
-    /// It never may.
-    Forbidden,
 }
 
 /// A batch.
@@ -140,25 +144,14 @@ pub struct CallPlan {
     pub deadline_ms: Option<u64>,
     /// What the approver says, if asked.
     pub answer: AnswerPlan,
+    /// For how many milliseconds the question is not shown.
+    pub held_ms: Option<u64>,
     /// What the first hook does, if there are hooks.
     pub hook: HookPlan,
     /// The key under which it is to run once.
     pub key: Option<KeyPlan>,
     /// What its handler does.
     pub script: Script,
-}
-
-/// What the approver does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerPlan {
-    /// Yes, after so many milliseconds.
-    Yes(u64),
-    /// No, after so many milliseconds.
-    No(u64),
-    /// Nothing.
-    Never,
-    /// It panics.
-    Panic,
 }
 
 /// What the first hook does.
@@ -194,6 +187,10 @@ pub enum Act {
     CancelCall(usize, u32),
     /// Cancels all that is in the air of a session; the session goes on.
     CancelCalls(usize),
+    /// Puts a policy in force.
+    SetPolicy(usize),
+    /// Forgets all answers of a session.
+    Forget(usize),
     /// Forces a breaker open.
     ForceOpen(Of),
     /// Forces a breaker closed.

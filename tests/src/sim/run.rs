@@ -36,7 +36,7 @@ pub fn play(program: &Program) -> Report {
 /// Plays a program to its end, or until nothing gets on any more.
 async fn seen(program: &Program, entries: &mut Vec<Entry>) {
     let stage = Stage::new(program);
-    listen(Some(stage.journal.clone()));
+    listen(Some(stage.journal.clone()), program.secret.as_ref().map(|secret| secret.core.as_str()));
     let mut taken = Taken { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
     tokio::select! {
@@ -61,7 +61,7 @@ impl Taken<'_> {
     fn take(&mut self) {
         if self.entries.is_empty() {
             *self.entries = self.journal.entries();
-            listen(None);
+            listen(None, None);
         }
     }
 }
@@ -108,6 +108,9 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
     }
     if let Some(cap) = plan.tree_cap {
         options = options.tree_max_in_flight(stage::some(cap));
+    }
+    if let Some(capabilities) = stage::capabilities(program, &plan.barred) {
+        options = options.capabilities(capabilities);
     }
     engine.session_with(format!("s{at}"), options)
 }

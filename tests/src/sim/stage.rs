@@ -3,10 +3,13 @@
 mod handler;
 mod operator;
 mod people;
+mod policy;
+mod secret;
 mod stream;
 mod turns;
 
 pub(super) use operator::{play_order, shut_down};
+pub(super) use policy::capabilities;
 pub(super) use turns::Agent;
 
 use super::{
@@ -16,7 +19,7 @@ use super::{
 };
 use handler::Scripted;
 use people::{Hooked, Person, ShakenBackend};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
@@ -116,7 +119,7 @@ impl Stage {
     /// The calls of a batch.
     pub(super) fn calls(&self, batch: &BatchPlan) -> Vec<Call> {
         let first = batch.key();
-        batch.calls.iter().map(|call| engine_call(call, first)).collect()
+        batch.calls.iter().map(|call| engine_call(&self.program, call, first)).collect()
     }
 
     /// How many blocking handlers run.
@@ -125,18 +128,26 @@ impl Stage {
     }
 }
 
-fn engine_call(call: &CallPlan, first: Option<u32>) -> Call {
+fn engine_call(program: &Program, call: &CallPlan, first: Option<u32>) -> Call {
     let id = super::program::call_id(first.filter(|_| call.twin).unwrap_or(call.node));
     let name = Program::tool_name(call.tool);
     let mut made = match call.key {
-        _ if call.broken => Call::new(id, name, "{\"node\": "),
-        None => Call::new(id, name, json!({"node": call.node})),
-        Some(key) => Call::new(id, name, json!({"args": key.args})),
+        _ if call.broken => Call::new(id, name, program.told("{\"node\": ")),
+        _ => Call::new(id, name, arguments(program, call)),
     };
     made.idempotency_key = call.key.map(|key| format!("key{}", key.key).into());
     made.deadline = call.deadline_ms.map(Duration::from_millis);
     made.timeout = call.timeout_ms.map(Duration::from_millis);
     made
+}
+
+/// The arguments of a call that has any.
+pub(in crate::sim) fn arguments(program: &Program, call: &CallPlan) -> Value {
+    let mut args = call.key.map_or_else(|| json!({"node": call.node}), |key| json!({"args": key.args}));
+    if let Some(secret) = &program.secret {
+        args["pass"] = secret.whole.clone().into();
+    }
+    args
 }
 
 /// The engine of a program, on its stage.
@@ -157,10 +168,14 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
             Budgets::default().turn(program.budgets[0]).session(program.budgets[1]).tree(program.budgets[2]),
         )
         .confirmations(confirmations(program))
+        .policy(policy::rules(&program.policies[0]))
         .approver(Person { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
         .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
         .events(stage.journal.clone());
+    if let Some(redactor) = secret::redactor(program) {
+        builder = builder.redact(redactor).trace_content(true);
+    }
     if program.skip_rest {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);
     }
@@ -193,18 +208,23 @@ pub(super) fn tools_but(program: &Program, hidden: usize) -> Vec<String> {
     (0..program.tools.len()).filter(|tool| *tool != hidden).map(Program::tool_name).collect()
 }
 
-fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
+/// The tool as the engine is told of it.
+pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     let name = Program::tool_name(at);
     let spec = match tool.class {
         toolyard::ToolClass::Read => ToolSpec::read(name),
         toolyard::ToolClass::Serial => ToolSpec::write(name),
         toolyard::ToolClass::Concurrent => ToolSpec::write(name).concurrent(),
     };
+    // Calls that differ in their numbers alone are of one pattern.
+    let spec = spec.approval_ignores("node");
     let mut spec = match tool.placement {
         Where::Task => spec,
         Where::Inline => spec.inline(),
         Where::Blocking => spec.blocking(),
     };
+    spec.hidden_from.sub_agents = tool.hidden_from_forks;
+    spec.requires_capability = !tool.needs_no_capability;
     spec.max_concurrency = tool.limit.map(some);
     spec.limit_scope = tool.limit_scope;
     spec.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
@@ -229,6 +249,7 @@ fn confirmations(program: &Program) -> Confirmations {
         let mode = match tool.consent {
             Consent::Free => ConfirmationMode::Auto,
             Consent::Asked => ConfirmationMode::Prompt,
+            Consent::AskedOnce => ConfirmationMode::PromptOnce,
             Consent::Forbidden => ConfirmationMode::Deny,
         };
         confirmations = confirmations.tool(Program::tool_name(at), mode);

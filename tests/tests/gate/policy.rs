@@ -2,9 +2,10 @@
 
 use super::{ends, message};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use toolyard::{
-    Answer, ApprovalDesk, Call, Caller, Denied, ErrorKind, EventKind, Grant, PolicyRules, ResourceLimits,
-    Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec,
+    Answer, ApprovalDesk, ApprovalRequest, Approver, Call, Caller, Denied, ErrorKind, EventKind, Grant,
+    PolicyRules, ResourceLimits, Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -166,6 +167,38 @@ async fn a_question_is_asked_anew_under_another_policy() {
         _ => None,
     });
     assert_eq!(called, Some((Some(asked), 2)));
+    yard.events.check();
+}
+
+/// PO-4, TS-2: under another policy questions are asked anew in the order in which they were asked.
+#[tokio::test(start_paused = true)]
+async fn questions_are_asked_anew_in_their_order() {
+    #[derive(Clone, Default)]
+    struct Asked(Arc<Mutex<Vec<String>>>);
+    #[async_trait]
+    impl Approver for Asked {
+        async fn ask(&self, request: &ApprovalRequest) -> Answer {
+            self.0.lock().unwrap().push(request.call_id().to_string());
+            std::future::pending().await
+        }
+    }
+    let asked = Asked::default();
+    let yard =
+        yard(|builder, _| builder.confirmations(toolyard::Confirmations::default()).approver(asked.clone()))
+            .await;
+    let calls: Vec<_> = (10..40).map(|at| call(&format!("c{at}"), "serial", 0, "ok")).collect();
+    let session = yard.engine.session("s");
+    let swap = async {
+        tokio::time::sleep(super::SECOND).await;
+        yard.engine.set_policy(allow_all());
+        tokio::time::sleep(super::SECOND).await;
+        session.cancel();
+    };
+    ends(async { tokio::join!(session.dispatch(calls), swap) }).await;
+    let asked = asked.0.lock().unwrap();
+    assert_eq!(asked.len(), 60);
+    assert_eq!(asked[..30], asked[30..]);
+    assert!(asked[..30].is_sorted());
     yard.events.check();
 }
 

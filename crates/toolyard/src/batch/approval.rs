@@ -132,19 +132,19 @@ impl Question {
     /// Asks until there is an answer to what would run.
     async fn ask(mut self) {
         let mut others = self.batch.session.approvals().wait(self.pattern);
-        let mut policy = self.batch.session.engine.gate.policy.watch();
+        let policy = self.batch.session.engine.gate.policy.changed();
         let showing = self.request.showing().clone();
         let mut over = std::pin::pin!(showing.over(self.request.expires_in(), tokio::time::sleep));
         loop {
-            // What is in force now has been looked at, or is below.
-            let _ = policy.borrow_and_update();
+            // What is in force now is looked at below; what comes later is heard of.
+            let changed = policy.notified();
             if let Err(error) = self.look_again() {
                 return self.refuse(error);
             }
             let settled = tokio::select! {
                 biased;
                 with = others.settled() => Settled::With(with),
-                _ = policy.changed() => Settled::PolicyChanged,
+                () = changed => Settled::PolicyChanged,
                 answer = self.answer() => answer,
                 () = &mut over => Settled::Expired,
             };

@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
 };
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use toolyard_core::{CallError, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec, wording};
 
 /// The number of a policy in its engine, from 1.
@@ -29,7 +29,8 @@ pub(crate) struct InForce {
     /// The version of `current`, for those who only ask whether it is still theirs.
     version: AtomicU32,
     changing: Mutex<()>,
-    changed: watch::Sender<PolicyVersion>,
+    /// Wakes in the order in which they came: a watch would in an order by chance that no seed fixes.
+    changed: Arc<Notify>,
 }
 
 struct Versioned {
@@ -44,7 +45,7 @@ impl InForce {
             current: ArcSwap::from_pointee(Versioned { policy, version }),
             version: AtomicU32::new(version),
             changing: Mutex::new(()),
-            changed: watch::Sender::new(version),
+            changed: Arc::default(),
         }
     }
 
@@ -55,7 +56,7 @@ impl InForce {
         self.current.store(Arc::new(Versioned { policy, version }));
         // After the policy: who sees the number finds what it stands for, or a later one.
         self.version.store(version, Ordering::Release);
-        self.changed.send_replace(version);
+        self.changed.notify_waiters();
         version
     }
 
@@ -64,9 +65,9 @@ impl InForce {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Tells when another is in force.
-    pub(crate) fn watch(&self) -> watch::Receiver<PolicyVersion> {
-        self.changed.subscribe()
+    /// Tells when another is in force, from each `notified()` on.
+    pub(crate) fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
     }
 
     /// Asks the policy in force; what it grants, and its version.

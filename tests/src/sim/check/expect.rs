@@ -3,11 +3,12 @@
 use super::{
     SLACK_US, Seen, Violation,
     cancels::Reach,
+    gate::{Gate, answer},
     seen::{Ended, Life},
 };
 use crate::sim::{
     Fact, Moved,
-    program::{Act, AnswerPlan, Consent, End, HookPlan, Index, Node, Program, ToolPlan, Where},
+    program::{Act, Consent, End, HookPlan, Index, Node, Program, ToolPlan, Where},
 };
 use std::collections::BTreeSet;
 use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
@@ -22,16 +23,16 @@ const RETRY_COST_MAX: usize = 20;
 type Code = Option<ErrorKind>;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let between = Between::of(index, seen);
+    let (between, gate) = (Between::of(index, seen), Gate::of(index, seen));
     let mut violations = Vec::new();
     for (number, life) in &seen.calls {
         let (Some(node), Some(end)) = (index.nodes.get(number), life.end) else { continue };
-        let mut may_be = alone(index, node);
+        let mut may_be = alone(index, &gate, node);
         let codes = between.codes(index, *number, end.at_us);
         let is_free = codes.is_empty();
         may_be.extend(codes);
         if node.class().is_some() {
-            may_be.extend(shared(index, &between, node, end.at_us));
+            may_be.extend(shared(index, &between, &gate, node, end.at_us));
         }
         if let Some(late_us) = too_late(index, node, life, end).filter(|_| is_free) {
             violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
@@ -45,7 +46,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 }
 
 /// What a call comes to by itself; two codes where its times are too close to call.
-fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let program = index.program;
     let (call, is_twin) = (node.call, node.call.twin && node.at > 0);
     let refused = match node.tool {
@@ -54,7 +55,9 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
             Some(ErrorKind::Aborted)
         }
         None => Some(ErrorKind::NotFound),
+        Some(_) if index.bars(node.agent, call.tool) => Some(ErrorKind::PermissionDenied),
         Some(_) if call.broken => Some(ErrorKind::InvalidInput),
+        Some(_) if gate.denies(node) => Some(ErrorKind::PermissionDenied),
         Some(tool) if tool.consent == Consent::Forbidden => Some(ErrorKind::UserDenied),
         Some(_) => None,
     };
@@ -64,38 +67,55 @@ fn alone(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
         let mut codes = BTreeSet::from([refused]);
         if refused == Some(ErrorKind::UserDenied) {
             codes.extend(open(node));
+            codes.extend(may_be(ErrorKind::PermissionDenied, gate.may_deny(node)));
         }
         return codes;
     }
     let mut codes: BTreeSet<_> = open(node).collect();
-    let asked = node.tool.is_some_and(|tool| tool.consent == Consent::Asked);
+    codes.extend(may_be(ErrorKind::PermissionDenied, gate.may_deny(node)));
+    let asked = node.tool.is_some_and(|tool| tool.consent.asks());
     let (answer, answered_ms) = if asked { answer(call.answer) } else { (None, Some(0)) };
     let in_time = compare(answered_ms, program.answer_within_ms);
-    if in_time != InTime::Yes {
+    let at_last = answered_ms.map(|ms| if asked { gate.answered_ms(node, ms) } else { ms });
+    if compare(at_last, program.answer_within_ms) != InTime::Yes {
         codes.insert(Some(ErrorKind::ConfirmationTimeout));
     }
+    let [settled_yes, settled_no] = if asked { gate.settled(node) } else { [false; 2] };
+    codes.extend(may_be(ErrorKind::UserDenied, settled_no));
     match answer {
         _ if in_time == InTime::No => {}
         Some(refusal) => drop(codes.insert(Some(refusal))),
-        None => {
-            codes.extend(ran(index, node));
-            codes.extend(spared(index, node));
-            if index.program.queue_timeout_ms.is_some() {
-                codes.insert(Some(ErrorKind::QueueTimeout));
-            }
-            if deadline_ms(index, node).is_some() {
-                codes.insert(Some(ErrorKind::DeadlineExceeded));
-            }
-            if may_not_wait(index, node) {
-                codes.insert(Some(ErrorKind::SerialNesting));
-            }
-        }
+        None => codes.extend(goes(index, gate, node)),
+    }
+    if settled_yes {
+        codes.extend(goes(index, gate, node));
     }
     codes
 }
 
+/// That code, if it may be.
+fn may_be(code: ErrorKind, is_possible: bool) -> Option<Code> {
+    is_possible.then_some(Some(code))
+}
+
+/// What a call comes to that nobody refuses.
+fn goes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+    let mut codes = ran(index, gate, node);
+    codes.extend(spared(index, node));
+    codes.extend(may_be(ErrorKind::QueueTimeout, index.program.queue_timeout_ms.is_some()));
+    codes.extend(may_be(ErrorKind::DeadlineExceeded, deadline_ms(index, node).is_some()));
+    codes.extend(may_be(ErrorKind::SerialNesting, may_not_wait(index, node)));
+    codes
+}
+
 /// What a call may come to that is somebody else's: the ends of those with its key, and what becomes of who has a key.
-fn shared(index: &Index<'_>, between: &Between, node: &Node<'_>, ended_us: u64) -> BTreeSet<Code> {
+fn shared(
+    index: &Index<'_>,
+    between: &Between,
+    gate: &Gate<'_>,
+    node: &Node<'_>,
+    ended_us: u64,
+) -> BTreeSet<Code> {
     let (mut codes, peers) = (BTreeSet::new(), index.peers(node.call.node));
     for peer in peers {
         let theirs = between.codes(index, *peer, ended_us);
@@ -107,7 +127,7 @@ fn shared(index: &Index<'_>, between: &Between, node: &Node<'_>, ended_us: u64) 
         }
         if peer.call.node != node.call.node {
             codes.extend(theirs);
-            codes.extend(ran(index, peer));
+            codes.extend(ran(index, gate, peer));
             codes.extend(deadline_ms(index, peer).map(|_| Some(ErrorKind::DeadlineExceeded)));
         }
     }
@@ -168,23 +188,14 @@ fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
     *nearest != scope && held.iter().any(|held| *held >= scope)
 }
 
-/// What the answer makes of a call, and after how many milliseconds it is there.
-fn answer(plan: AnswerPlan) -> (Code, Option<u64>) {
-    match plan {
-        AnswerPlan::Yes(after) => (None, Some(after)),
-        AnswerPlan::No(after) => (Some(ErrorKind::UserDenied), Some(after)),
-        AnswerPlan::Panic => (Some(ErrorKind::Internal), Some(0)),
-        AnswerPlan::Never => (None, None),
-    }
-}
-
 /// What a call comes to whose handler runs, as often as it may.
-fn ran(index: &Index<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+fn ran(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+    let walls_ms = gate.walls_ms(node);
     let tool = node.tool.expect("a call that runs has a tool");
     let most = tool.care.retry.max_attempts().get();
     let mut codes = BTreeSet::new();
     for attempt in 1..=most {
-        let ends = tried(node, attempt);
+        let ends: BTreeSet<_> = walls_ms.iter().flat_map(|wall_ms| tried(node, attempt, *wall_ms)).collect();
         let (again, over): (Vec<Code>, Vec<Code>) =
             ends.into_iter().partition(|code| attempt < most && may_repeat(node, tool, attempt, *code));
         codes.extend(over);
@@ -221,11 +232,12 @@ fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
         || retries * RETRY_COST_MAX > RETRY_TOKENS
 }
 
-/// What one attempt comes to; two codes where its times are too close to call.
-fn tried(node: &Node<'_>, attempt: u32) -> BTreeSet<Code> {
+/// What one attempt comes to that a policy bounds by this; two codes where its times are too close to call.
+fn tried(node: &Node<'_>, attempt: u32, wall_ms: Option<u64>) -> BTreeSet<Code> {
     let (script, mut codes) = (&node.call.script, BTreeSet::new());
     let (tool, end) = (node.tool.expect("a call that runs has a tool"), script.end_of(attempt));
-    let bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
+    let own_bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
+    let bound_ms = own_bound_ms.into_iter().chain(wall_ms).min();
     // A handler that awaits calls of its own has its clock stopped, so only its own time counts.
     let own_ms = |ms: u64| (end != End::Hang).then_some(ms);
     let (least, most) = script.own_ms();

@@ -195,7 +195,7 @@ fn gives(index: &Index<'_>, node: u32, it: &Try, shape: &Shape) -> bool {
     match shape.code {
         None => match said {
             Some(Said::CutShort) => shape.text == "cut short",
-            Some(Said::End(End::Ok)) => shape.text == index.nodes[&node].id(),
+            Some(Said::End(End::Ok)) => shape.text == index.output_of(node),
             _ => false,
         },
         Some(ErrorKind::ExecutionError) => is(&[End::Fail, End::No]),

@@ -62,7 +62,7 @@ fn of_batch(
             ),
             Some(_) => {}
         }
-        let theirs = |peer: &u32| shape.text == index.nodes[peer].id();
+        let theirs = |peer: &u32| shape.text == index.output_of(*peer);
         if shape.code.is_none() && !index.peers(call.node).iter().any(theirs) && shape.text != "cut short" {
             broken("I6", format!("c{} has the output of another: {:?}", call.node, shape.text));
         }

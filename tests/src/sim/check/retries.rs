@@ -79,6 +79,8 @@ fn again(
         broken(format!("waits {delay_ms} ms after attempt {}, not {least} to {most}", it.number));
     }
     let bound_ms = node.call.timeout_ms.unwrap_or(if tool.recursive { 0 } else { tool.timeout_ms });
+    // Which policy bounds it as well is not seen.
+    let bound_ms = index.program.policies.iter().filter_map(|policy| policy.wall_ms).fold(bound_ms, u64::min);
     let needs_us = (delay_ms + ATTEMPT_MIN_MS.max(bound_ms / 10)) * 1000;
     let deadline_ms = node.call.deadline_ms.or(index.program.deadline_ms);
     // A flight has the latest deadline of its callers.

@@ -1,13 +1,15 @@
 //! The checks, proved: what was seen of a run that went well, spoilt in one way, breaks the rule it is to break.
 
+mod gate;
+mod secrets;
 mod survival;
 
 use super::check;
 use crate::sim::{
     Entry, Fact, Moved, Program, play,
     program::{
-        AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, End, HookPlan, How, OnCancel, Script,
-        SessionPlan, Step, ToolPlan, TurnPlan, Where,
+        AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, End, HookPlan, How, OnCancel, PolicyPlan,
+        Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
     },
 };
 use toolyard::{Budget, ErrorKind, EventKind, LimitScope, Priority, ToolClass};
@@ -26,6 +28,8 @@ fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
         placement: Where::Task,
         timeout_ms: 60_000,
         consent,
+        hidden_from_forks: false,
+        needs_no_capability: false,
         recursive: false,
         care: Care::NONE,
     }
@@ -40,6 +44,7 @@ fn call(node: u32, tool: usize) -> CallPlan {
         timeout_ms: None,
         deadline_ms: None,
         answer: AnswerPlan::Yes(1),
+        held_ms: None,
         hook: HookPlan::Go(0),
         key: None,
         script: Script {
@@ -63,7 +68,8 @@ pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
     let sessions = sessions.iter().map(|tools| {
         let turns = vec![turn(first, tools)];
         first += tools.len() as u32;
-        SessionPlan { cap: None, tree_cap: None, priority: Priority::Normal, turns, forks: Vec::new() }
+        let (barred, priority) = (Vec::new(), Priority::Normal);
+        SessionPlan { cap: None, tree_cap: None, barred, priority, turns, forks: Vec::new() }
     });
     Program {
         chaos: Chaos { seed: 1, yields: 0, naps: 0 },
@@ -78,6 +84,8 @@ pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
         deadline_ms: None,
         hooks: false,
         budgets: [Budget::UNLIMITED; 3],
+        secret: None,
+        policies: vec![PolicyPlan::default()],
         tools: vec![
             tool(ToolClass::Read, Consent::Free),
             tool(ToolClass::Serial, Consent::Free),

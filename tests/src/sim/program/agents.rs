@@ -10,6 +10,8 @@ pub struct SessionPlan {
     pub cap: Option<usize>,
     /// The cap of its whole tree.
     pub tree_cap: Option<usize>,
+    /// The tools that it has no capability for.
+    pub barred: Vec<usize>,
     /// How often its turn comes.
     pub priority: Priority,
     /// Its turns.
@@ -29,6 +31,8 @@ pub struct ForkPlan {
     pub cap: Option<usize>,
     /// A tool that it and its forks do not see.
     pub hidden: Option<usize>,
+    /// The tools that it and its forks have no capability for, beside those of its parent's.
+    pub barred: Vec<usize>,
     /// After so many milliseconds it is cancelled.
     pub cancel_ms: Option<u64>,
     /// Its turns.

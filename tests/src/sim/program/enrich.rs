@@ -223,13 +223,15 @@ fn spend(dice: &mut Dice, most: u64) -> Budget {
 }
 
 impl TurnPlan {
-    fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
+    /// Every call, those of nested batches included.
+    pub(super) fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
         self.batch.calls(see);
     }
 }
 
 impl ForkPlan {
-    fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
+    /// Every call, those of nested batches included.
+    pub(super) fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
         self.turns.iter_mut().for_each(|turn| turn.calls(see));
         self.forks.iter_mut().for_each(|fork| fork.calls(see));
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Act, AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How,
-    Nested, OnCancel, Order, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
+    Nested, OnCancel, Order, PolicyPlan, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
 };
 use crate::sim::Dice;
 use toolyard::{Budget, LimitScope, Priority, ToolClass};
@@ -53,6 +53,8 @@ impl Program {
         let mut program = maker.program(seed);
         // Thrown with dice of their own: what a program was without them it still is.
         program.enrich(&mut Dice::new(seed, 3));
+        program.govern(&mut Dice::new(seed, 4));
+        program.plant(seed, &mut Dice::new(seed, 5));
         program
     }
 }
@@ -112,6 +114,8 @@ impl Maker {
             deadline_ms: self.dice.maybe(80, |dice| dice.pick(&[100, 3_000])),
             hooks,
             budgets: [Budget::UNLIMITED; 3],
+            secret: None,
+            policies: vec![PolicyPlan::default()],
             tools: self.tools.clone(),
             orders: self.orders(sessions.len()),
             sessions,
@@ -156,6 +160,8 @@ impl Maker {
             placement,
             timeout_ms: self.dice.pick(&[1_500, 5_000, 60_000]),
             consent,
+            hidden_from_forks: false,
+            needs_no_capability: false,
             recursive: self.mood.shape.depth > 0 && placement == Where::Task && self.dice.chance(150),
             care: Care::NONE,
         }
@@ -168,6 +174,7 @@ impl Maker {
         SessionPlan {
             cap: self.dice.maybe(caps / 2, |dice| dice.few(1..=4)),
             tree_cap: self.dice.maybe(caps, |dice| dice.few(1..=4)),
+            barred: Vec::new(),
             priority: match self.dice.chance(priorities) {
                 true => self.dice.pick(&[Priority::High, Priority::Urgent]),
                 false => Priority::Normal,
@@ -195,6 +202,7 @@ impl Maker {
             shares_concurrent: self.dice.chance(300),
             cap: self.dice.maybe(caps / 2, |dice| dice.few(1..=3)),
             hidden: self.dice.maybe(refusals, |dice| dice.few(0..=tools)),
+            barred: Vec::new(),
             cancel_ms: self.dice.maybe(cancels, |dice| dice.pick(&[0, 5, 60, 400])),
             turns: (0..self.dice.few(1..=2)).map(|_| self.turn(depth)).collect(),
             forks: self.forks(depth, 150),
@@ -255,6 +263,7 @@ impl Maker {
             timeout_ms: self.dice.maybe(100, |dice| dice.pick(&[500, 2_500])),
             deadline_ms: self.dice.maybe(deadlines, |dice| dice.pick(&[30, 200, 2_000])),
             answer: self.answer(),
+            held_ms: None,
             hook: self.hook(),
             key: None,
             script: self.script(tool, depth),

@@ -1,7 +1,7 @@
 //! A program by its parts: which call is where, and how it is routed.
 
 use super::{BatchPlan, CallPlan, Consent, End, ForkPlan, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{Routing, ToolClass};
 
 /// A program by its parts. A batch is known by the number of its first call.
@@ -17,6 +17,8 @@ pub struct Index<'p> {
     pub agents: Vec<Agent>,
     /// Its calls that could run, by what makes them run at most once together.
     groups: BTreeMap<Group, Vec<u32>>,
+    /// Its calls that did not come past the gate.
+    refused: BTreeSet<u32>,
 }
 
 /// What calls have in common that run at most once together (ID-1).
@@ -89,22 +91,26 @@ pub struct Agent {
     pub fork: Option<u32>,
     /// The tools it does not see.
     pub hidden: Vec<usize>,
+    /// The tools it has no capability for.
+    pub barred: Vec<usize>,
 }
 
 impl<'p> Index<'p> {
-    /// The index of a program.
-    pub fn new(program: &'p Program) -> Self {
+    /// The index of a program, where these of its calls did not come past the gate for what only a run decides: the
+    /// policy in force, and answers that are remembered.
+    pub fn new(program: &'p Program, refused: BTreeSet<u32>) -> Self {
         let mut index = Self {
             program,
             nodes: BTreeMap::new(),
             batches: BTreeMap::new(),
             agents: Vec::new(),
             groups: BTreeMap::new(),
+            refused,
         };
         for (root, session) in program.sessions.iter().enumerate() {
             let cap = session.cap.or(program.cap);
-            let (fork, hidden) = (None, Vec::new());
-            index.agents.push(Agent { root, parent: None, cap, concurrent_of: root, fork, hidden });
+            let (fork, hidden, barred) = (None, Vec::new(), session.barred.clone());
+            index.agents.push(Agent { root, parent: None, cap, concurrent_of: root, fork, hidden, barred });
         }
         for (agent, session) in program.sessions.iter().enumerate() {
             session.turns.iter().for_each(|turn| index.turn(turn, agent, None));
@@ -130,7 +136,10 @@ impl<'p> Index<'p> {
         let mut run = 0;
         let mut last = None;
         for (at, call) in plan.calls.iter().enumerate() {
-            let routing = match self.agents[agent].hidden.contains(&call.tool) {
+            let may_not = self.agents[agent].hidden.contains(&call.tool)
+                || self.bars(agent, call.tool)
+                || self.refused.contains(&call.node);
+            let routing = match may_not {
                 true => Routing::ShortCircuit,
                 false => self.program.routing(call, at),
             };
@@ -160,7 +169,10 @@ impl<'p> Index<'p> {
     fn fork(&mut self, plan: &'p ForkPlan, of: usize, handler: Option<u32>) {
         let child = self.agents.len();
         let parent = &self.agents[of];
-        let hidden = parent.hidden.iter().copied().chain(plan.hidden).collect();
+        let tools = self.program.tools.iter().enumerate();
+        let from_forks = tools.filter(|(_, tool)| tool.hidden_from_forks).map(|(at, _)| at);
+        let hidden = parent.hidden.iter().copied().chain(plan.hidden).chain(from_forks).collect();
+        let barred = parent.barred.iter().chain(&plan.barred).copied().collect();
         self.agents.push(Agent {
             root: parent.root,
             parent: Some(of),
@@ -168,9 +180,16 @@ impl<'p> Index<'p> {
             concurrent_of: if plan.shares_concurrent { parent.concurrent_of } else { child },
             fork: Some(plan.number),
             hidden,
+            barred,
         });
         plan.turns.iter().for_each(|turn| self.turn(turn, child, handler));
         plan.forks.iter().for_each(|fork| self.fork(fork, child, handler));
+    }
+
+    /// Whether an agent may not call a tool, for it has no capability for it.
+    pub fn bars(&self, agent: usize, tool: usize) -> bool {
+        let is_bound = self.program.tools.get(tool).is_some_and(|tool| !tool.needs_no_capability);
+        is_bound && self.agents[agent].barred.contains(&tool)
     }
 
     /// The call, and those in whose handlers it is made, nearest first.

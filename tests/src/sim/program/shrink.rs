@@ -1,6 +1,6 @@
 //! Programs a little smaller than one at hand.
 
-use super::{BatchPlan, CallPlan, ForkPlan, Program, Step, TurnPlan};
+use super::{BatchPlan, CallPlan, Consent, ForkPlan, PolicyPlan, Program, Step, TurnPlan};
 use toolyard::{BreakerPolicy, Budget, LimitScope, Priority, RetryPolicy};
 
 /// Programs that lack something of this one, those that lack most first.
@@ -118,6 +118,10 @@ impl Scissors {
             call.script.tries.pop();
             return;
         }
+        if call.held_ms.is_some() && self.is_here() {
+            call.held_ms = None;
+            return;
+        }
         if call.key.is_some() && self.is_here() {
             call.key = None;
             return;
@@ -134,9 +138,15 @@ impl Scissors {
 
 /// The same with plainer settings.
 fn settings(program: &Program) -> Vec<Program> {
-    let plainer: [fn(&mut Program); 18] = [
+    let plainer: [fn(&mut Program); 24] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),
         |it| it.hooks = false,
+        |it| it.secret = None,
+        |it| it.policies.iter_mut().for_each(|policy| policy.wall_ms = None),
+        |it| it.policies[0] = PolicyPlan::default(),
+        |it| it.sessions.iter_mut().for_each(|session| session.barred.clear()),
+        |it| it.tools.iter_mut().for_each(|tool| tool.hidden_from_forks = false),
+        |it| it.tools.iter_mut().for_each(|tool| tool.consent = once_no_more(tool.consent)),
         |it| it.cap = None,
         |it| it.queue_timeout_ms = None,
         |it| it.deadline_ms = None,
@@ -160,4 +170,8 @@ fn settings(program: &Program) -> Vec<Program> {
         (less != *program).then_some(less)
     };
     plainer.into_iter().filter_map(change).collect()
+}
+
+fn once_no_more(consent: Consent) -> Consent {
+    if consent == Consent::AskedOnce { Consent::Asked } else { consent }
 }

@@ -19,10 +19,11 @@ pub(super) struct Scripted {
 
 #[async_trait]
 impl Tool for Scripted {
-    async fn execute(&self, _: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let plan = self.stage.plan(cx.call_id());
         let role = Role { stage: &self.stage, node: plan.node, script: &plan.script, cx };
         self.stage.begin(plan.node, cx);
+        self.stage.look_at_given(plan.node, args);
         let _exit = Exit { stage: &self.stage, node: plan.node };
         if plan.script.on_cancel == OnCancel::Deaf {
             return role.play().await;
@@ -57,8 +58,8 @@ impl Drop for Exit<'_> {
 }
 
 /// Panics without a word on stderr.
-pub(super) fn quiet_panic() -> ! {
-    std::panic::resume_unwind(Box::new("told to"))
+pub(super) fn quiet_panic(said: String) -> ! {
+    std::panic::resume_unwind(Box::new(said))
 }
 
 /// A handler at work.
@@ -75,7 +76,7 @@ impl Role<'_> {
             self.stage.shaker.nudge().await;
             match step {
                 Step::Sleep(ms) => sleep(Duration::from_millis(*ms)).await,
-                Step::Emit => self.cx.emit("some"),
+                Step::Emit => self.emit().await,
                 Step::Nest(nested) => drop(join_all(nested.iter().map(|one| self.nest(one))).await),
                 Step::Fork(plan) => {
                     let parent = Parent::Handler(self.cx);
@@ -88,17 +89,29 @@ impl Role<'_> {
         if end != End::Hang {
             self.say(Said::End(end));
         }
+        let told = |text: &str| self.stage.program.told(text);
         match end {
-            End::Ok => Ok(ToolOutput::text(self.cx.call_id().as_str())),
-            End::Fail => Err(ToolError::execution("HTTP 404: no such thing")),
-            End::No => Ok(ToolOutput::failure("the tool says no")),
-            End::Transient => Err(ToolError::transient("HTTP 500: connection refused")),
-            End::Harmless => Err(ToolError::transient("connection refused").no_side_effect()),
+            End::Ok => Ok(ToolOutput::text(told(self.cx.call_id().as_str()))),
+            End::Fail => Err(ToolError::execution(told("HTTP 404: no such thing"))),
+            End::No => Ok(ToolOutput::failure(told("the tool says no"))),
+            End::Transient => Err(ToolError::transient(told("HTTP 500: connection refused"))),
+            End::Harmless => Err(ToolError::transient(told("connection refused")).no_side_effect()),
             End::Limited(after) => {
-                Err(ToolError::rate_limited("HTTP 429: slow down", after.map(Duration::from_millis)))
+                Err(ToolError::rate_limited(told("HTTP 429: slow down"), after.map(Duration::from_millis)))
             }
-            End::Panic => quiet_panic(),
+            End::Panic => quiet_panic(told("told to")),
             End::Hang => pending().await,
+        }
+    }
+
+    /// Streams some output: the secret in two pieces, if there is one.
+    async fn emit(&self) {
+        self.cx.emit("some");
+        if let Some(secret) = &self.stage.program.secret {
+            let (begin, end) = secret.pieces();
+            self.cx.emit(begin);
+            self.stage.shaker.nudge().await;
+            self.cx.emit(end);
         }
     }
 
@@ -138,7 +151,7 @@ impl Role<'_> {
                     self.stage.note_given_up();
                     self.note(Moved::Resumed);
                 }
-                awaited.are(outcomes.iter().map(Shape::of).collect());
+                awaited.are(self.stage.shapes(&outcomes));
             }
             () = dropped => {
                 if parks {

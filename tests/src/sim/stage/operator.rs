@@ -51,6 +51,18 @@ pub(in crate::sim) async fn play_order(
                 session.cancel_calls();
             }
         }
+        Act::SetPolicy(at) => {
+            if let Some(plan) = stage.program.policies.get(at) {
+                note(Fact::SetPolicy(at));
+                engine.set_policy(super::policy::rules(plan));
+            }
+        }
+        Act::Forget(at) => {
+            if let Some(session) = sessions.get(at) {
+                note(Fact::Forget(at));
+                session.forget_approvals();
+            }
+        }
         Act::ForceOpen(of) => {
             note(Fact::Operated(of));
             engine.force_open(&of.breaker());

@@ -2,6 +2,7 @@
 
 use super::Stage;
 use crate::sim::{
+    journal::Fact,
     program::{AnswerPlan, HookPlan},
     shake::Shaker,
 };
@@ -21,14 +22,23 @@ pub(super) struct Person {
 impl Approver for Person {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let plan = self.stage.plan(request.call_id());
+        self.stage
+            .look("a question", || format!("{request:?} {} {}", request.arguments(), request.pattern()));
         self.stage.shaker.nudge().await;
+        if let Some(held_ms) = plan.held_ms {
+            request.showing().hold();
+            sleep(Duration::from_millis(held_ms)).await;
+            request.showing().shown();
+        }
         let (after, answer) = match plan.answer {
             AnswerPlan::Yes(after) => (after, Answer::Allow),
+            AnswerPlan::Always(after) => (after, Answer::Always),
             AnswerPlan::No(after) => (after, Answer::Deny),
             AnswerPlan::Never => pending().await,
-            AnswerPlan::Panic => super::handler::quiet_panic(),
+            AnswerPlan::Panic => super::handler::quiet_panic(self.stage.program.told("told to")),
         };
         sleep(Duration::from_millis(after)).await;
+        self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer));
         answer
     }
 }
@@ -49,8 +59,8 @@ impl Hooks for Hooked {
                 sleep(Duration::from_millis(after)).await;
                 Ok(())
             }
-            HookPlan::Abort => Err(Abort::because("the hook says no")),
-            HookPlan::Panic => super::handler::quiet_panic(),
+            HookPlan::Abort => Err(Abort::because(self.stage.program.told("the hook says no"))),
+            HookPlan::Panic => super::handler::quiet_panic(self.stage.program.told("told to")),
         }
     }
 
@@ -58,7 +68,8 @@ impl Hooks for Hooked {
         self.stage.shaker.nudge().await;
     }
 
-    async fn on_tool_end(&self, _: &Outcome, _: &Caller<'_>) {
+    async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
+        self.stage.look_at(outcome);
         self.stage.shaker.nudge().await;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     handler::Awaited,
-    turns::{Agent, cut, shapes},
+    turns::{Agent, cut},
 };
 use crate::sim::{
     journal::{Fact, Moved},
@@ -43,7 +43,7 @@ pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
         outcomes = &mut finished => {
             agent.note(plan, Moved::Streamed);
             agent.resumed(plan);
-            awaited.are(shapes(&outcomes));
+            awaited.are(agent.stage.shapes(&outcomes));
         }
         () = &mut cut, if !is_cut => {
             drop(awaited);

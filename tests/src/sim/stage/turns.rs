@@ -80,7 +80,7 @@ impl Agent<'_> {
             biased;
             outcomes = &mut dispatch => {
                 self.resumed(plan);
-                awaited.are(shapes(&outcomes));
+                awaited.are(self.stage.shapes(&outcomes));
                 return self.again(&turn, plan, &outcomes).await;
             }
             () = cut(plan.cut) => {}
@@ -99,7 +99,7 @@ impl Agent<'_> {
         turn.cancel();
         let outcomes = dispatch.await;
         self.resumed(plan);
-        awaited.are(shapes(&outcomes));
+        awaited.are(self.stage.shapes(&outcomes));
     }
 
     async fn dispatch(self, turn: &Turn, plan: &TurnPlan) -> Vec<Outcome> {
@@ -130,7 +130,7 @@ impl Agent<'_> {
         });
         let now = self.stage.shaker.shake(resend).await;
         self.resumed(plan);
-        self.stage.journal.note(Fact::Resent(batch, before, shapes(&now)));
+        self.stage.journal.note(Fact::Resent(batch, before, self.stage.shapes(&now)));
     }
 
     /// Tells what becomes of the handler. An empty batch is answered at once and parks nobody.
@@ -147,10 +147,6 @@ impl Agent<'_> {
         }
         self.note(plan, Moved::Resumed);
     }
-}
-
-pub(super) fn shapes(outcomes: &[Outcome]) -> Vec<Shape> {
-    outcomes.iter().map(Shape::of).collect()
 }
 
 pub(super) async fn cut(cut: Option<Cut>) {

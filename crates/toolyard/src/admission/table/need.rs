@@ -68,7 +68,7 @@ pub(crate) struct Ask {
 
 impl Ask {
     /// A call that no other call made.
-    #[cfg(test)]
+    #[cfg(any(test, toolyard_faults))]
     pub(crate) fn of_root(root: u64, need: Need) -> Self {
         Self { root, depth: 0, lineage: None, need }
     }

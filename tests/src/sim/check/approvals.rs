@@ -1,0 +1,168 @@
+//! I14: nothing that is asked about starts without a yes to what runs; an answer is good for as long as it is (PO-4).
+
+use super::{
+    Seen, Violation,
+    in_force::{InForce, looked_us},
+    policies::START_US,
+    remembered::{Given, Pattern, Remembered},
+    seen::Life,
+};
+use crate::sim::{
+    Fact,
+    program::{Index, Node, Program},
+    stage::{arguments, spec},
+};
+use toolyard::{
+    Answer, CallDigest, EventKind,
+    event::{Approval, SettledBy},
+};
+
+pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+    let (in_force, remembered) = (InForce::of(index, seen), Remembered::of(index, seen));
+    let mut violations = Vec::new();
+    for (number, life) in &seen.calls {
+        let Some(node) = index.nodes.get(number) else { continue };
+        let of_call = OfCall { index, seen, in_force: &in_force, remembered: &remembered, node, life };
+        let mut broken =
+            |rule, what: &str| violations.push(Violation::new(rule, format!("c{number} {what}")));
+        of_call.question(&mut broken);
+        of_call.start(&mut broken);
+    }
+    violations
+}
+
+type Broken<'a> = dyn FnMut(&'static str, &str) + 'a;
+
+/// A call, and what its approval goes by.
+struct OfCall<'a> {
+    index: &'a Index<'a>,
+    seen: &'a Seen<'a>,
+    in_force: &'a InForce<'a>,
+    remembered: &'a Remembered,
+    node: &'a Node<'a>,
+    life: &'a Life<'a>,
+}
+
+impl OfCall<'_> {
+    /// Who is asked about what.
+    fn question(&self, broken: &mut Broken<'_>) {
+        let requested = self.life.events.iter().find_map(|(place, at_us, event)| match event.kind {
+            EventKind::ConfirmationRequested { digest, .. } => Some((*place, *at_us, digest)),
+            _ => None,
+        });
+        let Some((place, at_us, digest)) = requested else { return };
+        if !self.asks() {
+            return broken("PO-3", "is asked about, and nobody wanted that");
+        }
+        let versions = 1..=self.in_force.count();
+        if !versions.into_iter().any(|version| self.digest(version) == digest) {
+            broken("PO-4", "is asked about with the mark of something else");
+        }
+        // Answers of the same moment are for questions that have been asked.
+        let known = |given: &&Given| {
+            given.at_us + START_US < looked_us(self.index, at_us)
+                && !self.remembered.is_forgotten(given, place, u64::MAX)
+        };
+        if self.remembered.before(self.pattern(), place).any(|given| known(&given)) {
+            broken("PO-3", "is asked about, and there was an answer for it");
+        }
+    }
+
+    /// What starts may.
+    fn start(&self, broken: &mut Broken<'_>) {
+        let called = self.life.events.iter().find_map(|(place, _, event)| match event.kind {
+            EventKind::Called { approval, digest, policy_version, .. } => {
+                Some((*place, approval, digest, policy_version))
+            }
+            _ => None,
+        });
+        let Some((place, approval, digest, version)) = called else { return };
+        if digest != Some(self.digest(version)) {
+            broken("I14", "runs with the mark of something else");
+        }
+        match approval {
+            None if self.asks() => broken("I14", "runs, and nobody was asked"),
+            None => {}
+            Some(_) if !self.asks() => broken("PO-3", "runs as approved, and needs no approval"),
+            Some(Approval::Asked) => self.asked(place, version, digest, broken),
+            Some(Approval::Remembered) if !self.is_remembered() => {
+                broken("I14", "runs on an answer that nobody gave, or that was forgotten");
+            }
+            Some(Approval::Remembered) => {}
+        }
+    }
+
+    fn asked(&self, called: usize, version: u64, digest: Option<CallDigest>, broken: &mut Broken<'_>) {
+        let resolved = self.life.events.iter().find_map(|(place, at_us, event)| match event.kind {
+            EventKind::ConfirmationResolved { approved: true, by, digest, .. } => {
+                Some((*place, *at_us, by, digest))
+            }
+            _ => None,
+        });
+        let Some((place, at_us, by, approved)) = resolved.filter(|(place, ..)| *place < called) else {
+            return broken("I14", "runs without a yes");
+        };
+        if approved != digest {
+            broken("I14", "was approved for something else than what runs");
+        }
+        let is_given = match by {
+            None => false,
+            Some(SettledBy::Approver) => self.is_answered(place, digest),
+            Some(SettledBy::Pattern) => self.is_settled(place, at_us),
+        };
+        if !is_given {
+            broken("I14", "runs on a yes that nobody gave");
+        }
+        // The yes was for this policy: no attempt starts under another.
+        let over_us = self.in_force.until(version).map_or(u64::MAX, |next| next.at_us + START_US);
+        if self.life.tries.iter().any(|it| it.at_us > over_us) {
+            broken("I14", "starts on a yes that its policy has outlived");
+        }
+    }
+
+    /// Whether the approver said yes to this.
+    fn is_answered(&self, resolved: usize, digest: Option<CallDigest>) -> bool {
+        self.seen.entries[..resolved].iter().any(|entry| match entry.fact {
+            Fact::Answered(node, shown, answer) => {
+                node == self.node.call.node && Some(shown) == digest && answer != Answer::Deny
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a yes to another call was for this one too, when it was settled with it or when it was asked about.
+    fn is_settled(&self, resolved: usize, resolved_us: u64) -> bool {
+        let received = self.life.events.first().map_or(0, |(place, _, _)| *place);
+        let mut given = self.remembered.before(self.pattern(), resolved).filter(|given| given.allows);
+        given.any(|given| {
+            let came_later = given.place < received;
+            let at_once = given.at_us + START_US >= resolved_us;
+            at_once || (came_later && !self.remembered.is_forgotten(given, received, u64::MAX))
+        })
+    }
+
+    /// Whether a yes was there when the call was looked at.
+    fn is_remembered(&self) -> bool {
+        let (received, at_us) = self.life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
+        let looked_us = looked_us(self.index, at_us);
+        let mut given = self.remembered.before(self.pattern(), received).filter(|given| given.allows);
+        given.any(|given| !self.remembered.is_forgotten(given, received, looked_us))
+    }
+
+    fn asks(&self) -> bool {
+        self.node.tool.is_some_and(|tool| tool.consent.asks())
+    }
+
+    fn pattern(&self) -> Pattern {
+        Pattern::of(self.index, self.node)
+    }
+
+    /// The mark of what runs under the policy of this version.
+    fn digest(&self, version: u64) -> CallDigest {
+        let (name, call) = (Program::tool_name(self.node.call.tool), self.node.call);
+        let args = arguments(self.index.program, call);
+        let tool = &self.index.program.tools[call.tool];
+        let session = format!("s{}", self.index.agents[self.node.agent].root).into();
+        CallDigest::of(&name, &spec(call.tool, tool).version, &args, &session, version)
+    }
+}

@@ -1,0 +1,74 @@
+//! Answers that are good for more than one call, as the approver gave them (PO-3, PO-4).
+
+use super::Seen;
+use crate::sim::{
+    Fact,
+    program::{Consent, Index, Node},
+};
+use toolyard::Answer;
+
+/// What calls have in common that one answer is good for: root session, tool, and the arguments that matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pattern {
+    root: usize,
+    tool: usize,
+    args: Option<u32>,
+}
+
+impl Pattern {
+    pub(super) fn of(index: &Index<'_>, node: &Node<'_>) -> Self {
+        let args = node.call.key.map(|key| key.args);
+        Self { root: index.agents[node.agent].root, tool: node.call.tool, args }
+    }
+}
+
+/// An answer for all calls of a pattern.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given {
+    pub(super) at_us: u64,
+    pub(super) place: usize,
+    pub(super) allows: bool,
+    pattern: Pattern,
+}
+
+/// All answers that are remembered, and when they are forgotten.
+pub(super) struct Remembered {
+    given: Vec<Given>,
+    /// Place, time, and root session.
+    forgotten: Vec<(usize, u64, usize)>,
+}
+
+impl Remembered {
+    pub(super) fn of(index: &Index<'_>, seen: &Seen<'_>) -> Self {
+        let (mut given, mut forgotten) = (Vec::new(), Vec::new());
+        for (place, entry) in seen.entries.iter().enumerate() {
+            let at_us = entry.at_us;
+            match entry.fact {
+                Fact::Forget(root) => forgotten.push((place, at_us, root)),
+                Fact::Answered(node, _, answer) => {
+                    let Some(node) = index.nodes.get(&node) else { continue };
+                    let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce);
+                    if once || answer == Answer::Always {
+                        let allows = answer != Answer::Deny;
+                        given.push(Given { at_us, place, allows, pattern: Pattern::of(index, node) });
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { given, forgotten }
+    }
+
+    /// The answers of a pattern before this place.
+    pub(super) fn before(&self, pattern: Pattern, place: usize) -> impl Iterator<Item = &Given> {
+        self.given.iter().filter(move |given| given.pattern == pattern && given.place < place)
+    }
+
+    /// Whether an answer was forgotten before this place, and before this time.
+    pub(super) fn is_forgotten(&self, given: &Given, place: usize, at_us: u64) -> bool {
+        let forgets = |(forgot, forgot_us, root): &(usize, u64, usize)| {
+            *root == given.pattern.root && (given.place..place).contains(forgot) && *forgot_us <= at_us
+        };
+        self.forgotten.iter().any(forgets)
+    }
+}

@@ -1,0 +1,196 @@
+//! What the gate lets through, spoilt.
+
+use super::{ASKED, READ, SERIAL, breaks, event, find, forget_event, mixed, program};
+use crate::sim::{
+    Entry, Fact, Moved, Program,
+    program::{Act, AnswerPlan, Consent, Order, PolicyPlan},
+};
+use toolyard::{Answer, CallDigest, EventKind, event::Approval};
+
+/// c0 writes for a second, then c1 is to; meanwhile a policy comes that allows both as well.
+fn changed() -> Program {
+    let mut program = program(1, &[&[SERIAL, SERIAL]]);
+    program.sessions[0].turns[0].batch.calls[0].script.steps = vec![crate::sim::program::Step::Sleep(1_000)];
+    program.policies.push(PolicyPlan::default());
+    program.orders.push(Order { at_ms: 500, act: Act::SetPolicy(1) });
+    program
+}
+
+/// c0 asks and is told yes for all of its kind, c1 asks no more.
+fn always() -> Program {
+    let mut program = program(1, &[&[ASKED]]);
+    let mut later = program.sessions[0].turns[0].clone();
+    program.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::Always(1);
+    later.batch.calls[0].node = 1;
+    later.gap_ms = 100;
+    program.sessions[0].turns.push(later);
+    program
+}
+
+fn called(entries: &mut [Entry], call: &str, spoil: impl FnOnce(&mut EventKind)) {
+    let at = event(entries, call, |kind| matches!(kind, EventKind::Called { .. }));
+    if let Fact::Event(event) = &mut entries[at].fact {
+        spoil(&mut event.kind);
+    }
+}
+
+/// I14: a call that starts under a policy that is over.
+#[test]
+fn a_start_under_a_policy_that_is_over_is_found() {
+    breaks("I14", &changed(), |entries| {
+        called(entries, "c1", |kind| {
+            if let EventKind::Called { policy_version, digest, .. } = kind {
+                (*policy_version, *digest) = (1, None);
+            }
+        });
+    });
+}
+
+/// I14: a call that starts under a policy that denies it: the program says that the second policy does.
+#[test]
+fn a_start_that_no_policy_allows_is_found() {
+    let mut other = changed();
+    other.policies.push(PolicyPlan { denied: vec![SERIAL], wall_ms: None });
+    breaks("I14", &other, |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::SetPolicy(1)));
+        entries[at].fact = Fact::SetPolicy(2);
+    });
+}
+
+/// PO-1: a change of policy that nobody is told of.
+#[test]
+fn a_change_of_policy_that_is_not_told_is_found() {
+    breaks("PO-1", &changed(), |entries| {
+        entries.retain(|entry| {
+            !matches!(&entry.fact, Fact::Event(event) if matches!(event.kind, EventKind::PolicyChanged { .. }))
+        });
+    });
+}
+
+/// I14: a yes that the approver never gave.
+#[test]
+fn a_yes_that_nobody_gave_is_found() {
+    breaks("I14", &mixed(), |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Answered(4, ..)));
+        entries.remove(at);
+    });
+    breaks("I14", &mixed(), |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Answered(4, ..)));
+        if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
+            *answer = Answer::Deny;
+        }
+    });
+}
+
+/// I14: a yes for something else than what runs.
+#[test]
+fn a_yes_for_something_else_is_found() {
+    let other = CallDigest::of_text("else", "", &"s0".into());
+    breaks("I14", &mixed(), |entries| {
+        called(entries, "c4", |kind| {
+            if let EventKind::Called { digest, .. } = kind {
+                *digest = Some(other);
+            }
+        });
+    });
+    breaks("I14", &mixed(), |entries| {
+        let at = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+        if let Fact::Event(event) = &mut entries[at].fact
+            && let EventKind::ConfirmationResolved { digest, .. } = &mut event.kind
+        {
+            *digest = Some(other);
+        }
+    });
+}
+
+/// I14: a call that is to be asked about and is not.
+#[test]
+fn a_start_without_a_question_is_found() {
+    breaks("I14", &mixed(), |entries| {
+        let asked = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationRequested { .. }));
+        forget_event(entries, asked);
+        let yes = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
+        forget_event(entries, yes);
+        called(entries, "c4", |kind| {
+            if let EventKind::Called { approval, .. } = kind {
+                *approval = None;
+            }
+        });
+    });
+}
+
+/// I14: an answer is good for other calls only if it was meant to be, and until it is forgotten.
+#[test]
+fn a_start_on_an_answer_that_is_not_remembered_is_found() {
+    breaks("I14", &always(), |entries| {
+        called(entries, "c1", |kind| {
+            assert!(matches!(kind, EventKind::Called { approval: Some(Approval::Remembered), .. }));
+        });
+        let at = find(entries, |fact| matches!(fact, Fact::Answered(0, ..)));
+        if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
+            *answer = Answer::Allow;
+        }
+    });
+    breaks("I14", &always(), |entries| {
+        let at = event(entries, "c1", |kind| matches!(kind, EventKind::Received { .. }));
+        let at_us = entries[at].at_us;
+        entries.insert(at, Entry { at_us, fact: Fact::Forget(0) });
+    });
+}
+
+/// PO-3: a question about what has its answer.
+#[test]
+fn a_question_that_has_its_answer_is_found() {
+    let mut twice = always();
+    twice.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::Yes(1);
+    breaks("PO-3", &twice, |entries| {
+        let at = find(entries, |fact| matches!(fact, Fact::Answered(0, ..)));
+        if let Fact::Answered(_, _, answer) = &mut entries[at].fact {
+            *answer = Answer::Always;
+        }
+    });
+}
+
+/// PO-1b: a handler that runs for an agent that may not call it.
+#[test]
+fn a_handler_of_a_tool_out_of_reach_is_found() {
+    let mut barred = program(1, &[&[READ]]);
+    barred.sessions[0].barred = vec![READ];
+    breaks("PO-1b", &barred, |entries| {
+        let at = event(entries, "c0", EventKind::is_terminal);
+        let at_us = entries[at].at_us;
+        entries.insert(at, Entry { at_us, fact: Fact::Handler(0, Moved::Began) });
+    });
+}
+
+/// The model: a policy that allows a call is no reason for its end.
+#[test]
+fn a_refusal_that_no_policy_explains_is_found() {
+    let mut denied = program(1, &[&[READ]]);
+    denied.policies[0].denied = vec![READ];
+    let report = crate::sim::play(&denied);
+    assert_eq!(report.violations, []);
+    denied.policies[0].denied.clear();
+    let violations = super::check(&denied, &report.entries);
+    assert!(violations.iter().any(|violation| violation.rule == "model"), "{violations:#?}");
+}
+
+/// PO-3: one answer is for all calls of its kind, whether they came before it or after; a no as well.
+#[test]
+fn one_answer_is_for_all_of_its_kind() {
+    for answer in [AnswerPlan::Yes(50), AnswerPlan::No(50)] {
+        let mut program = always();
+        program.tools[ASKED].consent = Consent::AskedOnce;
+        let first = &mut program.sessions[0].turns[0].batch.calls;
+        first[0].answer = answer;
+        let mut beside = first[0].clone();
+        (beside.node, beside.answer) = (2, AnswerPlan::Never);
+        first.push(beside);
+        let report = crate::sim::play(&program);
+        assert_eq!(report.violations, []);
+        let answers = report.entries.iter().filter(|entry| matches!(entry.fact, Fact::Answered(..)));
+        assert_eq!(answers.count(), 1);
+        let ran = report.entries.iter().filter(|it| matches!(it.fact, Fact::Handler(_, Moved::Began)));
+        assert_eq!(ran.count(), if matches!(answer, AnswerPlan::Yes(_)) { 3 } else { 0 });
+    }
+}

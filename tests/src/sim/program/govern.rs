@@ -1,0 +1,134 @@
+//! Who may do what and who is asked, by chance, in a program that is there.
+
+use super::{Act, AnswerPlan, CallPlan, Consent, ForkPlan, Order, PolicyPlan, Program, Step};
+use crate::sim::Dice;
+use toolyard::ToolClass;
+
+/// How often there is what, in a thousand.
+struct Mood {
+    policies: u64,
+    denials: u64,
+    questions: u64,
+    bounds: u64,
+}
+
+impl Mood {
+    fn of(dice: &mut Dice) -> Self {
+        Self {
+            policies: dice.pick(&[0, 0, 800]),
+            denials: dice.pick(&[0, 100, 300]),
+            questions: dice.pick(&[0, 0, 300, 700]),
+            bounds: dice.pick(&[0, 0, 300]),
+        }
+    }
+}
+
+impl Program {
+    /// Adds policies, bounds of agents, and questions, as the dice say.
+    pub(super) fn govern(&mut self, dice: &mut Dice) {
+        if dice.chance(300) {
+            return;
+        }
+        let mood = Mood::of(dice);
+        self.questions(dice, &mood);
+        self.bounds(dice, &mood);
+        self.policies(dice, &mood);
+        self.orders.sort_by_key(|order| order.at_ms);
+    }
+
+    fn questions(&mut self, dice: &mut Dice, mood: &Mood) {
+        // Tools with a breaker are left as they are: their programs are made for it.
+        let plain = self.tools.iter_mut().filter(|tool| !tool.care.breaker.is_enabled());
+        for tool in plain {
+            if tool.consent != Consent::Forbidden && dice.chance(mood.questions) {
+                tool.consent = dice.pick(&[Consent::Asked, Consent::AskedOnce]);
+            }
+        }
+        if mood.questions == 0 {
+            return;
+        }
+        self.each_call(&mut |call| {
+            if let AnswerPlan::Yes(within) = call.answer {
+                let within = if dice.chance(100) { 2_700 } else { within };
+                call.answer = match dice.chance(200) {
+                    true => AnswerPlan::Always(within),
+                    false => AnswerPlan::Yes(within),
+                };
+            }
+            call.held_ms = dice.maybe(150, |dice| dice.pick(&[30, 900, 5_000, 400_000]));
+        });
+        let sessions = self.sessions.len() - 1;
+        for _ in 0..dice.range(0..=2) {
+            let at_ms = dice.pick(&[5, 60, 300, 1_000]);
+            self.orders.push(Order { at_ms, act: Act::Forget(dice.few(0..=sessions)) });
+        }
+    }
+
+    fn bounds(&mut self, dice: &mut Dice, mood: &Mood) {
+        let tools = self.tools.len() - 1;
+        for tool in &mut self.tools {
+            tool.hidden_from_forks = dice.chance(mood.bounds / 3);
+            tool.needs_no_capability = dice.chance(mood.bounds / 2);
+        }
+        let mut bar = |barred: &mut Vec<usize>| {
+            if dice.chance(mood.bounds) {
+                *barred = (0..dice.few(1..=2)).map(|_| dice.few(0..=tools)).collect();
+            }
+        };
+        for session in &mut self.sessions {
+            bar(&mut session.barred);
+            session.forks.iter_mut().for_each(|fork| fork.each_fork(&mut bar));
+        }
+        self.each_call(&mut |call| {
+            for step in &mut call.script.steps {
+                if let Step::Fork(fork) = step {
+                    fork.each_fork(&mut bar);
+                }
+            }
+        });
+    }
+
+    fn policies(&mut self, dice: &mut Dice, mood: &Mood) {
+        if dice.chance(200) {
+            self.policies[0] = policy(dice, mood, self.tools.len());
+        }
+        if !dice.chance(mood.policies) {
+            return;
+        }
+        for _ in 0..dice.few(1..=3) {
+            self.policies.push(policy(dice, mood, self.tools.len()));
+        }
+        for _ in 0..dice.range(1..=5) {
+            let at_ms = dice.pick(&[0, 2, 8, 25, 70, 200, 500, 1_100, 2_600, 6_000]);
+            let which = dice.range(0..=self.policies.len() as u64 - 1) as usize;
+            self.orders.push(Order { at_ms, act: Act::SetPolicy(which) });
+        }
+        // What waits while the policy changes is what it is about.
+        if dice.chance(300) {
+            let class = dice.pick(&ToolClass::ALL);
+            self.orders.push(Order { at_ms: 0, act: Act::Pause(class, dice.pick(&[40, 400, 3_000])) });
+        }
+    }
+
+    fn each_call(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
+        for session in &mut self.sessions {
+            session.turns.iter_mut().for_each(|turn| turn.calls(see));
+            session.forks.iter_mut().for_each(|fork| fork.calls(see));
+        }
+    }
+}
+
+impl ForkPlan {
+    /// It and the forks of it that no handler makes, by what they are barred from.
+    fn each_fork(&mut self, see: &mut impl FnMut(&mut Vec<usize>)) {
+        see(&mut self.barred);
+        self.forks.iter_mut().for_each(|fork| fork.each_fork(see));
+    }
+}
+
+fn policy(dice: &mut Dice, mood: &Mood, tools: usize) -> PolicyPlan {
+    PolicyPlan {
+        denied: (0..tools).filter(|_| dice.chance(mood.denials)).collect(),
+        wall_ms: dice.maybe(250, |dice| dice.pick(&[800, 3_000, 20_000])),
+    }
+}
