@@ -48,8 +48,11 @@ impl BatchState {
 
     /// Where a call executes, and within what.
     pub(crate) fn grant(&self, index: u32) -> &Grant {
-        let aside = self.slots[index as usize].aside();
-        aside.and_then(|aside| aside.grant()).unwrap_or_else(|| self.work(index).grant())
+        let (slot, work) = (&self.slots[index as usize], self.work(index));
+        if slot.policy() == work.policy {
+            return work.grant();
+        }
+        slot.aside().and_then(|aside| aside.grant()).unwrap_or_else(|| work.grant())
     }
 
     /// The mark of what runs under the policy that allowed the call last, where somebody keeps that.
