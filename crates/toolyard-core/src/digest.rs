@@ -45,6 +45,17 @@ impl CallDigest {
         Self::over(b"toolyard text 1", [tool.as_bytes(), arguments.as_bytes(), session.as_str().as_bytes()])
     }
 
+    /// The digest of what calls of a pattern have in common.
+    pub(crate) fn of_pattern(tool: &str, version: &str, pinned: &Value) -> Self {
+        let pinned = canonical_json(pinned);
+        Self::over(b"toolyard pattern 1", [tool.as_bytes(), version.as_bytes(), pinned.as_bytes()])
+    }
+
+    /// The digest of what this stands for, in one session.
+    pub(crate) fn in_session(&self, session: &SessionId) -> Self {
+        Self::over(b"toolyard in session 1", [self.as_bytes().as_slice(), session.as_str().as_bytes()])
+    }
+
     /// The digest of this kind over these parts: with its length before each, no two rows of parts run together.
     fn over<const N: usize>(kind: &[u8], parts: [&[u8]; N]) -> Self {
         let mut hash = Sha256::new();

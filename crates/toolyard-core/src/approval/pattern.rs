@@ -22,7 +22,10 @@ use std::{fmt, sync::Arc};
 pub struct ApprovalPattern {
     tool: Arc<str>,
     version: Arc<str>,
+    /// The arguments that matter, as they are shown.
     pinned: Value,
+    /// Their mark as they are.
+    mark: CallDigest,
     free: Vec<String>,
 }
 
@@ -38,15 +41,18 @@ impl ApprovalPattern {
                 }
             }
         }
-        Self { tool: spec.name.as_str().into(), version: spec.version.as_str().into(), pinned, free }
+        let mark = CallDigest::of_pattern(&spec.name, &spec.version, &pinned);
+        Self { tool: spec.name.as_str().into(), version: spec.version.as_str().into(), pinned, mark, free }
     }
 
-    /// The same for equal patterns and different for others, in one session.
+    /// The same for equal patterns and different for others, in one session. What is [shown](Self::shown) of them does
+    /// not count.
     pub fn key(&self, session: &SessionId) -> CallDigest {
-        CallDigest::of(&self.tool, &self.version, &self.pinned, session, 0)
+        self.mark.in_session(session)
     }
 
-    /// The same pattern with its arguments as this makes them, to be shown.
+    /// The same pattern with its arguments as this makes them, to be shown. It stays what it is: two that differ in a
+    /// secret alone are two, though they look the same.
     #[must_use]
     pub fn shown(self, show: impl FnOnce(Value) -> Value) -> Self {
         Self { pinned: show(self.pinned), ..self }
@@ -60,5 +66,23 @@ impl fmt::Display for ApprovalPattern {
             return Ok(());
         }
         write!(f, ", whatever its {}", self.free.join(" and "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// PO-4: an answer for a pattern is for none that looks the same without its secrets.
+    #[test]
+    fn what_is_shown_changes_no_pattern() {
+        let (spec, session) = (ToolSpec::write("pay"), SessionId::from("s"));
+        let of = |to: &str| ApprovalPattern::of(&spec, &json!({ "to": to }));
+        let shown = |to: &str| of(to).shown(|_| json!({"to": "[redacted]"}));
+        assert_eq!(shown("ada").to_string(), shown("bob").to_string());
+        assert_ne!(shown("ada").key(&session), shown("bob").key(&session));
+        assert_eq!(shown("ada").key(&session), of("ada").key(&session));
+        assert_ne!(of("ada").key(&session), of("ada").key(&SessionId::from("r")));
     }
 }
