@@ -112,8 +112,13 @@ impl ApprovalDesk {
 
     fn take(&self) -> Option<ApprovalRequest> {
         let mut state = self.state();
-        let pending = state.pending.values_mut().find(|pending| !pending.taken)?;
+        let mut untaken = state.pending.values_mut().filter(|pending| !pending.taken);
+        let pending = untaken.next()?;
         pending.taken = true;
+        // Two that are laid at once wake one.
+        if untaken.next().is_some() {
+            self.shared.laid.notify_one();
+        }
         Some(pending.request.clone())
     }
 
