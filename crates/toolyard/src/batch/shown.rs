@@ -29,7 +29,7 @@ impl BatchState {
     }
 
     /// The outcomes as their caller sees them. Only the arguments are left: all else was looked at when it came.
-    pub(super) fn shown<'a>(
+    pub(crate) fn shown<'a>(
         redactor: Option<&Redactor>,
         outcomes: impl IntoIterator<Item = &'a mut Outcome>,
     ) {
