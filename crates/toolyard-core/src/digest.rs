@@ -1,6 +1,6 @@
 //! The mark of exactly one piece of work, for answers and audits to bind to.
 
-use crate::{SessionId, canonical_json};
+use crate::{SessionId, ToolSpec, canonical_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -46,9 +46,10 @@ impl CallDigest {
     }
 
     /// The digest of what calls of a pattern have in common.
-    pub(crate) fn of_pattern(tool: &str, version: &str, pinned: &Value) -> Self {
-        let pinned = canonical_json(pinned);
-        Self::over(b"toolyard pattern 1", [tool.as_bytes(), version.as_bytes(), pinned.as_bytes()])
+    pub(crate) fn of_pattern(spec: &ToolSpec, pinned: &Value) -> Self {
+        let (tool, version, pinned) = (&spec.name, &spec.version, canonical_json(pinned));
+        let effects = spec.side_effects.as_str();
+        Self::over(b"toolyard pattern 1", [tool, version, effects, pinned.as_str()].map(str::as_bytes))
     }
 
     /// The digest of what this stands for, in one session.

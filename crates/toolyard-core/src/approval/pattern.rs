@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{fmt, sync::Arc};
 
 /// All calls of one tool that differ in nothing but arguments that do not matter to whom is asked (PO-3): the tool with its
-/// version, and every argument but those of [`ToolSpec::approval_ignores`].
+/// version and its side effects, and every argument but those of [`ToolSpec::approval_ignores`].
 ///
 /// # Examples
 /// ```
@@ -41,7 +41,7 @@ impl ApprovalPattern {
                 }
             }
         }
-        let mark = CallDigest::of_pattern(&spec.name, &spec.version, &pinned);
+        let mark = CallDigest::of_pattern(spec, &pinned);
         Self { tool: spec.name.as_str().into(), version: spec.version.as_str().into(), pinned, mark, free }
     }
 
@@ -84,5 +84,14 @@ mod tests {
         assert_ne!(shown("ada").key(&session), shown("bob").key(&session));
         assert_eq!(shown("ada").key(&session), of("ada").key(&session));
         assert_ne!(of("ada").key(&session), of("ada").key(&SessionId::from("r")));
+    }
+
+    /// PO-3: what was said of a tool that writes is not said of one that runs programs and came in its place.
+    #[test]
+    fn side_effects_are_part_of_a_pattern() {
+        let (args, session) = (json!({"x": 1}), SessionId::from("s"));
+        let key = |spec: ToolSpec| ApprovalPattern::of(&spec, &args).key(&session);
+        assert_eq!(key(ToolSpec::write("do")), key(ToolSpec::write("do").describe("It does.")));
+        assert_ne!(key(ToolSpec::write("do")), key(ToolSpec::execute("do")));
     }
 }
