@@ -272,3 +272,19 @@ async fn what_is_kept_is_redacted() {
     clean("an event", &serde_json::to_string(&yard.events.events()).unwrap());
     yard.events.check();
 }
+
+/// I15: a call of a stream that was stopped before it came in shows its arguments as any other does.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_came_in_is_redacted() {
+    let (yard, ..) = leaky(redactor()).await;
+    let stream = yard.engine.session("s").open_batch();
+    stream.push(leak("x"));
+    stream.cancel();
+    let finished = stream.finished();
+    let outcome = finished[0].as_ref().unwrap();
+    clean("its arguments", &outcome.arguments.to_string());
+    for outcome in stream.finish().await {
+        clean("its arguments", &outcome.arguments.to_string());
+    }
+    yard.events.check();
+}

@@ -1,6 +1,6 @@
 //! The mark of exactly one piece of work, for answers and audits to bind to.
 
-use crate::{SessionId, canonical_json};
+use crate::{SessionId, ToolSpec, canonical_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -43,6 +43,13 @@ impl CallDigest {
     /// The digest of a call that was refused before its arguments were read: over its text as it came.
     pub fn of_text(tool: &str, arguments: &str, session: &SessionId) -> Self {
         Self::over(b"toolyard text 1", [tool.as_bytes(), arguments.as_bytes(), session.as_str().as_bytes()])
+    }
+
+    /// The digest of what calls of a pattern have in common, in one session.
+    pub(crate) fn of_pattern(spec: &ToolSpec, pinned: &Value, session: &SessionId) -> Self {
+        let (effects, pinned) = (spec.side_effects.as_str(), canonical_json(pinned));
+        let parts = [&spec.name, &spec.version, effects, &pinned, session.as_str()];
+        Self::over(b"toolyard pattern 1", parts.map(str::as_bytes))
     }
 
     /// The digest of this kind over these parts: with its length before each, no two rows of parts run together.

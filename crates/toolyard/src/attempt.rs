@@ -135,7 +135,7 @@ impl Attempt {
             self.release(still_running.is_some(), ended_at);
         }
         if let Some(redactor) = &self.engine().redactor {
-            let limits = &self.work().grant().limits;
+            let limits = &self.grant().limits;
             redact(&mut ending, redactor, limits, self.engine().gate.limits.output_bytes_max);
         }
         if let Err(error) = &mut ending.status {

@@ -112,8 +112,13 @@ impl ApprovalDesk {
 
     fn take(&self) -> Option<ApprovalRequest> {
         let mut state = self.state();
-        let pending = state.pending.values_mut().find(|pending| !pending.taken)?;
+        let mut untaken = state.pending.values_mut().filter(|pending| !pending.taken);
+        let pending = untaken.next()?;
         pending.taken = true;
+        // Two that are laid at once wake one.
+        if untaken.next().is_some() {
+            self.shared.laid.notify_one();
+        }
         Some(pending.request.clone())
     }
 
@@ -122,7 +127,8 @@ impl ApprovalDesk {
         self.state().pending.values().map(|pending| pending.request.clone()).collect()
     }
 
-    /// Answers a question. `digest` is that of the request which the answer is for.
+    /// Answers a question. `digest` is that of the request which the answer is for. Should the policy change in the very
+    /// moment, the question is laid on the desk again, about what would run now.
     ///
     /// # Errors
     /// [`AnswerError`]; a question that is still open stays so.

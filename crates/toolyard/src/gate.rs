@@ -135,13 +135,13 @@ impl Gate {
         let Some(entry) = table.get(&call.name).filter(|entry| session.sees(entry)) else {
             return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table, session)));
         };
-        if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
-            let message = format!("'{}' spawns sub-agents, and none goes deeper than this one", entry.name());
-            return Err(CallError::new(ErrorKind::DepthExceeded, message));
-        }
         if !session.may.calls(entry) {
             let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
             return Err(CallError::new(ErrorKind::PermissionDenied, message));
+        }
+        if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
+            let message = format!("'{}' spawns sub-agents, and none goes deeper than this one", entry.name());
+            return Err(CallError::new(ErrorKind::DepthExceeded, message));
         }
         let args = arguments::parse(call, &self.limits)?;
         arguments::validate(entry, &args)?;

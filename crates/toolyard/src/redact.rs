@@ -83,6 +83,15 @@ impl Redactor {
         Ok(Self { secrets: Secrets::of(known)?.map(Arc::new), ..self })
     }
 
+    /// One that knows the registered secrets of this one and no pattern; `None` where there are none.
+    ///
+    /// For whom is asked whether a call may run: what a pattern takes out may be more than a token, such as a command
+    /// between the marks of a private key, and nothing that runs is to be hidden from them.
+    pub(crate) fn registered(&self) -> Option<Self> {
+        let secrets = self.secrets.clone()?;
+        Some(Self { patterns: false, secrets: Some(secrets) })
+    }
+
     /// Whether it knows anything to look for.
     pub(crate) fn finds_something(&self) -> bool {
         self.patterns || self.secrets.is_some()

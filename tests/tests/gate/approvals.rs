@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::{path::Path, sync::Arc, time::Duration};
 use toolyard::{
     Answer, ApprovalDesk, Call, ConfirmationMode, Confirmations, EventKind, ForkPolicy, PathEscape,
-    PathScope, Resources, SessionOptions, SideEffects, Tool, ToolFactory, ToolSpec,
+    PathScope, Redactor, Resources, SessionOptions, SideEffects, Tool, ToolFactory, ToolSpec,
     event::{Approval, SettledBy},
 };
 use toolyard_tests::{Log, Yard, call, scripted, shape, yard};
@@ -258,7 +258,7 @@ async fn a_request_shows_no_secret() {
     }
     const SECRETS: [&str; 2] = ["correct horse", "battery staple"];
     let desk = ApprovalDesk::default();
-    let redactor = toolyard::Redactor::new().with_secrets(SECRETS).unwrap();
+    let redactor = Redactor::new().with_secrets(SECRETS).unwrap();
     let yard = yard(|builder, log| {
         let builder = builder.tool(Login(log.clone())).redact(redactor);
         builder.confirmations(Confirmations::default()).approver(desk.clone())
@@ -283,5 +283,35 @@ async fn a_request_shows_no_secret() {
     assert_eq!(shape(&outcomes), "cor ok, bat user_denied");
     let told = format!("{:?}", yard.events.events());
     assert!(SECRETS.iter().all(|secret| !told.contains(secret)));
+    yard.events.check();
+}
+
+/// PO-4: what only looks like a secret is not hidden from whom is asked, since it runs if they say yes; events hide it.
+#[tokio::test(start_paused = true)]
+async fn nothing_that_runs_is_hidden_from_whom_is_asked() {
+    let desk = ApprovalDesk::default();
+    let yard = yard(|builder, log| {
+        let builder = builder.tool(scripted(ToolSpec::execute("sh"), log)).redact(Redactor::standard());
+        builder.confirmations(Confirmations::default()).approver(desk.clone())
+    })
+    .await;
+    let session = yard.engine.session("s");
+    for command in [
+        ": -----BEGIN PRIVATE KEY-----\nrm -rf ~",
+        "password=\"$(rm -rf ~)\"",
+        "curl http://a:$(rm${IFS}-rf${IFS}~)@b",
+    ] {
+        let person = async {
+            let [question] = questions(&desk).await;
+            assert_eq!(question.arguments()["command"], command);
+            assert!(question.pattern().to_string().contains("rm"), "{}", question.pattern());
+            desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
+        };
+        let call = Call::new("a", "sh", json!({"command": command}));
+        let (outcome, ()) = ends(async { tokio::join!(session.call(call), person) }).await;
+        assert_eq!(shape(&[outcome]), "a user_denied");
+    }
+    let told = format!("{:?}", yard.events.events());
+    assert!(!told.contains('~') && told.contains("[redacted: private key]"), "{told}");
     yard.events.check();
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolyard::{
     Answer, ApprovalDesk, ApprovalRequest, Approver, Call, Caller, Denied, ErrorKind, EventKind, Grant,
-    PolicyRules, ResourceLimits, Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
+    PolicyRules, Redactor, ResourceLimits, Rule, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -94,6 +94,31 @@ async fn a_new_policy_is_asked_about_calls_that_wait() {
     });
     assert_eq!(called, Some(2), "it was allowed by the policy in force");
     yard.events.check();
+}
+
+/// PO-1, V1: the bound of an output is that of the policy under which its call ran, where secrets are looked for too.
+#[tokio::test(start_paused = true)]
+async fn an_output_is_bounded_by_the_grant_in_force() {
+    let of = |bytes| {
+        let mut limits = ResourceLimits::unlimited();
+        limits.output_bytes = bytes;
+        PolicyRules::new(Rule::Allow(Grant { limits, ..Grant::host() }))
+    };
+    for (before, after, expected) in
+        [(Some(3), None, "a ok, long-id ok"), (None, Some(3), "a ok, long-id output_too_large")]
+    {
+        let yard = yard(|builder, _| builder.policy(of(before)).redact(Redactor::standard())).await;
+        let session = yard.engine.session("s");
+        let batch =
+            session.dispatch(vec![call("a", "serial", 1000, "ok"), call("long-id", "serial", 0, "ok")]);
+        let swap = async {
+            tokio::time::sleep(super::SECOND / 2).await;
+            yard.engine.set_policy(of(after));
+        };
+        let (outcomes, ()) = tokio::join!(batch, swap);
+        assert_eq!(shape(&outcomes), expected);
+        yard.events.check();
+    }
 }
 
 /// V1: a call goes on under what the new policy grants.

@@ -91,7 +91,7 @@ async fn a_path_is_granted_by_where_it_leads() {
     desk.yard.events.check();
 }
 
-/// PO-1b: a path argument that is missing or null leaves the choice to the tool, which needs the whole workspace; a list
+/// PO-1b: a path argument that is missing, null or an empty list leaves the choice to the tool, which needs the whole workspace; a list
 /// is each of its paths; anything else is `invalid_input`.
 #[tokio::test(start_paused = true)]
 async fn a_path_argument_may_be_anything() {
@@ -111,7 +111,7 @@ async fn a_path_argument_may_be_anything() {
             Some(PermissionDenied),
             Some(PermissionDenied),
         ),
-        (json!({"path": []}), None, None, None),
+        (json!({"path": []}), Some(FsDenied), None, None),
         (json!({"path": [["docs"]]}), Some(InvalidInput), Some(InvalidInput), Some(InvalidInput)),
         (json!({"path": 7}), Some(InvalidInput), Some(InvalidInput), Some(InvalidInput)),
         (json!({"path": {"path": "docs"}}), Some(InvalidInput), Some(InvalidInput), Some(InvalidInput)),
@@ -121,6 +121,22 @@ async fn a_path_argument_may_be_anything() {
         assert_eq!(futures::future::join_all(said).await, [of_some, of_all, of_free], "{args}");
     }
     desk.yard.events.check();
+}
+
+/// PO-1b: without a workspace nothing is under what is granted of it, also where a tool could do without one.
+#[tokio::test(start_paused = true)]
+async fn grants_of_paths_grant_nothing_without_a_workspace() {
+    let mut spec = ToolSpec::read("look").requires_fs(FsMode::Read, "path");
+    spec.requires_workspace = false;
+    let yard = yard(|builder, log| builder.tool(scripted(spec, log))).await;
+    let options = SessionOptions::default();
+    let bounded = yard.engine.session_with("s", options.clone().capabilities(fs(&[(FsMode::Read, "docs")])));
+    let free = yard.engine.session_with("t", options);
+    for args in [json!({"path": "/etc/passwd"}), json!({"path": "docs/a.md"}), json!({})] {
+        assert_eq!(kind(&bounded, "look", args.clone()).await, Some(ErrorKind::FsDenied), "{args}");
+        assert_eq!(kind(&free, "look", args.clone()).await, None, "{args}");
+    }
+    yard.events.check();
 }
 
 /// PO-1b: a host is compared as a client reads it; a missing grant, a text that names none and a missing argument are
@@ -146,6 +162,7 @@ async fn a_host_is_granted_by_what_it_is() {
         (json!("not a host"), Some(NetDenied)),
         (json!(""), Some(NetDenied)),
         (json!(null), Some(NetDenied)),
+        (json!([]), Some(NetDenied)),
         (json!(["a.example.com", "b.example.com"]), None),
         (json!(["a.example.com", "evil.com"]), Some(NetDenied)),
         (json!(2_130_706_433), Some(InvalidInput)),

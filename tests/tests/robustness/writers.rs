@@ -9,10 +9,11 @@ use std::{
 };
 use tokio::sync::watch;
 use toolyard::{
-    Call, Drain, EngineBuilder, ErrorKind, Event, EventKind, EventWriter, Limits, Outcome, PoolWidths,
-    Reason, Received, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Call, Caller, Drain, EngineBuilder, ErrorKind, Event, EventKind, EventWriter, Hooks, Limits, Outcome,
+    PoolWidths, Reason, Received, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec,
+    async_trait, from_fn,
 };
-use toolyard_tests::{Yard, call, event_faults, shape, yard};
+use toolyard_tests::{Yard, call, event_faults, shape, tries, yard};
 
 /// Keeps what was written.
 #[derive(Clone, Default)]
@@ -236,6 +237,74 @@ async fn a_broken_writer_stops_what_changes_something() {
         yard.engine.shutdown(Drain::default()).await;
         yard.events.check();
     }
+}
+
+/// Waits before a serial call starts.
+struct SlowStart;
+
+#[async_trait]
+impl Hooks for SlowStart {
+    async fn on_tool_start(&self, call: &Call, _: &Caller<'_>) {
+        if &*call.name == "serial" {
+            tokio::time::sleep(SECOND).await;
+        }
+    }
+}
+
+/// PO-6: a writer that breaks while a call waits for a token of its tool's rate, for the hook before its permits, or for
+/// the flight that it takes over keeps that call from starting too.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
+    let rate = |builder: EngineBuilder| {
+        builder.tool_config("serial", ToolConfig::default().rate("1/3s".parse().unwrap()))
+    };
+    let hook = |builder: EngineBuilder| builder.hooks(SlowStart);
+    let waits: [&dyn Fn(EngineBuilder) -> EngineBuilder; 2] = [&rate, &hook];
+    for change in waits {
+        // Opened; started, received, called, attempt, completed, ended; twice started and received; and then one more.
+        let writer = Fails { at: 12, panics: false };
+        let yard = yard(|builder, _| change(builder.blocking(Arc::new(Tasks)).event_writer(writer))).await;
+        let session = yard.engine.session("s");
+        session.call(call("first", "serial", 0, "ok")).await;
+        let keyed = |id: &str| {
+            let mut call = call(id, "serial", 0, "ok");
+            call.idempotency_key = Some("k".into());
+            call
+        };
+        let (one, two) = (session.turn(), session.turn());
+        let leads = one.dispatch(vec![keyed("leads")]);
+        let follows = two.dispatch(vec![keyed("follows")]);
+        let breaks = async {
+            tokio::time::sleep(SECOND / 2).await;
+            session.call(call("breaks", "read", 0, "ok")).await;
+        };
+        let (leads, follows, ()) = ends(async { tokio::join!(leads, follows, breaks) }).await;
+        for outcome in leads.iter().chain(&follows) {
+            assert_eq!(told(outcome), (ErrorKind::Internal, Some(Reason::Sink), 0));
+        }
+        assert_eq!(yard.log.started(), ["first", "breaks"]);
+        yard.events.check();
+    }
+}
+
+/// PO-6: a call with side effects is not tried again when its writer has broken meanwhile; what came of it is told.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_breaks_between_attempts_stops_the_next() {
+    // Opened; started, received, called, attempt, retry; then the read beside it.
+    let writer = Fails { at: 7, panics: false };
+    let yard = yard(|builder, _| builder.blocking(Arc::new(Tasks)).event_writer(writer)).await;
+    let (session, beside) = (yard.engine.session("s"), yard.engine.session("s"));
+    let breaks = async {
+        tokio::time::sleep(SECOND / 20).await;
+        beside.call(call("breaks", "read", 0, "ok")).await;
+    };
+    let twice = session.dispatch(vec![tries("w", "serial", 0, &["harmless", "ok"])]);
+    let (outcomes, ()) = ends(async { tokio::join!(twice, breaks) }).await;
+    assert_eq!(told(&outcomes[0]), (ErrorKind::Internal, Some(Reason::Sink), 1));
+    let before = outcomes[0].error().unwrap().last_error.as_ref().map(|error| error.kind);
+    assert_eq!(before, Some(ErrorKind::Transient));
+    assert_eq!(yard.log.started(), ["w", "breaks"]);
+    yard.events.check();
 }
 
 /// PO-6, OB-3: a queue that is full when its writer breaks holds nobody back any more.

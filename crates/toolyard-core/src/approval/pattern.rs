@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{fmt, sync::Arc};
 
 /// All calls of one tool that differ in nothing but arguments that do not matter to whom is asked (PO-3): the tool with its
-/// version, and every argument but those of [`ToolSpec::approval_ignores`].
+/// version and its side effects, and every argument but those of [`ToolSpec::approval_ignores`].
 ///
 /// # Examples
 /// ```
@@ -22,6 +22,7 @@ use std::{fmt, sync::Arc};
 #[derive(Debug, Clone)]
 pub struct ApprovalPattern {
     tool: Arc<str>,
+    /// The arguments that matter, as they are shown.
     pinned: Value,
     free: Vec<String>,
     key: CallDigest,
@@ -48,16 +49,18 @@ impl ApprovalPattern {
                 }
             }
         }
-        let key = CallDigest::of(&spec.name, &spec.version, &pinned, session, 0);
+        let key = CallDigest::of_pattern(spec, &pinned, session);
         Self { tool: spec.name.as_str().into(), pinned, free, key }
     }
 
-    /// The same for equal patterns, and different for others and in other sessions.
+    /// The same for equal patterns, and different for others and in other sessions. What is [shown](Self::shown) of them
+    /// does not count.
     pub fn key(&self) -> CallDigest {
         self.key
     }
 
-    /// The same pattern, key included, with its arguments as this makes them: to be shown without secrets.
+    /// The same pattern with its arguments as this makes them, to be shown. It stays what it is: two that differ in a
+    /// secret alone are two, though they look the same.
     #[must_use]
     pub fn shown(self, show: impl FnOnce(Value) -> Value) -> Self {
         Self { pinned: show(self.pinned), ..self }
@@ -71,5 +74,34 @@ impl fmt::Display for ApprovalPattern {
             return Ok(());
         }
         write!(f, ", whatever its {}", self.free.join(" and "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// PO-4: an answer for a pattern is for none that looks the same without its secrets.
+    #[test]
+    fn what_is_shown_changes_no_pattern() {
+        let spec = ToolSpec::write("pay");
+        let of = |to: &str, session: &str| {
+            ApprovalPattern::of(&spec, &json!({ "to": to }), &SessionId::from(session))
+        };
+        let shown = |to: &str| of(to, "s").shown(|_| json!({"to": "[redacted]"}));
+        assert_eq!(shown("ada").to_string(), shown("bob").to_string());
+        assert_ne!(shown("ada"), shown("bob"));
+        assert_eq!(shown("ada").key(), of("ada", "s").key());
+        assert_ne!(of("ada", "s").key(), of("ada", "r").key());
+    }
+
+    /// PO-3: what was said of a tool that writes is not said of one that runs programs and came in its place.
+    #[test]
+    fn side_effects_are_part_of_a_pattern() {
+        let (args, session) = (json!({"x": 1}), SessionId::from("s"));
+        let key = |spec: ToolSpec| ApprovalPattern::of(&spec, &args, &session).key();
+        assert_eq!(key(ToolSpec::write("do")), key(ToolSpec::write("do").describe("It does.")));
+        assert_ne!(key(ToolSpec::write("do")), key(ToolSpec::execute("do")));
     }
 }

@@ -88,7 +88,8 @@ impl ApprovalRequest {
         &self.parts.tool
     }
 
-    /// The arguments, parsed and checked; secrets in them are redacted.
+    /// The arguments, parsed and checked. Registered secrets in them are redacted, and nothing else: what only looks
+    /// like a secret may be what is to be decided about.
     pub fn arguments(&self) -> &Arc<Value> {
         &self.parts.arguments
     }

@@ -44,6 +44,9 @@ impl Host {
         if text.split_once("://").is_some_and(|(_, rest)| rest.starts_with('/')) {
             return Err(refuse("some clients take what comes after a third slash for the host"));
         }
+        if text.split_once(':').is_some_and(|(scheme, rest)| is_of_hosts(scheme) && !rest.starts_with("//")) {
+            return Err(refuse("some clients take what comes after the scheme for the host"));
+        }
         let is_bare = !text.contains("://");
         if is_bare && text.contains(['/', '?', '#', '@']) {
             return Err(refuse("it is neither a URL nor a host"));
@@ -51,9 +54,10 @@ impl Host {
         let url = if is_bare { Url::parse(&format!("http://{text}")) } else { Url::parse(text) };
         let url = url.map_err(|error| refuse(&error.to_string()))?;
         // Of a host alone nobody knows the port, unless it is there behind an address in brackets or a name.
-        let has_port = !is_bare || text.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
+        let behind = text.rsplit(']').next().and_then(|rest| rest.split_once(':'));
+        let has_port = !is_bare || behind.is_some_and(|(_, port)| !port.is_empty());
         let host = match url.host() {
-            Some(url::Host::Domain(_)) if !is_special(&url) => Self::opaque(&url),
+            Some(url::Host::Domain(_)) if !is_of_hosts(url.scheme()) => Self::opaque(&url),
             Some(host) => Some(canonical(&host)),
             None => None,
         };
@@ -77,8 +81,9 @@ impl Host {
     }
 }
 
-fn is_special(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp")
+/// Whether this is a scheme of which the standard says how its hosts are read.
+fn is_of_hosts(scheme: &str) -> bool {
+    ["http", "https", "ws", "wss", "ftp"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
 }
 
 fn canonical<S: AsRef<str>>(host: &url::Host<S>) -> String {
@@ -226,6 +231,10 @@ mod tests {
             "a b",
             "a.example\n",
             "http:///a",
+            "http:8080",
+            "HTTPS:a.example:443",
+            "http:a.example://evil.com",
+            "http:/evil.com://a.example",
             "999.999.999.999",
             "a.example:99999",
             "mailto:a@b",
@@ -250,6 +259,7 @@ mod tests {
         assert!(
             covers("example.com:443", "https://example.com") && !covers("example.com:443", "example.com")
         );
+        assert!(!covers("a.com:80", "a.com:") && covers("a.com:80", "http://a.com:"));
         assert!(
             covers("*:8080", "x:8080") && covers("[::1]", "http://[::1]:9/") && covers("[::1]:9", "[::1]:9")
         );

@@ -3,7 +3,11 @@
 use super::{Workspace, name::Name, nearby::or_root, open::demand_file};
 use crate::WorkspaceError;
 use cap_std::fs::{Dir, Metadata};
-use std::{ffi::OsString, io, path::Path};
+use std::{
+    ffi::OsString,
+    io,
+    path::{Component, Path, PathBuf},
+};
 
 /// Links followed from the last part of a path at most, as many as Linux follows.
 const LINKS_MAX: usize = 40;
@@ -58,6 +62,10 @@ impl Workspace {
     }
 
     fn create(&self, name: &Name, path: &Path) -> Result<Dir, WorkspaceError> {
+        if let Some(before) = to_last_parent(path) {
+            // A name that is only gone up from again is no directory to be made: nobody asked for it, or granted it.
+            self.dir().open_dir(before).map_err(|error| self.fault(name, error))?;
+        }
         let created = self.dir().create_dir_all(path);
         match created.and_then(|()| self.dir().open_dir(path)) {
             // A file, or a link to nothing, has the name of one of the directories.
@@ -73,6 +81,13 @@ impl Workspace {
 pub(super) fn split(path: &Path) -> Option<(&Path, OsString)> {
     let leaf = path.file_name()?.to_owned();
     Some((or_root(path.parent()?), leaf))
+}
+
+/// The path as far as its last `..`.
+fn to_last_parent(path: &Path) -> Option<PathBuf> {
+    let parts: Vec<Component<'_>> = path.components().collect();
+    let at = parts.iter().rposition(|part| *part == Component::ParentDir)?;
+    Some(parts[..=at].iter().collect())
 }
 
 /// What is there under this name, a link being a link; `None` for nothing.

@@ -14,6 +14,20 @@ fn names(workspace: &Workspace, path: &str) -> Vec<String> {
     entries.into_iter().map(|entry| entry.name).collect()
 }
 
+/// PO-1b: a write makes directories on its way, and none beside it.
+#[test]
+fn a_name_that_is_gone_up_from_is_not_made() {
+    let (dir, workspace) = workspace();
+    workspace.write("docs/a", "x").unwrap();
+    for path in ["junk/../docs/a", "junk/../docs/new/a", "docs/junk/../../docs/new/a"] {
+        let error = workspace.write(path, "y").unwrap_err();
+        assert!(matches!(error, WorkspaceError::NotFound { .. }), "{path}: {error}");
+    }
+    assert_eq!((names(&workspace, "."), names(&workspace, "docs")), (vec!["docs".into()], vec!["a".into()]));
+    workspace.write("docs/../out/new/a", "z").unwrap();
+    assert_eq!(fs::read_to_string(dir.path().join("out/new/a")).unwrap(), "z");
+}
+
 #[test]
 fn what_is_written_is_read_back() {
     let (_dir, workspace) = workspace();

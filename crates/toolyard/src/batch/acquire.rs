@@ -136,7 +136,7 @@ impl BatchState {
         }
     }
 
-    /// The attempt of a call that has its permits, if the breakers let it go.
+    /// The attempt of a call that has its permits, if its events can be written and the breakers let it go.
     fn start_with(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -145,7 +145,9 @@ impl BatchState {
         held: Held,
         now: Instant,
     ) -> Option<Attempt> {
-        match self.slots(index, now) {
+        // It may have waited since its run began: for a hook, a token, or another's flight.
+        let refused = self.unrecorded(index).map(Box::new);
+        match refused.map_or_else(|| self.slots(index, now), Err) {
             Ok(slots) => {
                 let deadline = self.deadline_of(index, bid.began());
                 *phase = Phase::Started(Started { held, deadline });

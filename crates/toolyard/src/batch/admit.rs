@@ -217,7 +217,7 @@ impl Waiter for BatchState {
         let deadline = self.deadline_of(index, bid.began());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
         let late = late.or_else(|| self.check_tool(self.work(index)).err());
-        let refused = late.or_else(|| self.unrecorded(index, &bid)).map(Box::new).or(denied);
+        let refused = late.or_else(|| self.unrecorded(index)).map(Box::new).or(denied);
         let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,
             Err(error) => {

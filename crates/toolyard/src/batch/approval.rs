@@ -103,7 +103,7 @@ impl BatchState {
             expires_ms: u64::try_from(request.expires_in().as_millis()).unwrap_or(u64::MAX),
             request: request.id(),
             digest: *request.digest(),
-            arguments: shortened(request.arguments().to_string()),
+            arguments: shortened(self.shown_arguments(request)),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What a call has behind it that is to be tried again.
 
 use super::ledger::Ending;
-use crate::{gate::Cleared, retry::Paid};
+use crate::retry::Paid;
 use std::time::Duration;
 use tokio::time::Instant;
-use toolyard_core::{CallError, Dedupe};
+use toolyard_core::{CallError, Dedupe, Sandbox};
 
 /// The attempts of a call that have failed.
 pub(crate) struct Progress {
@@ -51,12 +51,12 @@ impl Progress {
     }
 
     /// The end of the call before its next attempt.
-    pub(super) fn ending(&self, error: CallError, work: &Cleared, now: Instant) -> Ending {
+    pub(super) fn ending(&self, error: CallError, sandbox: Sandbox, now: Instant) -> Ending {
         Ending {
             queued: self.queued(),
             ran: now.saturating_duration_since(self.granted_at),
             attempts: self.attempts,
-            sandbox: work.grant().sandbox,
+            sandbox,
             cancel_requested: error.kind == toolyard_core::ErrorKind::Cancelled,
             status: Err(Box::new(error.after_error(self.error.clone()))),
             dedupe: Dedupe::Fresh,

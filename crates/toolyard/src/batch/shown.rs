@@ -2,7 +2,7 @@
 
 use super::state::BatchState;
 use crate::redact::{Redactor, Stream};
-use toolyard_core::{CallError, EventKind, Outcome};
+use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
 
 /// What the handler of one attempt streams.
 pub(super) struct Streamed {
@@ -19,8 +19,17 @@ impl BatchState {
         error
     }
 
+    /// The arguments of a question as events tell them: whom is asked sees more of them.
+    pub(super) fn shown_arguments(&self, request: &ApprovalRequest) -> String {
+        let redactor = self.session.engine.redactor.as_ref();
+        redactor.map_or_else(
+            || request.arguments().to_string(),
+            |redactor| redactor.value(request.arguments()).to_string(),
+        )
+    }
+
     /// The outcomes as their caller sees them. Only the arguments are left: all else was looked at when it came.
-    pub(super) fn shown<'a>(
+    pub(crate) fn shown<'a>(
         redactor: Option<&Redactor>,
         outcomes: impl IntoIterator<Item = &'a mut Outcome>,
     ) {

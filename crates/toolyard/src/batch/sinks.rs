@@ -3,7 +3,6 @@
 
 use super::admit::{OrEnd, Setting};
 use super::ledger::Phase;
-use super::progress::Bid;
 use super::state::BatchState;
 use std::{
     sync::{Arc, MutexGuard},
@@ -42,12 +41,12 @@ impl BatchState {
         None
     }
 
-    /// Why a call may not start that has come to its turn, if its events would be written nowhere. One that was started
-    /// before goes on.
-    pub(super) fn unrecorded(&self, index: u32, bid: &Bid) -> Option<CallError> {
+    /// Why a call may not start that has come to its turn, for the first time or again, if its events would be written
+    /// nowhere.
+    pub(super) fn unrecorded(&self, index: u32) -> Option<CallError> {
         let hold = self.session.engine.bus.hold();
         let refused = hold.is_on() && hold.is_broken() && self.changes_something(index);
-        (refused && bid.progress.is_none()).then(broken)
+        refused.then(broken)
     }
 
     fn changes_something(&self, index: u32) -> bool {

@@ -335,7 +335,7 @@ impl BatchState {
             telemetry::without_attempt(self, index, &ending);
             return (ending, None);
         };
-        let ending = progress.ending(error, self.work(index), self.session.engine.clock.now());
+        let ending = progress.ending(error, self.grant(index).sandbox, self.session.engine.clock.now());
         self.forget_span(index);
         match progress.inherited {
             true => telemetry::without_attempt(self, index, &ending),

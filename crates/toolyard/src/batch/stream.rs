@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::{mpsc, oneshot};
-use toolyard_core::{Batch, Call, EventKind, Outcome, Routing};
+use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Routing};
 use tracing::Span;
 
 /// How many calls that wait to come in are taken in together.
@@ -144,9 +144,7 @@ impl OpenBatch {
         let mut finished: Vec<_> = state.pieces.iter().flat_map(|piece| piece.batch.finished()).collect();
         // Those that have yet to come in are answered when they do; if they are not to go, how is known.
         let to_come = state.pushed.get(finished.len()..).unwrap_or_default();
-        let answer = |call: &Call, why: Stop| {
-            Outcome::new(call, Routing::ShortCircuit, Err(why.error().not_started()))
-        };
+        let answer = |call: &Call, why: Stop| self.stream.unplayed(call, why.error());
         finished.extend(to_come.iter().map(|call| stopped.map(|why| answer(call, why))));
         finished
     }
@@ -280,13 +278,19 @@ impl Stream {
         batch
     }
 
+    /// The outcome of a call that never came in.
+    fn unplayed(&self, call: &Call, error: CallError) -> Outcome {
+        let mut outcome = Outcome::new(call, Routing::ShortCircuit, Err(error.not_started()));
+        BatchState::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
+        outcome
+    }
+
     /// Every result, in the order of the calls.
     fn collect(&self) -> Vec<Outcome> {
         let State { pushed, pieces, .. } = std::mem::take(&mut *self.state());
         let mut outcomes: Vec<_> = pieces.into_iter().flat_map(|piece| piece.results()).collect();
         let lost = pushed.get(outcomes.len()..).unwrap_or_default();
-        let lost =
-            lost.iter().map(|call| Outcome::new(call, Routing::ShortCircuit, Err(vanished(0).not_started())));
+        let lost = lost.iter().map(|call| self.unplayed(call, vanished(0)));
         outcomes.extend(lost.collect::<Vec<_>>());
         outcomes
     }

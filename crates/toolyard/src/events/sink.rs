@@ -34,8 +34,8 @@ impl<F: Fn(&Event) + Send + Sync> EventSink for F {
 ///   queue grows beyond its bound by what they tell, which is three events each, two for every further attempt, and what
 ///   they stream; beside that by the two events of each call that is answered without being run.
 /// - **A broken one**, one that says an error or panics, is given up: nothing more is written, and from then on calls
-///   with side effects end `internal`, reason `sink`, at the begin of their run, for nothing runs unrecorded (PO-6).
-///   Calls that only look go on.
+///   with side effects end `internal`, reason `sink`, before they start or are tried again, for nothing runs unrecorded
+///   (PO-6). Calls that only look go on.
 ///
 /// When the engine shuts down all is written before its actors stop, or 10 s have passed (SC-8). An engine that is
 /// dropped writes what is left where it is dropped.

@@ -3,6 +3,7 @@
 use super::{Gate, preview::PreviewOf};
 use crate::{
     attempt::Blocking,
+    redact::Redactor,
     registry::ToolEntry,
     session::{Remembered, SessionCore},
 };
@@ -85,7 +86,7 @@ impl Gate {
     /// A new question.
     pub(crate) fn request(&self, about: &About<'_>, blocking: &Arc<dyn Blocking>) -> ApprovalRequest {
         let About { session, entry, args, call_id, digest } = *about;
-        let redactor = session.engine.redactor.clone();
+        let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
         let shown = |args: &Value| {
             redactor.as_ref().and_then(|redactor| match redactor.value(args) {
                 Cow::Borrowed(_) => None,

@@ -4,13 +4,13 @@
 //! |---|---|---|
 //! | a text | that path | that host |
 //! | a list of texts | each of them | each of them |
-//! | missing, null | its tool's choice: the whole workspace | its tool's choice: every host |
+//! | missing, null, an empty list | its tool's choice: the whole workspace | its tool's choice: every host |
 //! | anything else | `invalid_input` | `invalid_input` |
 
 use crate::{registry::ToolEntry, session::SessionCore};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use toolyard_core::{CallError, ErrorKind, FsMode, Host, PathEscape, PathScope};
+use toolyard_core::{CallError, Capabilities, ErrorKind, FsMode, Host, PathEscape, PathScope};
 
 /// Whether everything that the call names is within its agent's reach.
 pub(super) fn check(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
@@ -25,7 +25,13 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
             let message = format!("Tool '{}' needs a workspace and this session has none", entry.name());
             return Err(CallError::new(ErrorKind::PermissionDenied, message));
         }
-        return Ok(());
+        return match spec.requires_fs.is_empty() || !session.may.capabilities().any(Capabilities::bounds_fs) {
+            true => Ok(()),
+            false => Err(CallError::new(
+                ErrorKind::FsDenied,
+                "The paths of this agent are those of a workspace, and this session has none",
+            )),
+        };
     };
     for requirement in &spec.requires_fs {
         let reach = Reach { entry, session, scope, mode: requirement.mode };
@@ -85,6 +91,8 @@ fn named<'a>(args: &'a Value, argument: &str) -> Result<Named<'a>, CallError> {
     };
     match args.get(argument) {
         None | Some(Value::Null) => Ok(Named::Nothing),
+        // Many a tool reads a list of nothing as it reads none.
+        Some(Value::Array(items)) if items.is_empty() => Ok(Named::Nothing),
         Some(Value::String(text)) => Ok(Named::One(text)),
         Some(Value::Array(items)) => {
             let texts = items.iter().map(|item| item.as_str().ok_or_else(misfit));

@@ -1,7 +1,7 @@
 //! The dispatch of a handler's own calls.
 
 use super::{CallRef, Nest};
-use crate::batch::{Dispatch, Origin, Stop, vanished};
+use crate::batch::{BatchState, Dispatch, Origin, Stop, vanished};
 use std::{pin::pin, sync::Arc, task::Poll};
 use tokio::sync::oneshot;
 use toolyard_core::{Batch, Call, Outcome, Routing};
@@ -74,7 +74,11 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
             entered.call.batch.session.engine.tasks.spawn(async move {
                 let _ = give.send(run.await); // nobody may wait any more
             });
-            outcomes.await.unwrap_or_else(|_| calls.iter().map(vanished_outcome).collect())
+            outcomes.await.unwrap_or_else(|_| {
+                let mut outcomes: Vec<_> = calls.iter().map(vanished_outcome).collect();
+                BatchState::shown(entered.call.batch.session.engine.redactor.as_ref(), &mut outcomes);
+                outcomes
+            })
         }
     };
     awaited.armed = false;

@@ -1,11 +1,12 @@
 //! JSON data without secrets.
 
 use super::{Redactor, patterns, spans};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 
 impl Redactor {
-    /// The data without secrets: in its texts, in the names of its fields, and under names that say `password`.
+    /// The data without secrets: in its texts and numbers, in the names of its fields, and under names that say
+    /// `password`. A number with a secret becomes a text.
     ///
     /// # Examples
     /// ```
@@ -25,8 +26,15 @@ impl Redactor {
             Value::String(text) => owned(self.text(text)).map(Value::String),
             Value::Array(items) => self.items(items).map(Value::Array),
             Value::Object(fields) => self.fields(fields).map(Value::Object),
-            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            Value::Number(number) => self.number(number).map(Value::String),
+            Value::Null | Value::Bool(_) => None,
         }
+    }
+
+    /// What stands for a number with a registered secret in it. Patterns find no numbers.
+    fn number(&self, number: &Number) -> Option<String> {
+        self.secrets.as_ref()?;
+        owned(self.data(&number.to_string()))
     }
 
     fn items(&self, items: &[Value]) -> Option<Vec<Value>> {

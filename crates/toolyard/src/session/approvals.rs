@@ -97,7 +97,9 @@ impl Approvals {
 
     /// Forgets every answer: calls are asked about again.
     pub(crate) fn forget(&self) {
-        self.state().remembered = None;
+        let mut state = self.state();
+        state.remembered = None;
+        // With the state, so that an answer of this moment is not passed over.
         self.any.store(false, Ordering::Release);
     }
 }

@@ -32,6 +32,15 @@ fn overlapping_secrets_leave_nothing() {
     assert_eq!(redactor.text("abcdefabcdef"), "[redacted][redacted]");
 }
 
+/// I15: a secret that is a number is one in data as well.
+#[test]
+fn a_number_may_be_a_secret() {
+    let seen = json!({"pin": 84_710_293, "x": [-84_710_293.5], "n": 8_471_029});
+    let shown = with("84710293").value(&seen).into_owned();
+    assert_eq!(shown, json!({"pin": "[redacted]", "x": ["-[redacted].5"], "n": 8_471_029}));
+    assert!(matches!(Redactor::standard().value(&seen), Cow::Borrowed(_)));
+}
+
 /// I15: a token right behind a secret is found too, and marks are left alone.
 #[test]
 fn what_a_secret_hides_is_found() {
