@@ -5,7 +5,10 @@
 //! every provider. A keyword of 2020-12 outside the subset is refused at registration: to pass it over would
 //! let calls through that the tool's author meant to stop. A word that 2020-12 does not define means nothing
 //! to any validator; it is kept and warned of.
+//!
+//! A schema that somebody else wrote is not bound to the subset; `foreign.rs` bounds it otherwise.
 
+mod foreign;
 mod misfits;
 
 use serde_json::{Map, Value};
@@ -108,6 +111,18 @@ pub enum SchemaError {
         /// Where the bound is met.
         pointer: String,
     },
+    /// Longer than a schema of somebody else may be.
+    #[error("the schema of {bytes} bytes is larger than 262144")]
+    TooLarge {
+        /// The bytes of its text.
+        bytes: usize,
+    },
+    /// A schema of somebody else that is not closed in itself.
+    #[error("schema at '{pointer}' refers to what is not in it: a reference starts with '#'")]
+    Outside {
+        /// Where it stands.
+        pointer: String,
+    },
 }
 
 /// A word in a schema that 2020-12 does not define.
@@ -165,6 +180,16 @@ impl Schema {
             SchemaError::Malformed { pointer: error.instance_path().to_string(), why: error.to_string() }
         })?;
         Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings })
+    }
+
+    /// Compiles a schema that somebody else wrote: all of JSON Schema, of 2020-12 unless it names an older draft. It has at
+    /// most 256 KiB and 64 levels, and refers to nothing outside itself; a format tells and does not check.
+    ///
+    /// # Errors
+    /// [`SchemaError`] with the place of the first offender.
+    pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
+        let compiled = foreign::compile(schema)?;
+        Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings: Vec::new() })
     }
 
     /// Words that check nothing, for `toolyard check`.
