@@ -1,0 +1,126 @@
+//! One start of a server: its process, the handshake, its tools.
+
+use super::{
+    config::ServerConfig,
+    connection::{Connection, Service},
+    definition::{self, Definitions},
+    handler::Handler,
+    listing::{self, ListFault},
+    pins::Pins,
+    process::{self, Process},
+    shared::Shared,
+    transport::{Gone, Pipes},
+};
+use rmcp::{
+    model::ProtocolVersion,
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, ServiceError},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
+
+/// How long a process whose start failed may take to end by itself: it has nothing to put in order.
+const FAILED_GRACE: Duration = Duration::from_millis(200);
+
+/// A server that has been started.
+pub(super) struct Started {
+    pub(super) process: Process,
+    pub(super) service: Service,
+    pub(super) connection: Arc<Connection>,
+    pub(super) handler: Handler,
+    pub(super) definitions: Definitions,
+    pub(super) gone: Gone,
+}
+
+/// What every start of a server has in common.
+pub(super) struct Starter {
+    pub(super) config: ServerConfig,
+    pub(super) pins: Pins,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// Why a start failed.
+struct Failed {
+    why: String,
+    /// It was lost, and there is a better reason than that.
+    is_lost: bool,
+    /// It ended when it was asked in the newer way.
+    may_be_old: bool,
+}
+
+impl Starter {
+    /// Starts the server. One that ends when it is spoken to in the newer way is started anew in the older.
+    ///
+    /// # Errors
+    /// What to say of it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills what was started.
+    pub(super) async fn start(&self) -> Result<Started, String> {
+        match self.start_as(either()).await {
+            Err(Failed { may_be_old: true, .. }) => {
+                self.start_as(ClientLifecycleMode::Initialize).await.map_err(|failed| failed.why)
+            }
+            started => started.map_err(|failed| failed.why),
+        }
+    }
+
+    async fn start_as(&self, lifecycle: ClientLifecycleMode) -> Result<Started, Failed> {
+        let config = &self.config;
+        let (process, output, input) = process::start(config).map_err(|error| {
+            let why = format!("'{}' cannot be started: {error}", config.command.display());
+            Failed { why, is_lost: false, may_be_old: false }
+        })?;
+        let gone = Gone::default();
+        let handler = Handler::default();
+        let pipes = Pipes::new(output, input, gone.clone());
+        let met = timeout(config.startup_timeout, self.meet(handler.clone(), pipes, lifecycle)).await;
+        let failed = match met {
+            Ok(Ok((service, definitions))) => {
+                let connection = Arc::new(Connection::new(&config.name, &service, gone.clone()));
+                return Ok(Started { process, service, connection, handler, definitions, gone });
+            }
+            Ok(Err(failed)) => failed,
+            Err(_) => {
+                let within = toolyard::wording::Span(config.startup_timeout);
+                let why = format!("it was not ready within {within}");
+                Failed { why, is_lost: false, may_be_old: false }
+            }
+        };
+        let ended = process.end(FAILED_GRACE).await;
+        let lost = gone.why().filter(|_| failed.is_lost);
+        let why = lost.map_or(failed.why, ToOwned::to_owned);
+        Err(Failed { why: format!("{why} ({ended})"), ..failed })
+    }
+
+    async fn meet(
+        &self,
+        handler: Handler,
+        pipes: Pipes<tokio::process::ChildStdout, tokio::process::ChildStdin>,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<(Service, Definitions), Failed> {
+        let is_newer = lifecycle != ClientLifecycleMode::Initialize;
+        let service = handler.serve_with_lifecycle(pipes, lifecycle).await.map_err(|error| {
+            let is_lost = matches!(
+                error,
+                ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+            );
+            Failed { why: format!("the handshake failed: {error}"), is_lost, may_be_old: is_newer && is_lost }
+        })?;
+        let listed = listing::all(service.peer()).await;
+        let listed = listed.map_err(|error| Failed {
+            is_lost: matches!(error, ListFault::Service(ServiceError::TransportClosed)),
+            why: error.to_string(),
+            may_be_old: false,
+        })?;
+        let definitions = definition::define(listed, &self.config, &self.pins, &self.shared);
+        Ok((service, definitions))
+    }
+}
+
+/// Ask in the newer way, then in the older.
+fn either() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    }
+}
