@@ -8,6 +8,7 @@ mod connection;
 mod definition;
 mod environment;
 mod frame;
+mod group;
 mod handler;
 mod life;
 mod line;

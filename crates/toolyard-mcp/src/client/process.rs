@@ -3,6 +3,7 @@
 use super::{
     config::ServerConfig,
     environment,
+    group::Group,
     stderr::{self, LastWords},
 };
 use std::{io, process::Stdio, time::Duration};
@@ -27,8 +28,8 @@ pub(super) struct Process {
     last_words: LastWords,
 }
 
-/// Starts a server; its ends of the two pipes come beside it.
-pub(super) fn start(config: &ServerConfig) -> io::Result<(Process, ChildStdout, ChildStdin)> {
+/// Starts a server, whose processes are `group` from then on; its ends of the two pipes come beside it.
+pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process, ChildStdout, ChildStdin)> {
     let mut command = Command::new(&config.command);
     command.args(&config.args).env_clear().envs(environment::inherited());
     command.envs(config.env.iter().map(|(name, value)| (name, value)));
@@ -45,7 +46,8 @@ pub(super) fn start(config: &ServerConfig) -> io::Result<(Process, ChildStdout, 
     if let Some(stderr) = child.stderr.take() {
         tokio::spawn(stderr::read(config.name.clone(), stderr, last_words.clone()));
     }
-    let group = Group::of(&child);
+    let group = group.clone();
+    group.is(&child);
     Ok((Process { child, group, last_words }, pipes.0, pipes.1))
 }
 
@@ -67,7 +69,7 @@ impl Process {
                 self.gone_within(TERM_GRACE).await;
             }
         }
-        self.group.is_over = true;
+        self.group.is_over();
         // The reader of its last words may be a moment behind its end.
         tokio::task::yield_now().await;
         self.how_it_ended(status.map(|status| status.to_string()))
@@ -93,69 +95,8 @@ impl Process {
     }
 }
 
-/// A process and all that it started.
-struct Group {
-    #[cfg(unix)]
-    pid: Option<rustix::process::Pid>,
-    /// All has been done: its number may be another's by now.
-    is_over: bool,
-}
-
-#[cfg(unix)]
-impl Group {
-    fn of(child: &Child) -> Self {
-        let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
-        Self { pid, is_over: false }
-    }
-
-    /// Whether a process of it is there. The first of them counts until it is buried.
-    fn is_there(&self, child: &mut Child) -> bool {
-        let _ = child.try_wait();
-        self.pid.is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
-    }
-
-    fn terminate(&self) {
-        self.signal(rustix::process::Signal::TERM);
-        self.signal(rustix::process::Signal::CONT);
-    }
-
-    fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(pid) = self.pid {
-            // An empty group needs none.
-            let _ = rustix::process::kill_process_group(pid, signal);
-        }
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Group {
+impl Drop for Process {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.kill();
-        }
+        self.group.end_at_once();
     }
-}
-
-#[cfg(not(unix))]
-impl Group {
-    fn of(_: &Child) -> Self {
-        Self { is_over: false }
-    }
-
-    /// Whether the process is there; what it started is not known.
-    fn is_there(&self, child: &mut Child) -> bool {
-        let is_there = matches!(child.try_wait(), Ok(None));
-        if is_there {
-            let _ = child.start_kill();
-        }
-        is_there
-    }
-
-    fn terminate(&self) {}
-
-    fn kill(&self) {}
 }

@@ -3,6 +3,7 @@
 use super::{
     config::ServerConfig,
     definition::Refused,
+    group::Group,
     pins::Pins,
     roster::Roster,
     shared::{Shared, State},
@@ -77,6 +78,7 @@ struct Server {
     config: ServerConfig,
     shared: Arc<Shared>,
     roster: Arc<Roster>,
+    group: Group,
     task: JoinHandle<()>,
 }
 
@@ -119,11 +121,13 @@ impl Servers {
             .map_err(|why| StartError::Server { server: config.name.clone(), why })?;
         let shared = Arc::new(Shared::new(&config.name));
         let roster = Arc::new(Roster::default());
-        let starter = Starter { config: config.clone(), pins, shared: shared.clone() };
+        let group = Group::default();
+        let starter = Starter { config: config.clone(), pins, shared: shared.clone(), group: group.clone() };
+
         let supervisor = Supervisor { starter, roster: roster.clone(), stop: self.stop.clone() };
         let (first, is_started) = oneshot::channel();
         let task = tokio::spawn(supervisor.run(first));
-        self.servers.push(Server { config, shared, roster, task });
+        self.servers.push(Server { config, shared, roster, group, task });
         Ok(is_started)
     }
 
@@ -210,6 +214,8 @@ impl Drop for Servers {
     fn drop(&mut self) {
         for server in &self.servers {
             server.task.abort();
+            // A program that ends now does not wait until the task is dropped.
+            server.group.end_at_once();
         }
     }
 }

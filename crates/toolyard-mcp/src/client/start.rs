@@ -4,6 +4,7 @@ use super::{
     config::ServerConfig,
     connection::{Connection, Service},
     definition::{self, Definitions},
+    group::Group,
     handler::Handler,
     listing::{self, ListFault},
     pins::Pins,
@@ -36,6 +37,7 @@ pub(super) struct Starter {
     pub(super) config: ServerConfig,
     pub(super) pins: Pins,
     pub(super) shared: Arc<Shared>,
+    pub(super) group: Group,
 }
 
 /// Why a start failed.
@@ -66,7 +68,7 @@ impl Starter {
 
     async fn start_as(&self, lifecycle: ClientLifecycleMode) -> Result<Started, Failed> {
         let config = &self.config;
-        let (process, output, input) = process::start(config).map_err(|error| {
+        let (process, output, input) = process::start(config, &self.group).map_err(|error| {
             let why = format!("'{}' cannot be started: {error}", config.command.display());
             Failed { why, is_lost: false, may_be_old: false }
         })?;

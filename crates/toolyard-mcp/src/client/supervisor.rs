@@ -10,7 +10,7 @@
 
 use super::{
     connection::Connection,
-    definition,
+    definition::{self, Definitions},
     handler::Handler,
     life::{Life, Next},
     listing,
@@ -48,6 +48,8 @@ impl Supervisor {
     pub(super) async fn run(self, first: First) {
         let why = self.live(first).await.unwrap_or_else(|| "it was stopped".to_owned());
         self.starter.shared.down(State::GivenUp { why }, None);
+        // The tools hold what is shared, and it held them.
+        self.starter.shared.define(Definitions::default());
         self.roster.detach();
     }
 
@@ -141,7 +143,7 @@ impl Supervisor {
 
     /// Takes over the tools as they are listed now. A list that cannot be read changes nothing.
     async fn look_again(&self, connection: &Connection) {
-        let Starter { config, pins, shared } = &self.starter;
+        let Starter { config, pins, shared, .. } = &self.starter;
         let listed = async {
             sleep(SETTLE).await;
             listing::all(connection.peer()).await
