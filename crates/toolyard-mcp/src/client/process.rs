@@ -9,6 +9,7 @@ use super::{
 use std::{io, process::Stdio, time::Duration};
 use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
+    task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 
@@ -18,6 +19,9 @@ pub(super) const EXIT_GRACE: Duration = Duration::from_secs(5);
 /// How long it may take once it was told to end.
 const TERM_GRACE: Duration = Duration::from_secs(3);
 
+/// How long its last words are waited for once it has ended.
+const WORDS_GRACE: Duration = Duration::from_millis(200);
+
 /// How often it is looked whether the group is gone.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -26,6 +30,7 @@ pub(super) struct Process {
     child: Child,
     group: Group,
     last_words: LastWords,
+    listener: Option<JoinHandle<()>>,
 }
 
 /// Starts a server, whose processes are `group` from then on; its ends of the two pipes come beside it.
@@ -43,12 +48,11 @@ pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process
     let no_pipe = || io::Error::other("a pipe to it is missing");
     let pipes = (child.stdout.take().ok_or_else(no_pipe)?, child.stdin.take().ok_or_else(no_pipe)?);
     let last_words = LastWords::default();
-    if let Some(stderr) = child.stderr.take() {
-        tokio::spawn(stderr::read(config.name.clone(), stderr, last_words.clone()));
-    }
+    let listen = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_words.clone()));
+    let listener = child.stderr.take().map(listen);
     let group = group.clone();
     group.is(&child);
-    Ok((Process { child, group, last_words }, pipes.0, pipes.1))
+    Ok((Process { child, group, last_words, listener }, pipes.0, pipes.1))
 }
 
 impl Process {
@@ -70,8 +74,10 @@ impl Process {
             }
         }
         self.group.is_over();
-        // The reader of its last words may be a moment behind its end.
-        tokio::task::yield_now().await;
+        if let Some(listener) = self.listener.take() {
+            // Its last words may be a moment behind its end; whoever else holds the pipe is not waited for.
+            let _ = timeout(WORDS_GRACE, listener).await;
+        }
         self.how_it_ended(status.map(|status| status.to_string()))
     }
 

@@ -1,6 +1,7 @@
 //! One start of a server: its process, the handshake, its tools.
 
 use super::{
+    clean,
     config::ServerConfig,
     connection::{Connection, Service},
     definition::{self, Definitions},
@@ -21,6 +22,9 @@ use tokio::time::timeout;
 
 /// How long a process whose start failed may take to end by itself: it has nothing to put in order.
 const FAILED_GRACE: Duration = Duration::from_millis(200);
+
+/// The most characters of what is told of a start that failed: a server's own words may be in it.
+const WHY_MAX: usize = 500;
 
 /// A server that has been started.
 pub(super) struct Started {
@@ -91,6 +95,7 @@ impl Starter {
         let ended = process.end(FAILED_GRACE).await;
         let lost = gone.why().filter(|_| failed.is_lost);
         let why = lost.map_or(failed.why, ToOwned::to_owned);
+        let why = clean::text(&why, WHY_MAX);
         Err(Failed { why: format!("{why} ({ended})"), ..failed })
     }
 
@@ -102,11 +107,15 @@ impl Starter {
     ) -> Result<(Service, Definitions), Failed> {
         let is_newer = lifecycle != ClientLifecycleMode::Initialize;
         let service = handler.serve_with_lifecycle(pipes, lifecycle).await.map_err(|error| {
+            let why = match &error {
+                ClientInitializeError::TransportError { .. } => "it closed its input".to_owned(),
+                error => format!("the handshake failed: {error}"),
+            };
             let is_lost = matches!(
                 error,
                 ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
             );
-            Failed { why: format!("the handshake failed: {error}"), is_lost, may_be_old: is_newer && is_lost }
+            Failed { why, is_lost, may_be_old: is_newer && is_lost }
         })?;
         let listed = listing::all(service.peer()).await;
         let listed = listed.map_err(|error| Failed {
