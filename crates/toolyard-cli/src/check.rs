@@ -7,6 +7,7 @@ use crate::{
     config::{Config, PRIORITIES, Spending},
     exit::Exit,
     fault::Fault,
+    mcp,
     run::results,
     setup::Setup,
     table::Table,
@@ -17,11 +18,13 @@ use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
 
 /// Validates the configuration and tells what it comes to.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
-    let setup = Setup::load(&args.setup)?;
+    let mut setup = Setup::load(&args.setup)?;
+    setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
     let (settings, table) = (settings(&setup), table(&setup, &engine));
     let text = format!("{settings}\n{table}\n{resilience}{}", warnings(&setup, &engine));
+    setup.disconnect(false).await;
     results::print_text(&text)?;
     Ok(Exit::Ok)
 }
@@ -52,6 +55,9 @@ fn settings(setup: &Setup) -> String {
     line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
     line("budgets", &budgets(config.budget));
+    for (name, state) in mcp::states(setup) {
+        line(&format!("mcp {name}"), &state);
+    }
     text
 }
 
@@ -71,7 +77,7 @@ fn table(setup: &Setup, engine: &Engine) -> Table {
         table.row([
             spec.name.clone(),
             class(spec),
-            entry.why(spec.class()),
+            mcp::why(setup, &entry),
             setup.confirmation(spec).as_str().to_owned(),
             Span(spec.attempt_timeout()).to_string(),
             limit(spec),
@@ -90,6 +96,9 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
             // Writing to a string cannot fail.
             let _ = write!(text, "\nwarning: tool '{}': {warning}", entry.name());
         }
+    }
+    for refused in mcp::refused(setup) {
+        let _ = write!(text, "\nwarning: {refused}");
     }
     let widest = setup.config.pools.read.max(setup.config.pools.concurrent);
     if let Some(most) = setup.max_in_flight

@@ -20,6 +20,7 @@ mod fault;
 mod identity;
 mod input;
 mod logging;
+mod mcp;
 mod plan;
 mod report;
 mod run;

@@ -50,6 +50,11 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     }
     // Only now: an input that cannot be read costs no old events.
     let events = events(&args, &origin, &setup)?;
+    let connected = tokio::select! {
+        connected = setup.connect() => connected,
+        _ = interrupts.next() => return Ok(interrupted_early(&args)),
+    };
+    connected?;
     let mut yard = Yard::open(&setup, &args, events.clone(), interrupts, export).await?;
     let played = match input {
         Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
@@ -61,6 +66,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         Err(fault) => fault.exit(),
     };
     let exit = yard.close(exit, if args.quiet { None } else { Some(args.report) }).await;
+    setup.disconnect(exit == Exit::Interrupted).await;
     if let Err(fault) = &played {
         fault.print();
     }

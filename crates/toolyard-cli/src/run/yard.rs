@@ -88,6 +88,7 @@ impl Yard {
             builder = builder.approver(approve.answer());
         }
         let engine = builder.build().await?;
+        setup.attach(&engine);
         if let Some(live) = &live {
             live.know(setup.attempts_max(engine.registry()));
         }
