@@ -10,6 +10,8 @@ mod environment;
 mod frame;
 mod group;
 mod handler;
+#[cfg(feature = "http")]
+mod http;
 mod life;
 mod line;
 mod listing;
@@ -24,6 +26,7 @@ mod start;
 mod stderr;
 mod supervisor;
 mod transport;
+mod watched;
 
 pub use config::{Pinning, ServerConfig};
 pub use definition::Refused;

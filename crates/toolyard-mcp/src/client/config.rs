@@ -18,7 +18,15 @@ pub enum Pinning {
     File(PathBuf),
 }
 
-/// A server over stdio: a program that is started, and what it is to the engine.
+/// A server over HTTP.
+#[cfg(feature = "http")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub(crate) url: String,
+    pub(crate) bearer: Option<String>,
+}
+
+/// A server, such as a program that is started and spoken to over stdio, and what it is to the engine.
 ///
 /// # Examples
 /// ```
@@ -39,6 +47,8 @@ pub struct ServerConfig {
     pub(crate) required: bool,
     pub(crate) pinning: Pinning,
     pub(crate) startup_timeout: Duration,
+    #[cfg(feature = "http")]
+    pub(crate) remote: Option<Remote>,
 }
 
 impl ServerConfig {
@@ -55,7 +65,26 @@ impl ServerConfig {
             required: true,
             pinning: Pinning::default(),
             startup_timeout: STARTUP_TIMEOUT,
+            #[cfg(feature = "http")]
+            remote: None,
         }
+    }
+
+    /// A server of this name over streamable HTTP, at this URL. Nothing is encrypted.
+    #[cfg(feature = "http")]
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        let remote = Remote { url: url.into(), bearer: None };
+        Self { remote: Some(remote), ..Self::new(name, "") }
+    }
+
+    /// Sets the token that a server over HTTP is shown.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn bearer(mut self, token: impl Into<String>) -> Self {
+        if let Some(remote) = &mut self.remote {
+            remote.bearer = Some(token.into());
+        }
+        self
     }
 
     /// Sets the program's arguments.

@@ -1,6 +1,6 @@
 //! A server that is there, and calls to it.
 
-use super::{answer, handler::Handler, progress::Sink, transport::Gone};
+use super::{answer, handler::Handler, progress::Sink, watched::Gone};
 use rmcp::{
     Peer, RoleClient,
     model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerPeerInfo},

@@ -11,13 +11,16 @@ use super::{
     pins::Pins,
     process::{self, Process},
     shared::Shared,
-    transport::{Gone, Pipes},
+    transport::Pipes,
+    watched::{Gone, Watched},
 };
 use rmcp::{
+    RoleClient,
     model::ProtocolVersion,
     service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, ServiceError},
+    transport::Transport,
 };
-use std::{sync::Arc, time::Duration};
+use std::{error::Error, io, sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 /// How long a process whose start failed may take to end by itself: it has nothing to put in order.
@@ -28,7 +31,8 @@ const WHY_MAX: usize = 500;
 
 /// A server that has been started.
 pub(super) struct Started {
-    pub(super) process: Process,
+    /// None of a server over HTTP.
+    pub(super) process: Option<Process>,
     pub(super) service: Service,
     pub(super) connection: Arc<Connection>,
     pub(super) handler: Handler,
@@ -71,15 +75,31 @@ impl Starter {
     }
 
     async fn start_as(&self, lifecycle: ClientLifecycleMode) -> Result<Started, Failed> {
-        let config = &self.config;
+        let (config, gone) = (&self.config, Gone::default());
+        #[cfg(feature = "http")]
+        if let Some(remote) = &config.remote {
+            return self.greet(super::http::connect(remote), None, lifecycle, gone).await;
+        }
         let (process, output, input) = process::start(config, &self.group).map_err(|error| {
             let why = format!("'{}' cannot be started: {error}", config.command.display());
             Failed { why, is_lost: false, may_be_old: false }
         })?;
-        let gone = Gone::default();
-        let handler = Handler::default();
         let pipes = Pipes::new(output, input, gone.clone());
-        let met = timeout(config.startup_timeout, self.meet(handler.clone(), pipes, lifecycle)).await;
+        self.greet(pipes, Some(process), lifecycle, gone).await
+    }
+
+    /// Greets a server within its time; one that fails is ended.
+    async fn greet<T: Transport<RoleClient> + 'static>(
+        &self,
+        way: T,
+        process: Option<Process>,
+        lifecycle: ClientLifecycleMode,
+        gone: Gone,
+    ) -> Result<Started, Failed> {
+        let config = &self.config;
+        let handler = Handler::default();
+        let watched = Watched::new(way, gone.clone());
+        let met = timeout(config.startup_timeout, self.meet(handler.clone(), watched, lifecycle)).await;
         let failed = match met {
             Ok(Ok((service, definitions))) => {
                 let connection = Arc::new(Connection::new(&config.name, &service, gone.clone()));
@@ -92,23 +112,26 @@ impl Starter {
                 Failed { why, is_lost: false, may_be_old: false }
             }
         };
-        let ended = process.end(FAILED_GRACE).await;
-        let lost = gone.why().filter(|_| failed.is_lost);
-        let why = lost.map_or(failed.why, ToOwned::to_owned);
-        let why = clean::text(&why, WHY_MAX);
-        Err(Failed { why: format!("{why} ({ended})"), ..failed })
+        let lost = gone.why().filter(|_| failed.is_lost && process.is_some());
+        let why = clean::text(lost.unwrap_or(&failed.why), WHY_MAX);
+        Err(Failed { why: with_end(why, process, FAILED_GRACE).await, ..failed })
     }
 
-    async fn meet(
+    async fn meet<T: Transport<RoleClient> + 'static>(
         &self,
         handler: Handler,
-        pipes: Pipes<tokio::process::ChildStdout, tokio::process::ChildStdin>,
+        way: Watched<T>,
         lifecycle: ClientLifecycleMode,
     ) -> Result<(Service, Definitions), Failed> {
         let is_newer = lifecycle != ClientLifecycleMode::Initialize;
-        let service = handler.serve_with_lifecycle(pipes, lifecycle).await.map_err(|error| {
+        let service = handler.serve_with_lifecycle(way, lifecycle).await.map_err(|error| {
             let why = match &error {
-                ClientInitializeError::TransportError { .. } => "it closed its input".to_owned(),
+                ClientInitializeError::TransportError { error, .. } if error.error.is::<io::Error>() => {
+                    "it closed its input".to_owned()
+                }
+                ClientInitializeError::TransportError { error, .. } => {
+                    format!("it cannot be reached: {}", causes(error.error.as_ref()))
+                }
                 error => format!("the handshake failed: {error}"),
             };
             let is_lost = matches!(
@@ -125,6 +148,20 @@ impl Starter {
         })?;
         let definitions = definition::define(listed, &self.config, &self.pins, &self.shared);
         Ok((service, definitions))
+    }
+}
+
+/// An error and what it comes from.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let all = std::iter::successors(Some(error), |error| (*error).source());
+    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Ends a server's processes, if it has some, and tells with the reason how they ended.
+pub(super) async fn with_end(why: String, process: Option<Process>, grace: Duration) -> String {
+    match process {
+        Some(process) => format!("{why} ({})", process.end(grace).await),
+        None => why,
     }
 }
 

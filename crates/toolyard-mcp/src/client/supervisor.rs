@@ -17,7 +17,7 @@ use super::{
     process::EXIT_GRACE,
     roster::Roster,
     shared::State,
-    start::{Started, Starter},
+    start::{Started, Starter, with_end},
 };
 use rmcp::{model::SubscriptionFilter, service::Subscription};
 use std::{sync::Arc, time::Duration};
@@ -134,11 +134,8 @@ impl Supervisor {
         // Closes its input, which is how it is told to end.
         let _ = service.close_with_timeout(EXIT_GRACE).await;
         drop(service);
-        let ended = process.end(EXIT_GRACE).await;
-        match stopped {
-            true => None,
-            false => Some(format!("{} ({ended})", gone.why().unwrap_or("it ended"))),
-        }
+        let why = with_end(gone.why().unwrap_or("it ended").to_owned(), process, EXIT_GRACE).await;
+        (!stopped).then_some(why)
     }
 
     /// Takes over the tools as they are listed now. A list that cannot be read changes nothing.
