@@ -33,21 +33,10 @@ fn server(
     mut section: Section<'_>,
     here: &Path,
 ) -> Result<ServerConfig, ConfigError> {
-    if let Some((_, at)) = section.text("url")? {
-        let what = "url: servers over HTTP are not spoken to; start one over stdio with command and args";
-        return Err(section.error(&at, format!("[mcp.{name}] {what}")));
-    }
-    let Some((command, _)) = section.text("command")? else {
-        let what = format!("[mcp.{name}] needs a command, the program that is the server");
-        return Err(section.error(at, what));
+    let mut server = match section.text("url")? {
+        Some(url) => remote(name, url, &mut section)?,
+        None => program(name, at, &mut section, here)?,
     };
-    let mut server = ServerConfig::new(name, program(&command, here));
-    let args = section.texts("args")?.unwrap_or_default();
-    server = server.args(args.into_iter().map(|(arg, _)| arg));
-    server = environment(server, section.section("env")?)?;
-    if let Some((cwd, _)) = section.text("cwd")? {
-        server = server.cwd(here.join(cwd));
-    }
     if let Some(trusted) = section.switch("trust")? {
         server = server.trusted(trusted);
     }
@@ -63,8 +52,62 @@ fn server(
     Ok(server)
 }
 
+/// A server that is a program.
+fn program(
+    name: &str,
+    at: &Range<usize>,
+    section: &mut Section<'_>,
+    here: &Path,
+) -> Result<ServerConfig, ConfigError> {
+    let Some((command, _)) = section.text("command")? else {
+        let what = format!("[mcp.{name}] needs a command, the program that is the server");
+        return Err(section.error(at, what));
+    };
+    let args = section.texts("args")?.unwrap_or_default();
+    let server = ServerConfig::new(name, found(&command, here)).args(args.into_iter().map(|(arg, _)| arg));
+    let server = environment(server, section.section("env")?)?;
+    Ok(match section.text("cwd")? {
+        Some((cwd, _)) => server.cwd(here.join(cwd)),
+        None => server,
+    })
+}
+
+/// A server over HTTP.
+#[cfg(feature = "mcp-http")]
+fn remote(
+    name: &str,
+    (url, at): Placed<String>,
+    section: &mut Section<'_>,
+) -> Result<ServerConfig, ConfigError> {
+    if !url.starts_with("http://") {
+        let what = format!("{}url must begin with http://: nothing is encrypted", section.prefix());
+        return Err(section.error(&at, what));
+    }
+    let server = ServerConfig::http(name, url);
+    let Some((token, at)) = section.text("bearer")? else { return Ok(server) };
+    let token = own_variable(&token).map_err(|from| {
+        let what = format!("{}bearer: there is no variable {from} in the environment", section.prefix());
+        section.error(&at, what)
+    })?;
+    Ok(server.bearer(token))
+}
+
+#[cfg(not(feature = "mcp-http"))]
+fn remote(_: &str, (_, at): Placed<String>, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
+    let what = "url: this program speaks to no server over HTTP, it was built without the feature mcp-http";
+    Err(section.error(&at, format!("{}{what}", section.prefix())))
+}
+
+/// A text, or for `$NAME` the variable of this program; the name where there is no such.
+fn own_variable(text: &str) -> Result<String, &str> {
+    match text.strip_prefix('$') {
+        None => Ok(text.to_owned()),
+        Some(from) => env::var(from).map_err(|_| from),
+    }
+}
+
 /// A program is looked for as a shell does: one that is named with a directory is a file, relative to the configuration.
-fn program(command: &str, here: &Path) -> PathBuf {
+fn found(command: &str, here: &Path) -> PathBuf {
     match command.contains(['/', std::path::MAIN_SEPARATOR]) {
         true => here.join(command),
         false => command.into(),
@@ -79,14 +122,10 @@ fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<Ser
                 section.error(&value.span(), format!("{}{name} must be a text in quotes", section.prefix()))
             );
         };
-        let value = match text.strip_prefix('$') {
-            None => text.to_owned(),
-            Some(from) => env::var(from).map_err(|_| {
-                let what =
-                    format!("{}{name}: there is no variable {from} in the environment", section.prefix());
-                section.error(&at, what)
-            })?,
-        };
+        let value = own_variable(text).map_err(|from| {
+            let what = format!("{}{name}: there is no variable {from} in the environment", section.prefix());
+            section.error(&at, what)
+        })?;
         server = server.env(name, value);
     }
     section.finish()?;

@@ -61,8 +61,6 @@ fn a_server_that_makes_no_sense_is_refused() {
         3,
         "[mcp.\"a\"] args must be a list of texts, not a number",
     );
-    let url = "[mcp.a] url: servers over HTTP are not spoken to; start one over stdio with command and args";
-    refused("[mcp.a]\nurl = \"http://localhost/mcp\"", 2, url);
 }
 
 /// Settings of a server's tools are read before it is known which it has; those of no server's tool are refused.
@@ -74,4 +72,23 @@ fn a_servers_tools_have_settings() {
     assert!(config.tools.contains_key("git__add"));
     read(&format!("{mcp}[confirmation]\nper_tool = {{ git__add = \"auto\" }}")).unwrap();
     assert!(read(&format!("{mcp}[tools.gut__add]\nidempotent = true")).is_err());
+}
+
+/// A server over HTTP is read where the program speaks to such, and else refused with what is missing.
+#[test]
+fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
+    let text = "[mcp.a]\nurl = \"http://localhost/mcp\"\nbearer = \"abc\"\ntrust = true";
+    #[cfg(feature = "mcp-http")]
+    {
+        let server = ServerConfig::http("a", "http://localhost/mcp").bearer("abc").trusted(true);
+        assert_eq!(read(text).unwrap().servers, [server]);
+        let https = "[mcp.\"a\"] url must begin with http://: nothing is encrypted";
+        refused("[mcp.a]\nurl = \"https://localhost/mcp\"", 2, https);
+    }
+    #[cfg(not(feature = "mcp-http"))]
+    refused(
+        text,
+        2,
+        "[mcp.\"a\"] url: this program speaks to no server over HTTP, it was built without the feature mcp-http",
+    );
 }
