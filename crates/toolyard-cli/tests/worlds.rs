@@ -19,7 +19,6 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use tokio::time::Instant;
 
 /// How long a call may sleep.
 const JITTER_MS: u32 = 20;
@@ -81,8 +80,9 @@ fn reads(toolset: &Value) -> (String, HashSet<String>) {
     (toolset["toolset"].as_str().unwrap().to_owned(), names.collect())
 }
 
-/// Runs a scenario and compares all of it with what was recorded; tells how many calls were in flight at most.
-fn play(worlds: &Worlds, scenario: &Value, seed: u32, more: &[&str]) -> u64 {
+/// Runs a scenario and compares all of it with what was recorded; tells how many calls were in flight at most, and how
+/// long the calls took, the start of the server aside.
+fn play(worlds: &Worlds, scenario: &Value, seed: u32, more: &[&str]) -> (u64, Duration) {
     let id = scenario["id"].as_str().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (config, report) = (dir.path().join("toolyard.toml"), dir.path().join("report.json"));
@@ -94,7 +94,7 @@ fn play(worlds: &Worlds, scenario: &Value, seed: u32, more: &[&str]) -> u64 {
         "[builtin]\nenable = []\n[mcp.world]\ncommand = {python}\nargs = [{args}]\ntrust = true\nprefix = \"\"\n"
     );
     fs::write(&config, text).unwrap();
-    let mut options = vec!["run", "--report", "none", "--approve", "auto", "--from", "episodes", "--config"];
+    let mut options = vec!["run", "--report", "json", "--approve", "auto", "--from", "episodes", "--config"];
     options.push(config.to_str().unwrap());
     options.extend(more);
     let done = toolyard(&options, &format!("{scenario}\n"));
@@ -103,7 +103,9 @@ fn play(worlds: &Worlds, scenario: &Value, seed: u32, more: &[&str]) -> u64 {
     let report: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
     let state = scenario["expected"]["state_sha256"].as_array().unwrap().last().unwrap();
     assert_eq!(&report["state_sha256"], state, "{id} seed {seed}: another state, run as {}", report["order"]);
-    report["max_in_flight"].as_u64().unwrap()
+    let told: Value = serde_json::from_str(&done.stderr).unwrap();
+    let wall = Duration::from_secs_f64(told["wall_ms"].as_f64().unwrap() / 1000.0);
+    (report["max_in_flight"].as_u64().unwrap(), wall)
 }
 
 fn same_results(id: &str, turns: &[Value], expected: &Value) {
@@ -126,7 +128,7 @@ fn same_results(id: &str, turns: &[Value], expected: &Value) {
 fn play_all(worlds: &Worlds, scenarios: &[Value], seed: u32) -> (usize, usize) {
     let mut overlapping = (0, 0);
     for scenario in scenarios {
-        let most = play(worlds, scenario, seed, &[]);
+        let (most, _) = play(worlds, scenario, seed, &[]);
         if worlds.has_neighbouring_reads(scenario) {
             overlapping.0 += 1;
             overlapping.1 += usize::from(most > 1);
@@ -154,12 +156,11 @@ fn every_world_ends_as_it_was_recorded() {
         let (mut together, mut one_by_one) = (Duration::ZERO, Duration::ZERO);
         // By turns, so that whatever else the machine does slows both.
         for scenario in &worlds.scenarios {
-            let begun = Instant::now();
-            let most = play(&worlds, scenario, seed, &[]);
-            together += begun.elapsed();
-            let begun = Instant::now();
-            assert!(play(&worlds, scenario, seed, &["--sequential"]) <= 1);
-            one_by_one += begun.elapsed();
+            let (most, wall) = play(&worlds, scenario, seed, &[]);
+            together += wall;
+            let (alone, wall) = play(&worlds, scenario, seed, &["--sequential"]);
+            assert!(alone <= 1);
+            one_by_one += wall;
             if worlds.has_neighbouring_reads(scenario) {
                 reading += 1;
                 overlapped += usize::from(most > 1);
