@@ -162,6 +162,8 @@ enum Check {
     /// Any object: the schema of a tool that declares none.
     AnyObject,
     Compiled(Box<jsonschema::Validator>),
+    /// Says only whether arguments fit.
+    Terse(Box<jsonschema::Validator>),
 }
 
 impl Schema {
@@ -188,8 +190,10 @@ impl Schema {
     /// # Errors
     /// [`SchemaError`] with the place of the first offender.
     pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
-        let compiled = foreign::compile(schema)?;
-        Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings: Vec::new() })
+        let compiled = Box::new(foreign::compile(schema)?);
+        let check =
+            if foreign::tells_all(schema) { Check::Compiled(compiled) } else { Check::Terse(compiled) };
+        Ok(Self { check, warnings: Vec::new() })
     }
 
     /// Words that check nothing, for `toolyard check`.
@@ -209,7 +213,12 @@ impl Schema {
             Check::AnyObject => {
                 Err(vec![ValidationError { pointer: String::new(), message: "must be an object".to_owned() }])
             }
-            Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
+            Check::Compiled(validator) | Check::Terse(validator) if validator.is_valid(args) => Ok(()),
+            Check::Terse(_) => Err(vec![ValidationError {
+                pointer: String::new(),
+                message: "does not fit the tool's schema, which refers to itself: its places are not told"
+                    .to_owned(),
+            }]),
             Check::Compiled(validator) => Err(misfits::collect(validator, args)),
         }
     }

@@ -59,6 +59,26 @@ fn draft(schema: &Value) -> Draft {
     said.map_or(Draft::Draft202012, |(_, draft)| draft)
 }
 
+/// Whether all places where arguments do not fit may be told. Where references lead to references, they may be as many as
+/// two to the power of their depth, and looking for them takes as long.
+pub(super) fn tells_all(schema: &Value) -> bool {
+    fn within(schema: &Value, in_parts: bool) -> bool {
+        match schema {
+            Value::Object(words) => words.iter().all(|(word, value)| match value {
+                Value::String(to) if REFERENCES.contains(&word.as_str()) => !in_parts && leads_to_part(to),
+                value => within(value, in_parts || matches!(word.as_str(), "$defs" | "definitions")),
+            }),
+            Value::Array(items) => items.iter().all(|item| within(item, in_parts)),
+            _ => true,
+        }
+    }
+    within(schema, false)
+}
+
+fn leads_to_part(to: &str) -> bool {
+    to.starts_with("#/$defs/") || to.starts_with("#/definitions/")
+}
+
 /// Whether a schema keeps within its bounds and to itself.
 fn check(schema: &Value, at: &mut Place) -> Result<(), SchemaError> {
     let Value::Object(words) = schema else { return bounded(schema, at) };

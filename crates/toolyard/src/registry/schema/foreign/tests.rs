@@ -94,6 +94,17 @@ fn references_without_end_cost_little() {
     }
 }
 
+/// The same where the innermost part does not fit, to which there are sixteen million ways.
+#[test]
+fn misfits_that_double_at_every_step_are_told_in_bounds() {
+    let deep = (0..24).fold(json!({"bad": 1}), |inner, _| json!({"a": inner}));
+    let doubled = json!({
+        "properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, "bad": {"type": "string"}},
+    });
+    let misfits = Schema::compile_foreign(&doubled).unwrap().validate(&deep).unwrap_err();
+    assert_eq!(misfits.len(), 1);
+}
+
 /// A pattern that goes back without end is given up, and the text does not match.
 #[test]
 fn a_pattern_without_end_is_given_up() {
