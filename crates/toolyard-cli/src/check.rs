@@ -8,6 +8,7 @@ use crate::{
     config::{Config, PRIORITIES, Spending},
     exit::Exit,
     fault::Fault,
+    mcp,
     run::results,
     setup::Setup,
     table::Table,
@@ -18,13 +19,15 @@ use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
 
 /// Validates the configuration and tells what it comes to.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
-    let setup = Setup::load(&args.setup)?;
+    let mut setup = Setup::load(&args.setup)?;
+    setup.connect().await?;
     let engine = setup.engine().build().await?;
     let resilience = resilience::table(&setup.config, &engine);
     let (settings, table) = (settings(&setup), table(&setup, &engine));
     let permission = permission::table(&setup, &engine);
     let warnings = warnings(&setup, &engine);
     let text = format!("{settings}\n{table}\n{permission}\n{resilience}{warnings}");
+    setup.disconnect(false).await;
     results::print_text(&text)?;
     Ok(Exit::Ok)
 }
@@ -57,6 +60,9 @@ fn settings(setup: &Setup) -> String {
     line("budgets", &budgets(config.budget));
     line("capabilities", &permission::capabilities(&config.policing.touch));
     line("trusted", &permission::trusted(setup));
+    for (name, state) in mcp::states(setup) {
+        line(&format!("mcp {name}"), &state);
+    }
     text
 }
 
@@ -76,7 +82,7 @@ fn table(setup: &Setup, engine: &Engine) -> Table {
         table.row([
             spec.name.clone(),
             class(spec),
-            entry.why(spec.class()),
+            mcp::why(setup, &entry),
             setup.confirmation(spec).as_str().to_owned(),
             Span(spec.attempt_timeout()).to_string(),
             limit(spec),
@@ -98,6 +104,9 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
     }
     for warning in permission::warnings(setup, engine) {
         let _ = write!(text, "\n{warning}");
+    }
+    for refused in mcp::refused(setup) {
+        let _ = write!(text, "\nwarning: {refused}");
     }
     let widest = setup.config.pools.read.max(setup.config.pools.concurrent);
     if let Some(most) = setup.max_in_flight

@@ -4,6 +4,7 @@ mod breaker;
 mod budget;
 mod confirmation;
 mod duration;
+mod mcp;
 mod nearest;
 mod policy;
 mod redaction;
@@ -33,6 +34,7 @@ use toolyard::{
     BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy, ToolConfig,
     ToolSpec,
 };
+use toolyard_mcp::ServerConfig;
 use toolyard_tools::BUILTIN;
 
 /// The configuration that is read where none is named.
@@ -86,6 +88,8 @@ pub(crate) struct Config {
     pub(crate) budget: Spending,
     /// How commands of the shell run.
     pub(crate) shell: ShellSettings,
+    /// The MCP servers there are.
+    pub(crate) servers: Vec<ServerConfig>,
     /// The built-in tools there are.
     pub(crate) enabled: Vec<&'static str>,
     /// Settings by tool.
@@ -116,6 +120,7 @@ impl Default for Config {
             breaker: BreakerPolicy::default(),
             budget: Spending::default(),
             shell: ShellSettings::default(),
+            servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
@@ -151,6 +156,7 @@ impl Config {
         config.breaker = breaker::read(file.section("breaker")?, config.breaker)?;
         config.budget = budget::read(file.section("budget")?)?;
         config.shell = shell::read(file.section("shell")?)?;
+        config.servers = mcp::read(file.section("mcp")?, beside(source.file))?;
         config.builtin(file.section("builtin")?)?;
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
@@ -233,6 +239,8 @@ impl Config {
     fn spec(&self, name: &str) -> Result<ToolSpec, String> {
         match self.authored(name) {
             Some(spec) if self.enabled.contains(&name) => Ok(spec),
+            // What a server has is known when it is started. Until then its tools may do anything.
+            None if self.servers.iter().any(|server| server.may_have(name)) => Ok(ToolSpec::execute(name)),
             Some(_) => Err(format!("the tool '{name}' is not enabled: add it to [builtin] enable")),
             None => {
                 let nearest = nearest(name, self.enabled.iter().copied());

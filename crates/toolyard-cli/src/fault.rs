@@ -3,6 +3,7 @@
 use crate::{config::ConfigError, exit::Exit};
 use std::{error::Error, io};
 use toolyard::BuildError;
+use toolyard_mcp::StartError;
 
 /// Why the program could not do what it was asked to. One line each.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,9 @@ pub(crate) enum Fault {
     /// The engine cannot be built.
     #[error("the engine cannot be built: {}", chain(.0))]
     Engine(#[from] BuildError),
+    /// An MCP server cannot be used.
+    #[error("{0}")]
+    Servers(#[from] StartError),
     /// The input cannot be read as a batch.
     #[error("{place}: {why}")]
     Input {
@@ -53,6 +57,7 @@ impl Fault {
             | Self::Config(_)
             | Self::Workspace(_)
             | Self::Engine(_)
+            | Self::Servers(_)
             | Self::Bench(_)
             | Self::Write { .. } => Exit::Usage,
         }

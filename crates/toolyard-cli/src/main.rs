@@ -22,6 +22,7 @@ mod fault;
 mod identity;
 mod input;
 mod logging;
+mod mcp;
 mod plan;
 mod report;
 mod run;

@@ -19,13 +19,15 @@ use toolyard_wire::{Episode, decode};
 /// Plans what the arguments name.
 pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
-    let setup = Setup::load(&args.setup)?;
+    let mut setup = Setup::load(&args.setup)?;
+    setup.connect().await?;
     let mut planner = Planner { args, setup, origin, tally: Tally::default() };
     match planner.origin.open(planner.args.input.from)? {
         Input::Response(text) => planner.response(&text).await?,
         Input::Stream(lines) => planner.response(&planner.origin.whole(lines)?).await?,
         Input::Episodes(lines) => planner.episodes(lines).await?,
     }
+    planner.setup.disconnect(false).await;
     if !planner.args.json {
         results::print_text(&text::tally(&planner.tally))?;
     }

@@ -52,6 +52,11 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     }
     // Only now: an input that cannot be read costs no old events.
     let events = events(&args, &origin, &setup)?;
+    let connected = tokio::select! {
+        connected = setup.connect() => connected,
+        _ = interrupts.next() => return Ok(interrupted_early(&args)),
+    };
+    connected?;
     let watch = Watch { events: events.clone(), interrupts, terminal };
     let mut yard = Yard::open(&setup, &args, watch, export).await?;
     let played = match input {
@@ -64,6 +69,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         Err(fault) => fault.exit(),
     };
     let exit = yard.close(exit, if args.quiet { None } else { Some(args.report) }).await;
+    setup.disconnect(exit == Exit::Interrupted).await;
     if let Err(fault) = &played {
         fault.print();
     }

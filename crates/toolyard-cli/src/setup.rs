@@ -17,6 +17,7 @@ use toolyard::{
     Budgets, ConfirmationMode, Confirmations, Engine, EngineBuilder, Registry, SideEffects, ToolFactory,
     ToolSpec, Toolset,
 };
+use toolyard_mcp::Servers;
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
 /// How long calls that run may go on after an interrupt (SC-8).
@@ -30,6 +31,8 @@ pub(crate) struct Setup {
     pub(crate) root: PathBuf,
     /// The most calls of a session at once.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// The MCP servers, once they are started.
+    pub(crate) servers: Option<Servers>,
     tools: Toolset,
 }
 
@@ -40,7 +43,8 @@ impl Setup {
         logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
-        Ok(Self { tools: toolset(&root, &config)?, max_in_flight: config.max_in_flight, config, root })
+        let tools = toolset(&root, &config)?;
+        Ok(Self { tools, max_in_flight: config.max_in_flight, servers: None, config, root })
     }
 
     /// An engine with the built-in tools.
@@ -52,6 +56,7 @@ impl Setup {
     pub(crate) fn engine_with(&self, declared: Vec<Arc<dyn ToolFactory>>) -> EngineBuilder {
         let taken: Vec<String> = declared.iter().map(|tool| tool.spec().name).collect();
         let mut tools = self.tools.clone();
+        tools.tools.extend(self.served());
         tools.tools.retain(|tool| !taken.contains(&tool.spec().name));
         let mut builder = Engine::builder()
             .tools(tools)
@@ -78,11 +83,17 @@ impl Setup {
         if let Some(within) = self.config.call_deadline {
             builder = builder.call_deadline(within);
         }
-        let configured = self.config.tools.iter().filter(|(name, _)| !taken.contains(name));
+        let configured =
+            self.config.tools.iter().filter(|(name, _)| !taken.contains(name) && !self.is_missing(name));
         for (name, config) in configured {
             builder = builder.tool_config(name, config.clone());
         }
         builder
+    }
+
+    /// Whether a built-in tool that is enabled has this name.
+    pub(crate) fn has_own(&self, name: &str) -> bool {
+        self.tools.tools.iter().any(|tool| tool.spec().name == name)
     }
 
     /// How often calls are tried at most, by tool.

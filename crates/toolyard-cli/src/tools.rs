@@ -1,25 +1,28 @@
 //! `toolyard tools`: what the configuration offers.
 
 use crate::{
-    cli::ToolsArgs, exit::Exit, fault::Fault, run::results, setup::Setup, shown::clip, table::Table,
+    cli::ToolsArgs, exit::Exit, fault::Fault, mcp, run::results, setup::Setup, shown::clip, table::Table,
 };
 use toolyard::{LimitScope, ToolClass, ToolSpec, wording::Span};
 use toolyard_wire::definitions;
 
-const DESCRIPTION_CHARS: usize = 60;
+pub(crate) const DESCRIPTION_CHARS: usize = 60;
 const SCOPE_CHARS: usize = 20;
 
 /// Lists the tools.
 pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
-    let setup = Setup::load(&args.setup)?;
+    let mut setup = Setup::load(&args.setup)?;
+    setup.connect().await?;
     let engine = setup.engine().build().await?;
     let session = engine.session_with("tools", args.role.session());
     let offered = engine.definitions_for(&session);
     let specs: Vec<ToolSpec> = offered.iter().map(|entry| entry.spec().clone()).collect();
     match args.shape.dialect() {
         Some(dialect) => results::print_pretty(&definitions(&specs, dialect))?,
-        None => results::print_text(&table(&setup, &specs).to_string())?,
+        None if setup.config.servers.is_empty() => results::print_text(&table(&setup, &specs).to_string())?,
+        None => results::print_text(&mcp::table(&setup, &engine))?,
     }
+    setup.disconnect(false).await;
     Ok(Exit::Ok)
 }
 

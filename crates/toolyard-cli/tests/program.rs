@@ -21,6 +21,8 @@ mod place;
 mod report;
 #[path = "program/samples.rs"]
 mod samples;
+#[path = "program/servers.rs"]
+mod servers;
 #[path = "program/settings.rs"]
 mod settings;
 #[path = "program/shell.rs"]

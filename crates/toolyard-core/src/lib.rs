@@ -58,7 +58,7 @@ pub use resilience::{
 };
 pub use resources::Resources;
 pub use scope::{FsMode, PathEscape, PathScope};
-pub use spec::{FsRequirement, HiddenFrom, KeyConflict, LimitScope, Placement, ToolSpec};
+pub use spec::{FsRequirement, HiddenFrom, KeyConflict, LimitScope, Placement, SchemaOrigin, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;
 

@@ -52,6 +52,17 @@ pub struct FsRequirement {
     pub argument: String,
 }
 
+/// Whose schema a tool has, and so what it may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaOrigin {
+    /// The author's of this program: the subset that every provider reads alike. The default.
+    #[default]
+    Own,
+    /// Somebody else's, such as an MCP server's: all of JSON Schema, bounded, with references within itself alone.
+    Foreign,
+}
+
 /// Which agents do not know of a tool: for them it is `not_found` (PO-1b).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HiddenFrom {
@@ -85,6 +96,9 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of the arguments; `None` takes any object.
     pub input_schema: Option<Value>,
+    /// Whose schema that is.
+    #[serde(default)]
+    pub schema_origin: SchemaOrigin,
     /// The worst it can do.
     pub side_effects: SideEffects,
     /// Whether a mutating tool is safe beside other calls: it goes to the concurrent pool (CL-1).
@@ -147,6 +161,7 @@ impl ToolSpec {
             name: name.into(),
             description: String::new(),
             input_schema: None,
+            schema_origin: SchemaOrigin::Own,
             side_effects,
             promoted: false,
             recursive: false,
@@ -211,6 +226,13 @@ impl ToolSpec {
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = Some(schema);
         self
+    }
+
+    /// Sets a JSON Schema that somebody else wrote; see [`SchemaOrigin::Foreign`].
+    #[must_use]
+    pub fn foreign_schema(mut self, schema: Value) -> Self {
+        self.schema_origin = SchemaOrigin::Foreign;
+        self.input_schema(schema)
     }
 
     /// Declares it safe beside other calls (CL-1).

@@ -47,6 +47,14 @@ pub(super) enum Switched<'a> {
     To(Section<'a>),
 }
 
+/// What a switch or a text says.
+pub(super) enum SwitchOrText {
+    /// The switch.
+    Switch(bool),
+    /// The text.
+    Text(String),
+}
+
 /// What a table or a number says.
 pub(super) enum Counted<'a> {
     /// The number.
@@ -264,6 +272,16 @@ impl<'a> Section<'a> {
         match value.get_ref() {
             DeValue::Boolean(on) => Ok(Some(*on)),
             other => Err(self.wrong(key, &value.span(), "true or false", other)),
+        }
+    }
+
+    /// Takes a switch or a text.
+    pub(super) fn switch_or_text(&mut self, key: &'static str) -> Result<Option<SwitchOrText>, ConfigError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        match value.get_ref() {
+            DeValue::Boolean(on) => Ok(Some(SwitchOrText::Switch(*on))),
+            DeValue::String(text) => Ok(Some(SwitchOrText::Text(text.to_string()))),
+            other => Err(self.wrong(key, &value.span(), "true, false or a text in quotes", other)),
         }
     }
 

@@ -2,6 +2,7 @@ use super::*;
 use std::time::Duration;
 use toolyard::{ConfirmationMode, LimitScope, SideEffects};
 
+mod mcp;
 mod permission;
 mod resilience;
 

@@ -109,6 +109,7 @@ impl Yard {
             builder = builder.events(asker.turns().sink()).approver(asker);
         }
         let engine = builder.build().await?;
+        setup.attach(&engine);
         if let Some(live) = &live {
             live.know(setup.attempts_max(engine.registry()));
         }

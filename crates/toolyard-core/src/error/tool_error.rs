@@ -71,6 +71,7 @@ pub struct ToolError {
     content: Vec<Content>,
     retry_after: Option<Duration>,
     no_side_effect: bool,
+    outcome_unknown: bool,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -83,6 +84,7 @@ impl ToolError {
             content: Vec::new(),
             retry_after: None,
             no_side_effect: false,
+            outcome_unknown: false,
             source: None,
         }
     }
@@ -127,6 +129,14 @@ impl ToolError {
     #[must_use]
     pub fn no_side_effect(mut self) -> Self {
         self.no_side_effect = true;
+        self
+    }
+
+    /// Declares that nobody knows what came of it, such as of a request whose answer was lost on the way: the outcome of
+    /// the call is then `unknown`, unless its tool only looks (V5).
+    #[must_use]
+    pub fn outcome_unknown(mut self) -> Self {
+        self.outcome_unknown = true;
         self
     }
 
@@ -185,6 +195,11 @@ impl ToolError {
     /// Whether the handler declared that nothing was changed.
     pub fn has_no_side_effect(&self) -> bool {
         self.no_side_effect
+    }
+
+    /// Whether the handler declared that nobody knows what came of it.
+    pub fn has_unknown_outcome(&self) -> bool {
+        self.outcome_unknown
     }
 
     /// The cause.

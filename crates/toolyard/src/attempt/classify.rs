@@ -158,8 +158,9 @@ fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
     }
     let mut error = CallError::new(said.kind().into(), said.message());
     // Who stopped in the middle does not know what of it stands.
-    let is_cut = said.kind() == ToolErrorKind::Timeout && !facts.entry.spec().side_effects.is_read_only();
-    error.effect = if is_cut { Effect::Unknown } else { Effect::Failed };
+    let is_cut = said.kind() == ToolErrorKind::Timeout || said.has_unknown_outcome();
+    let only_looks = facts.entry.spec().side_effects.is_read_only();
+    error.effect = if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed };
     error.content = said.content().to_vec();
     error.retry_after = said.retry_after_hint();
     error.source = said.source().cloned();

@@ -12,7 +12,7 @@ use std::{
     },
     time::Duration,
 };
-use toolyard_core::{Resources, Tool, ToolClass, ToolFactory, ToolSpec};
+use toolyard_core::{Resources, SchemaOrigin, Tool, ToolClass, ToolFactory, ToolSpec};
 
 /// A registered tool.
 pub struct ToolEntry {
@@ -43,8 +43,11 @@ impl ToolEntry {
         if spec.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(RegisterError::Zero { name: name.to_owned(), field: "timeout" });
         }
-        let schema = Schema::compile(&spec.schema())
-            .map_err(|source| RegisterError::Schema { name: name.to_owned(), source })?;
+        let compiled = match spec.schema_origin {
+            SchemaOrigin::Own => Schema::compile(&spec.schema()),
+            SchemaOrigin::Foreign => Schema::compile_foreign(&spec.schema()),
+        };
+        let schema = compiled.map_err(|source| RegisterError::Schema { name: name.to_owned(), source })?;
         Ok(Self {
             name: name.into(),
             schema,

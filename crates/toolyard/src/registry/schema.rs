@@ -5,7 +5,10 @@
 //! every provider. A keyword of 2020-12 outside the subset is refused at registration: to pass it over would
 //! let calls through that the tool's author meant to stop. A word that 2020-12 does not define means nothing
 //! to any validator; it is kept and warned of.
+//!
+//! A schema that somebody else wrote is not bound to the subset; `foreign.rs` bounds it otherwise.
 
+mod foreign;
 mod misfits;
 
 use serde_json::{Map, Value};
@@ -108,6 +111,18 @@ pub enum SchemaError {
         /// Where the bound is met.
         pointer: String,
     },
+    /// Longer than a schema of somebody else may be.
+    #[error("the schema of {bytes} bytes is larger than 262144")]
+    TooLarge {
+        /// The bytes of its text.
+        bytes: usize,
+    },
+    /// A schema of somebody else that is not closed in itself.
+    #[error("schema at '{pointer}' refers to what is not in it: a reference starts with '#'")]
+    Outside {
+        /// Where it stands.
+        pointer: String,
+    },
 }
 
 /// A word in a schema that 2020-12 does not define.
@@ -147,6 +162,8 @@ enum Check {
     /// Any object: the schema of a tool that declares none.
     AnyObject,
     Compiled(Box<jsonschema::Validator>),
+    /// Says only whether arguments fit.
+    Terse(Box<jsonschema::Validator>),
 }
 
 impl Schema {
@@ -167,6 +184,18 @@ impl Schema {
         Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings })
     }
 
+    /// Compiles a schema that somebody else wrote: all of JSON Schema, of 2020-12 unless it names an older draft. It has at
+    /// most 256 KiB and 64 levels, and refers to nothing outside itself; a format tells and does not check.
+    ///
+    /// # Errors
+    /// [`SchemaError`] with the place of the first offender.
+    pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
+        let compiled = Box::new(foreign::compile(schema)?);
+        let check =
+            if foreign::tells_all(schema) { Check::Compiled(compiled) } else { Check::Terse(compiled) };
+        Ok(Self { check, warnings: Vec::new() })
+    }
+
     /// Words that check nothing, for `toolyard check`.
     pub fn warnings(&self) -> &[SchemaWarning] {
         &self.warnings
@@ -184,7 +213,12 @@ impl Schema {
             Check::AnyObject => {
                 Err(vec![ValidationError { pointer: String::new(), message: "must be an object".to_owned() }])
             }
-            Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
+            Check::Compiled(validator) | Check::Terse(validator) if validator.is_valid(args) => Ok(()),
+            Check::Terse(_) => Err(vec![ValidationError {
+                pointer: String::new(),
+                message: "does not fit the tool's schema, which refers to itself: its places are not told"
+                    .to_owned(),
+            }]),
             Check::Compiled(validator) => Err(misfits::collect(validator, args)),
         }
     }

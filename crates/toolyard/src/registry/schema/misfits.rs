@@ -17,15 +17,17 @@ const VALUE_MAX: usize = 40;
 /// The first places where the arguments do not fit, each with what is wrong.
 pub(super) fn collect(validator: &jsonschema::Validator, args: &Value) -> Vec<ValidationError> {
     let first = validator.iter_errors(args).take(MISFITS_MAX);
-    let told = first.map(|error| ValidationError {
-        pointer: error.instance_path().to_string(),
-        message: message(&error),
-    });
+    let told = first.map(|error| ValidationError { pointer: pointer(&error), message: message(&error) });
     told.collect()
 }
 
+/// Where it is wrong. A schema that somebody else wrote may speak of names that are the model's own, of any length.
+fn pointer(error: &jsonschema::ValidationError<'_>) -> String {
+    cut(&error.instance_path().to_string(), MESSAGE_MAX).unwrap_or_else(|cut| cut)
+}
+
 /// What is wrong with a value, in at most [`MESSAGE_MAX`] characters.
-fn message(error: &jsonschema::ValidationError<'_>) -> String {
+pub(super) fn message(error: &jsonschema::ValidationError<'_>) -> String {
     match cut(error, MESSAGE_MAX) {
         Ok(whole) => whole,
         // The value stands first, so that a mere cut would leave nothing of the reason.

@@ -1,0 +1,151 @@
+//! `[mcp.NAME]`: MCP servers, whose tools are there beside the built-in ones.
+
+use super::{
+    ConfigError,
+    section::{Placed, Section, SwitchOrText},
+};
+use std::{
+    env,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+use toolyard_mcp::{Pinning, ServerConfig};
+
+/// Reads the section; paths are relative to `here`.
+pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Vec<ServerConfig>, ConfigError> {
+    let mut servers = Vec::new();
+    for (name, at, inner) in section.sections()? {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || !name.chars().all(is_word) {
+            let what =
+                format!("'{name}' is no name of an MCP server: letters, digits, '-', '_' and '.' make one");
+            return Err(section.error(&at, what));
+        }
+        servers.push(server(&name, &at, inner, here)?);
+    }
+    section.finish()?;
+    Ok(servers)
+}
+
+fn server(
+    name: &str,
+    at: &Range<usize>,
+    mut section: Section<'_>,
+    here: &Path,
+) -> Result<ServerConfig, ConfigError> {
+    let mut server = match section.text("url")? {
+        Some(url) => remote(name, url, &mut section)?,
+        None => program(name, at, &mut section, here)?,
+    };
+    if let Some(trusted) = section.switch("trust")? {
+        server = server.trusted(trusted);
+    }
+    server = prefix(server, &mut section)?;
+    if let Some(required) = section.switch("required")? {
+        server = server.required(required);
+    }
+    if let Some(limit) = section.duration("startup_timeout")? {
+        server = server.startup_timeout(limit);
+    }
+    server = server.pinning(pinning(&mut section, here)?);
+    section.finish()?;
+    Ok(server)
+}
+
+/// A server that is a program.
+fn program(
+    name: &str,
+    at: &Range<usize>,
+    section: &mut Section<'_>,
+    here: &Path,
+) -> Result<ServerConfig, ConfigError> {
+    let Some((command, _)) = section.text("command")? else {
+        let what = format!("[mcp.{name}] needs a command, the program that is the server");
+        return Err(section.error(at, what));
+    };
+    let args = section.texts("args")?.unwrap_or_default();
+    let server = ServerConfig::new(name, found(&command, here)).args(args.into_iter().map(|(arg, _)| arg));
+    let server = environment(server, section.section("env")?)?;
+    Ok(match section.text("cwd")? {
+        Some((cwd, _)) => server.cwd(here.join(cwd)),
+        None => server,
+    })
+}
+
+/// A server over HTTP.
+#[cfg(feature = "mcp-http")]
+fn remote(
+    name: &str,
+    (url, at): Placed<String>,
+    section: &mut Section<'_>,
+) -> Result<ServerConfig, ConfigError> {
+    if !url.starts_with("http://") {
+        let what = format!("{}url must begin with http://: nothing is encrypted", section.prefix());
+        return Err(section.error(&at, what));
+    }
+    let server = ServerConfig::http(name, url);
+    let Some((token, at)) = section.text("bearer")? else { return Ok(server) };
+    let token = own_variable(&token).map_err(|from| {
+        let what = format!("{}bearer: there is no variable {from} in the environment", section.prefix());
+        section.error(&at, what)
+    })?;
+    Ok(server.bearer(token))
+}
+
+#[cfg(not(feature = "mcp-http"))]
+fn remote(_: &str, (_, at): Placed<String>, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
+    let what = "url: this program speaks to no server over HTTP, it was built without the feature mcp-http";
+    Err(section.error(&at, format!("{}{what}", section.prefix())))
+}
+
+/// A text, or for `$NAME` the variable of this program; the name where there is no such.
+fn own_variable(text: &str) -> Result<String, &str> {
+    match text.strip_prefix('$') {
+        None => Ok(text.to_owned()),
+        Some(from) => env::var(from).map_err(|_| from),
+    }
+}
+
+/// A program is looked for as a shell does: one that is named with a directory is a file, relative to the configuration.
+fn found(command: &str, here: &Path) -> PathBuf {
+    match command.contains(['/', std::path::MAIN_SEPARATOR]) {
+        true => here.join(command),
+        false => command.into(),
+    }
+}
+
+/// Variables. A value `$NAME` is that of the variable `NAME` of this program, so that no secret has to stand here.
+fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerConfig, ConfigError> {
+    for (name, at, value) in section.entries() {
+        let Some(text) = value.get_ref().as_str() else {
+            return Err(
+                section.error(&value.span(), format!("{}{name} must be a text in quotes", section.prefix()))
+            );
+        };
+        let value = own_variable(text).map_err(|from| {
+            let what = format!("{}{name}: there is no variable {from} in the environment", section.prefix());
+            section.error(&at, what)
+        })?;
+        server = server.env(name, value);
+    }
+    section.finish()?;
+    Ok(server)
+}
+
+fn prefix(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
+    let Some((prefix, at)): Option<Placed<String>> = section.text("prefix")? else { return Ok(server) };
+    if prefix.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        let what = format!("{}prefix must have no white space", section.prefix());
+        return Err(section.error(&at, what));
+    }
+    Ok(server.prefix(prefix))
+}
+
+/// `true`, or the file that keeps what was seen.
+fn pinning(section: &mut Section<'_>, here: &Path) -> Result<Pinning, ConfigError> {
+    Ok(match section.switch_or_text("pin")? {
+        None | Some(SwitchOrText::Switch(false)) => Pinning::Off,
+        Some(SwitchOrText::Switch(true)) => Pinning::Process,
+        Some(SwitchOrText::Text(file)) => Pinning::File(here.join(file)),
+    })
+}

@@ -1,0 +1,145 @@
+//! MCP servers in the life of a command: started before its engine, told of, and ended after it.
+
+use crate::{
+    fault::Fault,
+    setup::Setup,
+    shown::clip,
+    table::Table,
+    tools::{DESCRIPTION_CHARS, class},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::timeout;
+use toolyard::{Engine, ToolEntry, ToolFactory};
+use toolyard_mcp::{ServerStatus, Servers, State};
+
+/// How long servers have to end once somebody has interrupted the program.
+const INTERRUPTED_GRACE: Duration = Duration::from_secs(1);
+
+impl Setup {
+    /// Starts the servers of the configuration.
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills what was started.
+    pub(crate) async fn connect(&mut self) -> Result<(), Fault> {
+        if self.config.servers.is_empty() {
+            return Ok(());
+        }
+        self.servers = Some(Servers::start(self.config.servers.clone()).await?);
+        match self.clash() {
+            None => Ok(()),
+            Some(clash) => {
+                self.disconnect(true).await;
+                Err(Fault::Usage(clash))
+            }
+        }
+    }
+
+    /// What to say where a server has a tool of the same name as the program.
+    fn clash(&self) -> Option<String> {
+        let tool = self.served().iter().map(|tool| tool.spec().name).find(|name| self.has_own(name))?;
+        let (server, _) = served_by(self, &tool)?;
+        Some(format!(
+            "the MCP server '{server}' has a tool '{tool}', and so has this program: give [mcp.{server}] a prefix, or \
+             leave '{tool}' out of [builtin] enable"
+        ))
+    }
+
+    /// Has the tools of an engine follow what the servers list.
+    pub(crate) fn attach(&self, engine: &Engine) {
+        if let Some(servers) = &self.servers {
+            servers.attach(engine);
+        }
+    }
+
+    /// Ends the servers, in their own time unless there is none.
+    pub(crate) async fn disconnect(&mut self, in_a_hurry: bool) {
+        let Some(servers) = self.servers.take() else { return };
+        let grace = if in_a_hurry { INTERRUPTED_GRACE } else { Duration::MAX };
+        // What is left after that is killed.
+        let _ = timeout(grace, servers.shutdown()).await;
+    }
+
+    /// The servers' tools.
+    pub(crate) fn served(&self) -> Vec<Arc<dyn ToolFactory>> {
+        self.servers.as_ref().map(Servers::tools).unwrap_or_default()
+    }
+
+    /// Whether a tool is one of a server that is not there, or does not take it: then its settings wait.
+    pub(crate) fn is_missing(&self, tool: &str) -> bool {
+        let servers = self.config.servers.iter().zip(self.statuses());
+        servers.into_iter().any(|(config, status)| {
+            let is_refused = status.refused.iter().any(|refused| refused.tool == tool);
+            let has = status.tools.iter().any(|(name, _)| name == tool);
+            is_refused || (!has && status.state != State::Ready && config.may_have(tool))
+        })
+    }
+
+    fn statuses(&self) -> Vec<ServerStatus> {
+        self.servers.as_ref().map(Servers::status).unwrap_or_default()
+    }
+}
+
+/// Each server, with what is to be said of it.
+pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
+    let state = |status: ServerStatus| {
+        let tools = status.tools.len();
+        let said = match status.state {
+            State::Ready => format!("{tools} tools"),
+            State::Down { why } | State::GivenUp { why } => format!("not there: {why}"),
+            _ => "being started".to_owned(),
+        };
+        (status.name, said)
+    };
+    setup.statuses().into_iter().map(state).collect()
+}
+
+/// What servers list and the engine does not take, in a line each.
+pub(crate) fn refused(setup: &Setup) -> Vec<String> {
+    let of_server = |status: ServerStatus| {
+        let name = status.name;
+        let line = move |refused: toolyard_mcp::Refused| {
+            format!("mcp '{name}': the tool '{}' is not taken: {}", refused.tool.escape_debug(), refused.why)
+        };
+        status.refused.into_iter().map(line)
+    };
+    setup.statuses().into_iter().flat_map(of_server).collect()
+}
+
+/// Why a tool is of its class: what its server says and whether that counts, or the configuration.
+pub(crate) fn why(setup: &Setup, entry: &ToolEntry) -> String {
+    let spec = entry.spec();
+    let by_class = entry.why(spec.class());
+    match served_by(setup, entry.name()) {
+        Some((_, _)) if setup.config.tools.contains_key(entry.name()) => by_class + " (configured)",
+        Some((_, why)) => format!("{by_class}: {why}"),
+        None => by_class,
+    }
+}
+
+/// The server of a tool, and why the tool is held to be of its class.
+fn served_by(setup: &Setup, tool: &str) -> Option<(String, &'static str)> {
+    setup.statuses().into_iter().find_map(|status| {
+        let (_, why) = status.tools.into_iter().find(|(name, _)| name == tool)?;
+        Some((status.name, why))
+    })
+}
+
+/// The tools with their servers.
+pub(crate) fn table(setup: &Setup, engine: &Engine) -> String {
+    let mut table = Table::new(["name", "server", "class", "approval", "why", "description"]);
+    for entry in engine.registry().list() {
+        let spec = entry.spec();
+        table.row([
+            spec.name.clone(),
+            served_by(setup, &spec.name).map_or_else(|| "-".to_owned(), |(server, _)| server),
+            class(spec),
+            setup.confirmation(spec).as_str().to_owned(),
+            why(setup, &entry),
+            clip(&spec.description, DESCRIPTION_CHARS),
+        ]);
+    }
+    let notes = refused(setup).into_iter().map(|refused| format!("warning: {refused}\n"));
+    let missing = states(setup).into_iter().filter(|(_, state)| state.starts_with("not there"));
+    let missing = missing.map(|(name, state)| format!("warning: mcp '{name}' is {state}\n"));
+    std::iter::once(table.to_string()).chain(missing).chain(notes).collect()
+}

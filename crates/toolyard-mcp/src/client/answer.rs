@@ -1,0 +1,138 @@
+//! From what a server answers to what the engine takes.
+
+use super::clean;
+use rmcp::{
+    model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
+    service::ServiceError,
+};
+use serde_json::Value;
+use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
+
+/// Under this name an output keeps the parts that are neither text nor picture, as the server sent them.
+pub(super) const PARTS: &str = "mcp.content";
+
+/// The most characters of a server's message of an error.
+const MESSAGE_MAX: usize = 4000;
+
+/// The output, or what went wrong.
+pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
+    match answer {
+        ServerResult::CallToolResult(result) => Ok(output(result)),
+        ServerResult::InputRequiredResult(_) => {
+            Err(ToolError::execution(format!("'{server}' asks for more input, which nobody here can give")))
+        }
+        ServerResult::CreateTaskResult(_) => {
+            Err(ToolError::execution(format!("'{server}' made a task of the call, which is not waited for")))
+        }
+        _ => {
+            let what = format!("what '{server}' answered is no result of a tool");
+            Err(ToolError::new(ToolErrorKind::OutputInvalid, what))
+        }
+    }
+}
+
+/// Why there is no answer. Of a request that was on its way nobody knows what came of it.
+pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> ToolError {
+    match error {
+        ServiceError::McpError(error) => ToolError::execution(clean::text(&error.message, MESSAGE_MAX)),
+        ServiceError::UnexpectedResponse => {
+            let what = format!("what '{server}' answered is no result of a tool");
+            ToolError::new(ToolErrorKind::OutputInvalid, what)
+        }
+        _ => {
+            let why = gone.unwrap_or("the connection ended");
+            ToolError::transient(format!("the server '{server}' was lost while the call ran: {why}"))
+                .outcome_unknown()
+        }
+    }
+}
+
+fn output(result: CallToolResult) -> ToolOutput {
+    let others: Vec<Value> = result
+        .content
+        .iter()
+        .filter(|part| !is_plain(part))
+        .filter_map(|part| serde_json::to_value(part).ok())
+        .collect();
+    let mut output = ToolOutput::parts(result.content.into_iter().map(part).collect());
+    output.success = result.is_error != Some(true);
+    if let Some(structured) = result.structured_content {
+        output = output.with_structured(structured);
+    }
+    if !others.is_empty() {
+        output = output.with_metadata(PARTS, others);
+    }
+    output
+}
+
+fn is_plain(part: &ContentBlock) -> bool {
+    matches!(part, ContentBlock::Text(_) | ContentBlock::Image(_))
+}
+
+/// What the model sees of a part.
+fn part(part: ContentBlock) -> Content {
+    match part {
+        ContentBlock::Text(text) => Content::text(text.text),
+        ContentBlock::Image(image) => Content::Image { media_type: image.mime_type, data: image.data },
+        ContentBlock::Audio(audio) => Content::text(format!("[audio {}]", audio.mime_type)),
+        ContentBlock::Resource(embedded) => resource(embedded.resource),
+        ContentBlock::ResourceLink(link) => Content::text(format!("[resource {} {}]", link.name, link.uri)),
+        _ => Content::text("[a part of a kind that is not known]"),
+    }
+}
+
+fn resource(resource: ResourceContents) -> Content {
+    match resource {
+        ResourceContents::TextResourceContents { text, .. } => Content::text(text),
+        ResourceContents::BlobResourceContents { mime_type: Some(media_type), blob, .. }
+            if media_type.starts_with("image/") =>
+        {
+            Content::Image { media_type, data: blob }
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, .. } => {
+            Content::text(format!("[resource {uri} {}]", mime_type.as_deref().unwrap_or("of bytes")))
+        }
+        _ => Content::text("[a resource of a kind that is not known]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read_json(answer: Value) -> Result<ToolOutput, ToolError> {
+        read("s", serde_json::from_value(answer).unwrap())
+    }
+
+    /// V5: a tool that says no keeps its content, and data, pictures and resources stay.
+    #[test]
+    fn nothing_of_an_answer_is_lost() {
+        let answer = json!({
+            "content": [
+                {"type": "text", "text": "a"},
+                {"type": "image", "data": "AA==", "mimeType": "image/png"},
+                {"type": "resource", "resource": {"uri": "file:///x", "text": "body"}},
+                {"type": "resource_link", "uri": "file:///y", "name": "y"},
+            ],
+            "structuredContent": {"n": 1},
+            "isError": true,
+        });
+        let output = read_json(answer).unwrap();
+        assert!(!output.success);
+        assert_eq!(output.to_text(), "a\n[image image/png]\nbody\n[resource y file:///y]");
+        assert_eq!(output.structured(), Some(&json!({"n": 1})));
+        let others = output.metadata(PARTS).and_then(Value::as_array).unwrap();
+        assert_eq!(others[0]["resource"]["uri"], "file:///x");
+        assert_eq!(others.len(), 2);
+    }
+
+    /// V4, V5: an answer that was lost leaves the outcome open, and nothing says that it did no harm.
+    #[test]
+    fn a_lost_answer_is_transient_and_its_outcome_unknown() {
+        let error = failed("s", ServiceError::TransportClosed, Some("it ended"));
+        assert_eq!(error.kind(), ToolErrorKind::Transient);
+        assert!(error.has_unknown_outcome() && !error.has_no_side_effect());
+        assert_eq!(error.message(), "the server 's' was lost while the call ran: it ended");
+    }
+}

@@ -1,0 +1,76 @@
+//! Texts of servers, made fit for a person's terminal and a model's eyes.
+
+use serde_json::Value;
+
+/// The most characters of a description.
+pub(super) const DESCRIPTION_MAX: usize = 8192;
+
+/// Keywords of a schema that are data: what is in them is left as it is.
+const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
+
+/// The text without what is not to be seen, in at most `chars_max` characters.
+pub(super) fn text(text: &str, chars_max: usize) -> String {
+    let mut clean = text.chars().filter(|c| is_shown(*c));
+    let mut kept: String = clean.by_ref().take(chars_max).collect();
+    if clean.next().is_some() {
+        kept.pop();
+        kept.push('…');
+    }
+    kept
+}
+
+/// Control characters, what turns the direction of writing, and the tags that only models see are not shown.
+fn is_shown(c: char) -> bool {
+    match c {
+        '\n' | '\t' => true,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => false,
+        '\u{e0000}'..='\u{e0fff}' => false,
+        c => !c.is_control(),
+    }
+}
+
+/// Cleans the descriptions and titles within a schema.
+pub(super) fn schema(schema: &mut Value) {
+    match schema {
+        Value::Object(words) => {
+            for (word, value) in words.iter_mut() {
+                match value {
+                    Value::String(said) if matches!(word.as_str(), "description" | "title" | "$comment") => {
+                        *said = text(said, DESCRIPTION_MAX);
+                    }
+                    _ if DATA.contains(&word.as_str()) => {}
+                    value => self::schema(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(self::schema),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nothing_hidden_is_left() {
+        assert_eq!(text("a\u{1b}[2J\u{7}b\r\nc\u{202e}\u{e0041}\u{200b}d", 99), "a[2Jb\ncd");
+        assert_eq!(text("abcdef", 4), "abc…");
+        assert_eq!(text("äöü", 3), "äöü");
+    }
+
+    #[test]
+    fn a_schema_is_clean_to_its_depth_and_its_data_stay() {
+        let mut dirty = json!({
+            "properties": {"description": {"type": "string", "description": "x\u{1b}"}},
+            "default": {"description": "\u{1b}"},
+        });
+        schema(&mut dirty);
+        let clean = json!({
+            "properties": {"description": {"type": "string", "description": "x"}},
+            "default": {"description": "\u{1b}"},
+        });
+        assert_eq!(dirty, clean);
+    }
+}

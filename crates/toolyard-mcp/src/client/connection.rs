@@ -1,0 +1,121 @@
+//! A server that is there, and calls to it.
+
+use super::{answer, handler::Handler, progress::Sink, watched::Gone};
+use rmcp::{
+    Peer, RoleClient,
+    model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerPeerInfo},
+    service::{PeerRequestOptions, RequestHandle, RunningService},
+};
+use serde_json::Value;
+use std::sync::Arc;
+use toolyard::{ToolContext, ToolError, ToolOutput};
+
+/// What rmcp runs for a server.
+pub(super) type Service = RunningService<RoleClient, Handler>;
+
+/// A server that is there.
+pub(super) struct Connection {
+    server: String,
+    peer: Peer<RoleClient>,
+    gone: Gone,
+}
+
+impl Connection {
+    pub(super) fn new(server: &str, service: &Service, gone: Gone) -> Self {
+        Self { server: server.to_owned(), peer: service.peer().clone(), gone }
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        &self.peer
+    }
+
+    pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    /// Whether the server is heard no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+
+    /// Waits until the server is heard no more.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(super) async fn closed(&self) {
+        self.gone.wait().await;
+    }
+
+    /// Calls a tool. A call that is told to stop tells the server and does not wait for it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future tells the server that the call is cancelled.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        args: &Value,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        // Kept to the end: with it goes the way of the call's progress.
+        let sink = Sink(Arc::new(cx.clone()));
+        let sent = self.peer.send_cancellable_request(request(tool, args, &sink), options()).await;
+        let failed = |error| answer::failed(&self.server, error, self.gone.why());
+        let mut in_air = InAir(Some(sent.map_err(failed)?));
+        let answer = tokio::select! {
+            biased;
+            answer = in_air.answer() => answer,
+            () = cx.cancelled() => {
+                in_air.cancel().await;
+                return Err(ToolError::cancelled("the call was told to stop, and so was its server"));
+            }
+        };
+        answer::read(&self.server, answer.map_err(failed)?)
+    }
+}
+
+fn options() -> PeerRequestOptions {
+    PeerRequestOptions::no_options()
+}
+
+fn request(tool: &str, args: &Value, sink: &Sink) -> ClientRequest {
+    let mut params = CallToolRequestParams::new(tool.to_owned());
+    if let Value::Object(args) = args {
+        params = params.with_arguments(args.clone());
+    }
+    let mut request = CallToolRequest::new(params);
+    request.extensions.insert(sink.clone());
+    ClientRequest::CallToolRequest(request)
+}
+
+/// A request that has no answer yet. Dropped, it is cancelled.
+struct InAir(Option<RequestHandle<RoleClient>>);
+
+impl InAir {
+    async fn answer(&mut self) -> Result<rmcp::model::ServerResult, rmcp::ServiceError> {
+        let Some(handle) = &mut self.0 else { return Err(rmcp::ServiceError::TransportClosed) };
+        let answer = (&mut handle.rx).await;
+        self.0 = None;
+        answer.unwrap_or(Err(rmcp::ServiceError::TransportClosed))
+    }
+
+    async fn cancel(&mut self) {
+        if let Some(handle) = self.0.take() {
+            cancel(handle).await;
+        }
+    }
+}
+
+impl Drop for InAir {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(cancel(handle));
+        }
+    }
+}
+
+async fn cancel(handle: RequestHandle<RoleClient>) {
+    // A server that is gone needs not be told.
+    let _ = handle.cancel(Some("the call was cancelled".to_owned())).await;
+}

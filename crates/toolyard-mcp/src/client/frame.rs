@@ -1,0 +1,104 @@
+//! Lines of bytes, none longer than a bound.
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
+
+/// The most bytes of one message.
+pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Why no more lines come.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FrameFault {
+    /// A line longer than the bound.
+    #[error("it sent a line of more than {0} bytes")]
+    TooLong(usize),
+    /// The pipe broke.
+    #[error("reading from it failed: {0}")]
+    Broken(#[from] std::io::Error),
+}
+
+/// Cuts bytes into lines.
+pub(super) struct Lines<R> {
+    read: BufReader<R>,
+    line: Vec<u8>,
+    bytes_max: usize,
+    /// The line was handed out and goes with the next look.
+    is_told: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(read: R, bytes_max: usize) -> Self {
+        Self { read: BufReader::new(read), line: Vec::new(), bytes_max, is_told: false }
+    }
+
+    /// The next line without its end; `None` where there are no more. What follows the last end of line is no line.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: what was read of a line is there the next time.
+    pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
+        if std::mem::take(&mut self.is_told) {
+            self.line.clear();
+        }
+        while !self.take_piece().await? {
+            if self.read.buffer().is_empty() && self.is_over().await? {
+                return Ok(None);
+            }
+        }
+        self.is_told = true;
+        Ok(Some(self.line.strip_suffix(b"\r").unwrap_or(&self.line)))
+    }
+
+    /// Moves what is there to the line; whether that is all of it. Between looking and taking is no wait.
+    async fn take_piece(&mut self) -> Result<bool, FrameFault> {
+        let there = self.read.fill_buf().await?;
+        let end = there.iter().position(|byte| *byte == b'\n');
+        let piece = &there[..end.unwrap_or(there.len())];
+        if self.line.len() + piece.len() > self.bytes_max {
+            return Err(FrameFault::TooLong(self.bytes_max));
+        }
+        self.line.extend_from_slice(piece);
+        let taken = piece.len() + usize::from(end.is_some());
+        std::pin::Pin::new(&mut self.read).consume(taken);
+        Ok(end.is_some())
+    }
+
+    async fn is_over(&mut self) -> Result<bool, FrameFault> {
+        Ok(self.read.fill_buf().await?.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn all(bytes: &[u8], max: usize) -> Result<Vec<String>, FrameFault> {
+        let mut lines = Lines::new(bytes, max);
+        let mut all = Vec::new();
+        while let Some(line) = lines.next().await? {
+            all.push(String::from_utf8_lossy(line).into_owned());
+        }
+        Ok(all)
+    }
+
+    #[tokio::test]
+    async fn lines_end_with_their_end() {
+        assert_eq!(all(b"a\r\n\nbc\nrest", 4).await.unwrap(), ["a", "", "bc"]);
+        assert_eq!(all(b"", 4).await.unwrap(), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_line_over_the_bound_is_the_end() {
+        assert!(matches!(all(b"abcd\nabcde\n", 4).await, Err(FrameFault::TooLong(4))));
+        assert!(matches!(all(&b"x".repeat(100_000), 4).await, Err(FrameFault::TooLong(4))));
+    }
+
+    /// A reader that is dropped between two pieces goes on where it was.
+    #[tokio::test]
+    async fn a_dropped_read_loses_nothing() {
+        let (mut write, read) = tokio::io::duplex(64);
+        let mut lines = Lines::new(read, 64);
+        tokio::io::AsyncWriteExt::write_all(&mut write, b"ab").await.unwrap();
+        assert!(futures::FutureExt::now_or_never(lines.next()).is_none());
+        tokio::io::AsyncWriteExt::write_all(&mut write, b"c\n").await.unwrap();
+        assert_eq!(lines.next().await.unwrap(), Some(&b"abc"[..]));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a line of a server is: a message, an answer that cannot be read, or nothing of ours.
+
+use rmcp::{
+    RoleClient,
+    model::{ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    service::RxJsonRpcMessage,
+};
+use serde_json::Value;
+
+/// How many lines in a row may be no messages: a greeting is forgiven, a flood is not.
+const STRAY_MAX: usize = 1000;
+
+/// Why a server's lines are read no further.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LineFault {
+    /// Bytes that are no text.
+    #[error("it sent a line that is not UTF-8")]
+    NotText,
+    /// Nothing but lines that are no messages.
+    #[error("it sent {STRAY_MAX} lines in a row that are no messages")]
+    OnlyStray,
+}
+
+/// Reads lines.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    strays: usize,
+}
+
+impl Reader {
+    /// The message that a line is; `None` for one that is none.
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleClient>>, LineFault> {
+        let text = std::str::from_utf8(line).map_err(|_| LineFault::NotText)?.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let message = serde_json::from_str::<ServerJsonRpcMessage>(text).ok().or_else(|| unreadable(text));
+        self.strays = if message.is_some() { 0 } else { self.strays + 1 };
+        if message.is_none() {
+            tracing::debug!(bytes = text.len(), "a line that is no message was passed over");
+        }
+        if self.strays >= STRAY_MAX { Err(LineFault::OnlyStray) } else { Ok(message) }
+    }
+}
+
+/// For an answer that makes no sense: an error in its place, so that whoever waits for it does not wait for ever.
+fn unreadable(text: &str) -> Option<ServerJsonRpcMessage> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    if value.get("method").is_some() {
+        return None;
+    }
+    let id: RequestId = serde_json::from_value(value.get("id")?.clone()).ok()?;
+    let error = ErrorData::internal_error("the server's answer makes no sense", None);
+    Some(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_without_sense_is_an_error_of_its_call() {
+        let mut reader = Reader::default();
+        for line in [r#"{"jsonrpc":"2.0","id":7}"#, r#"{"id":7,"result":5}"#, r#"{"id":7,"error":"no"}"#] {
+            let message = reader.read(line.as_bytes()).unwrap();
+            let Some(JsonRpcMessage::Error(error)) = message else { panic!("{line}: {message:?}") };
+            assert_eq!(error.id, Some(RequestId::Number(7)));
+        }
+    }
+
+    #[test]
+    fn a_greeting_is_passed_over_and_a_flood_is_not() {
+        let mut reader = Reader::default();
+        assert!(reader.read(b"Server running on stdio").unwrap().is_none());
+        assert!(reader.read(b"").unwrap().is_none());
+        let flood = (0..STRAY_MAX).map(|_| reader.read(b"log")).find_map(Result::err);
+        assert_eq!(flood, Some(LineFault::OnlyStray));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_the_end() {
+        assert_eq!(Reader::default().read(&[0xff, 0xfe]).err(), Some(LineFault::NotText));
+    }
+}

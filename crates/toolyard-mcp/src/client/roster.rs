@@ -1,0 +1,70 @@
+//! A server's tools in an engine, kept as the server lists them.
+
+use super::definition::{Definitions, Refused};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+use toolyard::{Engine, RegisterError, Registry};
+
+/// The tools of a server that are in an engine, by name with the mark of their definition.
+#[derive(Debug, Default)]
+pub(super) struct Roster(Mutex<Option<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    engine: Engine,
+    tools: BTreeMap<String, String>,
+}
+
+impl Roster {
+    /// Keeps an engine's tools from now on. Those that it was built with are in it already.
+    pub(super) fn attach(&self, engine: &Engine, built_with: &Definitions) {
+        let has = |name: &str| engine.registry().has(name);
+        let tools = built_with.tools.iter().filter(|tool| has(tool.name()));
+        let tools = tools.map(|tool| (tool.name().to_owned(), tool.version().to_owned())).collect();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { engine: engine.clone(), tools });
+    }
+
+    /// Lets go of the engine, whose tools stay as they are.
+    pub(super) fn detach(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Makes the engine's tools those. A name that another has is refused.
+    pub(super) fn sync(&self, definitions: &mut Definitions) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Kept { engine, tools }) = kept.as_mut() else { return };
+        let registry = engine.registry();
+        let is_listed = |name: &String| definitions.tools.iter().any(|tool| tool.name() == name);
+        for name in tools.extract_if(.., |name, _| !is_listed(name)) {
+            registry.unregister(&name.0);
+        }
+        let mut refused = Vec::new();
+        for tool in &definitions.tools {
+            let is_same = tools.get(tool.name()).is_some_and(|version| version == tool.version());
+            if is_same {
+                continue;
+            }
+            match put(registry, tool, tools.contains_key(tool.name())) {
+                Ok(()) => {
+                    tools.insert(tool.name().to_owned(), tool.version().to_owned());
+                }
+                Err(error) => refused.push(Refused { tool: tool.name().to_owned(), why: error.to_string() }),
+            }
+        }
+        definitions.tools.retain(|tool| refused.iter().all(|refused| refused.tool != tool.name()));
+        definitions.refused.extend(refused);
+    }
+}
+
+fn put(
+    registry: &Registry,
+    tool: &std::sync::Arc<super::remote_tool::RemoteTool>,
+    is_there: bool,
+) -> Result<(), RegisterError> {
+    match is_there {
+        true => registry.replace(tool.clone()),
+        false => registry.register(tool.clone()),
+    }
+}

@@ -1,0 +1,221 @@
+//! All servers of a program.
+
+use super::{
+    config::ServerConfig,
+    definition::Refused,
+    group::Group,
+    pins::Pins,
+    roster::Roster,
+    shared::{Shared, State},
+    start::Starter,
+    supervisor::Supervisor,
+};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::{sync::oneshot, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use toolyard::{Engine, ToolFactory};
+
+/// Why servers cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Two servers of one name.
+    #[error("two MCP servers are called '{0}'")]
+    Twice(String),
+    /// A server that is required cannot be started.
+    #[error("the MCP server '{server}' cannot be used: {why}")]
+    Server {
+        /// The server.
+        server: String,
+        /// Why not.
+        why: String,
+    },
+    /// Two servers have a tool of one name.
+    #[error("the MCP servers '{one}' and '{other}' both have a tool '{tool}': give one of them a prefix")]
+    Clash {
+        /// The tool.
+        tool: String,
+        /// A server that has it.
+        one: String,
+        /// The other.
+        other: String,
+    },
+}
+
+/// What is known of a server at the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub state: State,
+    /// The names its tools have in the engine, each with why it is of its class.
+    pub tools: Vec<(String, &'static str)>,
+    /// What it lists and the engine does not take.
+    pub refused: Vec<Refused>,
+}
+
+/// Servers that have been started. Dropped, all their processes are killed.
+///
+/// # Examples
+/// ```no_run
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use toolyard::Engine;
+/// use toolyard_mcp::{ServerConfig, Servers};
+/// let time = ServerConfig::new("time", "mcp-server-time").trusted(true);
+/// let servers = Servers::start(vec![time]).await?;
+/// let engine = Engine::builder().tools(servers.tools()).build().await?;
+/// servers.attach(&engine); // from now on the engine's tools follow the servers'
+/// # servers.shutdown().await; Ok(()) }
+/// ```
+pub struct Servers {
+    servers: Vec<Server>,
+    stop: CancellationToken,
+}
+
+struct Server {
+    config: ServerConfig,
+    shared: Arc<Shared>,
+    roster: Arc<Roster>,
+    group: Group,
+    task: JoinHandle<()>,
+}
+
+impl Servers {
+    /// Starts all servers together, and waits until each is ready or cannot be.
+    ///
+    /// # Errors
+    /// A server that is required cannot be started, or names clash. Nothing runs then.
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills what was started.
+    pub async fn start(configs: Vec<ServerConfig>) -> Result<Self, StartError> {
+        let stop = CancellationToken::new();
+        let mut servers = Self { servers: Vec::new(), stop };
+        let mut firsts = Vec::new();
+        for config in configs {
+            if servers.servers.iter().any(|server| server.config.name == config.name) {
+                return Err(StartError::Twice(config.name));
+            }
+            firsts.push(servers.spawn(config)?);
+        }
+        let mut fault = None;
+        for (index, first) in firsts.into_iter().enumerate() {
+            let started = first.await.unwrap_or_else(|_| Err("its supervisor failed".to_owned()));
+            if let Err(why) = started {
+                fault = fault.or(servers.servers[index].failed(why));
+            }
+        }
+        match fault.or_else(|| servers.clash()) {
+            None => Ok(servers),
+            Some(fault) => {
+                servers.shutdown().await;
+                Err(fault)
+            }
+        }
+    }
+
+    fn spawn(&mut self, config: ServerConfig) -> Result<oneshot::Receiver<Result<(), String>>, StartError> {
+        let pins = Pins::open(&config.pinning)
+            .map_err(|why| StartError::Server { server: config.name.clone(), why })?;
+        let shared = Arc::new(Shared::new(&config.name));
+        let roster = Arc::new(Roster::default());
+        let group = Group::default();
+        let starter = Starter { config: config.clone(), pins, shared: shared.clone(), group: group.clone() };
+
+        let supervisor = Supervisor { starter, roster: roster.clone(), stop: self.stop.clone() };
+        let (first, is_started) = oneshot::channel();
+        let task = tokio::spawn(supervisor.run(first));
+        self.servers.push(Server { config, shared, roster, group, task });
+        Ok(is_started)
+    }
+
+    /// Two servers with a tool of one name.
+    fn clash(&self) -> Option<StartError> {
+        let mut owners = BTreeMap::new();
+        for server in &self.servers {
+            for tool in server.shared.definitions().tools {
+                let other = server.config.name.clone();
+                if let Some(one) = owners.insert(tool.name().to_owned(), other.clone()) {
+                    return Some(StartError::Clash { tool: tool.name().to_owned(), one, other });
+                }
+            }
+        }
+        None
+    }
+
+    /// The tools there are now, for an engine to be built with.
+    pub fn tools(&self) -> Vec<Arc<dyn ToolFactory>> {
+        let of_server = |server: &Server| server.shared.definitions().tools;
+        let tools = self.servers.iter().flat_map(of_server);
+        tools.map(|tool| tool as Arc<dyn ToolFactory>).collect()
+    }
+
+    /// Keeps the tools of an engine, which was built with [`tools`](Self::tools), as the servers list them. The engine
+    /// is held until [`shutdown`](Self::shutdown).
+    pub fn attach(&self, engine: &Engine) {
+        for server in &self.servers {
+            let mut definitions = server.shared.definitions();
+            server.roster.attach(engine, &definitions);
+            server.roster.sync(&mut definitions);
+        }
+    }
+
+    /// Every server.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.servers.iter().map(Server::status).collect()
+    }
+
+    /// Waits until each server takes calls or has been given up.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub async fn settled(&self) {
+        for server in &self.servers {
+            server.shared.settled().await;
+        }
+    }
+
+    /// Ends every server: its input closes, and it has 5 s; then it is told to end, and has 3 s; then it is killed,
+    /// and so is all that it started (SC-6).
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills what is left.
+    pub async fn shutdown(mut self) {
+        self.stop.cancel();
+        for server in &mut self.servers {
+            // One that failed has ended too.
+            let _ = (&mut server.task).await;
+        }
+    }
+}
+
+impl Server {
+    /// What to say of a failed start: nothing, but a warning, where it may fail.
+    fn failed(&self, why: String) -> Option<StartError> {
+        let server = self.config.name.clone();
+        if self.config.required {
+            return Some(StartError::Server { server, why });
+        }
+        tracing::warn!(server, why, "an MCP server cannot be used, and is not required");
+        None
+    }
+
+    fn status(&self) -> ServerStatus {
+        let definitions = self.shared.definitions();
+        let tools = definitions.tools.iter().map(|tool| (tool.name().to_owned(), tool.why)).collect();
+        let state = self.shared.state();
+        ServerStatus { name: self.config.name.clone(), state, tools, refused: definitions.refused }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for server in &self.servers {
+            server.task.abort();
+            // A program that ends now does not wait until the task is dropped.
+            server.group.end_at_once();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What is looked at of a server's messages before rmcp sees them, however they come: progress, and that they end.
+
+use super::progress::{Calls, Sink};
+use rmcp::{
+    RoleClient,
+    model::{ClientRequest, GetMeta, JsonRpcMessage, ServerNotification},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use std::sync::{Arc, OnceLock};
+use tokio_util::sync::CancellationToken;
+
+/// Why a server is heard no more, once it is not.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gone(Arc<OnceLock<String>>, CancellationToken);
+
+impl Gone {
+    /// Notes it; the first reason stays.
+    pub(super) fn because(&self, why: impl ToString) {
+        let _ = self.0.set(why.to_string());
+        self.1.cancel();
+    }
+
+    /// Waits until there is one.
+    pub(super) async fn wait(&self) {
+        self.1.cancelled().await;
+    }
+
+    /// The reason.
+    pub(super) fn why(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+}
+
+/// A way to a server that is watched.
+pub(super) struct Watched<T> {
+    inner: T,
+    calls: Calls,
+    gone: Gone,
+}
+
+impl<T> Watched<T> {
+    pub(super) fn new(inner: T, gone: Gone) -> Self {
+        Self { inner, calls: Calls::default(), gone }
+    }
+
+    /// Notes where the progress of a call goes, before its request is sent.
+    fn note(&self, message: &TxJsonRpcMessage<RoleClient>) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        let ClientRequest::CallToolRequest(call) = &request.request else { return };
+        let token = request.request.get_meta().get_progress_token();
+        if let (Some(token), Some(sink)) = (token, call.extensions.get::<Sink>()) {
+            self.calls.note(token, sink);
+        }
+    }
+
+    /// The message, if it is not for us alone.
+    fn heard(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
+        if let JsonRpcMessage::Notification(note) = &message
+            && let ServerNotification::ProgressNotification(progress) = &note.notification
+        {
+            self.calls.tell(&progress.params);
+            return None;
+        }
+        Some(message)
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.note(&message);
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let Some(message) = self.inner.receive().await else {
+                self.gone.because("the connection ended");
+                return None;
+            };
+            if let Some(message) = self.heard(message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.gone.because("the connection was closed");
+        self.inner.close().await
+    }
+}

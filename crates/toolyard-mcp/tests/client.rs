@@ -1,0 +1,15 @@
+//! Servers of all kinds, most of them bad, as the engine sees them: real processes, which this test program itself is.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "client/bounds.rs"]
+mod bounds;
+#[path = "client/calls.rs"]
+mod calls;
+#[path = "client/life.rs"]
+mod life;
+#[path = "client/lists.rs"]
+mod lists;
+#[path = "client/server.rs"]
+mod server;
+#[path = "client/yard.rs"]
+mod yard;

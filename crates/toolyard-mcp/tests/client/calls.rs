@@ -1,0 +1,97 @@
+//! What comes of calls to a server.
+
+use crate::{server::odd, yard::Yard};
+use serde_json::json;
+use std::time::Duration;
+use toolyard::{Call, Effect, ErrorKind, EventKind};
+
+/// CL-1, CL-4: reads of a server overlap, and each result is that of its own call.
+#[tokio::test]
+async fn sixty_four_calls_at_once_get_their_own_answers() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let call = |n: u32| Call::new(n.to_string(), "s__echo", json!({"text": n.to_string()}));
+    let outcomes = yard.all((0..64).map(call).collect()).await;
+    for (n, outcome) in outcomes.into_iter().enumerate() {
+        assert_eq!(outcome.status.unwrap().to_text(), n.to_string());
+    }
+    yard.servers.shutdown().await;
+}
+
+/// V5: what a tool says when it says no is kept whole, data included.
+#[tokio::test]
+async fn a_tool_that_says_no_is_an_execution_error_with_its_content() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let error = yard.call("s__no", json!({})).await.status.unwrap_err();
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::ExecutionError, "it says no"));
+    assert_eq!(error.content.len(), 1);
+    yard.servers.shutdown().await;
+}
+
+/// A server's progress is output of its call, in its order.
+#[tokio::test]
+async fn progress_is_told_as_output() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    assert_eq!(yard.text("s__steps", json!({})).await, "done");
+    let events = yard.events.lock().unwrap().clone();
+    let told = events.into_iter().filter_map(|event| match event.kind {
+        EventKind::OutputDelta { text } => Some(text),
+        _ => None,
+    });
+    assert_eq!(told.collect::<String>(), "1/3 step\n2/3 step\n3/3 step\n");
+    yard.servers.shutdown().await;
+}
+
+/// SC-4, SC-5: a call that times out, and one that is cancelled, are cancelled at the server too.
+#[tokio::test]
+async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let short = Call::new("a", "s__hang", json!({})).timeout(Duration::from_millis(100));
+    let error = yard.all(vec![short]).await.remove(0).status.unwrap_err();
+    assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
+
+    let session = yard.engine.session("t");
+    let cancelled = async {
+        // The handler has the call when it has been told of as called; then it is in the air or about to be.
+        until(&yard, |kind| matches!(kind, EventKind::Attempt), 2).await;
+        session.cancel_calls();
+    };
+    let call = session.call(Call::new("b", "s__hang", json!({})));
+    let (outcome, ()) = tokio::join!(call, cancelled);
+    let error = outcome.status.unwrap_err();
+    assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Unknown));
+    // Lines keep their order: what was sent before this call has been heard.
+    assert_eq!(yard.text("s__cancelled", json!({})).await, "2");
+    yard.servers.shutdown().await;
+}
+
+async fn until(yard: &Yard, is_it: impl Fn(&EventKind) -> bool, count: usize) {
+    loop {
+        let told = yard.events.lock().unwrap().iter().filter(|event| is_it(&event.kind)).count();
+        if told >= count {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// An answer that comes twice is one answer; an answer to nobody is none.
+#[tokio::test]
+async fn answers_are_matched_by_their_id() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    assert_eq!(yard.text("s__twice", json!({})).await, "first");
+    let lost = Call::new("a", "s__wrong_id", json!({})).timeout(Duration::from_millis(200));
+    let outcomes = yard.all(vec![lost, Call::new("b", "s__echo", json!({"text": "x"}))]).await;
+    assert_eq!(outcomes[0].status.as_ref().unwrap_err().kind, ErrorKind::Timeout);
+    assert_eq!(outcomes[1].status.as_ref().unwrap().to_text(), "x");
+    yard.servers.shutdown().await;
+}
+
+/// V4: an answer that makes no sense ends its call, and no other.
+#[tokio::test]
+async fn an_answer_without_sense_ends_its_call_alone() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let error = yard.call("s__no_sense", json!({})).await.status.unwrap_err();
+    assert!(error.message.contains("makes no sense") || error.kind == ErrorKind::OutputInvalid, "{error:?}");
+    assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+}

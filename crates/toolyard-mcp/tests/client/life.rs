@@ -1,0 +1,79 @@
+//! Servers that die, and what is left of them.
+
+use crate::{server::odd, yard::Yard};
+use serde_json::json;
+use toolyard::{BreakerOf, Call, Effect, ErrorKind};
+use toolyard_mcp::{Servers, State};
+
+/// V4, V5: a death in the middle of calls is transient for each, its outcome unknown, and nothing runs twice; reads are
+/// made again, and the server that was started anew answers them.
+#[tokio::test]
+async fn a_death_in_mid_call_is_transient_and_reads_survive_it() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let outcome = yard.call("s__die", json!({})).await;
+    assert_eq!(outcome.attempts, 1);
+    let error = outcome.status.unwrap_err();
+    assert_eq!((error.kind, error.effect, error.retryable), (ErrorKind::Transient, Effect::Unknown, false));
+    yard.servers.settled().await;
+    assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+}
+
+/// CB-9: the breaker of a server counts its deaths, over all its tools; what its tools say is not counted.
+#[tokio::test]
+async fn deaths_count_with_the_servers_breaker() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let failures = || {
+        let all = yard.engine.breakers();
+        all.into_iter().find(|one| one.of == BreakerOf::backend("mcp s")).unwrap().failures
+    };
+    yard.call("s__no", json!({})).await;
+    assert_eq!(failures(), 0);
+    yard.call("s__die", json!({})).await;
+    assert_eq!(failures(), 1);
+    yard.servers.shutdown().await;
+}
+
+/// A server that dies again and again is given up, and calls of it say so at once.
+#[tokio::test]
+async fn a_call_of_a_server_that_is_gone_says_so() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let Yard { engine, servers, .. } = yard;
+    servers.shutdown().await;
+    let call = Call::new("c", "s__hang", json!({}));
+    let error = engine.session("s").call(call).await.status.unwrap_err();
+    assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Failed));
+    assert!(error.message.contains("it was given up: it was stopped"), "{}", error.message);
+}
+
+/// One that only knows the older way of greeting and ends when it hears the newer is started once more.
+#[tokio::test]
+async fn a_server_of_the_older_way_is_greeted_so() {
+    let yard = Yard::open(vec![odd("s", "old")]).await;
+    assert_eq!(yard.servers.status()[0].state, State::Ready);
+    assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+}
+
+/// SC-6: with a server ends all that it started.
+#[cfg(unix)]
+#[tokio::test]
+async fn with_a_server_ends_all_that_it_started() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let pid: i32 = yard.text("s__child", json!({})).await.parse().unwrap();
+    let is_there = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    assert!(is_there());
+    yard.servers.shutdown().await;
+    assert!(!is_there());
+}
+
+/// A program that cannot be found is told as that.
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told() {
+    let missing = toolyard_mcp::ServerConfig::new("s", "/no/such/program");
+    let Err(error) = Servers::start(vec![missing]).await else { panic!("it is not there") };
+    assert!(error.to_string().contains("'/no/such/program' cannot be started"), "{error}");
+}

@@ -1,0 +1,88 @@
+//! What becomes of a server's list of tools.
+
+use crate::{server::odd, yard::Yard};
+use serde_json::json;
+use toolyard::{ErrorKind, SideEffects};
+use toolyard_mcp::{Pinning, Servers, StartError};
+
+/// A tool that cannot be is refused by its name, with why; the others are taken, their texts made fit to be seen.
+#[tokio::test]
+async fn a_bad_tool_is_refused_and_the_others_are_taken() {
+    let yard = Yard::open(vec![odd("s", "bad_tools")]).await;
+    assert_eq!(yard.names(), ["s__good", "s__wordy"]);
+    let spec = |name| yard.engine.registry().get(name).unwrap().spec().clone();
+    assert_eq!(spec("s__good").description, "reads[2J a file\n");
+    assert_eq!(spec("s__wordy").description.chars().count(), 8192);
+    let refused = yard.servers.status().remove(0).refused;
+    let said: Vec<(&str, &str)> = refused.iter().map(|one| (one.tool.as_str(), one.why.as_str())).collect();
+    for ((tool, why), (name, part)) in said.into_iter().zip([
+        ("s__network", "refers to what is not in it"),
+        ("s__deep", "malformed"),
+        ("s__large", "larger than 262144"),
+        ("s__a b", "is no tool name"),
+        ("s__good", "is registered already"),
+    ]) {
+        assert!(tool == name && why.contains(part), "{tool}: {why}");
+    }
+    assert_eq!(refused.len(), 5);
+    yard.servers.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_list_in_pages_is_read_to_its_end() {
+    let yard = Yard::open(vec![odd("s", "pages")]).await;
+    assert_eq!(yard.names(), ["s__first", "s__second"]);
+    yard.servers.shutdown().await;
+}
+
+/// CL-1, PO-5: the same hint counts of a trusted server and not of another.
+#[tokio::test]
+async fn the_class_is_the_servers_word_only_when_it_is_trusted() {
+    let yard = Yard::open(vec![odd("t", "plain"), odd("u", "plain").trusted(false)]).await;
+    let effects = |name| yard.engine.registry().get(name).unwrap().spec().side_effects;
+    assert_eq!(effects("t__echo"), SideEffects::Read);
+    assert_eq!(effects("u__echo"), SideEffects::Execute);
+    assert_eq!(effects("t__hang"), SideEffects::Execute);
+    yard.servers.shutdown().await;
+}
+
+/// CL-8: what a server lists anew is what the engine has: tools come, go and are replaced.
+#[tokio::test]
+async fn a_changed_list_is_taken_over() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    assert!(yard.names().contains(&"s__echo".to_owned()));
+    yard.text("s__change", json!({})).await;
+    while !yard.engine.registry().has("s__new") {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(yard.call("s__echo", json!({})).await.status.unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(yard.engine.registry().get("s__change").unwrap().spec().description, "changed");
+    yard.servers.shutdown().await;
+}
+
+/// A tool that is pinned and changes is taken away; what is new and what stays the same is there.
+#[tokio::test]
+async fn a_pinned_tool_that_changes_is_taken_away() {
+    let yard = Yard::open(vec![odd("s", "plain").pinning(Pinning::Process)]).await;
+    yard.text("s__change", json!({})).await;
+    while !yard.engine.registry().has("s__new") {
+        tokio::task::yield_now().await;
+    }
+    assert!(!yard.engine.registry().has("s__change"));
+    assert!(yard.engine.registry().has("s__hang"));
+    let refused = yard.servers.status().remove(0).refused;
+    assert!(refused[0].why.contains("its definition has changed"), "{refused:?}");
+    yard.servers.shutdown().await;
+}
+
+/// Without prefixes names may clash, which is told before anything runs.
+#[tokio::test]
+async fn names_that_clash_are_told() {
+    let servers = vec![odd("a", "pages").prefix(""), odd("b", "pages").prefix("")];
+    let Err(clash) = Servers::start(servers).await else { panic!("two tools of one name") };
+    let wanted = StartError::Clash { tool: "first".into(), one: "a".into(), other: "b".into() };
+    assert_eq!(clash, wanted);
+    let yard = Yard::open(vec![odd("a", "pages").prefix(""), odd("b", "pages").prefix("x")]).await;
+    assert_eq!(yard.names(), ["first", "second", "x__first", "x__second"]);
+    yard.servers.shutdown().await;
+}

@@ -1,0 +1,184 @@
+//! A server that does what it is told to do wrong. It is this test program once more, run as one test of its own, whose
+//! lines of greeting are no messages.
+
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, Write, stdin, stdout},
+    process::{Command, exit},
+};
+use toolyard_mcp::ServerConfig;
+
+/// A server of this name that behaves so.
+pub(crate) fn odd(name: &str, how: &str) -> ServerConfig {
+    let this = std::env::current_exe().unwrap();
+    let args = ["--exact", "server::be_a_server", "--ignored", "--nocapture", "--test-threads=1"];
+    ServerConfig::new(name, this).args(args).env("ODD", how).trusted(true)
+}
+
+#[test]
+#[ignore = "the server itself, started by the other tests"]
+fn be_a_server() {
+    let Ok(how) = std::env::var("ODD") else { return };
+    // The harness has begun a line.
+    say_bytes(b"\n");
+    let mut server = Odd { how, cancelled: Vec::new(), is_changed: false };
+    for line in stdin().lock().lines() {
+        let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
+        server.hear(&message);
+    }
+    exit(0);
+}
+
+struct Odd {
+    how: String,
+    cancelled: Vec<Value>,
+    is_changed: bool,
+}
+
+fn say(message: &Value) {
+    say_bytes(format!("{message}\n").as_bytes());
+}
+
+fn say_bytes(bytes: &[u8]) {
+    let mut out = stdout().lock();
+    // Whoever does not listen any more needs not hear.
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
+fn answer(id: &Value, result: Value) {
+    say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+}
+
+fn text(id: &Value, text: impl ToString) {
+    answer(id, json!({"content": [{"type": "text", "text": text.to_string()}]}));
+}
+
+impl Odd {
+    fn hear(&mut self, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        match (message["method"].as_str().unwrap_or_default(), self.how.as_str()) {
+            (_, "mute") => {}
+            (_, "exits") => {
+                eprintln!("no licence found");
+                exit(3);
+            }
+            ("server/discover", "old") => exit(1),
+            ("initialize", _) => answer(id, self.greeting(params)),
+            ("notifications/cancelled", _) => self.cancelled.push(params["requestId"].clone()),
+            ("tools/list", _) => self.list(id, params),
+            ("tools/call", _) => self.call(id, params),
+            _ if id.is_null() => {}
+            _ => say(
+                &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}),
+            ),
+        }
+    }
+
+    fn greeting(&self, params: &Value) -> Value {
+        let info = json!({"name": "odd", "version": "1"});
+        let capabilities = json!({"tools": {"listChanged": true}});
+        json!({"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info})
+    }
+
+    fn list(&self, id: &Value, params: &Value) {
+        let cursor = params["cursor"].as_str().unwrap_or("0");
+        match self.how.as_str() {
+            "endless" => {
+                let next = cursor.parse::<u32>().unwrap() + 1;
+                answer(id, json!({"tools": [tool(&format!("t{next}"), "")], "nextCursor": next.to_string()}));
+            }
+            "circle" => answer(id, json!({"tools": [], "nextCursor": "again"})),
+            "many" => {
+                let tools: Vec<Value> = (0..3000).map(|n| tool(&format!("t{n}"), "")).collect();
+                answer(id, json!({ "tools": tools }));
+            }
+            "pages" if cursor == "0" => answer(id, json!({"tools": [tool("first", "")], "nextCursor": "1"})),
+            "pages" => answer(id, json!({"tools": [tool("second", "")]})),
+            "bad_tools" => answer(id, json!({"tools": bad_tools()})),
+            _ => answer(id, json!({"tools": self.tools()})),
+        }
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        let names =
+            ["echo", "hang", "die", "steps", "twice", "wrong_id", "long", "bytes", "no_sense", "no", "child"];
+        let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
+        tools[0]["annotations"] = json!({"readOnlyHint": true});
+        tools.push(tool("cancelled", "which calls were cancelled"));
+        tools.push(tool("change", if self.is_changed { "changed" } else { "changes the list" }));
+        if self.is_changed {
+            tools.push(tool("new", "was not there"));
+            tools.remove(0);
+        }
+        tools
+    }
+
+    #[expect(clippy::zombie_processes, reason = "what it leaves behind is the test's to find")]
+    fn call(&mut self, id: &Value, params: &Value) {
+        let args = &params["arguments"];
+        match params["name"].as_str().unwrap() {
+            "echo" => text(id, args["text"].as_str().unwrap_or_default()),
+            "hang" => {}
+            "die" => exit(9),
+            "steps" => {
+                for step in 1..=3 {
+                    let token = &params["_meta"]["progressToken"];
+                    let step =
+                        json!({"progressToken": token, "progress": step, "total": 3, "message": "step"});
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": step}));
+                }
+                text(id, "done");
+            }
+            "twice" => {
+                text(id, "first");
+                text(id, "second");
+            }
+            "wrong_id" => {
+                text(&json!(123_456), "for nobody");
+                text(&json!("abc"), "for nobody");
+            }
+            "long" => {
+                say_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
+                (0..100).for_each(|_| say_bytes(&vec![b'x'; 1 << 20]));
+                say_bytes(b"\"}\n");
+            }
+            "bytes" => say_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\xfe\"}\n"),
+            "no_sense" => say(&json!({"jsonrpc": "2.0", "id": id, "result": 5})),
+            "no" => {
+                let content = json!([{"type": "text", "text": "it says no\nfor a reason"}]);
+                answer(id, json!({"content": content, "structuredContent": {"code": 7}, "isError": true}));
+            }
+            "child" => {
+                let child = Command::new("sleep").arg("600").spawn().unwrap();
+                text(id, child.id());
+            }
+            "cancelled" => text(id, self.cancelled.len()),
+            "change" => {
+                self.is_changed = true;
+                say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                text(id, "changed");
+            }
+            name => {
+                let message = format!("Unknown tool: {name}");
+                say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32602, "message": message}}));
+            }
+        }
+    }
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+fn bad_tools() -> Vec<Value> {
+    let mut network = tool("network", "");
+    network["inputSchema"] = json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}});
+    let mut deep = tool("deep", "");
+    deep["inputSchema"] = (0..60).fold(json!({"type": "object"}), |inner, _| json!({"allOf": [inner]}));
+    deep["inputSchema"]["type"] = json!("dict");
+    let mut large = tool("large", "");
+    large["inputSchema"]["default"] = json!("x".repeat(300 << 10));
+    let hidden = "reads\u{1b}[2J\u{7} a file\u{202e}\u{e0041}\r\n";
+    let long = tool("wordy", &"x".repeat(1 << 20));
+    vec![network, deep, large, tool("a b", ""), tool("good", hidden), tool("good", "once more"), long]
+}

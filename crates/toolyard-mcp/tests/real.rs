@@ -1,0 +1,15 @@
+//! Servers that others wrote: listed, called, cancelled, killed in the middle of a call, and called many times at once.
+//!
+//! `TOOLYARD_MCP_SERVERS` names the directory that `.ci/mcp-servers` has filled. Where it is absent the tests are skipped,
+//! except under `CI=true`, where they fail.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "real/git.rs"]
+mod git;
+#[path = "real/node.rs"]
+mod node;
+#[path = "real/place.rs"]
+mod place;
+#[allow(dead_code, reason = "shared with tests that look at more of it")]
+#[path = "client/yard.rs"]
+mod yard;

@@ -1,0 +1,130 @@
+//! Schemas that somebody else wrote: all of JSON Schema, bounded, and closed in itself.
+//!
+//! ```text
+//!   schema ─► size ─► depth, references, ids ─► the drafts' validator, which resolves nothing outside ─► Validator
+//! ```
+//!
+//! An outsider's schema must not make the program ask the network or read files, and must not cost more than its size
+//! allows: it is looked at before it is compiled. A reference names a place of the schema itself.
+
+use super::{DEPTH_MAX, Place, SchemaError};
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+/// The most bytes of such a schema, as JSON text.
+const BYTES_MAX: usize = 256 << 10;
+
+/// How often the matching of a pattern may go back: beyond it the text does not match.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// The most bytes that a pattern may come to.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// Keywords that refer to another schema.
+const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// Keywords whose value is data and no schema.
+const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
+
+/// Keywords whose value has schemas by name.
+const BY_NAME: &[&str] =
+    &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// Compiles the schema.
+pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
+    let bytes = schema.to_string().len();
+    if bytes > BYTES_MAX {
+        return Err(SchemaError::TooLarge { bytes });
+    }
+    check(schema, &mut Place::root())?;
+    let patterns =
+        PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_BYTES_MAX);
+    let options = jsonschema::options().with_draft(draft(schema)).should_validate_formats(false);
+    options.offline().with_pattern_options(patterns).build(schema).map_err(|error| SchemaError::Malformed {
+        pointer: error.instance_path().to_string(),
+        why: super::misfits::message(&error),
+    })
+}
+
+/// The draft that the schema says it is of; 2020-12 where it says nothing, or something that nobody knows.
+fn draft(schema: &Value) -> Draft {
+    let says = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+    let drafts = [
+        ("draft-04", Draft::Draft4),
+        ("draft-06", Draft::Draft6),
+        ("draft-07", Draft::Draft7),
+        ("2019-09", Draft::Draft201909),
+    ];
+    let said = drafts.into_iter().find(|(name, _)| says.contains(name));
+    said.map_or(Draft::Draft202012, |(_, draft)| draft)
+}
+
+/// Whether all places where arguments do not fit may be told. Where references lead to references, they may be as many as
+/// two to the power of their depth, and looking for them takes as long.
+pub(super) fn tells_all(schema: &Value) -> bool {
+    fn within(schema: &Value, in_parts: bool) -> bool {
+        match schema {
+            Value::Object(words) => words.iter().all(|(word, value)| match value {
+                Value::String(to) if REFERENCES.contains(&word.as_str()) => !in_parts && leads_to_part(to),
+                value => within(value, in_parts || matches!(word.as_str(), "$defs" | "definitions")),
+            }),
+            Value::Array(items) => items.iter().all(|item| within(item, in_parts)),
+            _ => true,
+        }
+    }
+    within(schema, false)
+}
+
+fn leads_to_part(to: &str) -> bool {
+    to.starts_with("#/$defs/") || to.starts_with("#/definitions/")
+}
+
+/// Whether a schema keeps within its bounds and to itself.
+fn check(schema: &Value, at: &mut Place) -> Result<(), SchemaError> {
+    let Value::Object(words) = schema else { return bounded(schema, at) };
+    in_bounds(at)?;
+    words.iter().try_for_each(|(word, value)| at.within(word, |at| check_word(word, value, at)))
+}
+
+fn check_word(word: &str, value: &Value, at: &mut Place) -> Result<(), SchemaError> {
+    match (word, value) {
+        (word, Value::String(to)) if REFERENCES.contains(&word) && !to.starts_with('#') => {
+            Err(SchemaError::Outside { pointer: at.pointer() })
+        }
+        // With an id of its own, a part of the schema would have references mean something else.
+        ("$id" | "id", Value::String(_)) if at.segments.len() > 1 => {
+            Err(SchemaError::Outside { pointer: at.pointer() })
+        }
+        (word, value) if DATA.contains(&word) => bounded(value, at),
+        (word, Value::Object(named)) if BY_NAME.contains(&word) => {
+            named.iter().try_for_each(|(name, schema)| at.within(name, |at| check(schema, at)))
+        }
+        (_, Value::Array(items)) => {
+            let mut items = items.iter().enumerate();
+            items.try_for_each(|(index, item)| at.within(&index.to_string(), |at| check(item, at)))
+        }
+        (_, value) => check(value, at),
+    }
+}
+
+/// Whether data nests no deeper than a schema may.
+fn bounded(data: &Value, at: &mut Place) -> Result<(), SchemaError> {
+    in_bounds(at)?;
+    match data {
+        Value::Array(items) => items.iter().try_for_each(|item| at.within("-", |at| bounded(item, at))),
+        Value::Object(fields) => {
+            fields.iter().try_for_each(|(name, field)| at.within(name, |at| bounded(field, at)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn in_bounds(at: &Place) -> Result<(), SchemaError> {
+    match at.segments.len() > 2 * DEPTH_MAX {
+        true => Err(SchemaError::TooDeep { pointer: at.pointer() }),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
