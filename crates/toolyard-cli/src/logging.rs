@@ -14,8 +14,8 @@ use tracing_subscriber::EnvFilter;
 pub(crate) const VARIABLE: &str = "TOOLYARD_LOG";
 
 /// What is logged unless [`VARIABLE`] says otherwise. An event file that cannot be written is told of in a line of its
-/// own.
-const UNLESS_SAID: &str = "warn,toolyard::events=off";
+/// own, and a request that an MCP client got wrong is that client's to hear of.
+const UNLESS_SAID: &str = "warn,toolyard::events=off,rmcp=error";
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 

@@ -1,7 +1,8 @@
-//! The program `toolyard`: it runs the tool calls of a provider's response from a shell.
+//! The program `toolyard`: it runs the tool calls of a provider's response from a shell, or of an MCP client.
 //!
 //! ```text
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
+//!                     ├─ mcp    an MCP client ─► gateway ─► engine
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
 //!                     └─ check  what the configuration says, and why each tool is what it is
@@ -20,6 +21,7 @@ mod fault;
 mod identity;
 mod input;
 mod logging;
+mod mcp;
 mod plan;
 mod report;
 mod run;

@@ -8,8 +8,8 @@
 
 mod ended;
 mod episodes;
-mod event_file;
-mod interrupt;
+pub(crate) mod event_file;
+pub(crate) mod interrupt;
 mod live;
 mod response;
 pub(crate) mod results;

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 /// What the person, or the system, wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     /// Stop in good order.
     First,
     /// Stop now.
@@ -14,14 +14,14 @@ pub(super) enum Signal {
 
 /// Signals as they come.
 #[derive(Debug)]
-pub(super) struct Interrupts {
+pub(crate) struct Interrupts {
     count: watch::Receiver<usize>,
     last: Option<Signal>,
 }
 
 impl Interrupts {
     /// Takes over the signals of the process.
-    pub(super) fn listen() -> Self {
+    pub(crate) fn listen() -> Self {
         let (sender, count) = watch::channel(0);
         // Where signals cannot be listened to, they end the process as they end any other.
         tokio::spawn(listen(sender));
@@ -29,7 +29,7 @@ impl Interrupts {
     }
 
     /// Signals as they are counted.
-    pub(super) fn counted(count: watch::Receiver<usize>) -> Self {
+    pub(crate) fn counted(count: watch::Receiver<usize>) -> Self {
         Self { count, last: None }
     }
 
@@ -37,7 +37,7 @@ impl Interrupts {
     ///
     /// # Cancel safety
     /// Dropping the future loses no signal.
-    pub(super) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         if self.count.changed().await.is_err() {
             return pending().await;
         }
@@ -47,7 +47,7 @@ impl Interrupts {
     }
 
     /// What the last signal was, if one came.
-    pub(super) fn last(&self) -> Option<Signal> {
+    pub(crate) fn last(&self) -> Option<Signal> {
         self.last
     }
 }
