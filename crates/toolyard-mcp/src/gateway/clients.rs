@@ -42,7 +42,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// By what it declared when it connected. Later protocols have no requests from servers to clients.
+    /// By what it declared when it connected.
     pub(super) fn of(peer: Peer<RoleServer>) -> Self {
         let can = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         Self { peer, can }

@@ -116,12 +116,9 @@ impl Gateway {
         }
     }
 
-    /// Tells a client that there are other tools now, where its protocol has servers tell that unasked.
+    /// Tells a client that there are other tools now.
     async fn tell_of_tools(&self, peer: Peer<RoleServer>) -> Infallible {
         let mut changes = self.engine.registry().watch();
-        if peer.peer_info().is_none() {
-            return pending().await;
-        }
         // The registry lives as long as the engine, which is held here.
         while changes.changed().await.is_ok() {
             // A client that is gone needs no telling; that it is, is noticed elsewhere.

@@ -6,11 +6,11 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
     },
     service::RequestContext,
 };
-use std::{pin::pin, sync::Arc, task::Poll};
+use std::{borrow::Cow, pin::pin, sync::Arc, task::Poll};
 use toolyard::{Call, Outcome};
 
 /// The requests whose parameters may be wrong: rmcp takes such a one for a method that it does not know.
@@ -58,6 +58,12 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("toolyard", env!("CARGO_PKG_VERSION")))
+    }
+
+    /// Those that begin with `initialize`. In later ones a server cannot ask its client anything, it can only answer that
+    /// it needs more input; who speaks them speaks these too.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::LATEST_WITH_INITIALIZE))
     }
 
     async fn list_tools(
