@@ -18,7 +18,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
-use toolyard::{Answer, Drain, Engine, EngineBuilder, SessionOptions};
+use toolyard::{Answer, ConfirmationMode, Confirmations, Drain, Engine, EngineBuilder, SessionOptions};
 use toolyard_mcp::{Clients, Gateway, ServeError};
 
 /// How long an interrupted program waits for its last answers to be read.
@@ -33,7 +33,10 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
     let builder = prepared(export.count(setup.engine()), &args, events.clone(), &clients);
     let engine = builder.build().await?;
     export.observe(&engine);
-    let options = SessionOptions::default().priority(setup.config.priority);
+    let mut options = SessionOptions::default().priority(setup.config.priority);
+    if args.approve == ApproveOrAsk::Auto {
+        options = options.confirmations(unasked(&setup, &engine));
+    }
     let gateway = Gateway::new(engine.clone(), clients).session_options(options);
     let served = serve(&gateway, &engine, &mut interrupts).await;
     if let Some(events) = events {
@@ -58,6 +61,19 @@ fn prepared(
         Some(events) => builder.event_writer(events),
         None => builder,
     }
+}
+
+/// What the configuration says of the tools, with a yes where it says to ask. An approver that says yes is not the same:
+/// each of its answers comes when it comes, and calls would overtake one another. It is still there, for tools that a
+/// server has only later.
+fn unasked(setup: &Setup, engine: &Engine) -> Confirmations {
+    let mut confirmations = setup.config.confirmations.clone();
+    for entry in engine.registry().list() {
+        if setup.confirmation(entry.spec()).asks() {
+            confirmations = confirmations.tool(entry.name(), ConfirmationMode::Auto);
+        }
+    }
+    confirmations
 }
 
 /// The file of events, where one is asked for.
