@@ -3,6 +3,7 @@
 use crate::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::{
+    net::SocketAddr,
     num::{NonZeroUsize, ParseIntError},
     path::PathBuf,
 };
@@ -54,6 +55,7 @@ const MCP: &str = "\
 Examples:
   toolyard mcp --workspace .                     writes and commands are asked about
   toolyard mcp --approve auto --events log.jsonl
+  TOOLYARD_MCP_TOKEN=… toolyard mcp --http 127.0.0.1:8080      many clients, at http://127.0.0.1:8080/mcp
 
 An entry in an MCP client's configuration:
   {\"mcpServers\": {\"toolyard\": {\"command\": \"toolyard\", \"args\": [\"mcp\", \"--workspace\", \"/path\"]}}}
@@ -64,7 +66,9 @@ and, for tools that change things, one after another as they came. A failure of 
 code and what is known of its effect in _meta under toolyard/error. A tools/call may carry in its _meta
 toolyard/idempotency_key, toolyard/timeout_ms and toolyard/deadline_ms.
 
-The program ends when its standard input does: calls that still run have 5 s to be answered.";
+The program ends when its standard input does: calls that still run have 5 s to be answered. With --http it ends by a
+signal. There each client has a session of its own, from its initialize to its DELETE, or until it was not heard of for
+5 min; requests of web pages are refused, and so are, on a loopback address, those that name another host.";
 
 const MCP_EXIT: &str = "\
 Exit codes:
@@ -94,7 +98,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the tool calls of a response, a batch or episodes; results on stdout, report on stderr
     Run(RunArgs),
-    /// Serve the tools to an MCP client over standard input and output
+    /// Serve the tools to MCP clients, over standard input and output or HTTP
     Mcp(McpArgs),
     /// Show the runs and, per call, routing and why, without running anything; list calls that do not fit
     Plan(PlanArgs),
@@ -173,6 +177,10 @@ pub(crate) struct McpArgs {
     /// Write every event to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Serve clients over streamable HTTP at this address and /mcp instead, those with the bearer token that the variable
+    /// TOOLYARD_MCP_TOKEN has; without one, only an address of this machine alone
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) http: Option<SocketAddr>,
 }
 
 /// Arguments of `plan`.

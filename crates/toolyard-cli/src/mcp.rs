@@ -1,4 +1,4 @@
-//! `toolyard mcp`: the tools, served to an MCP client over standard input and output.
+//! `toolyard mcp`: the tools, served to an MCP client over standard input and output or HTTP.
 
 use crate::{
     cli::{ApproveOrAsk, McpArgs},
@@ -12,19 +12,23 @@ use crate::{
     },
     setup::{INTERRUPT_GRACE, Setup},
 };
-use std::{pin::pin, time::Duration};
+use std::{env, error::Error, net::SocketAddr, pin::pin, time::Duration};
 use tokio::{
     io::{stdin, stdout},
+    net::TcpListener,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 use toolyard::{Answer, ConfirmationMode, Confirmations, Drain, Engine, EngineBuilder, SessionOptions};
-use toolyard_mcp::{Clients, Gateway, ServeError};
+use toolyard_mcp::{Clients, Gateway, HttpOptions};
 
 /// How long an interrupted program waits for its last answers to be read.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Serves the client at the other end of standard input and output.
+/// The variable that has the bearer token: arguments are shown to everybody on the machine.
+const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
+
+/// Serves the client at the other end of standard input and output, or those that come by HTTP.
 pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
     let setup = Setup::load(&args.setup)?;
     let mut interrupts = Interrupts::listen();
@@ -38,11 +42,11 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
         options = options.confirmations(unasked(&setup, &engine));
     }
     let gateway = Gateway::new(engine.clone(), clients).session_options(options);
-    let served = serve(&gateway, &engine, &mut interrupts).await;
+    let served = serve(&gateway, &engine, args.http, &mut interrupts).await;
     if let Some(events) = events {
         events.finish()?;
     }
-    served.map_err(|error| Fault::Client(error.to_string()))
+    served
 }
 
 fn prepared(
@@ -86,9 +90,14 @@ fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
 
 /// Serves until the client is gone or a signal comes. Then what runs has its grace and is still answered; after a second
 /// signal it is given up (SC-8).
-async fn serve(gateway: &Gateway, engine: &Engine, interrupts: &mut Interrupts) -> Result<Exit, ServeError> {
+async fn serve(
+    gateway: &Gateway,
+    engine: &Engine,
+    http: Option<SocketAddr>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Fault> {
     let stop = CancellationToken::new();
-    let mut serving = pin!(gateway.serve(stdin(), stdout(), stop.clone()));
+    let mut serving = pin!(clients(gateway, http, stop.clone()));
     let ended = tokio::select! {
         biased;
         ended = &mut serving => Some(ended),
@@ -111,4 +120,23 @@ async fn serve(gateway: &Gateway, engine: &Engine, interrupts: &mut Interrupts) 
         }
     }
     ended.map_or(Ok(Exit::Interrupted), |ended| ended.map(|()| Exit::Ok))
+}
+
+/// Serves the one client at the other end of standard input and output, or all that come to an address.
+async fn clients(gateway: &Gateway, http: Option<SocketAddr>, stop: CancellationToken) -> Result<(), Fault> {
+    let Some(address) = http else {
+        let served = gateway.serve(stdin(), stdout(), stop).await;
+        return served.map_err(|error| Fault::Client(error.to_string()));
+    };
+    let options = match env::var(TOKEN).ok().filter(|token| !token.is_empty()) {
+        Some(token) => HttpOptions::default().token(&token),
+        None => HttpOptions::default(),
+    };
+    let failed = |error: &dyn Error| Fault::Usage(format!("--http {address}: {error}"));
+    options.check(address).map_err(|error| failed(&error))?;
+    let listener = TcpListener::bind(address).await.map_err(|error| failed(&error))?;
+    if let Ok(address) = listener.local_addr() {
+        anstream::eprintln!("toolyard: serving http://{address}/mcp");
+    }
+    gateway.serve_http(listener, options, stop).await.map_err(|error| failed(&error))
 }

@@ -10,7 +10,7 @@
 //! Every connection has a session of its own; its end cancels that. Each `tools/call` is a dispatch of its own, handed to
 //! the engine in the order in which the requests came: calls of one client meet in the pools and the serial lease as
 //! those of one batch do, but there are no runs, for MCP requests promise no order among each other. A client that needs
-//! one result before it makes another call waits for it.
+//! one result before it makes another call waits for it. Over HTTP even the order of arrival is the network's.
 
 mod answer;
 mod arrival;
@@ -18,6 +18,7 @@ mod asking;
 mod clients;
 mod connection;
 mod handler;
+mod http;
 mod listing;
 mod outputs;
 mod request;
@@ -25,3 +26,4 @@ mod transport;
 
 pub use clients::Clients;
 pub use connection::{Gateway, ServeError};
+pub use http::{HttpError, HttpOptions};

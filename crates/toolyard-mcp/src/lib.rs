@@ -15,4 +15,4 @@ pub mod client;
 pub mod gateway;
 
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
-pub use gateway::{Clients, Gateway, ServeError};
+pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};

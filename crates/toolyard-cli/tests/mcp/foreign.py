@@ -1,12 +1,20 @@
-"""Drives `toolyard mcp` with the official Python SDK. Arguments: the program, a configuration, a workspace, the mode."""
+"""Drives `toolyard mcp` with the official Python SDK.
+
+Arguments: the program, a configuration, a workspace, and the mode: http, or one of the SDK's over standard input and output.
+"""
 
 import json
+import signal
+import subprocess
 import sys
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 from mcp import Client, StdioServerParameters, types
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 
 program, config, workspace, mode = sys.argv[1:]
@@ -19,10 +27,25 @@ async def answer(context, params):
     return types.ElicitResult(action="accept", content={"answer": "always"})
 
 
-def gateway():
+@asynccontextmanager
+async def gateway():
     args = ["mcp", "--config", config, "--events", str(workspace / f"events-{mode}.jsonl")]
-    server = StdioServerParameters(command=program, args=args, cwd=workspace)
-    return Client(server, mode=mode, elicitation_callback=answer)
+    if mode != "http":
+        server = StdioServerParameters(command=program, args=args, cwd=workspace)
+        async with Client(server, mode=mode, elicitation_callback=answer) as client:
+            yield client
+        return
+    command, env = [program, *args, "--http", "127.0.0.1:0"], {"PATH": "/usr/bin:/bin", "TOOLYARD_MCP_TOKEN": "token"}
+    server = subprocess.Popen(command, cwd=workspace, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        url = server.stderr.readline().split()[-1]
+        async with create_mcp_http_client(headers={"Authorization": "Bearer token"}) as http:
+            transport = streamable_http_client(url, http_client=http)
+            async with Client(transport, mode="auto", elicitation_callback=answer) as client:
+                yield client
+    finally:
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 130
 
 
 def text(result):

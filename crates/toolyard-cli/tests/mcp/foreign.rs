@@ -21,12 +21,12 @@ fn python() -> Option<String> {
 }
 
 /// Lists, asks by elicitation, makes 64 calls at once, cancels, takes progress, shares a key, is refused: by the handshake
-/// alone, and by the probe for later protocols first.
+/// alone, by the probe for later protocols first, and over HTTP with a token.
 #[test]
 fn the_official_python_client_drives_the_gateway() {
     let Some(python) = python() else { return };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/foreign.py");
-    for mode in ["legacy", "auto"] {
+    for mode in ["legacy", "auto", "http"] {
         let dir = dir(&format!("mcp-foreign-{mode}")).canonicalize().unwrap();
         let config = dir.join("toolyard.toml");
         let text = "[workspace]\nroot = \".\"\n[builtin]\nenable = [\"shell\", \"echo\", \"write_file\"]\n\

@@ -94,7 +94,7 @@ impl Gateway {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let line = Arc::new(Line { gateway: self.clone(), open: OnceLock::new() });
+        let line = self.line();
         let _leave = Leave(line.clone());
         let transport = InOrder::new(AsyncRwTransport::new(read, write));
         match serve_server_with_ct(Handler::new(line), transport, stop).await {
@@ -114,6 +114,11 @@ impl Gateway {
             }
             Err(error) => Err(ServeError::Opening(error.to_string())),
         }
+    }
+
+    /// A new connection.
+    pub(super) fn line(&self) -> Arc<Line> {
+        Arc::new(Line { gateway: self.clone(), open: OnceLock::new() })
     }
 
     /// Tells a client that there are other tools now.
@@ -181,7 +186,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Ends a connection's session with it.
-struct Leave(Arc<Line>);
+pub(super) struct Leave(pub(super) Arc<Line>);
 
 impl Drop for Leave {
     fn drop(&mut self) {

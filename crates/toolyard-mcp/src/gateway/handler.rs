@@ -1,6 +1,13 @@
 //! What a client's requests come to.
 
-use super::{answer, arrival::Arrival, connection::Line, listing, outputs::Listener, request};
+use super::{
+    answer,
+    arrival::Arrival,
+    connection::{Leave, Line},
+    listing,
+    outputs::Listener,
+    request,
+};
 use futures::poll;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -19,11 +26,13 @@ const KNOWN: [&str; 2] = ["tools/call", "tools/list"];
 /// One connection, as rmcp drives it.
 pub(super) struct Handler {
     line: Arc<Line>,
+    /// With the connection its session ends.
+    _leave: Leave,
 }
 
 impl Handler {
     pub(super) fn new(line: Arc<Line>) -> Self {
-        Self { line }
+        Self { _leave: Leave(line.clone()), line }
     }
 
     /// Runs a call in its place behind those that came before it.
