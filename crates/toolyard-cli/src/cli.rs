@@ -67,8 +67,8 @@ code and what is known of its effect in _meta under toolyard/error. A tools/call
 toolyard/idempotency_key, toolyard/timeout_ms and toolyard/deadline_ms.
 
 The program ends when its standard input does: calls that still run have 5 s to be answered. With --http it ends by a
-signal. There each client has a session of its own, from its initialize to its DELETE, or until it was not heard of for
-5 min; requests of web pages are refused, and so are, on a loopback address, those that name another host.";
+signal. There each client has a session of its own, from its initialize to its DELETE, or until there was silence for
+an hour; requests of web pages are refused, and so are, on a loopback address, those that name another host.";
 
 const MCP_EXIT: &str = "\
 Exit codes:

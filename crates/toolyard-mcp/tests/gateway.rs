@@ -7,6 +7,8 @@ mod approvals;
 mod calls;
 #[path = "gateway/client.rs"]
 mod client;
+#[path = "gateway/http.rs"]
+mod http;
 #[path = "gateway/life.rs"]
 mod life;
 #[path = "gateway/yard.rs"]

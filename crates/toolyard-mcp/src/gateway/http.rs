@@ -29,6 +29,10 @@ const CONNECTIONS_MAX: usize = 256;
 /// The time in which the head of a request has to be there.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long a session is kept that nothing is heard of and that is told nothing. A call may take a while, and its
+/// question before it, and both count as silence.
+const SILENCE_MAX: Duration = Duration::from_secs(3600);
+
 /// The most bytes of a request.
 const REQUEST_MAX: usize = 16 * 1024 * 1024;
 
@@ -87,7 +91,7 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 impl Gateway {
     /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
-    /// `initialize` to its `DELETE`, or until it was not heard of for 5 min. Requests that a browser makes for a page are
+    /// `initialize` to its `DELETE`, or until there was silence for an hour. Requests that a browser makes for a page are
     /// refused, and on a loopback address those that name another host: no page can reach it by a name of its own.
     ///
     /// # Errors
@@ -136,8 +140,10 @@ impl Gateway {
             .enforce_origin_validation();
         // Under which names a public address is reached nobody here knows; there the token is what guards it.
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(SILENCE_MAX);
         let gateway = self.clone();
-        StreamableHttpService::new(move || Ok(Handler::new(gateway.line())), Arc::default(), config)
+        StreamableHttpService::new(move || Ok(Handler::new(gateway.line())), Arc::new(sessions), config)
     }
 }
 

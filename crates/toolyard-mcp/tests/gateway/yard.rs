@@ -16,7 +16,7 @@ use toolyard_mcp::{Clients, Gateway, ServeError};
 /// An engine behind a gateway.
 pub(crate) struct Yard {
     pub(crate) engine: Engine,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
     pub(crate) events: Arc<Mutex<Vec<Event>>>,
     /// What the tools did, in the order in which they did it.
     pub(crate) done: Arc<Mutex<Vec<String>>>,
