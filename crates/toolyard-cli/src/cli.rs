@@ -3,6 +3,7 @@
 use crate::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::{
+    net::SocketAddr,
     num::{NonZeroUsize, ParseIntError},
     path::PathBuf,
 };
@@ -13,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   toolyard run response.json --workspace . --approve auto
   curl … | toolyard run > results.json
+  toolyard mcp --workspace .
   toolyard plan response.json
   toolyard tools --as anthropic
   toolyard check --config toolyard.toml";
@@ -58,6 +60,32 @@ const EPISODES: &str = "\
 Episodes: a line that cannot be read is told on stderr and costs no other: the lines after it run, and the exit
 code is 3. The first line decides whether the input is episodes, unless --from episodes says so.";
 
+const MCP: &str = "\
+Examples:
+  toolyard mcp --workspace .                     writes and commands are asked about
+  toolyard mcp --approve auto --events log.jsonl
+  TOOLYARD_MCP_TOKEN=… toolyard mcp --http 127.0.0.1:8080      many clients, at http://127.0.0.1:8080/mcp
+
+An entry in an MCP client's configuration:
+  {\"mcpServers\": {\"toolyard\": {\"command\": \"toolyard\", \"args\": [\"mcp\", \"--workspace\", \"/path\"]}}}
+
+Standard output carries the protocol alone, the log goes to standard error. Each tools/call is handed to the engine as
+it comes, so calls that are sent together go through the same pools; there is no order among them but that of the pools
+and, for tools that change things, one after another as they came. A failure of a tool is a result with isError, its
+code and what is known of its effect in _meta under toolyard/error. A tools/call may carry in its _meta
+toolyard/idempotency_key, toolyard/timeout_ms and toolyard/deadline_ms.
+
+The program ends when its standard input does: calls that still run have 5 s to be answered. With --http it ends by a
+signal. There each client has a session of its own, from its initialize to its DELETE, or until there was silence for
+an hour; requests of web pages are refused, and so are, on a loopback address, those that name another host.";
+
+const MCP_EXIT: &str = "\
+Exit codes:
+    0  the client has closed the connection
+    2  usage or configuration, or a file that could not be written
+    3  what came on standard input is not how an MCP connection begins
+  130  interrupted: calls that ran had 5 s to finish";
+
 const PLAN_LINES: &str = "\
 Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
 approval?, error?), invalid_calls (the ids of those that do not fit their schema).
@@ -79,6 +107,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the tool calls of a response, a batch or episodes; results on stdout, report on stderr
     Run(RunArgs),
+    /// Serve the tools to MCP clients, over standard input and output or HTTP
+    Mcp(McpArgs),
     /// Show the runs and, per call, routing and why, without running anything; list calls that do not fit
     Plan(PlanArgs),
     /// List the tools that the configuration offers
@@ -165,6 +195,24 @@ pub(crate) struct RunArgs {
     /// Nothing on stderr but what keeps the program from its work
     #[arg(long, short, conflicts_with = "report")]
     pub(crate) quiet: bool,
+}
+
+/// Arguments of `mcp`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{MCP}\n\n{MCP_EXIT}"))]
+pub(crate) struct McpArgs {
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Answer what the configuration asks about; or ask the client's user, by elicitation
+    #[arg(long, value_name = "ANSWER", default_value = "ask")]
+    pub(crate) approve: ApproveOrAsk,
+    /// Write every event to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Serve clients over streamable HTTP at this address and /mcp instead, those with the bearer token that the variable
+    /// TOOLYARD_MCP_TOKEN has; without one, only an address of this machine alone
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) http: Option<SocketAddr>,
 }
 
 /// Arguments of `plan`.
@@ -291,6 +339,17 @@ impl Approve {
             Self::Ask => None,
         }
     }
+}
+
+/// The one answer to every question, or nobody's but the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApproveOrAsk {
+    /// They may run
+    Auto,
+    /// The client asks its user; where it cannot, they may not
+    Ask,
+    /// They may not
+    Deny,
 }
 
 /// The report.

@@ -6,7 +6,7 @@ use crate::{
     exit::Exit,
     export::Export,
     fault::Fault,
-    logging, plan, run, tools,
+    gateway, logging, plan, run, tools,
 };
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
@@ -18,7 +18,7 @@ pub(crate) fn main() -> Exit {
         Err(error) => return refuse(&error),
     };
     let export = match &cli.command {
-        Command::Run(_) => Export::start(),
+        Command::Run(_) | Command::Mcp(_) => Export::start(),
         _ => Export::none(),
     };
     logging::start(&export);
@@ -42,6 +42,7 @@ pub(crate) fn main() -> Exit {
 async fn perform(command: Command, export: &Export) -> Result<Exit, Fault> {
     match command {
         Command::Run(args) => run::run(args, export).await,
+        Command::Mcp(args) => gateway::mcp(args, export).await,
         Command::Plan(args) => plan::plan(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Check(args) => check::check(args).await,

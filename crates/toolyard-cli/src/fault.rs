@@ -31,6 +31,9 @@ pub(crate) enum Fault {
         /// What is wrong and what to do.
         why: String,
     },
+    /// There was no MCP client at the other end.
+    #[error("standard input: {0}")]
+    Client(String),
     /// Something could not be written.
     #[error("cannot write {what}: {error}")]
     Write {
@@ -51,7 +54,7 @@ impl Fault {
     /// The exit code that goes with it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Input { .. } => Exit::Input,
+            Self::Input { .. } | Self::Client(_) => Exit::Input,
             Self::NobodyReads => Exit::Ok,
             Self::Usage(_)
             | Self::Config(_)

@@ -1,7 +1,8 @@
-//! The program `toolyard`: it runs the tool calls of a provider's response from a shell.
+//! The program `toolyard`: it runs the tool calls of a provider's response from a shell, or of an MCP client.
 //!
 //! ```text
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
+//!                     ├─ mcp    an MCP client ─► gateway ─► engine
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
 //!                     ├─ audit  a log of events ─► what it tells of every call, and whether it is whole
@@ -19,6 +20,7 @@ mod config;
 mod exit;
 mod export;
 mod fault;
+mod gateway;
 mod identity;
 mod input;
 mod logging;

@@ -9,8 +9,8 @@
 mod ask;
 mod ended;
 mod episodes;
-mod event_file;
-mod interrupt;
+pub(crate) mod event_file;
+pub(crate) mod interrupt;
 mod live;
 mod response;
 pub(crate) mod results;

@@ -1,4 +1,4 @@
-//! Tools of MCP servers, as tools of an engine.
+//! Tools of MCP servers, as tools of an engine; and the tools of an engine, served to MCP clients.
 //!
 //! ```text
 //!   ServerConfig ─► Servers::start ─┬─ supervisor ─► process ─► transport ─► rmcp ─► connection
@@ -8,7 +8,11 @@
 //!
 //! A server is a program that somebody else wrote. What it says is bounded before it is read, its word on what its
 //! tools do counts only when the configuration trusts it, and its death is a `transient` failure of the calls it had.
+//!
+//! The other way round, a [`Gateway`] stands in front of an engine, whatever its tools are; see [`gateway`].
 
 pub mod client;
+pub mod gateway;
 
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
+pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};

@@ -21,6 +21,7 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
+use tokio::sync::watch;
 use toolyard_core::{ToolFactory, wording};
 
 /// Why a tool cannot be registered.
@@ -87,6 +88,8 @@ pub struct Registry {
     /// The operator's settings, in force for whichever tool has the name.
     configs: BTreeMap<String, ToolConfig>,
     guards: Guards,
+    /// How often the table has changed.
+    changes: watch::Sender<u64>,
 }
 
 impl Default for Registry {
@@ -100,7 +103,13 @@ impl Registry {
     /// An empty registry; each of these settings is for the tool of that name, once there is one. `guards` stand
     /// before its tools.
     pub(crate) fn new(configs: BTreeMap<String, ToolConfig>, guards: Guards) -> Self {
-        Self { table: ArcSwap::default(), changing: Mutex::default(), configs, guards }
+        Self {
+            table: ArcSwap::default(),
+            changing: Mutex::default(),
+            configs,
+            guards,
+            changes: watch::Sender::new(0),
+        }
     }
 
     /// What stands before its tools.
@@ -174,6 +183,7 @@ impl Registry {
         let mut next = Table::clone(&self.table.load());
         let done = change(&mut next)?;
         self.table.store(Arc::new(next));
+        self.changes.send_modify(|count| *count += 1);
         Ok(done)
     }
 
@@ -190,6 +200,11 @@ impl Registry {
     /// Whether there is a tool of this name.
     pub fn has(&self, name: &str) -> bool {
         self.table.load().contains_key(name)
+    }
+
+    /// Counts the changes to it, for who tells others which tools there are.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Every tool, by name.

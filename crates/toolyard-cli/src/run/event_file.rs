@@ -11,11 +11,11 @@ use toolyard::{Event, EventWriter};
 
 /// A file that the program reads, which events must not overwrite.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// What it is to the program.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// Which file it is.
-    pub(super) identity: Identity,
+    pub(crate) identity: Identity,
 }
 
 impl Kept {
@@ -28,7 +28,7 @@ impl Kept {
 /// A file of events. What goes wrong is kept for the end; until then calls with side effects do not run, and others do
 /// (PO-6).
 #[derive(Debug, Clone)]
-pub(super) struct EventFile {
+pub(crate) struct EventFile {
     path: PathBuf,
     state: Arc<Mutex<State>>,
 }
@@ -55,7 +55,7 @@ impl EventFile {
     /// # Errors
     /// [`Fault::Usage`] where the path is a kept file under whatever name, which is left as it is;
     /// [`Fault::Write`] where the file cannot be made.
-    pub(super) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
+    pub(crate) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, error))?;
@@ -75,7 +75,7 @@ impl EventFile {
     }
 
     /// Writes what is left, and tells what went wrong on the way.
-    pub(super) fn finish(&self) -> Result<(), Fault> {
+    pub(crate) fn finish(&self) -> Result<(), Fault> {
         let mut state = self.state();
         let _ = state.attempt(BufWriter::flush); // kept, as all that goes wrong
         state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 /// What the person, or the system, wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     /// Stop in good order.
     First,
     /// Stop now.
@@ -14,7 +14,7 @@ pub(super) enum Signal {
 
 /// Signals as they come.
 #[derive(Debug)]
-pub(super) struct Interrupts {
+pub(crate) struct Interrupts {
     count: watch::Receiver<usize>,
     stopper: Stopper,
     last: Option<Signal>,
@@ -22,13 +22,13 @@ pub(super) struct Interrupts {
 
 /// Stops a run from inside, as a first signal would.
 #[derive(Debug, Clone)]
-pub(super) struct Stopper {
+pub(crate) struct Stopper {
     count: watch::Sender<usize>,
 }
 
 impl Stopper {
     /// Counts as a signal, unless one has come: who says twice that a run is to stop does not mean at once.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.count.send_if_modified(|count| {
             let is_first = *count == 0;
             *count += usize::from(is_first);
@@ -39,7 +39,7 @@ impl Stopper {
 
 impl Interrupts {
     /// Takes over the signals of the process.
-    pub(super) fn listen() -> Self {
+    pub(crate) fn listen() -> Self {
         let count = watch::Sender::new(0);
         // Where signals cannot be listened to, they end the process as they end any other.
         tokio::spawn(listen(count.clone()));
@@ -47,12 +47,12 @@ impl Interrupts {
     }
 
     /// Signals as they are counted.
-    pub(super) fn counted(count: watch::Sender<usize>) -> Self {
+    pub(crate) fn counted(count: watch::Sender<usize>) -> Self {
         Self { count: count.subscribe(), stopper: Stopper { count }, last: None }
     }
 
     /// What stops the run from inside.
-    pub(super) fn stopper(&self) -> Stopper {
+    pub(crate) fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
@@ -60,7 +60,7 @@ impl Interrupts {
     ///
     /// # Cancel safety
     /// Dropping the future loses no signal.
-    pub(super) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         if self.count.changed().await.is_err() {
             return pending().await;
         }
@@ -70,7 +70,7 @@ impl Interrupts {
     }
 
     /// What the last signal was, if one came.
-    pub(super) fn last(&self) -> Option<Signal> {
+    pub(crate) fn last(&self) -> Option<Signal> {
         self.last
     }
 }

@@ -1,0 +1,149 @@
+//! `toolyard mcp`: the tools, served to an MCP client over standard input and output or HTTP.
+
+use crate::{
+    cli::{ApproveOrAsk, McpArgs},
+    exit::Exit,
+    export::Export,
+    fault::Fault,
+    identity::Identity,
+    run::{
+        event_file::{EventFile, Kept},
+        interrupt::Interrupts,
+    },
+    setup::{INTERRUPT_GRACE, Setup},
+};
+use std::{env, error::Error, net::SocketAddr, pin::pin, time::Duration};
+use tokio::{
+    io::{stdin, stdout},
+    net::TcpListener,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+use toolyard::{Answer, ConfirmationMode, Confirmations, Drain, Engine, EngineBuilder, SessionOptions};
+use toolyard_mcp::{Clients, Gateway, HttpOptions};
+
+/// How long an interrupted program waits for its last answers to be read.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The variable that has the bearer token: arguments are shown to everybody on the machine.
+const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
+
+/// Serves the client at the other end of standard input and output, or those that come by HTTP.
+pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
+    let mut setup = Setup::load(&args.setup)?;
+    let mut interrupts = Interrupts::listen();
+    let events = events(&args, &setup)?;
+    let connected = tokio::select! {
+        connected = setup.connect() => connected,
+        _ = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    connected?;
+    let clients = Clients::default();
+    let builder = prepared(export.count(setup.engine()), &args, events.clone(), &clients);
+    let engine = builder.build().await?;
+    export.observe(&engine);
+    setup.attach(&engine);
+    let mut options = SessionOptions::default().priority(setup.config.priority);
+    if args.approve == ApproveOrAsk::Auto {
+        options = options.confirmations(unasked(&setup, &engine));
+    }
+    let gateway = Gateway::new(engine.clone(), clients).session_options(options);
+    let served = serve(&gateway, &engine, args.http, &mut interrupts).await;
+    setup.disconnect(interrupts.last().is_some()).await;
+    if let Some(events) = events {
+        events.finish()?;
+    }
+    served
+}
+
+fn prepared(
+    builder: EngineBuilder,
+    args: &McpArgs,
+    events: Option<EventFile>,
+    clients: &Clients,
+) -> EngineBuilder {
+    let builder = builder.events(clients.clone());
+    let builder = match args.approve {
+        ApproveOrAsk::Auto => builder.approver(Answer::Allow),
+        ApproveOrAsk::Ask => builder.approver(clients.clone()),
+        ApproveOrAsk::Deny => builder.approver(Answer::Deny),
+    };
+    match events {
+        Some(events) => builder.event_writer(events),
+        None => builder,
+    }
+}
+
+/// What the configuration says of the tools, with a yes where it says to ask. An approver that says yes is not the same:
+/// each of its answers comes when it comes, and calls would overtake one another. It is still there, for tools that a
+/// server has only later.
+fn unasked(setup: &Setup, engine: &Engine) -> Confirmations {
+    let mut confirmations = setup.config.confirmations.clone();
+    for entry in engine.registry().list() {
+        if setup.confirmation(entry.spec()).asks() {
+            confirmations = confirmations.tool(entry.name(), ConfirmationMode::Auto);
+        }
+    }
+    confirmations
+}
+
+/// The file of events, where one is asked for.
+fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
+    let config = setup.config.file.as_deref().and_then(Identity::of_path);
+    let kept: Vec<Kept> =
+        config.into_iter().map(|identity| Kept { what: "the configuration", identity }).collect();
+    args.events.as_deref().map(|path| EventFile::create(path, &kept)).transpose()
+}
+
+/// Serves until the client is gone or a signal comes. Then what runs has its grace and is still answered; after a second
+/// signal it is given up (SC-8).
+async fn serve(
+    gateway: &Gateway,
+    engine: &Engine,
+    http: Option<SocketAddr>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Fault> {
+    let stop = CancellationToken::new();
+    let mut serving = pin!(clients(gateway, http, stop.clone()));
+    let ended = tokio::select! {
+        biased;
+        ended = &mut serving => Some(ended),
+        _ = interrupts.next() => None,
+    };
+    let is_interrupted = ended.is_none();
+    let close = async {
+        engine.shutdown(Drain::default().finish(Duration::ZERO).grace(INTERRUPT_GRACE)).await;
+        if is_interrupted {
+            stop.cancel();
+            // A client that does not read its answers is not waited for.
+            let _ = timeout(LAST_WORDS, serving).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = close => {}
+        _ = interrupts.next() => {
+            let _ = timeout(LAST_WORDS, engine.events_written()).await;
+        }
+    }
+    ended.map_or(Ok(Exit::Interrupted), |ended| ended.map(|()| Exit::Ok))
+}
+
+/// Serves the one client at the other end of standard input and output, or all that come to an address.
+async fn clients(gateway: &Gateway, http: Option<SocketAddr>, stop: CancellationToken) -> Result<(), Fault> {
+    let Some(address) = http else {
+        let served = gateway.serve(stdin(), stdout(), stop).await;
+        return served.map_err(|error| Fault::Client(error.to_string()));
+    };
+    let options = match env::var(TOKEN).ok().filter(|token| !token.is_empty()) {
+        Some(token) => HttpOptions::default().token(&token),
+        None => HttpOptions::default(),
+    };
+    let failed = |error: &dyn Error| Fault::Usage(format!("--http {address}: {error}"));
+    options.check(address).map_err(|error| failed(&error))?;
+    let listener = TcpListener::bind(address).await.map_err(|error| failed(&error))?;
+    if let Ok(address) = listener.local_addr() {
+        anstream::eprintln!("toolyard: serving http://{address}/mcp");
+    }
+    gateway.serve_http(listener, options, stop).await.map_err(|error| failed(&error))
+}

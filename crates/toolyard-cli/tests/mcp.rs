@@ -1,0 +1,14 @@
+//! `toolyard mcp` as MCP clients see it that this project did not write: those of rmcp and of the Python SDK.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+#[path = "mcp/calls.rs"]
+mod calls;
+#[path = "mcp/client.rs"]
+mod client;
+#[path = "mcp/foreign.rs"]
+mod foreign;
+#[path = "mcp/life.rs"]
+mod life;
+#[path = "program/place.rs"]
+mod place;

@@ -1,0 +1,29 @@
+//! The gateway's half: the tools of an engine, served to MCP clients.
+//!
+//! ```text
+//!   client ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► what its session sees
+//!               stamps the order            └─ tools/call ─► request ─► session ─► engine ─► answer
+//!   client ◄─ elicitation ◄── asking ◄───────────── approvals ───────────────────────┤
+//!   client ◄─ progress ◄───── outputs ◄──────────── tool.output_delta ───────────────┘
+//! ```
+//!
+//! Every connection has a session of its own; its end cancels that. Each `tools/call` is a dispatch of its own, handed to
+//! the engine in the order in which the requests came: calls of one client meet in the pools and the serial lease as
+//! those of one batch do, but there are no runs, for MCP requests promise no order among each other. A client that needs
+//! one result before it makes another call waits for it. Over HTTP even the order of arrival is the network's.
+
+mod answer;
+mod arrival;
+mod asking;
+mod clients;
+mod connection;
+mod handler;
+mod http;
+mod listing;
+mod outputs;
+mod request;
+mod transport;
+
+pub use clients::Clients;
+pub use connection::{Gateway, ServeError};
+pub use http::{HttpError, HttpOptions};

@@ -1,0 +1,169 @@
+//! From a call's result to what the client is told.
+
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ContentBlock, MetaObject},
+};
+use serde_json::{Map, Value, json};
+use toolyard::{CallError, Content, ErrorKind, Outcome, ToolOutput};
+
+/// Under this key of `_meta` a result says how the call went.
+const CALL: &str = "toolyard/call";
+
+/// Under this key of `_meta` a failure says what it is, for machines.
+const ERROR: &str = "toolyard/error";
+
+/// Under this name outputs of MCP servers keep the parts that are neither text nor picture.
+const PARTS: &str = "mcp.content";
+
+/// What a call is refused with whose client cannot ask its user (PO-3).
+const CANNOT_ASK: &str = "This operation needs approval, and this client cannot ask for it: it declares no elicitation. \
+     Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
+
+/// The result of a call, whose client may be asked about it or not.
+///
+/// # Errors
+/// `-32602` for a tool that is not there, as MCP has it. All that goes wrong with a tool that is there is a result.
+pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, ErrorData> {
+    let call = json!({
+        "attempts": outcome.attempts,
+        "dedupe": outcome.dedupe,
+        "queued_ms": millis(outcome.queued),
+        "ran_ms": millis(outcome.ran),
+    });
+    let (mut result, error) = match outcome.status {
+        Ok(output) => (success(output), None),
+        Err(mut error) => {
+            if error.kind == ErrorKind::UserDenied && !can_ask {
+                *error = error.with_advice(CANNOT_ASK);
+            }
+            let details = details(&error);
+            if error.kind == ErrorKind::NotFound {
+                return Err(ErrorData::invalid_params(error.to_text(), Some(json!({ ERROR: details }))));
+            }
+            (failure(&error), Some(details))
+        }
+    };
+    let mut meta = Map::new();
+    meta.insert(CALL.to_owned(), call);
+    meta.extend(error.map(|error| (ERROR.to_owned(), error)));
+    result.meta = Some(MetaObject(meta));
+    Ok(result)
+}
+
+fn success(output: ToolOutput) -> CallToolResult {
+    let mut content: Vec<ContentBlock> = output.content.iter().map(part).collect();
+    if content.is_empty() && output.structured().is_some() {
+        content.push(ContentBlock::text(output.to_text()));
+    }
+    content.extend(others(&output));
+    let mut result = CallToolResult::success(content);
+    // Clients of all protocols take an object, and those of older ones nothing else.
+    result.structured_content = output.structured().filter(|data| data.is_object()).cloned();
+    result
+}
+
+fn failure(error: &CallError) -> CallToolResult {
+    let images = error.content.iter().filter(|content| matches!(content, Content::Image { .. }));
+    let content = std::iter::once(ContentBlock::text(error.to_text())).chain(images.map(part));
+    CallToolResult::error(content.collect())
+}
+
+fn part(content: &Content) -> ContentBlock {
+    match content {
+        Content::Text { text } => ContentBlock::text(text.as_str()),
+        Content::Image { media_type, data } => ContentBlock::image(data.as_str(), media_type.as_str()),
+        other => ContentBlock::text(ToolOutput::parts(vec![other.clone()]).to_text()),
+    }
+}
+
+/// The parts of a server's answer that are only named among the content: sounds, links, bytes.
+fn others(output: &ToolOutput) -> Vec<ContentBlock> {
+    let parts = output.metadata(PARTS).and_then(Value::as_array);
+    let is_named = |part: &&Value| part["resource"]["text"].is_null();
+    let read = |part: &Value| serde_json::from_value(part.clone()).ok();
+    parts.into_iter().flatten().filter(is_named).filter_map(read).collect()
+}
+
+fn details(error: &CallError) -> Value {
+    let mut details = json!({
+        "code": error.kind,
+        "outcome": error.effect,
+        "attempts": error.attempts,
+        "retryable": error.retryable,
+    });
+    if let Some(after) = error.retry_after {
+        details["retry_after_ms"] = millis(after).into();
+    }
+    if let Some(reason) = error.reason {
+        details["reason"] = json!(reason);
+    }
+    if !error.validation_errors.is_empty() {
+        details["validation_errors"] = json!(error.validation_errors);
+    }
+    details
+}
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ErrorCode;
+    use std::time::Duration;
+    use toolyard::{Call, Routing};
+
+    fn written(status: Result<ToolOutput, CallError>) -> Value {
+        let outcome = Outcome::new(&Call::new("c", "t", "{}"), Routing::Read, status);
+        serde_json::to_value(write(outcome, true).unwrap()).unwrap()
+    }
+
+    /// V5: pictures, data and the parts of other servers stay what they are.
+    #[test]
+    fn nothing_of_an_output_is_lost() {
+        let link = json!({"type": "resource_link", "uri": "file:///y", "name": "y"});
+        let picture = Content::Image { media_type: "image/png".into(), data: "AA==".into() };
+        let output = ToolOutput::parts(vec![Content::text("a"), picture])
+            .with_structured(json!({"n": 1}))
+            .with_metadata(PARTS, vec![link.clone()]);
+        let result = written(Ok(output));
+        assert_eq!(result["content"][0], json!({"type": "text", "text": "a"}));
+        assert_eq!(result["content"][1], json!({"type": "image", "data": "AA==", "mimeType": "image/png"}));
+        assert_eq!(result["content"][2], link);
+        assert_eq!(result["structuredContent"], json!({"n": 1}));
+        assert_eq!((&result["isError"], &result["_meta"][CALL]["dedupe"]), (&json!(false), &json!("fresh")));
+    }
+
+    /// Data that is no object goes as text, which every client reads.
+    #[test]
+    fn data_that_is_no_object_goes_as_text() {
+        let result = written(Ok(ToolOutput::json(json!([1, 2]))));
+        assert_eq!(result["content"], json!([{"type": "text", "text": "[1,2]"}]));
+        assert!(result.get("structuredContent").is_none());
+    }
+
+    /// V4, V5: a failure is a result that the model reads, with the code for machines beside it.
+    #[test]
+    fn a_failure_is_a_result_with_details() {
+        let mut error = CallError::new(ErrorKind::CircuitOpen, "open");
+        error.retry_after = Some(Duration::from_millis(1500));
+        let result = written(Err(error));
+        assert_eq!(result["isError"], true);
+        assert!(result["content"][0]["text"].as_str().unwrap().starts_with("open\n"));
+        let expect = json!({"code": "circuit_open", "outcome": "not_started", "attempts": 0, "retryable": true,
+                            "retry_after_ms": 1500});
+        assert_eq!(result["_meta"][ERROR], expect);
+    }
+
+    /// V4: a tool that is not there is an error of the protocol, as MCP says.
+    #[test]
+    fn an_unknown_tool_is_a_protocol_error() {
+        let error = CallError::new(ErrorKind::NotFound, "Tool 't' not found. Available: []");
+        let outcome = Outcome::new(&Call::new("c", "t", "{}"), Routing::ShortCircuit, Err(error));
+        let error = write(outcome, true).unwrap_err();
+        assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+        assert_eq!(error.data.unwrap()[ERROR]["code"], "not_found");
+    }
+}

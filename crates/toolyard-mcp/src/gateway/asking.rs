@@ -1,0 +1,128 @@
+//! Approvals as elicitation: the client shows the question to its user (PO-4).
+
+use super::clients::{Asked, Clients};
+use async_trait::async_trait;
+use rmcp::{
+    RoleServer,
+    model::{
+        CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+        ElicitationAction, ElicitationSchema, EnumSchema, RequestId,
+    },
+    service::{Peer, PeerRequestOptions, ServiceError},
+};
+use toolyard::{Answer, ApprovalRequest, Approver};
+
+/// The most characters of the arguments, and of the changes, that a question shows.
+const SHOWN_MAX: usize = 4000;
+
+/// The field of the form that is answered.
+const FIELD: &str = "answer";
+
+#[async_trait]
+impl Approver for Clients {
+    async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        match self.asked(request.session()) {
+            Some(client) if client.can => elicit(&client, request).await,
+            // The answer of its call says why; see `answer`.
+            _ => Answer::Deny,
+        }
+    }
+}
+
+/// The answer of a client's user. What is no clear yes is a no.
+async fn elicit(client: &Asked, request: &ApprovalRequest) -> Answer {
+    let form = form(question(request).await);
+    match send(&client.peer, form).await {
+        Ok(ClientResult::ElicitResult(result)) => read(&result),
+        Ok(_) => Answer::Deny,
+        Err(error) => {
+            tracing::warn!(%error, "a client could not be asked about a call");
+            Answer::Deny
+        }
+    }
+}
+
+async fn send(peer: &Peer<RoleServer>, form: ElicitRequestParams) -> Result<ClientResult, ServiceError> {
+    let request = ElicitRequest::new(form);
+    let handle = peer.send_cancellable_request(request.into(), PeerRequestOptions::default()).await?;
+    let mut question = Question { peer: peer.clone(), id: Some(handle.id.clone()) };
+    let answered = handle.await_response().await;
+    question.id = None;
+    answered
+}
+
+/// A question that is withdrawn when its future is dropped (SC-4).
+struct Question {
+    peer: Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let (peer, why) = (self.peer.clone(), "the request is withdrawn".to_owned());
+        let withdrawn = CancelledNotificationParam::new(Some(id), Some(why));
+        tokio::spawn(async move {
+            // A client that is gone shows no question any more.
+            let _ = peer.notify_cancelled(withdrawn).await;
+        });
+    }
+}
+
+async fn question(request: &ApprovalRequest) -> String {
+    let (tool, effects) = (request.tool(), request.side_effects());
+    let arguments = shortened(request.arguments().to_string());
+    let mut text = format!("May the tool '{tool}' (side effects: {effects}) run with {arguments}?");
+    if let Some(changes) = request.changes().await {
+        text.push_str("\n\nIt would change:\n");
+        text.push_str(&shortened(changes));
+    }
+    text.push_str("\n\n'always' is also for later calls of it that are alike.");
+    text
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn form(message: String) -> ElicitRequestParams {
+    let answers = ["yes", "always", "no"].map(str::to_owned).to_vec();
+    let field = EnumSchema::builder(answers).title("May it run?").build();
+    let schema = ElicitationSchema::builder().required_enum_schema(FIELD, field).build();
+    let requested_schema = schema.expect("the one required field is there");
+    ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
+}
+
+fn read(result: &ElicitResult) -> Answer {
+    if result.action != ElicitationAction::Accept {
+        return Answer::Deny;
+    }
+    let answer = result.content.as_ref().and_then(|content| content.get(FIELD)?.as_str());
+    match answer {
+        Some("yes") => Answer::Allow,
+        Some("always") => Answer::Always,
+        _ => Answer::Deny,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// PO-4, PO-5: what is no clear yes is a no.
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let said = |action, content| read(&ElicitResult::new(action).with_content(content));
+        assert_eq!(said(ElicitationAction::Accept, json!({"answer": "yes"})), Answer::Allow);
+        assert_eq!(said(ElicitationAction::Accept, json!({"answer": "always"})), Answer::Always);
+        for content in [json!({"answer": "no"}), json!({"answer": true}), json!({}), json!("yes")] {
+            assert_eq!(said(ElicitationAction::Accept, content), Answer::Deny);
+        }
+        assert_eq!(said(ElicitationAction::Decline, json!({"answer": "yes"})), Answer::Deny);
+        assert_eq!(said(ElicitationAction::Cancel, json!({"answer": "yes"})), Answer::Deny);
+    }
+}

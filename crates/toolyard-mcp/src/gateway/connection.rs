@@ -1,0 +1,198 @@
+//! Connections, and the session that each has.
+
+use super::{
+    clients::{Asked, Clients},
+    handler::Handler,
+    transport::InOrder,
+};
+use rmcp::{
+    RoleServer,
+    service::{Peer, RequestContext, ServerInitializeError, serve_server_with_ct},
+    transport::async_rw::AsyncRwTransport,
+};
+use std::{
+    convert::Infallible,
+    fmt,
+    future::pending,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+use toolyard::{Engine, Session, SessionOptions};
+
+/// The most characters of a client's name in that of its session.
+const NAME_MAX: usize = 64;
+
+/// The time between two notices that the tools have changed: a server that comes back changes them one by one.
+const TOOLS_EVERY: Duration = Duration::from_millis(200);
+
+/// Why a connection came to nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// What the client sent first is not how a connection begins.
+    #[error("the client does not speak MCP: {0}")]
+    Opening(String),
+    /// The connection broke off by a fault of this program.
+    #[error("the connection failed: {0}")]
+    Failed(String),
+}
+
+/// An engine in front of which clients connect. Cheap to clone; clones are the same.
+///
+/// # Examples
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use tokio_util::sync::CancellationToken;
+/// use toolyard::Engine;
+/// use toolyard_mcp::{Clients, Gateway};
+/// let clients = Clients::default();
+/// let engine = Engine::builder().approver(clients.clone()).events(clients.clone()).build().await.unwrap();
+/// let gateway = Gateway::new(engine, clients);
+/// let (read, write) = tokio::io::split(tokio::io::empty()); // the ends of a pipe or a socket
+/// gateway.serve(read, write, CancellationToken::new()).await.unwrap();
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway {
+    engine: Engine,
+    clients: Clients,
+    options: SessionOptions,
+    opened: Arc<AtomicU64>,
+}
+
+impl Gateway {
+    /// One over this engine, to which the clients were given.
+    pub fn new(engine: Engine, clients: Clients) -> Self {
+        Self { engine, clients, options: SessionOptions::default(), opened: Arc::default() }
+    }
+
+    /// Sets what the sessions of clients have otherwise than the engine.
+    #[must_use]
+    pub fn session_options(mut self, options: SessionOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Serves one client until it is gone or `stop` fires. Its session is then cancelled; the engine goes on. A client
+    /// that closes its end is still answered for up to 5 s.
+    ///
+    /// # Errors
+    /// [`ServeError`] where there was no connection to serve.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the client's session, and its calls with it.
+    pub async fn serve<R, W>(&self, read: R, write: W, stop: CancellationToken) -> Result<(), ServeError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let line = self.line();
+        let _leave = Leave(line.clone());
+        let transport = InOrder::new(AsyncRwTransport::new(read, write));
+        match serve_server_with_ct(Handler::new(line), transport, stop).await {
+            Ok(running) => {
+                let peer = running.peer().clone();
+                tokio::select! {
+                    biased;
+                    ended = running.waiting() => {
+                        ended.map(|_| ()).map_err(|error| ServeError::Failed(error.to_string()))
+                    }
+                    never = self.tell_of_tools(peer) => match never {},
+                }
+            }
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+            Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+                Err(ServeError::Opening("it did not begin with initialize".to_owned()))
+            }
+            Err(error) => Err(ServeError::Opening(error.to_string())),
+        }
+    }
+
+    /// A new connection.
+    pub(super) fn line(&self) -> Arc<Line> {
+        Arc::new(Line { gateway: self.clone(), open: OnceLock::new() })
+    }
+
+    /// Tells a client that there are other tools now.
+    async fn tell_of_tools(&self, peer: Peer<RoleServer>) -> Infallible {
+        let mut changes = self.engine.registry().watch();
+        // The registry lives as long as the engine, which is held here.
+        while changes.changed().await.is_ok() {
+            // A client that is gone needs no telling; that it is, is noticed elsewhere.
+            let _ = peer.notify_tool_list_changed().await;
+            sleep(TOOLS_EVERY).await;
+        }
+        pending().await
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// One connection.
+pub(super) struct Line {
+    gateway: Gateway,
+    /// Opened by its first request: only then its name is known.
+    open: OnceLock<(Session, bool)>,
+}
+
+impl Line {
+    pub(super) fn engine(&self) -> &Engine {
+        &self.gateway.engine
+    }
+
+    pub(super) fn clients(&self) -> &Clients {
+        &self.gateway.clients
+    }
+
+    /// The connection's session.
+    pub(super) fn session(&self, context: &RequestContext<RoleServer>) -> &Session {
+        &self.open.get_or_init(|| self.begin(context)).0
+    }
+
+    /// Whether the client can ask its user.
+    pub(super) fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
+        self.open.get_or_init(|| self.begin(context)).1
+    }
+
+    fn begin(&self, context: &RequestContext<RoleServer>) -> (Session, bool) {
+        let Gateway { engine, clients, options, opened } = &self.gateway;
+        let name = context.client_info().map(|client| client.name).unwrap_or_default();
+        let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
+        let session = engine.session_with(format!("{}-{number}", plain(&name)), options.clone());
+        let asked = Asked::of(context.peer.clone());
+        let can_ask = asked.can;
+        clients.enter(session.id().clone(), asked);
+        (session, can_ask)
+    }
+}
+
+/// A client's name as part of a session's: what is no letter, digit, dot or dash is an underscore.
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let name: String = name.chars().take(NAME_MAX).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    if name.is_empty() { "client".to_owned() } else { name }
+}
+
+/// Ends a connection's session with it.
+pub(super) struct Leave(pub(super) Arc<Line>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        if let Some((session, _)) = self.0.open.get() {
+            self.0.clients().leave(session.id());
+            session.cancel();
+        }
+    }
+}

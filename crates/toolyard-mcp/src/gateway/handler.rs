@@ -1,0 +1,119 @@
+//! What a client's requests come to.
+
+use super::{
+    answer,
+    arrival::Arrival,
+    connection::{Leave, Line},
+    listing,
+    outputs::Listener,
+    request,
+};
+use futures::poll;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
+        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    },
+    service::RequestContext,
+};
+use std::{borrow::Cow, pin::pin, sync::Arc, task::Poll};
+use toolyard::{Call, Outcome};
+
+/// The requests whose parameters may be wrong: rmcp takes such a one for a method that it does not know.
+const KNOWN: [&str; 2] = ["tools/call", "tools/list"];
+
+/// One connection, as rmcp drives it.
+pub(super) struct Handler {
+    line: Arc<Line>,
+    /// With the connection its session ends.
+    _leave: Leave,
+}
+
+impl Handler {
+    pub(super) fn new(line: Arc<Line>) -> Self {
+        Self { _leave: Leave(line.clone()), line }
+    }
+
+    /// Runs a call in its place behind those that came before it.
+    async fn run(
+        &self,
+        call: Call,
+        arrival: Option<Arrival>,
+        context: &RequestContext<RoleServer>,
+    ) -> Outcome {
+        let session = self.line.session(context);
+        let told = context.meta.get_progress_token().map(|token| {
+            let to = Listener { peer: context.peer.clone(), token };
+            self.line.clients().outputs.tell(session.id(), &call.id, to)
+        });
+        let mut running = pin!(session.call(call));
+        if let Some(arrival) = &arrival {
+            arrival.turn().await;
+        }
+        // Hands the call to the engine. Whatever it waits for there, the next one does not wait for here.
+        let handed = poll!(running.as_mut());
+        drop(arrival);
+        match (handed, told) {
+            (Poll::Ready(outcome), _) => outcome,
+            (Poll::Pending, Some(told)) => told.during(running).await,
+            (Poll::Pending, None) => running.await,
+        }
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("toolyard", env!("CARGO_PKG_VERSION")))
+    }
+
+    /// Those that begin with `initialize`. In later ones a server cannot ask its client anything, it can only answer that
+    /// it needs more input; who speaks them speaks these too.
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::LATEST_WITH_INITIALIZE))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let entries = self.line.engine().definitions_for(self.line.session(&context));
+        listing::page(entries, request.and_then(|request| request.cursor).as_deref())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arrival = context.extensions.remove::<Arrival>();
+        let call = request::read(request, &context.id, &context.meta)?;
+        // Nobody reads what is answered to a cancelled request.
+        let cancelled = || ErrorData::internal_error("the request was cancelled", None);
+        if context.ct.is_cancelled() {
+            return Err(cancelled());
+        }
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.run(call, arrival, &context) => outcome,
+            // Dropping the dispatch cancels the call (SC-4).
+            () = context.ct.cancelled() => return Err(cancelled()),
+        };
+        answer::write(outcome, self.line.can_ask(&context)).map(CallToolResponse::from)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if KNOWN.contains(&request.method.as_str()) {
+            let why = format!("the parameters of {} are not what they should be", request.method);
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}

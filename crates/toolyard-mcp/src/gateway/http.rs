@@ -1,0 +1,212 @@
+//! Clients over streamable HTTP: who may come in, and what for.
+
+use super::{connection::Gateway, handler::Handler};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Empty, combinators::BoxBody};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
+use sha2::{Digest, Sha256};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The one path there is.
+const PATH: &str = "/mcp";
+
+/// The most connections at once; more wait.
+const CONNECTIONS_MAX: usize = 256;
+
+/// The time in which the head of a request has to be there.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a session is kept that nothing is heard of and that is told nothing. A call may take a while, and its
+/// question before it, and both count as silence.
+const SILENCE_MAX: Duration = Duration::from_secs(3600);
+
+/// The most bytes of a request.
+const REQUEST_MAX: usize = 16 * 1024 * 1024;
+
+/// Who may come in over HTTP.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    token: Option<[u8; 32]>,
+}
+
+impl HttpOptions {
+    /// Only requests with this bearer token.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        self.token = Some(Sha256::digest(token).into());
+        self
+    }
+
+    /// Whether this address may be served so.
+    ///
+    /// # Errors
+    /// [`HttpError::Public`] for an address that is not loopback where there is no token.
+    pub fn check(&self, address: SocketAddr) -> Result<(), HttpError> {
+        match self.token {
+            None if !address.ip().is_loopback() => Err(HttpError::Public(address)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a request may come in. Digests are compared, so that the time it takes tells nothing of the token.
+    fn admits<B>(&self, request: &Request<B>) -> bool {
+        let Some(token) = self.token else { return true };
+        let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = given.and_then(|given| given.split_once(' '));
+        given.is_some_and(|(scheme, given)| {
+            scheme.eq_ignore_ascii_case("bearer") && Sha256::digest(given.trim()).as_slice() == token
+        })
+    }
+}
+
+/// Why nothing is served over HTTP.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// Whoever reaches the address could use the tools.
+    #[error("{0} can be reached from elsewhere: that takes a bearer token")]
+    Public(SocketAddr),
+    /// The socket failed.
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
+
+type Service = StreamableHttpService<Handler, LocalSessionManager>;
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+impl Gateway {
+    /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
+    /// `initialize` to its `DELETE`, or until there was silence for an hour. Requests that a browser makes for a page are
+    /// refused, and on a loopback address those that name another host: no page can reach it by a name of its own.
+    ///
+    /// # Errors
+    /// As [`HttpOptions::check`], and where the socket fails.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes no more clients; those that are there go when `stop` fires.
+    pub async fn serve_http(
+        &self,
+        listener: TcpListener,
+        options: HttpOptions,
+        stop: CancellationToken,
+    ) -> Result<(), HttpError> {
+        let address = listener.local_addr()?;
+        options.check(address)?;
+        let service = self.service(address, stop.clone());
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let serving = connection(stream, service.clone(), options.clone());
+                    tokio::spawn(async move {
+                        serving.await;
+                        drop(place);
+                    });
+                }
+                // Such as too many open files: that passes when others close.
+                Err(error) => {
+                    tracing::warn!(%error, "a client could not connect");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    fn service(&self, address: SocketAddr, stop: CancellationToken) -> Service {
+        let config = StreamableHttpServerConfig::default()
+            .with_cancellation_token(stop)
+            .with_max_request_body_bytes(REQUEST_MAX)
+            .enforce_origin_validation();
+        // Under which names a public address is reached nobody here knows; there the token is what guards it.
+        let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(SILENCE_MAX);
+        let gateway = self.clone();
+        StreamableHttpService::new(move || Ok(Handler::new(gateway.line())), Arc::new(sessions), config)
+    }
+}
+
+async fn connection(stream: TcpStream, service: Service, options: HttpOptions) {
+    let answer = service_fn(|request: Request<Incoming>| {
+        let (service, options) = (service.clone(), options.clone());
+        async move { Ok::<_, Infallible>(answer(request, &service, &options).await) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), answer).await {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOptions) -> Answer {
+    if request.method() == Method::OPTIONS || request.uri().path() != PATH {
+        return refused(StatusCode::NOT_FOUND);
+    }
+    if !options.admits(&request) {
+        return refused(StatusCode::UNAUTHORIZED);
+    }
+    service.handle(request).await
+}
+
+fn refused(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Empty::new().boxed());
+    *answer.status_mut() = status;
+    if status == StatusCode::UNAUTHORIZED {
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(options: &HttpOptions, given: Option<&str>) -> bool {
+        let mut request = Request::builder();
+        if let Some(given) = given {
+            request = request.header(header::AUTHORIZATION, given);
+        }
+        options.admits(&request.body(()).unwrap())
+    }
+
+    /// Whoever reaches an address that is not loopback needs a token.
+    #[test]
+    fn a_public_address_takes_a_token() {
+        let public = "0.0.0.0:80".parse().unwrap();
+        assert!(matches!(HttpOptions::default().check(public), Err(HttpError::Public(_))));
+        assert!(HttpOptions::default().token("t").check(public).is_ok());
+        assert!(HttpOptions::default().check("[::1]:80".parse().unwrap()).is_ok());
+    }
+
+    /// Only the token opens, and without one everybody may come who can.
+    #[test]
+    fn the_token_is_what_opens() {
+        let guarded = HttpOptions::default().token("s3cret");
+        assert!(admits(&guarded, Some("Bearer s3cret")) && admits(&guarded, Some("bearer s3cret")));
+        for wrong in [None, Some("Bearer s3cre"), Some("Basic s3cret"), Some("s3cret"), Some("Bearer ")] {
+            assert!(!admits(&guarded, wrong), "{wrong:?}");
+        }
+        assert!(admits(&HttpOptions::default(), None));
+    }
+}

@@ -1,0 +1,15 @@
+//! The gateway as its clients see it: JSON lines in and out, over a pipe, with an engine of test tools behind it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "gateway/approvals.rs"]
+mod approvals;
+#[path = "gateway/calls.rs"]
+mod calls;
+#[path = "gateway/client.rs"]
+mod client;
+#[path = "gateway/http.rs"]
+mod http;
+#[path = "gateway/life.rs"]
+mod life;
+#[path = "gateway/yard.rs"]
+mod yard;

@@ -1,0 +1,95 @@
+//! Approvals as elicitation.
+
+use super::{client::Client, yard::Yard};
+use serde_json::{Value, json};
+
+fn can_ask() -> Value {
+    json!({"elicitation": {}})
+}
+
+/// Answers the next question, and gives what was shown.
+async fn say(client: &mut Client, result: Value) -> String {
+    let question = client.told("elicitation/create").await;
+    let schema = &question["params"]["requestedSchema"];
+    assert_eq!(schema["properties"]["answer"]["enum"], json!(["yes", "always", "no"]));
+    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+    question["params"]["message"].as_str().unwrap().to_owned()
+}
+
+/// PO-3, PO-4: the client's user is shown what would run, and it runs after a yes alone.
+#[tokio::test(start_paused = true)]
+async fn a_call_runs_when_the_user_says_yes() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    client.call(1, "ask", json!({"n": 17}), json!({})).await;
+    let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "yes"}})).await;
+    assert!(shown.contains("'ask' (side effects: execute)") && shown.contains(r#"{"n":17}"#), "{shown}");
+    assert_eq!(client.answer(1).await["result"]["structuredContent"], json!({"n": 17}));
+    let refusals = [
+        json!({"action": "accept", "content": {"answer": "no"}}),
+        json!({"action": "decline"}),
+        json!({"action": "cancel"}),
+    ];
+    for (id, refusal) in (2..).zip(refusals) {
+        client.call(id, "ask", json!({"n": 17}), json!({})).await;
+        say(&mut client, refusal).await;
+        let answer = client.answer(id).await;
+        assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "user_denied");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.ends_with("ask the user what to do instead."), "{text}");
+    }
+}
+
+/// PO-4: an 'always' is for later calls of the same client that are alike, and for no other client's.
+#[tokio::test(start_paused = true)]
+async fn an_always_is_for_this_client_alone() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    client.call(1, "ask", json!({}), json!({})).await;
+    say(&mut client, json!({"action": "accept", "content": {"answer": "always"}})).await;
+    client.answer(1).await;
+    client.call(2, "ask", json!({}), json!({})).await;
+    assert_eq!(client.answer(2).await["result"]["isError"], false);
+    let mut other = yard.client().await;
+    other.call(1, "ask", json!({}), json!({})).await;
+    assert_eq!(other.answer(1).await["result"]["isError"], true);
+}
+
+/// PO-3: a client that cannot ask is not asked, and the model is told why it may not.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cannot_ask_is_refused_with_advice() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.call(1, "ask", json!({}), json!({})).await;
+    let answer = client.answer(1).await;
+    assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "user_denied");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("declares no elicitation"), "{text}");
+    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+}
+
+/// SC-4: the question about a call that is cancelled is withdrawn, and the call does not run.
+#[tokio::test(start_paused = true)]
+async fn the_question_of_a_cancelled_call_is_withdrawn() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    client.call(1, "ask", json!({}), json!({})).await;
+    let question = client.told("elicitation/create").await;
+    client.notify("notifications/cancelled", json!({"requestId": 1})).await;
+    let withdrawn = client.told("notifications/cancelled").await;
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    assert_eq!(yard.count("tool.called"), 0);
+}
+
+/// PO-4: a question that nobody answers is withdrawn when its time is over.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_expires() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    client.call(1, "ask", json!({}), json!({})).await;
+    let question = client.told("elicitation/create").await;
+    let answer = client.answer(1).await;
+    assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "confirmation_timeout");
+    let withdrawn = client.told("notifications/cancelled").await;
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+}

@@ -1,0 +1,138 @@
+//! Calls: their order, their keys, their progress and their end.
+
+use super::yard::Yard;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// CL-8: calls that came together reach the serial lease in the order in which they came, though each is a task of its
+/// own and there are several workers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_change_things_run_in_the_order_in_which_they_came() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    for n in 1..=200 {
+        client.call(n, "write", json!({"n": n}), json!({})).await;
+    }
+    for n in 1..=200 {
+        assert_eq!(client.answer(n).await["result"]["structuredContent"], json!({"n": n}));
+    }
+    let expect: Vec<String> = (1..=200).map(|n| format!("write {{\"n\":{n}}}")).collect();
+    assert_eq!(*yard.done.lock().unwrap(), expect);
+}
+
+/// CL-6: reads of one client that came together run together, as many as the pool has places for.
+#[tokio::test(start_paused = true)]
+async fn reads_that_came_together_run_together() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    let begun = tokio::time::Instant::now();
+    for n in 1..=40 {
+        client.call(n, "slow", json!({"secs": 10}), json!({})).await;
+    }
+    for n in 1..=40 {
+        assert_eq!(client.answer(n).await["result"]["content"][0]["text"], "slept");
+    }
+    // Virtual time: two rounds of twenty.
+    assert_eq!(begun.elapsed().as_secs(), 20);
+}
+
+/// ID-1, ID-3: of calls with one key one runs, and the others say that they share its result.
+#[tokio::test(start_paused = true)]
+async fn calls_with_one_key_run_once() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    let key = json!({"toolyard/idempotency_key": "order-17"});
+    client.call(1, "pay", json!({}), key.clone()).await;
+    client.call(2, "pay", json!({}), key.clone()).await;
+    let dedupe = |answer: Value| answer["result"]["_meta"]["toolyard/call"]["dedupe"].clone();
+    assert_eq!(
+        (dedupe(client.answer(1).await), dedupe(client.answer(2).await)),
+        (json!("fresh"), json!("joined"))
+    );
+    client.call(3, "pay", json!({}), key.clone()).await;
+    assert_eq!(dedupe(client.answer(3).await), "replayed");
+    client.call(4, "pay", json!({"other": 1}), key).await;
+    let error = client.answer(4).await["result"]["_meta"]["toolyard/error"].clone();
+    assert_eq!(error["code"], "key_mismatch");
+    assert_eq!(yard.done.lock().unwrap().len(), 1);
+}
+
+/// V3: timeout and deadline of a call come from its metadata.
+#[tokio::test(start_paused = true)]
+async fn a_call_has_the_timeout_that_it_asks_for() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.call(1, "slow", json!({"secs": 60}), json!({"toolyard/deadline_ms": 1000})).await;
+    let answer = client.answer(1).await;
+    assert_eq!(answer["result"]["isError"], true);
+    let error = &answer["result"]["_meta"]["toolyard/error"];
+    assert_eq!((&error["code"], &error["outcome"]), (&json!("deadline_exceeded"), &json!("failed")));
+    client.call(2, "slow", json!({}), json!({"toolyard/deadline_ms": -1})).await;
+    assert_eq!(client.answer(2).await["error"]["code"], -32602);
+}
+
+/// V4: what is wrong with the request is an error of the protocol, what is wrong with the arguments is for the model.
+#[tokio::test(start_paused = true)]
+async fn bad_requests_are_errors_and_bad_arguments_are_results() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.call(1, "nope", json!({}), json!({})).await;
+    let error = client.answer(1).await["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["data"]["toolyard/error"]["code"]),
+        (&json!(-32602), &json!("not_found"))
+    );
+    client.request(2, "tools/call", json!({"name": "slow", "arguments": "text"})).await;
+    client.request(3, "tools/call", json!({"arguments": {}})).await;
+    client.request(4, "tools/list", json!({"cursor": "made up"})).await;
+    for id in 2..=4 {
+        assert_eq!(client.answer(id).await["error"]["code"], -32602, "{id}");
+    }
+    client.request(5, "resources/read", json!({"uri": "file:///x"})).await;
+    assert_eq!(client.answer(5).await["error"]["code"], -32601);
+    // The connection is as good as before.
+    client.request(6, "tools/list", json!({})).await;
+    let tools = client.answer(6).await["result"]["tools"].clone();
+    let names: HashSet<&str> =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, HashSet::from(["ask", "pay", "slow", "write"]));
+}
+
+/// SC-4: a call that is cancelled is told to stop, is not answered, and costs the others nothing.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_stops_and_is_not_answered() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.call(1, "slow", json!({"secs": 3600}), json!({})).await;
+    client.call(2, "slow", json!({"secs": 1}), json!({})).await;
+    yard.until("dispatch.attempt").await;
+    client.notify("notifications/cancelled", json!({"requestId": 1, "reason": "changed my mind"})).await;
+    assert_eq!(client.answer(2).await["result"]["content"][0]["text"], "slept");
+    yard.until("tool.failed").await;
+    assert_eq!(yard.count("tool.completed"), 1);
+    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+}
+
+/// A call's output is told as progress, at a bounded rate, in order and whole, before the result.
+#[tokio::test(start_paused = true)]
+async fn progress_is_told_at_a_bounded_rate() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.call(1, "slow", json!({"lines": 100}), json!({"progressToken": "p"})).await;
+    client.call(2, "slow", json!({"lines": 100}), json!({})).await;
+    client.answer(2).await;
+    client.answer(1).await;
+    let told = client.said_by_now().await;
+    // A second of virtual time, at most ten notices each, one more at the end.
+    assert!((2..=12).contains(&told.len()), "{}", told.len());
+    let (mut text, mut progress) = (String::new(), 0.0);
+    for notice in &told {
+        let params = &notice["params"];
+        assert_eq!(params["progressToken"], "p");
+        assert!(params["progress"].as_f64().unwrap() > progress);
+        progress = params["progress"].as_f64().unwrap();
+        text.push_str(params["message"].as_str().unwrap());
+    }
+    let expect: String = (0..100).map(|n| format!("line {n}\n")).collect();
+    assert_eq!(text, expect);
+}

@@ -1,0 +1,84 @@
+//! Who may come in over HTTP, and what becomes of their sessions. Requests are written out, so that nothing is added.
+
+use super::yard::Yard;
+use serde_json::json;
+use std::net::SocketAddr;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use tokio_util::sync::CancellationToken;
+use toolyard_mcp::HttpOptions;
+
+/// Sends a request with these header lines, and gives the whole answer.
+async fn ask(to: SocketAddr, method: &str, path: &str, headers: &[String], body: &str) -> String {
+    let mut stream = TcpStream::connect(to).await.unwrap();
+    let (headers, length) = (headers.join("\r\n"), body.len());
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {length}\r\n{headers}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+fn initialize() -> String {
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
+}
+
+/// A gateway that listens, with these options.
+async fn listen(yard: &Yard, options: HttpOptions) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, gateway) = (listener.local_addr().unwrap(), yard.gateway.clone());
+    tokio::spawn(async move { gateway.serve_http(listener, options, CancellationToken::new()).await });
+    address
+}
+
+/// Only a client that has the token, names this machine and is no web page comes in.
+#[tokio::test]
+async fn strangers_stay_outside() {
+    let yard = Yard::open().await;
+    let to = listen(&yard, HttpOptions::default().token("s3cret")).await;
+    let (host, token) = (format!("host: {to}"), "authorization: Bearer s3cret".to_owned());
+    let page = "origin: http://evil.example".to_owned();
+    let cases = [
+        ("/mcp", vec![host.clone(), token.clone()], 200),
+        ("/mcp", vec![host.clone()], 401),
+        ("/mcp", vec![host.clone(), "authorization: Bearer other".to_owned()], 401),
+        ("/mcp", vec!["host: evil.example".to_owned(), token.clone()], 403),
+        ("/mcp", vec![host.clone(), token.clone(), page], 403),
+        ("/", vec![host, token], 404),
+    ];
+    for (path, headers, expect) in cases {
+        let answer = ask(to, "POST", path, &headers, &initialize()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expect} ")), "{path} {headers:?}: {answer}");
+    }
+    assert_eq!(yard.count("session.opened"), 0);
+}
+
+/// SC-1: a session that is deleted takes its calls along.
+#[tokio::test]
+async fn a_deleted_session_takes_its_calls_along() {
+    let yard = Yard::open().await;
+    let to = listen(&yard, HttpOptions::default()).await;
+    let host = format!("host: {to}");
+    let answer = ask(to, "POST", "/mcp", std::slice::from_ref(&host), &initialize()).await;
+    let session = answer.lines().find(|line| line.starts_with("mcp-session-id: ")).unwrap().to_owned();
+    let headers = [host, session];
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    ask(to, "POST", "/mcp", &headers, &ready).await;
+    let params = json!({"name": "slow", "arguments": {"secs": 3600}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let calling = tokio::spawn({
+        let headers = headers.clone();
+        async move { ask(to, "POST", "/mcp", &headers, &call).await }
+    });
+    yard.until("dispatch.attempt").await;
+    ask(to, "DELETE", "/mcp", &headers, "").await;
+    yard.until("tool.failed").await;
+    yard.until("session.closed").await;
+    calling.abort();
+}
