@@ -16,3 +16,7 @@ pub mod gateway;
 
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
 pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};
+
+/// Under this name the metadata of an output keep what is neither text nor picture, as the server sent it: the client puts
+/// it there, the gateway hands it on.
+const PARTS: &str = "mcp.content";

@@ -1,15 +1,13 @@
 //! From what a server answers to what the engine takes.
 
 use super::clean;
+use crate::PARTS;
 use rmcp::{
     model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
     service::ServiceError,
 };
 use serde_json::Value;
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
-
-/// Under this name an output keeps the parts that are neither text nor picture, as the server sent them.
-pub(super) const PARTS: &str = "mcp.content";
 
 /// The most characters of a server's message of an error.
 const MESSAGE_MAX: usize = 4000;

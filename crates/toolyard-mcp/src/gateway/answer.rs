@@ -1,5 +1,6 @@
 //! From a call's result to what the client is told.
 
+use crate::PARTS;
 use rmcp::{
     ErrorData,
     model::{CallToolResult, ContentBlock, MetaObject},
@@ -12,9 +13,6 @@ const CALL: &str = "toolyard/call";
 
 /// Under this key of `_meta` a failure says what it is, for machines.
 const ERROR: &str = "toolyard/error";
-
-/// Under this name outputs of MCP servers keep the parts that are neither text nor picture.
-const PARTS: &str = "mcp.content";
 
 /// What a call is refused with whose client cannot ask its user (PO-3).
 const CANNOT_ASK: &str = "This operation needs approval, and this client cannot ask for it: it declares no elicitation. \
