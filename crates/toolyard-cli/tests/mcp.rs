@@ -12,3 +12,8 @@ mod foreign;
 mod life;
 #[path = "program/place.rs"]
 mod place;
+#[path = "../../toolyard-mcp/tests/real/place.rs"]
+#[expect(dead_code, reason = "what starts servers without the program is not needed here")]
+mod real;
+#[path = "mcp/servers.rs"]
+mod servers;

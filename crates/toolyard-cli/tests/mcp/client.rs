@@ -69,11 +69,16 @@ impl Yard {
     }
 
     pub(crate) async fn with(name: &str, args: &[&str], person: Person) -> Self {
+        Self::before(name, "", args, person).await
+    }
+
+    /// One with these servers in its configuration.
+    pub(crate) async fn before(name: &str, servers: &str, args: &[&str], person: Person) -> Self {
         let dir = dir(name).canonicalize().unwrap();
         let config = dir.join("toolyard.toml");
         let text = "[workspace]\nroot = \".\"\n[builtin]\nenable = [\"shell\", \"echo\", \"read_file\", \"write_file\"]\n\
                     [shell]\nenv = [\"PATH\"]\n";
-        fs::write(&config, text).unwrap();
+        fs::write(&config, format!("{text}{servers}")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
         command.arg("mcp").args(args).current_dir(&dir).env_remove("TOOLYARD_LOG").kill_on_drop(true);
         command.args(["--events", "events.jsonl", "--config"]).arg(&config);

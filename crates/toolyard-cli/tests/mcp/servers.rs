@@ -1,0 +1,48 @@
+//! In front of a server that somebody else wrote.
+
+use crate::{
+    client::{Person, Yard, read, text, until, working_in},
+    real,
+};
+use serde_json::json;
+use std::fs;
+
+/// CL-1, CL-3, PO-3: the server's tools are served under its name; reads go at once, a write is asked about, and neither the
+/// server nor a question is left when the client is gone.
+#[tokio::test]
+async fn a_servers_tools_go_through_the_pools_to_a_client() {
+    let Some(script) = real::script("filesystem") else { return };
+    let servers = format!("[mcp.files]\ncommand = \"node\"\nargs = [{script:?}, \".\"]\ntrust = true\n");
+    let person = Person { answer: Some("no"), ..Person::default() };
+    let asked = person.asked.clone();
+    let mut yard = Yard::before("mcp-servers", &servers, &["--approve", "ask"], person).await;
+    let path = |name: &str| yard.dir.join(name).display().to_string();
+    fs::write(yard.dir.join("a.txt"), "hello").unwrap();
+
+    let tools = yard.client.list_all_tools().await.unwrap();
+    let read_only = |name: &str| {
+        let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+        tool.annotations.as_ref().unwrap().read_only_hint.unwrap()
+    };
+    assert!(read_only("files__read_text_file") && !read_only("files__write_file"));
+
+    let mut sent = Vec::new();
+    for _ in 0..20 {
+        sent.push(yard.send("files__read_text_file", json!({"path": path("a.txt")}), json!({})).await);
+    }
+    for call in sent {
+        assert_eq!(text(&read(call).await.unwrap()), "hello");
+    }
+    let refused =
+        yard.call("files__write_file", json!({"path": path("b.txt"), "content": "x"})).await.unwrap();
+    assert_eq!(refused.is_error, Some(true));
+    assert!(text(&refused).starts_with("User denied this operation."), "{}", text(&refused));
+    assert!(!yard.dir.join("b.txt").exists());
+    assert_eq!(asked.lock().unwrap().len(), 1);
+
+    let (dir, program) = (yard.dir.clone(), yard.program.id());
+    assert!(working_in(&dir, program) > 0, "the server works there");
+    yard.client.close().await.unwrap();
+    assert_eq!(yard.ended().await, Some(0));
+    until("the server has ended", || working_in(&dir, program) == 0).await;
+}
