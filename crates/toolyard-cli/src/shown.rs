@@ -6,9 +6,12 @@ pub(crate) use plain::{ends, plain};
 
 use std::{fmt, time::Duration};
 
-/// A text from outside on one line, clipped to some characters.
+/// A text from outside on one line of plain characters, clipped to some of them.
 pub(crate) fn clip(text: &str, chars_max: usize) -> String {
-    let mut clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let on_a_line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    // One more than is shown tells that there is more; what is behind that need not be looked at.
+    let clean = plain(&on_a_line.take(chars_max + 1).collect::<String>());
+    let mut clean = clean.chars();
     let mut shown: String = clean.by_ref().take(chars_max).collect();
     if clean.next().is_some() {
         shown.pop();
@@ -63,5 +66,6 @@ mod tests {
         assert_eq!(clip("a\nb", 9), "a b");
         assert_eq!(clip("abcdef", 4), "abc…");
         assert_eq!(clip("abcd", 4), "abcd");
+        assert_eq!(clip("a\u{202e}b", 9), "a\\u202eb");
     }
 }
