@@ -89,8 +89,9 @@ impl From<CallError> for Turned {
 static HOST: LazyLock<Grant> = LazyLock::new(Grant::host);
 
 impl Cleared {
-    /// Where the call executes, and within what.
-    pub(crate) fn grant(&self) -> &Grant {
+    /// Where the call was to execute, and within what, when the gate let it through. What counts later is
+    /// [`BatchState::grant`](crate::batch::BatchState::grant).
+    pub(crate) fn grant_at_gate(&self) -> &Grant {
         self.more.as_ref().and_then(|more| more.grant.as_ref()).unwrap_or(&HOST)
     }
 

@@ -50,9 +50,9 @@ impl BatchState {
     pub(crate) fn grant(&self, index: u32) -> &Grant {
         let (slot, work) = (&self.slots[index as usize], self.work(index));
         if slot.policy() == work.policy {
-            return work.grant();
+            return work.grant_at_gate();
         }
-        slot.aside().and_then(|aside| aside.grant()).unwrap_or_else(|| work.grant())
+        slot.aside().and_then(|aside| aside.grant()).unwrap_or_else(|| work.grant_at_gate())
     }
 
     /// The mark of what runs under the policy that allowed the call last, where somebody keeps that.

@@ -20,9 +20,7 @@ use std::{
     panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
 };
-use toolyard_core::{
-    Answer, ApprovalRequest, Approver, CallDigest, CallError, ErrorKind, EventKind, event::SettledBy,
-};
+use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, event::SettledBy};
 
 /// The bytes of a call's arguments that events about its question show.
 const SHOWN_MAX: usize = 1024;
@@ -92,8 +90,7 @@ impl BatchState {
         let (entry, args, call_id) = (&work.entry, &work.args, &self.call(index).id);
         let about = About { session: &self.session, entry, args, call_id, digest };
         let request = engine.gate.request(&about, &engine.blocking);
-        let pattern = request.pattern().key();
-        Question { batch: self.clone(), index, approver, request, pattern }
+        Question { batch: self.clone(), index, approver, request }
     }
 
     fn requested_event(&self, index: u32, request: &ApprovalRequest) -> EventKind {
@@ -124,14 +121,12 @@ struct Question {
     index: u32,
     approver: Arc<dyn Approver>,
     request: ApprovalRequest,
-    /// What its call shares with those that an answer may be good for as well.
-    pattern: CallDigest,
 }
 
 impl Question {
     /// Asks until there is an answer to what would run.
     async fn ask(mut self) {
-        let mut others = self.batch.session.approvals().wait(self.pattern);
+        let mut others = self.batch.session.approvals().wait(self.request.pattern().key());
         let policy = self.batch.session.engine.gate.policy.changed();
         let showing = self.request.showing().clone();
         let mut over = std::pin::pin!(showing.over(self.request.expires_in(), tokio::time::sleep));
@@ -197,7 +192,7 @@ impl Question {
             Answer::Deny => once.then_some(Remembered::Refused),
         };
         if let Some(remembered) = remembered {
-            self.batch.session.approvals().remember(self.pattern, remembered);
+            self.batch.session.approvals().remember(self.request.pattern().key(), remembered);
         }
         self.settled_with(Settled::Answered(answer));
     }
