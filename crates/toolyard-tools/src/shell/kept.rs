@@ -3,6 +3,10 @@
 use super::utf8::{rest_of_a_character, whole_characters};
 use std::collections::VecDeque;
 
+/// The bytes of a line up to which it is left out as a whole rather than in part: what stands in one line is read as one,
+/// by people and by whoever looks for secrets in it.
+const LINE_MAX: usize = 8 * 1024;
+
 /// The head and the tail of an output of any length.
 pub(super) struct Kept {
     head: Vec<u8>,
@@ -45,11 +49,25 @@ impl Kept {
             whole.extend_from_slice(&tail);
             return text(&whole);
         }
-        let head = &whole[..whole_characters(&whole)];
-        let tail = &tail[rest_of_a_character(&tail)..];
+        let head = whole_lines(&whole[..whole_characters(&whole)]);
+        let tail = from_a_line(&tail[rest_of_a_character(&tail)..]);
         let left_out = self.total - (head.len() + tail.len()) as u64;
-        format!("{}\n[… {left_out} bytes left out …]\n{}", text(head), text(tail))
+        let head = text(head);
+        let head = head.strip_suffix('\n').unwrap_or(&head);
+        format!("{head}\n[… {left_out} bytes left out …]\n{}", text(tail))
     }
+}
+
+/// A head without the begin of a line at its end.
+fn whole_lines(head: &[u8]) -> &[u8] {
+    let line = head.iter().rev().take(LINE_MAX).position(|byte| *byte == b'\n');
+    &head[..head.len() - line.unwrap_or(0)]
+}
+
+/// A tail without the end of a line at its begin.
+fn from_a_line(tail: &[u8]) -> &[u8] {
+    let line = tail.iter().take(LINE_MAX).position(|byte| *byte == b'\n');
+    &tail[line.map_or(0, |at| at + 1)..]
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -78,6 +96,13 @@ mod tests {
         let expect = "abcd\n[… 2 bytes left out …]\nghij";
         assert_eq!(kept(8, &[b"abcdefghij"]), expect);
         assert_eq!(kept(8, &[b"ab", b"cdefg", b"h", b"ij"]), expect);
+    }
+
+    /// I15: what stands in one line is not cut in two.
+    #[test]
+    fn lines_are_left_out_as_a_whole() {
+        let output = b"one\ntoken=secret\nthree\ntoken=secret\nfive\n";
+        assert_eq!(kept(24, &[output]), "one\n[… 32 bytes left out …]\nfive\n");
     }
 
     #[test]
