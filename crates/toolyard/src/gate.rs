@@ -16,7 +16,7 @@ mod preview;
 mod reach;
 
 pub(crate) use consent::{About, Consent, user_denied};
-pub(crate) use in_force::{Allowed, InForce, PolicyVersion};
+pub(crate) use in_force::{Allowed, InForce, PolicyVersion, Versioned};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
@@ -108,8 +108,14 @@ impl Cleared {
 
 impl Gate {
     /// Everything but the hook.
-    pub(crate) fn check(&self, call: &Call, table: &Table, session: &SessionCore) -> Result<Cleared, Turned> {
-        let (entry, args, Allowed { grant, policy }) = self.allow(call, table, session)?;
+    pub(crate) fn check(
+        &self,
+        call: &Call,
+        table: &Table,
+        policy: &Versioned,
+        session: &SessionCore,
+    ) -> Result<Cleared, Turned> {
+        let (entry, args, Allowed { grant, policy }) = self.allow(call, table, policy, session)?;
         let class = entry.class_for(&args);
         let now = || session.engine.clock.now();
         let key = match key_of(call, entry, &args) {
@@ -131,6 +137,7 @@ impl Gate {
         &self,
         call: &Call,
         table: &'a Table,
+        policy: &Versioned,
         session: &SessionCore,
     ) -> Result<(&'a Arc<ToolEntry>, Arc<Value>, Allowed), CallError> {
         let Some(entry) = table.get(&call.name).filter(|entry| session.sees(entry)) else {
@@ -146,14 +153,14 @@ impl Gate {
         }
         let args = arguments::parse(call, &self.limits)?;
         arguments::validate(entry, &args)?;
-        let granted = self.policy.ask(entry.spec(), &args, &session.caller())?;
+        let granted = policy.ask(entry.spec(), &args, &session.caller())?;
         reach::check(entry, &args, session)?;
         Ok((entry, args, granted))
     }
 
     /// Asks again about a call that an older policy let through: what the one in force grants (V1).
     pub(crate) fn allow_again(&self, work: &Cleared, session: &SessionCore) -> Result<Allowed, CallError> {
-        self.policy.ask(work.entry.spec(), &work.args, &session.caller())
+        self.policy.current().ask(work.entry.spec(), &work.args, &session.caller())
     }
 }
 

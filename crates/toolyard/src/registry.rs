@@ -15,7 +15,7 @@ pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
 use crate::{config::ToolConfig, guard::Guards, session::SessionCore};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use foldhash::HashMap;
 use std::{
     collections::BTreeMap,
@@ -215,8 +215,8 @@ impl Registry {
     }
 
     /// The table as it is now.
-    pub(crate) fn table(&self) -> Arc<Table> {
-        self.table.load_full()
+    pub(crate) fn table(&self) -> Guard<Arc<Table>> {
+        self.table.load()
     }
 }
 

@@ -10,7 +10,7 @@ use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    gate::{Cleared, Turned},
+    gate::{Cleared, Turned, Versioned},
     nesting::Entered,
     registry::Table,
     session::SessionCore,
@@ -99,12 +99,22 @@ impl Dispatch<'_> {
 
     /// Leads every call through the gate, in call order, and forms the runs.
     async fn open(&self, batch: Batch, earlier: Option<&Earlier>) -> (Arc<BatchState>, Vec<(u32, Early)>) {
-        let table = self.session.engine.registry.table();
-        let census = Census::of(&batch, &self.session.engine.gate.limits, earlier);
+        let gate = &self.session.engine.gate;
+        let (table, policy) = (self.session.engine.registry.table(), gate.policy.current());
+        let census = Census::of(&batch, &gate.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
         for (at, call) in batch.into_iter().enumerate() {
-            match self.pass(&call, at, &census, &table).await {
+            let passed = match self.look_at(&call, at, &census) {
+                // Hooks take time: in the meantime another policy may have come.
+                Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
+                    Ok(()) => self.check(&call, &table, &gate.policy.current()),
+                    Err(early) => Err(early),
+                },
+                Ok(()) => self.check(&call, &table, &policy),
+                Err(early) => Err(early),
+            };
+            match passed {
                 Ok(work) => slots.push(Slot::cleared(call, work)),
                 Err(Early::Refused(error)) => {
                     let known = table.contains_key(&call.name);
@@ -137,21 +147,26 @@ impl Dispatch<'_> {
         (batch, early)
     }
 
-    /// Leads one call through the gate.
-    async fn pass(&self, call: &Call, at: usize, census: &Census, table: &Table) -> Result<Cleared, Early> {
+    /// What is to be said of a call before anything is asked.
+    fn look_at(&self, call: &Call, at: usize, census: &Census) -> Result<(), Early> {
         census.check(call, at)?;
-        if let Some(outcome) = self.watch.and_then(|watch| watch.replay(call)) {
-            return Err(Early::Replayed(outcome));
+        match self.watch.and_then(|watch| watch.replay(call)) {
+            Some(outcome) => Err(Early::Replayed(outcome)),
+            None => Ok(()),
         }
-        let gate = &self.session.engine.gate;
-        if gate.hooks.is_some() {
-            // Hooks take time: a stop in the meantime is not to wait for those of the calls to come.
-            if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
-                return Err(Early::Refused(Stop::Cancelled.error()));
-            }
-            gate.before(call, &self.session.caller()).await?;
+    }
+
+    /// Has the hook look at a call; a stop in the meantime is not to wait for those of the calls to come.
+    async fn hook(&self, call: &Call) -> Result<(), Early> {
+        if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
+            return Err(Early::Refused(Stop::Cancelled.error()));
         }
-        gate.check(call, table, self.session).map_err(Early::from)
+        Ok(self.session.engine.gate.before(call, &self.session.caller()).await?)
+    }
+
+    /// Leads one call through the rest of the gate.
+    fn check(&self, call: &Call, table: &Table, policy: &Versioned) -> Result<Cleared, Early> {
+        self.session.engine.gate.check(call, table, policy, self.session).map_err(Early::from)
     }
 }
 
@@ -210,6 +225,9 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
     batch.emit_turn(|| EventKind::TurnStarted { calls: Some(batch.slots.len()) });
     if batch.slots.is_empty() {
         batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
+    }
+    if early.is_empty() && !batch.session.engine.bus.is_listening() {
+        return; // as nearly always
     }
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {

@@ -1,6 +1,6 @@
 //! The policy in force, and which it is.
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use serde_json::Value;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -33,7 +33,8 @@ pub(crate) struct InForce {
     changed: Arc<Notify>,
 }
 
-struct Versioned {
+/// A policy and which it is.
+pub(crate) struct Versioned {
     policy: Arc<dyn RuntimePolicy>,
     version: PolicyVersion,
 }
@@ -70,17 +71,23 @@ impl InForce {
         self.changed.clone()
     }
 
-    /// Asks the policy in force; what it grants, and its version.
+    /// The policy in force at this moment: asked for once by who asks it of many calls.
+    pub(crate) fn current(&self) -> Guard<Arc<Versioned>> {
+        self.current.load()
+    }
+}
+
+impl Versioned {
+    /// Asks the policy; what it grants, and its version.
     pub(crate) fn ask(
         &self,
         tool: &ToolSpec,
         args: &Value,
         caller: &Caller<'_>,
     ) -> Result<Allowed, CallError> {
-        let current = self.current.load();
-        let answer = catch_unwind(AssertUnwindSafe(|| current.policy.check(tool, args, caller)));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.policy.check(tool, args, caller)));
         match answer {
-            Ok(Ok(grant)) => Ok(Allowed { grant, policy: current.version }),
+            Ok(Ok(grant)) => Ok(Allowed { grant, policy: self.version }),
             Ok(Err(Denied::Disabled)) => {
                 Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(&tool.name)))
             }
