@@ -87,10 +87,12 @@ impl Outcome {
 
     /// The outcome of a call of which nothing else is needed any more; for engines.
     #[doc(hidden)]
+    #[inline]
     pub fn of_call(call: Call, routing: Routing, status: Result<ToolOutput, Box<CallError>>) -> Self {
         Self::of(call.id, call.name, call.arguments, routing, status)
     }
 
+    #[inline]
     fn of(
         call_id: CallId,
         tool: Arc<str>,

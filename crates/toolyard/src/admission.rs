@@ -138,7 +138,7 @@ impl Admission {
     #[cfg(any(test, toolyard_faults))]
     pub(crate) fn try_admit(self: &Arc<Self>, root: u64, need: Need) -> Option<Permit> {
         let entry = self.table().try_grant(&Ask::of_root(root, need))?;
-        Some(Permit::new(self.clone(), need, entry))
+        Some(Permit::new(self.clone(), need, entry, Instant::now()))
     }
 
     /// Leaves the line (CC-9), unless the call has been granted its permit meanwhile. Who can go for it is the
@@ -186,7 +186,7 @@ impl Admission {
 
     /// What the changes of the table have led to.
     fn settled(self: &Arc<Self>, table: &mut Table<Place>) -> Granted<'_> {
-        Granted { admission: self, calls: table.take_granted(), refused: table.take_refused() }
+        Granted { admission: self, calls: table.take_granted(), refused: table.take_refused(), at: None }
     }
 
     /// A new unit of a class, as wide as the class is at this moment and paused if the class is (CL-6).

@@ -15,16 +15,18 @@ mod again;
 mod backend;
 mod blocking;
 mod classify;
+mod next;
 mod runner;
 mod supervise;
+mod zombie;
 
 pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
 pub use blocking::{Blocking, BlockingThreads};
 pub(crate) use runner::Runners;
 
 use crate::{
-    admission::{Held, UnitKind},
-    batch::{BatchState, Bid, Ending, Progress, Stop, ZOMBIE_WAIT, vanished},
+    admission::Held,
+    batch::{BatchState, Bid, Ending, Progress, Stop, vanished},
     engine::EngineCore,
     gate::Cleared,
     guard::Slots,
@@ -33,19 +35,20 @@ use crate::{
     telemetry,
 };
 use classify::{Facts, classify, redact};
-use futures::{FutureExt, future::FusedFuture as _};
+use futures::FutureExt;
+use next::Next;
 use std::{
+    future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
+    task::Poll,
     time::Duration,
 };
 use supervise::{Bounds, Parting, Told, Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
-use toolyard_core::{
-    CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolClass, ToolContext,
-};
-use tracing::Instrument;
+use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext};
+use zombie::{Zombie, a_zombie_keeps};
 
 /// What an attempt starts with.
 pub(crate) struct Go {
@@ -75,6 +78,15 @@ pub(crate) struct Attempt {
     released: bool,
     done: bool,
 }
+
+/// Comes to its end when a handler does that could not be dropped.
+type Stops = oneshot::Receiver<bool>;
+
+/// What came of a handler.
+type Executed = (Verdict, Option<Stops>);
+
+/// What came of a call.
+type CameTo = (Ending, Option<Stops>);
 
 impl Attempt {
     pub(crate) fn new(call: CallRef, go: Go) -> Self {
@@ -118,14 +130,41 @@ impl Attempt {
 
     /// Runs the call on a task of its own.
     pub(crate) fn spawn(self) {
-        Runners::run(self);
+        if let Some(attempt) = Next::offer(self) {
+            let runners = attempt.engine().runners.clone();
+            runners.run(attempt);
+        }
     }
 
-    /// Runs the call to its one result.
-    pub(crate) async fn run(mut self) {
+    /// Runs the call to its one result, or leaves it to wait for its next attempt. Nothing is left to be done then but to
+    /// drop it, and to run the attempt that its permits have let go, if that is given.
+    pub(crate) async fn run(&mut self) -> Option<Self> {
         self.announce();
         let span = self.span();
-        let (verdict, still_running) = self.execute_caught(&span).await;
+        let executed = self.execute_caught(&span).await;
+        if self.engine().gate.hooks.is_some() {
+            // Boxed: a call without hooks has no room for them in its task.
+            Box::pin(self.end_with_hook(executed, span)).await;
+            return None;
+        }
+        let next = Next::keep();
+        if let Some((ending, still_running)) = self.come_to(executed, span) {
+            self.finish(ending, still_running);
+        }
+        next.taken()
+    }
+
+    async fn end_with_hook(&mut self, executed: Executed, span: tracing::Span) {
+        let Some((mut ending, still_running)) = self.come_to(executed, span) else { return };
+        // The hook of a call that has ended alone has been told of that.
+        if !self.batch().is_detached(self.call.index) {
+            ending = self.tell_hook(ending).await;
+        }
+        self.finish(ending, still_running);
+    }
+
+    /// What came of the call, with its permits given back; `None` when it waits for its next attempt.
+    fn come_to(&mut self, (verdict, still_running): Executed, span: tracing::Span) -> Option<CameTo> {
         let ended_at = self.engine().clock.now();
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict, ended_at);
@@ -141,19 +180,17 @@ impl Attempt {
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {
                 Decision::Stop(why) => error.retry_stopped = why,
-                Decision::Retry { delay, paid } => return self.try_again(ending, paid, delay, span),
+                Decision::Retry { delay, paid } => {
+                    self.try_again(ending, paid, delay, span);
+                    return None;
+                }
             }
         }
         self.close(span, &ending);
         self.release(still_running.is_some(), ended_at);
         self.succeeded(&ending);
         self.keep(&ending, no_side_effect);
-        // The hook of a call that has ended alone has been told of that.
-        if self.engine().gate.hooks.is_some() && !self.batch().is_detached(self.call.index) {
-            // Boxed: a call without hooks has no room for them in its task.
-            ending = Box::pin(self.tell_hook(ending)).await;
-        }
-        self.finish(ending, still_running);
+        Some((ending, still_running))
     }
 
     fn announce(&self) {
@@ -180,7 +217,7 @@ impl Attempt {
     fn span(&self) -> tracing::Span {
         match &self.progress {
             Some(progress) if !progress.inherited => progress.span.clone(),
-            _ => telemetry::of_attempts(self.batch(), self.call.index, self.queued()),
+            _ => telemetry::of_attempts(self.batch(), self.call.index, || self.queued()),
         }
     }
 
@@ -194,15 +231,19 @@ impl Attempt {
     }
 
     /// Executes the handler. Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
-    async fn execute_caught(&self, span: &tracing::Span) -> (Verdict, Option<oneshot::Receiver<bool>>) {
-        // Pinned where it is made: it is large, and each wrapper would move it once.
-        let executing = pin!(self.execute().instrument(span.clone()));
-        let executed = AssertUnwindSafe(executing).catch_unwind().await;
-        executed.unwrap_or_else(|panic| (Verdict::Panicked(panic), None))
+    async fn execute_caught(&self, span: &tracing::Span) -> Executed {
+        // Pinned where it is made and polled by hand: it is large, and each wrapper would move it once.
+        let mut executing = pin!(self.execute());
+        poll_fn(|cx| {
+            let _entered = span.enter();
+            let polled = catch_unwind(AssertUnwindSafe(|| executing.as_mut().poll(cx)));
+            polled.unwrap_or_else(|panic| Poll::Ready((Verdict::Panicked(panic), None)))
+        })
+        .await
     }
 
-    /// Executes the handler. The receiver comes to its end when a handler that could not be dropped does.
-    async fn execute(&self) -> (Verdict, Option<oneshot::Receiver<bool>>) {
+    /// Executes the handler.
+    async fn execute(&self) -> Executed {
         let (work, bounds) = (self.work(), self.bounds());
         let execution = match catch_unwind(AssertUnwindSafe(|| work.entry.create())) {
             Ok(tool) => Execution {
@@ -217,7 +258,7 @@ impl Attempt {
         };
         match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
-                let result = within(self.call.clone(), AssertUnwindSafe(result).catch_unwind());
+                let result = pin!(within(self.call.clone(), AssertUnwindSafe(result).catch_unwind()));
                 let parting = |why| self.parting(why);
                 let (tool, cx) = (execution.tool.as_ref(), &execution.cx);
                 let told = Told { tool, call: &self.call, cx, parting: &parting };
@@ -299,7 +340,7 @@ impl Attempt {
     }
 
     /// Writes the result. The call is quiescent with it, or when its handler and all under it have stopped (V2).
-    fn finish(mut self, ending: Ending, still_running: Option<oneshot::Receiver<bool>>) {
+    fn finish(&mut self, ending: Ending, still_running: Option<Stops>) {
         self.write(ending, still_running.is_some());
         if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
             let zombie = Zombie::new(self.call.clone(), self.number(), *kept);
@@ -364,11 +405,11 @@ impl Attempt {
     }
 
     fn ending(&self, verdict: Verdict, ended_at: Instant) -> Ending {
-        let (engine, work) = (self.engine(), self.work());
+        let (engine, work, grant) = (self.engine(), self.work(), self.grant());
         let stop = self.batch().cancelled(self.call.index);
         let facts = Facts {
             entry: &work.entry,
-            limits: &self.grant().limits,
+            limits: &grant.limits,
             output_bytes_max: engine.gate.limits.output_bytes_max,
             stop,
             attempt: self.number(),
@@ -388,7 +429,7 @@ impl Attempt {
             queued: self.queued(),
             ran: ended_at.saturating_duration_since(self.began().1),
             attempts,
-            sandbox: self.grant().sandbox,
+            sandbox: grant.sandbox,
             cancel_requested: stop.is_some(),
             dedupe: Dedupe::Fresh,
         }
@@ -410,77 +451,5 @@ impl Drop for Attempt {
             // Nobody is left to wait for a handler that was given up.
             drop(kept.map(|kept| Zombie::new(self.call.clone(), self.number(), kept)));
         }
-    }
-}
-
-/// What a handler that was given up and still runs goes on holding (SC-6): a mutating one its tool and class
-/// units, since it may still change things; a reading one nothing.
-fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
-    match unit {
-        UnitKind::Session | UnitKind::Tree => false,
-        UnitKind::Tool | UnitKind::Class(_) => class != ToolClass::Read,
-    }
-}
-
-/// A handler that was given up and could not be dropped. Dropped when it has stopped, or when nothing is left of it
-/// to wait for: the call is quiescent then, if all under it is.
-struct Zombie {
-    call: CallRef,
-    attempt: u32,
-    /// What it goes on holding.
-    keeps: Option<Held>,
-}
-
-impl Zombie {
-    fn new(call: CallRef, attempt: u32, keeps: Held) -> Self {
-        call.batch.work(call.index).entry.guard().zombie_began();
-        Self { call, attempt, keeps: Some(keeps) }
-    }
-
-    /// Waits until the handler has stopped.
-    async fn watch(mut self, mut stopped: oneshot::Receiver<bool>) {
-        let call = self.call.clone();
-        let CallRef { batch, index } = &call;
-        let guard = batch.work(*index).entry.guard();
-        tracing::warn!(tool = &*batch.call(*index).name, "a handler was given up and still runs");
-        let admission = &batch.session.engine.admission;
-        let mark = admission.mark();
-        let mut waited = pin!(tokio::time::sleep(ZOMBIE_WAIT).fuse());
-        let mut released = pin!(guard.zombies_released().fuse());
-        let ended = loop {
-            tokio::select! {
-                biased;
-                ended = &mut stopped => break ended,
-                // Those who came later have a timer of their own.
-                () = &mut waited, if !waited.is_terminated() => admission.expire_behind_zombies(mark),
-                () = &mut released, if !released.is_terminated() => self.give_back(),
-            }
-        };
-        // A sender that is dropped has lost its thread: there is nothing left to wait for.
-        let ok = ended.unwrap_or(false);
-        batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
-    }
-
-    /// Gives back what it held: the call is quiescent, as far as anybody waits for that.
-    fn give_back(&mut self) {
-        let Some(kept) = self.keeps.take() else { return };
-        let CallRef { batch, index } = &self.call;
-        batch.work(*index).entry.guard().zombie_ended();
-        let up = match batch.nest_of(*index) {
-            Some(_) => self.call.zombie_stopped(kept),
-            None => {
-                batch.session.engine.admission.zombie_gone(kept);
-                Some(Up::ListedRests)
-            }
-        };
-        if let Some(up) = up {
-            batch.rises(*index, up);
-        }
-    }
-}
-
-impl Drop for Zombie {
-    fn drop(&mut self) {
-        self.give_back();
     }
 }

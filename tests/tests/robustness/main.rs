@@ -12,6 +12,7 @@ mod load;
 mod panics;
 mod registry;
 mod runtime;
+mod tasks;
 mod turns;
 mod writers;
 

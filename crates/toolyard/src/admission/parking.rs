@@ -132,7 +132,11 @@ impl Admission {
 
     /// A call that dispatched nothing was over at that time: no clock is read under the lock.
     pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held, at: Instant) {
-        self.change(|table, _| table.finish(need, entry, || self.moment(at)));
+        let mut table = self.table();
+        table.finish(need, entry, || self.moment(at));
+        let granted = Granted { at: Some(at), ..self.settled(&mut table) };
+        drop(table);
+        granted.start();
     }
 
     /// A handler that was given up has stopped, and its call had dispatched nothing.

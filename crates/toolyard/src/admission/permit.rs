@@ -13,12 +13,23 @@ pub(crate) struct Permit {
     pub(super) need: Need,
     /// Its place on its lease, if it is serial.
     pub(super) entry: Option<EntryId>,
+    granted_at: Instant,
 }
 
 impl Permit {
-    /// The table has granted `need`.
-    pub(super) fn new(admission: Arc<Admission>, need: Need, entry: Option<EntryId>) -> Self {
-        Self { admission: Some(admission), need, entry }
+    /// The table has granted `need` at that time.
+    pub(super) fn new(
+        admission: Arc<Admission>,
+        need: Need,
+        entry: Option<EntryId>,
+        granted_at: Instant,
+    ) -> Self {
+        Self { admission: Some(admission), need, entry, granted_at }
+    }
+
+    /// When it was granted.
+    pub(crate) fn granted_at(&self) -> Instant {
+        self.granted_at
     }
 
     /// Leaves what it holds to the attempt.

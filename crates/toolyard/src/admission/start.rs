@@ -17,6 +17,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
 };
+use tokio::time::Instant;
 
 /// A call and the permit it waited for: whatever becomes of it, the permit is given back. A handler that resumes
 /// has its units by itself.
@@ -35,6 +36,8 @@ pub(crate) struct Granted<'a> {
     pub(super) calls: SmallVec<[Going<Place>; 1]>,
     /// Those who waited and may not wait any more (CC-8).
     pub(super) refused: Vec<Place>,
+    /// When, where whoever changed it knows.
+    pub(super) at: Option<Instant>,
 }
 
 impl Granted<'_> {
@@ -52,7 +55,7 @@ impl Granted<'_> {
             let refuse = AssertUnwindSafe(|| place.waiter.refuse(place.index));
             panic = panic.or(catch_unwind(refuse).err());
         }
-        start_in_turn(self.admission, self.calls);
+        start_in_turn(self.admission, self.calls, self.at);
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
@@ -60,9 +63,10 @@ impl Granted<'_> {
 }
 
 /// Starts the calls, or has the start do it that this thread is in.
-fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>) {
+fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>, at: Option<Instant>) {
+    let at = at.unwrap_or_else(Instant::now);
     let ready = |Going { waiter, need, entry }: Going<Place>| {
-        let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry));
+        let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry, at));
         if permit.is_none() {
             admission.unparked();
         }

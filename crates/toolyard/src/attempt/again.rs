@@ -88,7 +88,7 @@ impl Attempt {
     }
 
     /// Leaves the call to wait for its next attempt.
-    pub(super) fn try_again(mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
+    pub(super) fn try_again(&mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
         if faulty!(PermitHeldInBackoff) && !self.released {
             let (call, held) = (self.call.clone(), self.held);
             self.released = true;

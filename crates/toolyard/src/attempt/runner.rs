@@ -1,17 +1,19 @@
 //! The tasks that attempts run on. They are used again.
 //!
 //! ```text
-//!   attempt ──► a runner at rest? ── yes ──► put into its seat, wake it
+//!   attempt ──► a runner at rest? ── yes ──► a job, and that runner is woken
 //!                       └ no ──► a new task
-//!   its end ──► the runner rests ──► the next attempt, or its own end when enough others rest
+//!   its end ──► the attempt that its permits let go (`next.rs`), else a job, else the runner rests
 //! ```
 //!
-//! An attempt has its runner for itself, so a handler that blocks or panics hurts nobody. A new task costs an
-//! aligned allocation and a place in the runtime's lists; a runner at rest costs a lock and a wake-up.
+//! An attempt has its runner for itself, so a handler that blocks or panics hurts nobody: there are never more jobs
+//! than runners on their way to one. A new task costs an aligned allocation and a place in the runtime's lists; a
+//! runner at rest costs a lock and a wake-up.
 
 use super::Attempt;
 use std::{
-    future::{Future, poll_fn},
+    collections::VecDeque,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
 };
@@ -19,144 +21,147 @@ use std::{
 /// How many runners may rest. More than run at once on most machines; those of a rare burst are not kept.
 const RESTING_MAX: usize = 256;
 
-/// The runners of an engine that rest.
+/// The runners of an engine.
 #[derive(Default)]
 pub(crate) struct Runners {
-    resting: Mutex<Resting>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct Resting {
-    /// The one that rested last is used first: its memory is still near.
-    seats: Vec<Arc<Seat>>,
+struct State {
+    /// Attempts for which runners were woken. Whoever comes first takes them.
+    jobs: VecDeque<Attempt>,
+    /// The one that rested last is woken first: its memory is still near. A runner that left has its place empty, so
+    /// that those of the others stay theirs.
+    resting: Vec<Option<Resting>>,
     closed: bool,
+    /// How often a runner came to rest.
+    rests: u64,
 }
 
-/// Where a runner at rest is given its next attempt.
-#[derive(Default)]
-struct Seat(Mutex<Seated>);
+struct Resting {
+    /// Which rest of all it is.
+    rest: u64,
+    waker: Waker,
+}
 
-#[derive(Default)]
-struct Seated {
-    next: Option<Attempt>,
-    waker: Option<Waker>,
-    /// Its runner takes no more: it has ended, or is to end.
-    over: bool,
+/// Where a runner rests.
+#[derive(Clone, Copy)]
+struct Place {
+    at: usize,
+    rest: u64,
 }
 
 impl Runners {
-    fn resting(&self) -> MutexGuard<'_, Resting> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs an attempt on a runner at rest, or on a new one.
-    pub(super) fn run(mut attempt: Attempt) {
-        while let Some(seat) = attempt.engine().runners.pop() {
-            match seat.give(attempt) {
-                Ok(()) => return,
-                Err(back) => attempt = back, // its runtime was shut down under it
-            }
-        }
-        let engine = attempt.batch().session.engine.clone();
-        engine.tasks.spawn(runner(engine.runners.clone(), attempt));
-    }
-
-    fn pop(&self) -> Option<Arc<Seat>> {
-        self.resting().seats.pop()
-    }
-
-    /// Whether the runner of this seat may rest; otherwise it is to end.
-    fn rest(&self, seat: &Arc<Seat>) -> bool {
-        let mut resting = self.resting();
-        let may_rest = !resting.closed && resting.seats.len() < RESTING_MAX;
-        if may_rest {
-            resting.seats.push(seat.clone());
-        }
-        may_rest
+    pub(crate) fn run(self: &Arc<Self>, attempt: Attempt) {
+        let mut state = self.state();
+        let Some(waker) = state.next_at_rest() else {
+            drop(state);
+            let engine = attempt.batch().session.engine.clone();
+            let mut runner = Runner { runners: self.clone(), attempt: Some(attempt), place: None };
+            engine.tasks.spawn(async move { runner.run().await });
+            return;
+        };
+        state.jobs.push_back(attempt);
+        drop(state);
+        // Outside of the lock: another worker may have the runner at once, and would wait for it.
+        waker.wake();
     }
 
     /// Ends those that rest; those that run end when they have done.
     pub(crate) fn close(&self) {
-        let seats = {
-            let mut resting = self.resting();
-            resting.closed = true;
-            std::mem::take(&mut resting.seats)
+        let resting = {
+            let mut state = self.state();
+            state.closed = true;
+            std::mem::take(&mut state.resting)
         };
-        seats.iter().for_each(|seat| seat.end());
+        resting.into_iter().flatten().for_each(|resting| resting.waker.wake());
     }
 }
 
-impl Seat {
-    fn seated(&self) -> MutexGuard<'_, Seated> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl State {
+    fn next_at_rest(&mut self) -> Option<Waker> {
+        while let Some(last) = self.resting.pop() {
+            if let Some(Resting { waker, .. }) = last {
+                return Some(waker);
+            }
+        }
+        None
     }
 
-    /// Hands over an attempt; gives it back when the runner has ended.
-    fn give(&self, attempt: Attempt) -> Result<(), Attempt> {
-        let mut seated = self.seated();
-        if seated.over {
-            return Err(attempt);
+    /// A runner rests from now on; `None` when it is to end.
+    fn rest(&mut self, waker: &Waker) -> Option<Place> {
+        if self.closed || self.resting.len() >= RESTING_MAX {
+            return None;
         }
-        seated.next = Some(attempt);
-        if let Some(waker) = &seated.waker {
-            waker.wake_by_ref();
-        }
-        Ok(())
+        self.rests += 1;
+        let place = Place { at: self.resting.len(), rest: self.rests };
+        self.resting.push(Some(Resting { rest: place.rest, waker: waker.clone() }));
+        Some(place)
     }
 
-    /// Takes nothing more. An attempt that was given and not begun ends here: dropping it writes its result.
-    fn end(&self) {
-        let (given, waker) = {
-            let mut seated = self.seated();
-            seated.over = true;
-            (seated.next.take(), seated.waker.take())
-        };
-        drop(given);
-        if let Some(waker) = waker {
-            waker.wake();
+    /// A runner rests no more. `false` when it was woken for a job, which it may find taken.
+    fn leave(&mut self, place: Place) -> bool {
+        let resting = self.resting.get_mut(place.at);
+        let own = resting.filter(|resting| resting.as_ref().is_some_and(|own| own.rest == place.rest));
+        own.is_some_and(|own| own.take().is_some())
+    }
+}
+
+/// A task that runs one attempt after the other.
+struct Runner {
+    runners: Arc<Runners>,
+    attempt: Option<Attempt>,
+    /// Where it rests, if it does or has not come back since it was woken.
+    place: Option<Place>,
+}
+
+impl Runner {
+    /// From its first attempt to its end.
+    async fn run(&mut self) {
+        while let Some(attempt) = &mut self.attempt {
+            // Drops the one before: its batch is not kept while the runner rests.
+            self.attempt = attempt.run().await;
+            // Attempts that are done at once would otherwise keep others off this worker.
+            tokio::task::coop::consume_budget().await;
+            if self.attempt.is_none() {
+                self.attempt = self.next().await;
+            }
         }
     }
 
     /// The next attempt; `None` when the runner is to end.
-    async fn next(&self) -> Option<Attempt> {
-        // Attempts that are done at once would otherwise keep others off this worker.
-        tokio::task::coop::consume_budget().await;
+    async fn next(&mut self) -> Option<Attempt> {
         poll_fn(|cx| {
-            let mut seated = self.seated();
-            match seated.next.take() {
-                None if !seated.over => {
-                    if !seated.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-                        seated.waker = Some(cx.waker().clone());
-                    }
-                    Poll::Pending
-                }
-                next => Poll::Ready(next),
+            let mut state = self.runners.state();
+            if let Some(place) = self.place.take() {
+                state.leave(place);
             }
+            if let Some(job) = state.jobs.pop_front() {
+                return Poll::Ready(Some(job));
+            }
+            self.place = state.rest(cx.waker());
+            if self.place.is_some() { Poll::Pending } else { Poll::Ready(None) }
         })
         .await
     }
 }
 
-/// The seat of a runner that lives. Should its task vanish, nobody is to wait for it.
-struct Occupied(Arc<Seat>);
-
-impl Drop for Occupied {
+impl Drop for Runner {
+    /// Should its task vanish on its way to a job, that is for another.
     fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
-/// One runner, from its first attempt to its end.
-fn runner(runners: Arc<Runners>, first: Attempt) -> impl Future<Output = ()> + Send {
-    let seat = Occupied(Arc::default());
-    async move {
-        let mut next = Some(first);
-        while let Some(attempt) = next {
-            attempt.run().await;
-            if !runners.rest(&seat.0) {
-                return;
-            }
-            next = seat.0.next().await;
+        let Some(place) = self.place.take() else { return };
+        let job = {
+            let mut state = self.runners.state();
+            if state.leave(place) { None } else { state.jobs.pop_front() }
+        };
+        if let Some(job) = job {
+            self.runners.run(job);
         }
     }
 }

@@ -101,12 +101,11 @@ type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 ///
 /// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant.
 pub(super) async fn supervise(
-    result: impl Future<Output = Caught> + Send,
+    mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
     told: &Told<'_>,
     bounds: &Bounds,
 ) -> Verdict {
-    let mut result = pin!(result);
-    match futures::poll!(&mut result) {
+    match futures::poll!(result.as_mut()) {
         Poll::Ready(done) => Verdict::from_result(done),
         // Most handlers of a busy engine are done at their first poll: those pay for no timer and no room for
         // one in their task.

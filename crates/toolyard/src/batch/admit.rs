@@ -194,8 +194,7 @@ impl Waiter for BatchState {
     }
 
     fn start(self: Arc<Self>, index: u32, permit: Permit) {
-        let engine = &self.session.engine;
-        let granted_at = engine.clock.now();
+        let granted_at = permit.granted_at();
         let denied = self.still_allowed(index).err();
         let mut phase = self.slots[index as usize].phase();
         let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {

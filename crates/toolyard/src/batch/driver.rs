@@ -8,7 +8,7 @@ use super::admit::ZOMBIE_WAIT;
 use super::intake::Dispatch;
 use super::state::{BatchState, index};
 use super::stop::Stop;
-use crate::config::OnSerialFailure;
+use crate::{attempt::Attempt, config::OnSerialFailure};
 use futures::FutureExt;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -83,8 +83,12 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
 
 /// Runs a call in place as far as its first wait (SC-2).
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
-    let Some(attempt) = batch.admit(index, ready_at) else { return };
-    let mut attempt = Box::pin(attempt.run());
+    let Some(mut attempt) = batch.admit(index, ready_at) else { return };
+    let mut attempt = Box::pin(async move {
+        let next = attempt.run().await;
+        drop(attempt);
+        next.into_iter().for_each(Attempt::spawn);
+    });
     // Polled without a task: should it wait, its task polls it again and is the one that is woken.
     if attempt.as_mut().now_or_never().is_none() {
         batch.session.engine.tasks.spawn(attempt);
@@ -95,7 +99,7 @@ impl BatchState {
     /// Lets a call go whose run has begun: it starts, or waits for what it needs.
     pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(attempt) = self.admit(index, ready_at) {
-            attempt.spawn();
+            self.session.engine.runners.run(attempt);
         }
     }
 }

@@ -85,6 +85,7 @@ pub(crate) struct Ending {
 
 impl Ending {
     /// The end of this call as its caller sees it.
+    #[inline]
     fn outcome(self, call: Call, routing: Routing, run: u32) -> Outcome {
         let mut outcome = Outcome::of_call(call, routing, self.status);
         outcome.run = run;
@@ -283,6 +284,7 @@ impl Slot {
     }
 
     /// The result, with the call's own parts moved into it; `None` before there is one.
+    #[inline]
     pub(super) fn into_outcome(self) -> Option<Outcome> {
         match self.phase.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Phase::Ended(ending) => Some(ending.outcome(self.call, self.routing, self.run)),

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tracing::{Span, field::Empty};
 
 /// The span of a call whose first attempt starts.
-pub(crate) fn of_attempts(batch: &BatchState, index: u32, queued: Duration) -> Span {
+pub(crate) fn of_attempts(batch: &BatchState, index: u32, queued: impl FnOnce() -> Duration) -> Span {
     let span = open(batch, index);
     if !span.is_disabled() {
-        span.record(QUEUE_DURATION, queued.as_secs_f64());
+        span.record(QUEUE_DURATION, queued().as_secs_f64());
         batch.keep_span(index, &span);
     }
     span

@@ -1,0 +1,83 @@
+//! Handlers that were given up and could not be dropped.
+
+use crate::{
+    admission::{Held, UnitKind},
+    batch::ZOMBIE_WAIT,
+    nesting::{CallRef, Up},
+};
+use futures::{FutureExt, future::FusedFuture as _};
+use std::pin::pin;
+use tokio::sync::oneshot;
+use toolyard_core::{EventKind, ToolClass};
+
+/// What a handler that was given up and still runs goes on holding (SC-6): a mutating one its tool and class
+/// units, since it may still change things; a reading one nothing.
+pub(super) fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
+    match unit {
+        UnitKind::Session | UnitKind::Tree => false,
+        UnitKind::Tool | UnitKind::Class(_) => class != ToolClass::Read,
+    }
+}
+
+/// A handler that was given up and could not be dropped. Dropped when it has stopped, or when nothing is left of it
+/// to wait for: the call is quiescent then, if all under it is.
+pub(super) struct Zombie {
+    call: CallRef,
+    attempt: u32,
+    /// What it goes on holding.
+    keeps: Option<Held>,
+}
+
+impl Zombie {
+    pub(super) fn new(call: CallRef, attempt: u32, keeps: Held) -> Self {
+        call.batch.work(call.index).entry.guard().zombie_began();
+        Self { call, attempt, keeps: Some(keeps) }
+    }
+
+    /// Waits until the handler has stopped.
+    pub(super) async fn watch(mut self, mut stopped: oneshot::Receiver<bool>) {
+        let call = self.call.clone();
+        let CallRef { batch, index } = &call;
+        let guard = batch.work(*index).entry.guard();
+        tracing::warn!(tool = &*batch.call(*index).name, "a handler was given up and still runs");
+        let admission = &batch.session.engine.admission;
+        let mark = admission.mark();
+        let mut waited = pin!(tokio::time::sleep(ZOMBIE_WAIT).fuse());
+        let mut released = pin!(guard.zombies_released().fuse());
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut stopped => break ended,
+                // Those who came later have a timer of their own.
+                () = &mut waited, if !waited.is_terminated() => admission.expire_behind_zombies(mark),
+                () = &mut released, if !released.is_terminated() => self.give_back(),
+            }
+        };
+        // A sender that is dropped has lost its thread: there is nothing left to wait for.
+        let ok = ended.unwrap_or(false);
+        batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
+    }
+
+    /// Gives back what it held: the call is quiescent, as far as anybody waits for that.
+    fn give_back(&mut self) {
+        let Some(kept) = self.keeps.take() else { return };
+        let CallRef { batch, index } = &self.call;
+        batch.work(*index).entry.guard().zombie_ended();
+        let up = match batch.nest_of(*index) {
+            Some(_) => self.call.zombie_stopped(kept),
+            None => {
+                batch.session.engine.admission.zombie_gone(kept);
+                Some(Up::ListedRests)
+            }
+        };
+        if let Some(up) = up {
+            batch.rises(*index, up);
+        }
+    }
+}
+
+impl Drop for Zombie {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}

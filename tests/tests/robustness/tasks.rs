@@ -1,0 +1,68 @@
+//! Tasks of attempts that are used again, and that are lost (SC-2, SC-3).
+
+use crate::ends;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+};
+use toolyard::{Call, Engine, Spawner, ToolContext, ToolSpec, tool_fn};
+use toolyard_tests::shape;
+
+/// Runs tasks, but for the first few: those are lost when they are woken.
+struct Loses(AtomicUsize);
+
+impl Spawner for Loses {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        let is_lost =
+            self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let (mut task, mut polls) = (Some(task), 0);
+        tokio::spawn(poll_fn(move |cx| {
+            polls += 1;
+            if is_lost && polls > 1 {
+                task = None;
+            }
+            task.as_mut().map_or(Poll::Ready(()), |task| task.as_mut().poll(cx))
+        }));
+    }
+}
+
+/// A tool that is done at once; it panics where it is told to.
+async fn engine(spawner: Loses) -> Engine {
+    let spec = ToolSpec::read("now").max_concurrency(1.try_into().unwrap());
+    let now = tool_fn(spec, |args: Value, _: ToolContext| async move {
+        assert_ne!(args["panics"], true);
+        Ok("ok")
+    });
+    Engine::builder().tool(now).spawner(Arc::new(spawner)).build().await.unwrap()
+}
+
+fn now(id: &str, panics: bool) -> Call {
+    Call::new(id, "now", json!({ "panics": panics }))
+}
+
+/// SC-3: a task that is lost on its way to a call leaves the call to another.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
+    for lost in 1..4 {
+        let session = engine(Loses(lost.into())).await.session("s");
+        for id in ["a", "b", "c", "d"] {
+            let outcomes = ends(session.dispatch(vec![now(id, false)])).await;
+            assert_eq!(shape(&outcomes), format!("{id} ok"));
+        }
+    }
+}
+
+/// SC-2: a call that is let go where another ends has its end for itself, and those behind it go on.
+#[tokio::test(start_paused = true)]
+async fn calls_that_follow_each_other_on_a_task_have_their_own_ends() {
+    let session = engine(Loses(0.into())).await.session("s");
+    let calls = ["a", "b", "c", "d"].map(|id| now(id, id == "b"));
+    let outcomes = ends(session.dispatch(calls.to_vec())).await;
+    assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
+}
