@@ -6,7 +6,7 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
     service::ServiceError,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
 
 /// The most characters of a server's message of an error.
@@ -46,25 +46,31 @@ pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> T
 }
 
 fn output(result: CallToolResult) -> ToolOutput {
-    let others: Vec<Value> = result
-        .content
-        .iter()
-        .filter(|part| !is_plain(part))
-        .filter_map(|part| serde_json::to_value(part).ok())
-        .collect();
+    let parts = result.content.iter().enumerate().filter(|(_, part)| !is_plain(part));
+    let kept: Vec<Value> = parts.filter_map(|(at, part)| kept(at, part)).collect();
     let mut output = ToolOutput::parts(result.content.into_iter().map(part).collect());
     output.success = result.is_error != Some(true);
     if let Some(structured) = result.structured_content {
         output = output.with_structured(structured);
     }
-    if !others.is_empty() {
-        output = output.with_metadata(PARTS, others);
+    if !kept.is_empty() {
+        output = output.with_metadata(PARTS, kept);
     }
     output
 }
 
+/// A part as it came, with its place among the others.
+fn kept(at: usize, part: &ContentBlock) -> Option<Value> {
+    Some(json!({"at": at, "part": serde_json::to_value(part).ok()?}))
+}
+
+/// Whether what the model sees of a part is all of it.
 fn is_plain(part: &ContentBlock) -> bool {
-    matches!(part, ContentBlock::Text(_) | ContentBlock::Image(_))
+    match part {
+        ContentBlock::Text(text) => text.annotations.is_none() && text.meta.is_none(),
+        ContentBlock::Image(image) => image.annotations.is_none() && image.meta.is_none(),
+        _ => false,
+    }
 }
 
 /// What the model sees of a part.
@@ -97,7 +103,6 @@ fn resource(resource: ResourceContents) -> Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn read_json(answer: Value) -> Result<ToolOutput, ToolError> {
         read("s", serde_json::from_value(answer).unwrap())
@@ -112,17 +117,25 @@ mod tests {
                 {"type": "image", "data": "AA==", "mimeType": "image/png"},
                 {"type": "resource", "resource": {"uri": "file:///x", "text": "body"}},
                 {"type": "resource_link", "uri": "file:///y", "name": "y"},
+                {"type": "text", "text": "b", "annotations": {"priority": 1.0}},
             ],
             "structuredContent": {"n": 1},
             "isError": true,
         });
         let output = read_json(answer).unwrap();
         assert!(!output.success);
-        assert_eq!(output.to_text(), "a\n[image image/png]\nbody\n[resource y file:///y]");
+        assert_eq!(output.to_text(), "a\n[image image/png]\nbody\n[resource y file:///y]\nb");
         assert_eq!(output.structured(), Some(&json!({"n": 1})));
         let others = output.metadata(PARTS).and_then(Value::as_array).unwrap();
-        assert_eq!(others[0]["resource"]["uri"], "file:///x");
-        assert_eq!(others.len(), 2);
+        assert_eq!(
+            (&others[0]["at"], &others[0]["part"]["resource"]["uri"]),
+            (&json!(2), &json!("file:///x"))
+        );
+        assert_eq!(
+            (&others[2]["at"], &others[2]["part"]["annotations"]["priority"]),
+            (&json!(4), &json!(1.0))
+        );
+        assert_eq!(others.len(), 3);
     }
 
     /// V4, V5: an answer that was lost leaves the outcome open, and nothing says that it did no harm.
