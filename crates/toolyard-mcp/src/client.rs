@@ -1,6 +1,8 @@
 //! The client's half: servers started, watched and called.
 
 mod answer;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+mod calls;
 mod class;
 mod clean;
 mod config;
@@ -9,15 +11,18 @@ mod definition;
 mod environment;
 mod frame;
 mod group;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
 mod handler;
 #[cfg(feature = "http")]
 mod http;
+mod input;
 mod life;
 mod line;
 mod listing;
 mod pins;
 mod process;
-mod progress;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+mod questions;
 mod remote_tool;
 mod roster;
 mod servers;

@@ -44,6 +44,7 @@ fn server(
     if let Some(required) = section.switch("required")? {
         server = server.required(required);
     }
+    server = server.may_ask(section.switch("may_ask")?.unwrap_or(true));
     if let Some(limit) = section.duration("startup_timeout")? {
         server = server.startup_timeout(limit);
     }

@@ -16,9 +16,6 @@ const MESSAGE_MAX: usize = 4000;
 pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
     match answer {
         ServerResult::CallToolResult(result) => Ok(output(result)),
-        ServerResult::InputRequiredResult(_) => {
-            Err(ToolError::execution(format!("'{server}' asks for more input, which nobody here can give")))
-        }
         ServerResult::CreateTaskResult(_) => {
             Err(ToolError::execution(format!("'{server}' made a task of the call, which is not waited for")))
         }

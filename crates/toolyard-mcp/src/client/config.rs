@@ -45,6 +45,7 @@ pub struct ServerConfig {
     pub(crate) trusted: bool,
     pub(crate) prefix: Option<String>,
     pub(crate) required: bool,
+    pub(crate) may_ask: bool,
     pub(crate) pinning: Pinning,
     pub(crate) startup_timeout: Duration,
     #[cfg(feature = "http")]
@@ -63,6 +64,7 @@ impl ServerConfig {
             trusted: false,
             prefix: None,
             required: true,
+            may_ask: false,
             pinning: Pinning::default(),
             startup_timeout: STARTUP_TIMEOUT,
             #[cfg(feature = "http")]
@@ -127,6 +129,14 @@ impl ServerConfig {
     #[must_use]
     pub fn required(mut self, required: bool) -> Self {
         self.required = required;
+        self
+    }
+
+    /// Sets whether it may ask, while it has a call, the client that made it: the client's user, or its model. Who reaches
+    /// that client is the resource [`Clients`](crate::Clients) of the engine; without it nothing can be asked.
+    #[must_use]
+    pub fn may_ask(mut self, may_ask: bool) -> Self {
+        self.may_ask = may_ask;
         self
     }
 

@@ -1,6 +1,7 @@
 //! One start of a server: its process, the handshake, its tools.
 
 use super::{
+    calls::Calls,
     clean,
     config::ServerConfig,
     connection::{Connection, Service},
@@ -10,6 +11,7 @@ use super::{
     listing::{self, ListFault},
     pins::Pins,
     process::{self, Process},
+    questions::Questions,
     shared::Shared,
     transport::Pipes,
     watched::{Gone, Watched},
@@ -53,12 +55,13 @@ struct Failed {
     why: String,
     /// It was lost, and there is a better reason than that.
     is_lost: bool,
-    /// It ended when it was asked in the newer way.
+    /// It ended when it was asked in the newer way, or gave an answer that is none.
     may_be_old: bool,
 }
 
 impl Starter {
-    /// Starts the server. One that ends when it is spoken to in the newer way is started anew in the older.
+    /// Starts the server. One that ends when it is spoken to in the newer way, or answers nonsense, is started anew in the
+    /// older.
     ///
     /// # Errors
     /// What to say of it.
@@ -97,12 +100,14 @@ impl Starter {
         gone: Gone,
     ) -> Result<Started, Failed> {
         let config = &self.config;
-        let handler = Handler::default();
-        let watched = Watched::new(way, gone.clone());
+        let calls = Calls::default();
+        let handler = Handler::new(Questions::new(&config.name, calls.clone(), config.may_ask));
+        let watched = Watched::new(way, calls, gone.clone());
         let met = timeout(config.startup_timeout, self.meet(handler.clone(), watched, lifecycle)).await;
         let failed = match met {
             Ok(Ok((service, definitions))) => {
-                let connection = Arc::new(Connection::new(&config.name, &service, gone.clone()));
+                let questions = handler.questions.clone();
+                let connection = Arc::new(Connection::new(&config.name, &service, questions, gone.clone()));
                 return Ok(Started { process, service, connection, handler, definitions, gone });
             }
             Ok(Err(failed)) => failed,
@@ -138,7 +143,9 @@ impl Starter {
                 error,
                 ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
             );
-            Failed { why, is_lost, may_be_old: is_newer && is_lost }
+            // Or one that has an answer to everything, though not to this.
+            let is_senseless = matches!(error, ClientInitializeError::ExpectedInitResult(_));
+            Failed { why, is_lost, may_be_old: is_newer && (is_lost || is_senseless) }
         })?;
         let listed = listing::all(service.peer()).await;
         let listed = listed.map_err(|error| Failed {

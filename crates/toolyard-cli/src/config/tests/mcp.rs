@@ -16,6 +16,7 @@ fn every_key_of_a_server_is_read() {
         trust = true
         prefix = "g"
         required = false
+        may_ask = false
         pin = "mcp.lock"
         startup_timeout = "5s"
         [mcp.time]
@@ -33,7 +34,7 @@ fn every_key_of_a_server_is_read() {
         .required(false)
         .pinning(Pinning::File("conf/mcp.lock".into()))
         .startup_timeout(Duration::from_secs(5));
-    let time = ServerConfig::new("time", "mcp-server-time").pinning(Pinning::Process);
+    let time = ServerConfig::new("time", "mcp-server-time").may_ask(true).pinning(Pinning::Process);
     assert_eq!(config.servers, [git, time]);
 }
 

@@ -1,0 +1,105 @@
+//! What a server says and asks while it has a call, passed on to the client that made it.
+
+use super::{
+    asking,
+    clients::{Client, Clients},
+};
+use rmcp::{
+    ErrorData,
+    model::{
+        ClientResult, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitResult, ErrorCode, LoggingMessageNotificationParam,
+        ProgressNotificationParam, ServerRequest,
+    },
+    service::ServiceError,
+};
+use toolyard::ToolContext;
+
+impl Clients {
+    /// Has the client of this call ask its user.
+    ///
+    /// # Errors
+    /// What to answer the server: the client cannot, is gone, or says that it failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the question.
+    pub(crate) async fn elicit(
+        &self,
+        of: &ToolContext,
+        form: ElicitRequestParams,
+    ) -> Result<ElicitResult, ErrorData> {
+        let client = self.caller(of)?;
+        if !client.elicits {
+            return Err(cannot("declares no elicitation"));
+        }
+        match self.pass(&client, of, asking::request(form)).await? {
+            ClientResult::ElicitResult(result) => Ok(result),
+            _ => Err(senseless()),
+        }
+    }
+
+    /// Has the client of this call use its model.
+    ///
+    /// # Errors
+    /// As [`elicit`](Self::elicit).
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the request.
+    pub(crate) async fn sample(
+        &self,
+        of: &ToolContext,
+        mut asked: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let client = self.caller(of)?;
+        if !client.samples {
+            return Err(cannot("declares no sampling"));
+        }
+        // The client sees one server, this program: what it knows of others is not for the one that asks.
+        asked.include_context = None;
+        let request = ServerRequest::CreateMessageRequest(CreateMessageRequest::new(asked));
+        match self.pass(&client, of, request).await? {
+            ClientResult::CreateMessageResult(result) => Ok(*result),
+            _ => Err(senseless()),
+        }
+    }
+
+    /// Tells the client of this call how far its server is.
+    pub(crate) fn step(&self, of: &ToolContext, step: ProgressNotificationParam) {
+        self.waited.add_step(of.session(), of.call_id(), step);
+    }
+
+    /// Tells the client of this call what its server logs, if it wants to know.
+    pub(crate) fn log(&self, of: &ToolContext, log: LoggingMessageNotificationParam) {
+        if self.of(of.session()).is_some_and(|client| log.level as u8 >= client.level as u8) {
+            self.waited.add_log(of.session(), of.call_id(), log);
+        }
+    }
+
+    fn caller(&self, of: &ToolContext) -> Result<Client, ErrorData> {
+        self.of(of.session()).ok_or_else(|| cannot("is gone"))
+    }
+
+    async fn pass(
+        &self,
+        client: &Client,
+        of: &ToolContext,
+        request: ServerRequest,
+    ) -> Result<ClientResult, ErrorData> {
+        let during = self.waited.request(of.session(), of.call_id());
+        asking::send(&client.peer, request, during).await.map_err(|error| match error {
+            ServiceError::McpError(error) => error,
+            error => {
+                ErrorData::internal_error(format!("the client of this call did not answer: {error}"), None)
+            }
+        })
+    }
+}
+
+/// A client that is not asked.
+fn cannot(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the client of this call {why}"), None)
+}
+
+fn senseless() -> ErrorData {
+    ErrorData::internal_error("what the client of this call answered makes no sense", None)
+}
