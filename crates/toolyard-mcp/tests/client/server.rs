@@ -21,7 +21,7 @@ fn be_a_server() {
     let Ok(how) = std::env::var("ODD") else { return };
     // The harness has begun a line.
     say_bytes(b"\n");
-    let mut server = Odd { how, cancelled: Vec::new(), is_changed: false };
+    let mut server = Odd { how, asked: Vec::new(), cancelled: Vec::new(), is_changed: false };
     for line in stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         server.hear(&message);
@@ -31,6 +31,8 @@ fn be_a_server() {
 
 struct Odd {
     how: String,
+    /// Questions that are open, each with its call.
+    asked: Vec<(Value, Value)>,
     cancelled: Vec<Value>,
     is_changed: bool,
 }
@@ -58,6 +60,7 @@ impl Odd {
         let (id, params) = (&message["id"], &message["params"]);
         match (message["method"].as_str().unwrap_or_default(), self.how.as_str()) {
             (_, "mute") => {}
+            ("", _) if id.is_string() => self.answered(message),
             (_, "exits") => {
                 eprintln!("no licence found");
                 exit(3);
@@ -72,6 +75,13 @@ impl Odd {
                 &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}),
             ),
         }
+    }
+
+    /// A question was answered: that is the result of the call that asked.
+    fn answered(&mut self, message: &Value) {
+        let at = self.asked.iter().position(|(question, _)| *question == message["id"]);
+        let (_, call) = self.asked.remove(at.unwrap());
+        text(&call, message.get("result").unwrap_or(&message["error"]));
     }
 
     fn greeting(&self, params: &Value) -> Value {
@@ -104,6 +114,10 @@ impl Odd {
             ["echo", "hang", "die", "steps", "twice", "wrong_id", "long", "bytes", "no_sense", "no", "child"];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
+        for name in ["asks", "logs"] {
+            tools.push(tool(name, "tells its client something"));
+            tools.last_mut().unwrap()["annotations"] = json!({"readOnlyHint": true});
+        }
         tools.push(tool("cancelled", "which calls were cancelled"));
         tools.push(tool("change", if self.is_changed { "changed" } else { "changes the list" }));
         if self.is_changed {
@@ -151,6 +165,20 @@ impl Odd {
             "child" => {
                 let child = Command::new("sleep").arg("600").spawn().unwrap();
                 text(id, child.id());
+            }
+            "asks" => {
+                let question = json!(format!("question {id}"));
+                say(
+                    &json!({"jsonrpc": "2.0", "id": question, "method": args["method"], "params": args["params"]}),
+                );
+                self.asked.push((question, id.clone()));
+            }
+            "logs" => {
+                for level in ["debug", "info", "error"] {
+                    let log = json!({"level": level, "data": format!("it is {level}")});
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": log}));
+                }
+                text(id, "logged");
             }
             "cancelled" => text(id, self.cancelled.len()),
             "change" => {
