@@ -1,5 +1,5 @@
 // The client in the conformance suite's client mode: the program, with the server of a scenario in its configuration. Run as
-// `node conformance-client.mjs PROGRAM URL` from a directory that has the suite in its node_modules, with the scenario in
+// `node client.mjs PROGRAM URL` from a directory that has the suite in its node_modules, with the scenario in
 // MCP_CONFORMANCE_SCENARIO. Where a scenario takes no more than one call, `toolyard run` makes it; where it takes somebody who
 // looks at the tools or answers a question, that is the official SDK's client, in front of which `toolyard mcp` stands.
 
