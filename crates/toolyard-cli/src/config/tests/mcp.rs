@@ -43,7 +43,7 @@ fn every_key_of_a_server_is_read() {
 fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();
     let path = std::env::var("PATH").unwrap();
-    assert_eq!(config.servers, [ServerConfig::new("a", "a").env("P", path)]);
+    assert_eq!(config.servers, [ServerConfig::new("a", "a").may_ask(true).env("P", path)]);
     let what = "[mcp.\"a\"] env P: there is no variable NO_SUCH_VARIABLE in the environment";
     refused("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$NO_SUCH_VARIABLE\" }", 3, what);
 }
@@ -81,7 +81,8 @@ fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
     let text = "[mcp.a]\nurl = \"http://localhost/mcp\"\nbearer = \"abc\"\ntrust = true";
     #[cfg(feature = "mcp-http")]
     {
-        let server = ServerConfig::http("a", "http://localhost/mcp").bearer("abc").trusted(true);
+        let server =
+            ServerConfig::http("a", "http://localhost/mcp").bearer("abc").trusted(true).may_ask(true);
         assert_eq!(read(text).unwrap().servers, [server]);
         let https = "[mcp.\"a\"] url must begin with http://: nothing is encrypted";
         refused("[mcp.a]\nurl = \"https://localhost/mcp\"", 2, https);
