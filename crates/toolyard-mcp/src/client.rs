@@ -1,6 +1,7 @@
 //! The client's half: servers started, watched and called.
 
 mod answer;
+mod caller;
 #[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
 mod calls;
 mod class;

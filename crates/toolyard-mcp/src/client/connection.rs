@@ -1,6 +1,6 @@
 //! A server that is there, and calls to it.
 
-use super::{answer, calls::Sink, handler::Handler, input, questions::Questions, watched::Gone};
+use super::{answer, caller::Sink, handler::Handler, input, questions::Questions, watched::Gone};
 use rmcp::{
     Peer, RoleClient,
     model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerPeerInfo, ServerResult},

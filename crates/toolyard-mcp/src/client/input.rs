@@ -1,7 +1,7 @@
 //! What a server of a newer protocol needs before a call can go on: it says so in place of an answer, and the call is made
 //! again with what it asked for. Here there is no doubt whose call it is.
 
-use super::{calls::Caller, clean, questions::Questions};
+use super::{caller::Caller, clean, questions::Questions};
 use futures::future::try_join_all;
 use rmcp::model::{InputRequiredResult, InputResponses};
 use std::time::Duration;

@@ -1,9 +1,6 @@
 //! What a server asks while it has a call: passed on to the client of that call, or refused.
 
-use super::{
-    calls::{Caller, Calls},
-    clean,
-};
+use super::{caller::Caller, calls::Calls, clean};
 use crate::Clients;
 use rmcp::{
     ErrorData, RoleClient,
@@ -90,7 +87,7 @@ impl Questions {
     ) -> Result<ElicitResult, ErrorData> {
         let (_place, clients) = (self.place()?, clients(caller)?);
         let form = self.signed(form)?;
-        answered(clients.elicit(&caller.call.context, form), caller, withdrawn).await
+        answered(clients.elicit(&caller.call.context, caller.is_certain, form), caller, withdrawn).await
     }
 
     async fn sample_of(
@@ -103,7 +100,7 @@ impl Questions {
         if asked.tools.is_some() || asked.tool_choice.is_some() {
             return Err(ErrorData::invalid_params("tools in sampling were not declared", None));
         }
-        answered(clients.sample(&caller.call.context, asked), caller, withdrawn).await
+        answered(clients.sample(&caller.call.context, caller.is_certain, asked), caller, withdrawn).await
     }
 
     fn caller(&self, context: &RequestContext<RoleClient>) -> Result<Caller, ErrorData> {

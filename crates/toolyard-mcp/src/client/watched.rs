@@ -1,7 +1,7 @@
 //! What is looked at of a server's messages before rmcp sees them, however they come: progress, its log, and that they
 //! end.
 
-use super::calls::{Calls, Sink};
+use super::{caller::Sink, calls::Calls};
 use rmcp::{
     RoleClient,
     model::{ClientRequest, GetMeta, JsonRpcMessage, ServerNotification},
@@ -57,7 +57,18 @@ impl<T> Watched<T> {
 
     /// The message, if it is not for us alone.
     fn heard(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let JsonRpcMessage::Notification(note) = message else { return Some(message) };
+        let note = match message {
+            JsonRpcMessage::Notification(note) => note,
+            JsonRpcMessage::Response(answer) => {
+                self.calls.answered(&answer.id);
+                return Some(JsonRpcMessage::Response(answer));
+            }
+            JsonRpcMessage::Error(error) => {
+                error.id.iter().for_each(|id| self.calls.answered(id));
+                return Some(JsonRpcMessage::Error(error));
+            }
+            message => return Some(message),
+        };
         match note.notification {
             ServerNotification::ProgressNotification(progress) => self.calls.tell(&progress.params),
             ServerNotification::LoggingMessageNotification(log) => self.calls.log(log.params),

@@ -16,7 +16,7 @@ use rmcp::{
 use toolyard::ToolContext;
 
 impl Clients {
-    /// Has the client of this call ask its user.
+    /// Has the client of this call ask its user; it is told which call that is about where that is certain.
     ///
     /// # Errors
     /// What to answer the server: the client cannot, is gone, or says that it failed.
@@ -26,13 +26,14 @@ impl Clients {
     pub(crate) async fn elicit(
         &self,
         of: &ToolContext,
+        is_certain: bool,
         form: ElicitRequestParams,
     ) -> Result<ElicitResult, ErrorData> {
         let client = self.caller(of)?;
         if !client.elicits {
             return Err(cannot("declares no elicitation"));
         }
-        match self.pass(&client, of, asking::request(form)).await? {
+        match self.pass(&client, of, is_certain, asking::request(form)).await? {
             ClientResult::ElicitResult(result) => Ok(result),
             _ => Err(senseless()),
         }
@@ -48,6 +49,7 @@ impl Clients {
     pub(crate) async fn sample(
         &self,
         of: &ToolContext,
+        is_certain: bool,
         mut asked: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, ErrorData> {
         let client = self.caller(of)?;
@@ -57,7 +59,7 @@ impl Clients {
         // The client sees one server, this program: what it knows of others is not for the one that asks.
         asked.include_context = None;
         let request = ServerRequest::CreateMessageRequest(CreateMessageRequest::new(asked));
-        match self.pass(&client, of, request).await? {
+        match self.pass(&client, of, is_certain, request).await? {
             ClientResult::CreateMessageResult(result) => Ok(*result),
             _ => Err(senseless()),
         }
@@ -83,9 +85,11 @@ impl Clients {
         &self,
         client: &Client,
         of: &ToolContext,
+        is_certain: bool,
         request: ServerRequest,
     ) -> Result<ClientResult, ErrorData> {
-        let during = self.waited.request(of.session(), of.call_id());
+        let call = is_certain.then(|| self.waited.request(of.session(), of.call_id()));
+        let during = call.flatten();
         asking::send(&client.peer, request, during).await.map_err(|error| match error {
             ServiceError::McpError(error) => error,
             error => {
