@@ -4,6 +4,11 @@
 //! except under `CI=true`, where they fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "relay/chained.rs"]
+mod chained;
+#[allow(dead_code, reason = "shared with tests that look at more of it")]
+#[path = "gateway/client.rs"]
+mod client;
 #[allow(dead_code, reason = "shared with tests that look at more of it")]
 #[path = "real/place.rs"]
 mod place;

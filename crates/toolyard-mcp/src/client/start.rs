@@ -55,12 +55,13 @@ struct Failed {
     why: String,
     /// It was lost, and there is a better reason than that.
     is_lost: bool,
-    /// It ended when it was asked in the newer way, or gave an answer that is none.
+    /// It ended when it was asked in the newer way, or gave an answer by which it does not speak it.
     may_be_old: bool,
 }
 
 impl Starter {
-    /// Starts the server. One that ends when it is spoken to in the newer way, or answers nonsense, is started anew in the
+    /// Starts the server. One that ends when it is spoken to in the newer way, or answers that it
+    /// speaks no such way, or nonsense, is started anew in the
     /// older.
     ///
     /// # Errors
@@ -143,9 +144,13 @@ impl Starter {
                 error,
                 ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
             );
-            // Or one that has an answer to everything, though not to this.
-            let is_senseless = matches!(error, ClientInitializeError::ExpectedInitResult(_));
-            Failed { why, is_lost, may_be_old: is_newer && (is_lost || is_senseless) }
+            // Or one that says so, or has an answer to everything, though none to this.
+            let is_other = matches!(
+                error,
+                ClientInitializeError::ExpectedInitResult(_)
+                    | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+            );
+            Failed { why, is_lost, may_be_old: is_newer && (is_lost || is_other) }
         })?;
         let listed = listing::all(service.peer()).await;
         let listed = listed.map_err(|error| Failed {
