@@ -28,6 +28,7 @@ mod notes;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod relay;
 mod request;
+mod shown;
 mod transport;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod waited;

@@ -1,6 +1,6 @@
 //! The clients that are connected.
 
-use super::waited::Waited;
+use super::{shown::Shown, waited::Waited};
 use rmcp::{
     RoleServer,
     model::LoggingLevel,
@@ -45,14 +45,16 @@ pub(super) struct Client {
     pub(super) samples: bool,
     /// From which on it wants to be told what servers log.
     pub(super) level: LoggingLevel,
+    /// What it is shown of what servers say.
+    pub(super) shown: Shown,
 }
 
 impl Client {
     /// By what it declared when it connected.
-    pub(super) fn of(peer: Peer<RoleServer>) -> Self {
+    pub(super) fn of(peer: Peer<RoleServer>, shown: Shown) -> Self {
         let elicits = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         let samples = peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some());
-        Self { peer, elicits, samples, level: LoggingLevel::Info }
+        Self { peer, elicits, samples, level: LoggingLevel::Info, shown }
     }
 }
 

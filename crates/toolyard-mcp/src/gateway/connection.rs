@@ -3,6 +3,7 @@
 use super::{
     clients::{Client, Clients},
     handler::Handler,
+    shown::Shown,
     transport::InOrder,
 };
 use rmcp::{
@@ -171,7 +172,7 @@ impl Line {
         let name = context.client_info().map(|client| client.name).unwrap_or_default();
         let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
         let session = engine.session_with(format!("{}-{number}", plain(&name)), options.clone());
-        let client = Client::of(context.peer.clone());
+        let client = Client::of(context.peer.clone(), Shown::new(engine.redactor()));
         let can_ask = client.elicits;
         clients.enter(session.id().clone(), client);
         (session, can_ask)

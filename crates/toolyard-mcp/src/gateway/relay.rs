@@ -33,7 +33,7 @@ impl Clients {
         if !client.elicits {
             return Err(cannot("declares no elicitation"));
         }
-        match self.pass(&client, of, is_certain, asking::request(form)).await? {
+        match self.pass(&client, of, is_certain, asking::request(client.shown.params(form)?)).await? {
             ClientResult::ElicitResult(result) => Ok(result),
             _ => Err(senseless()),
         }
@@ -58,7 +58,8 @@ impl Clients {
         }
         // The client sees one server, this program: what it knows of others is not for the one that asks.
         asked.include_context = None;
-        let request = ServerRequest::CreateMessageRequest(CreateMessageRequest::new(asked));
+        let request =
+            ServerRequest::CreateMessageRequest(CreateMessageRequest::new(client.shown.params(asked)?));
         match self.pass(&client, of, is_certain, request).await? {
             ClientResult::CreateMessageResult(result) => Ok(*result),
             _ => Err(senseless()),
@@ -66,13 +67,19 @@ impl Clients {
     }
 
     /// Tells the client of this call how far its server is.
-    pub(crate) fn step(&self, of: &ToolContext, step: ProgressNotificationParam) {
+    pub(crate) fn step(&self, of: &ToolContext, mut step: ProgressNotificationParam) {
+        let Some(client) = self.of(of.session()) else { return };
+        step.message = step.message.map(|message| client.shown.text(message));
         self.waited.add_step(of.session(), of.call_id(), step);
     }
 
     /// Tells the client of this call what its server logs, if it wants to know.
-    pub(crate) fn log(&self, of: &ToolContext, log: LoggingMessageNotificationParam) {
-        if self.of(of.session()).is_some_and(|client| log.level as u8 >= client.level as u8) {
+    pub(crate) fn log(&self, of: &ToolContext, mut log: LoggingMessageNotificationParam) {
+        let Some(client) = self.of(of.session()) else { return };
+        if log.level as u8 >= client.level as u8 {
+            log.logger = log.logger.map(|logger| client.shown.text(logger));
+            log.data = client.shown.data(log.data);
+            log.meta = None;
             self.waited.add_log(of.session(), of.call_id(), log);
         }
     }

@@ -1,6 +1,9 @@
 //! Questions, logs and progress.
 
-use crate::{client::Client, yard::Yard};
+use crate::{
+    client::Client,
+    yard::{SECRET, Yard},
+};
 use serde_json::{Value, json};
 
 fn form() -> Value {
@@ -152,5 +155,22 @@ async fn steps_are_told_as_the_server_counts_them() {
         |n| json!({"progressToken": "mine", "progress": f64::from(n), "total": 3.0, "message": "step"});
     let told: Vec<Value> = client.kept().into_iter().map(|mut said| said["params"].take()).collect();
     assert_eq!(told, [step(1), step(2), step(3)]);
+    yard.servers.shutdown().await;
+}
+
+/// A registered secret is shown to no client, in whatever a server says.
+#[tokio::test]
+async fn no_secret_is_passed_on() {
+    let yard = Yard::open(true).await;
+    let mut client = yard.client(able()).await;
+    let mut question = form();
+    question["params"]["message"] = json!(format!("Is it {SECRET}?"));
+    question["params"]["requestedSchema"]["properties"]["name"]["default"] = json!(SECRET);
+    ask(&mut client, 1, question).await;
+    let question = client.told("elicitation/create").await;
+    assert_eq!(question["params"]["message"], "The MCP server 's' asks: Is it [redacted]?");
+    assert_eq!(question["params"]["requestedSchema"]["properties"]["name"]["default"], "[redacted]");
+    client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})).await;
+    client.answer(1).await;
     yard.servers.shutdown().await;
 }

@@ -7,8 +7,11 @@ use crate::{
 use serde_json::Value;
 use tokio::io::split;
 use tokio_util::sync::CancellationToken;
-use toolyard::{Answer, Engine};
+use toolyard::{Answer, Engine, Redactor};
 use toolyard_mcp::{Clients, Gateway, Servers};
+
+/// What no client is to see.
+pub(crate) const SECRET: &str = "correct horse battery";
 
 /// A gateway with a server behind it.
 pub(crate) struct Yard {
@@ -25,6 +28,7 @@ impl Yard {
             .approver(Answer::Allow)
             .events(clients.clone())
             .resource(clients.clone())
+            .redact(Redactor::new().with_secret(SECRET).unwrap())
             .build()
             .await
             .unwrap();
