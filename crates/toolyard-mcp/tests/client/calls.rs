@@ -95,3 +95,13 @@ async fn an_answer_without_sense_ends_its_call_alone() {
     assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
     yard.servers.shutdown().await;
 }
+
+/// Where no client is behind an engine, a server that asks is told so, whatever it was promised.
+#[tokio::test]
+async fn without_a_client_nobody_is_asked() {
+    let yard = Yard::open(vec![odd("s", "well").prefix("").may_ask(true)]).await;
+    let params = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let told = yard.text("asks", json!({"method": "elicitation/create", "params": params})).await;
+    assert!(told.contains("nobody is asked for servers here"), "{told}");
+    yard.servers.shutdown().await;
+}

@@ -167,11 +167,12 @@ impl Odd {
                 text(id, child.id());
             }
             "asks" => {
-                let question = json!(format!("question {id}"));
-                say(
-                    &json!({"jsonrpc": "2.0", "id": question, "method": args["method"], "params": args["params"]}),
-                );
-                self.asked.push((question, id.clone()));
+                for n in 0..args["times"].as_u64().unwrap_or(1) {
+                    let (question, method, params) =
+                        (format!("{n} of {id}"), &args["method"], &args["params"]);
+                    say(&json!({"jsonrpc": "2.0", "id": question, "method": method, "params": params}));
+                    self.asked.push((json!(question), id.clone()));
+                }
             }
             "logs" => {
                 for level in ["debug", "info", "error"] {

@@ -5,6 +5,7 @@ use crate::{
     yard::{SECRET, Yard},
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 fn form() -> Value {
     let properties = json!({"name": {"type": "string", "default": "Ada"}});
@@ -172,5 +173,29 @@ async fn no_secret_is_passed_on() {
     assert_eq!(question["params"]["requestedSchema"]["properties"]["name"]["default"], "[redacted]");
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})).await;
     client.answer(1).await;
+    yard.servers.shutdown().await;
+}
+
+/// A server that asks and asks has 16 questions at once, and none is left when its call has ended.
+#[tokio::test]
+async fn a_flood_of_questions_is_bounded_and_ends_with_its_call() {
+    let yard = Yard::open(true).await;
+    let mut client = yard.client(able()).await;
+    let mut flood = form();
+    flood["times"] = json!(100);
+    ask(&mut client, 1, flood).await;
+    assert_eq!(told(&mut client, 1).await["message"], "too much is being asked already");
+    let ids = |said: Vec<Value>, method: &str, id: fn(&Value) -> &Value| -> BTreeSet<String> {
+        said.iter().filter(|said| said["method"] == method).map(|said| id(said).to_string()).collect()
+    };
+    let mut said = client.said_by_now().await;
+    let asked = ids(said.clone(), "elicitation/create", |question| &question["id"]);
+    assert!(asked.len() <= 16, "{asked:?}");
+    let withdrawn = |said: &[Value]| {
+        ids(said.to_vec(), "notifications/cancelled", |withdrawn| &withdrawn["params"]["requestId"])
+    };
+    while !asked.is_subset(&withdrawn(&said)) {
+        said.push(client.told("notifications/cancelled").await);
+    }
     yard.servers.shutdown().await;
 }
