@@ -59,19 +59,21 @@ impl Connection {
     ) -> Result<ToolOutput, ToolError> {
         // Kept to the end: with it goes what the server says and asks meanwhile.
         let (sink, _in_air) = Sink::of(cx);
-        let mut params = params(tool, args);
+        let mut given = input::Given::default();
         for _ in 0..input::ROUNDS_MAX {
-            let asked = match self.round(params.clone(), &sink, cx).await? {
+            let mut params = params(tool, args);
+            (params.input_responses, params.request_state) = given;
+            let asked = match self.round(params, &sink, cx).await? {
                 ServerResult::InputRequiredResult(asked) => asked,
                 answer => return answer::read(&self.server, answer),
             };
             let caller = sink.caller();
-            let given = tokio::select! {
+            let gave = tokio::select! {
                 biased;
-                given = input::give(&self.questions, &caller, asked) => given,
+                gave = input::give(&self.questions, &caller, asked) => gave,
                 () = cx.cancelled() => return Err(ToolError::cancelled("the call was told to stop")),
             };
-            (params.input_responses, params.request_state) = given.map_err(|why| {
+            given = gave.map_err(|why| {
                 ToolError::execution(format!("'{}' asks for more before it goes on: {why}", self.server))
             })?;
         }

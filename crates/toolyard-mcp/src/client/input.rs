@@ -17,7 +17,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 const WHY_MAX: usize = 500;
 
 /// What to send the next time: the answers, and the server's state as it came.
-type Given = (Option<InputResponses>, Option<String>);
+pub(super) type Given = (Option<InputResponses>, Option<String>);
 
 /// The answers to all that is asked, of one client at once.
 ///
