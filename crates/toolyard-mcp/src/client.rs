@@ -22,6 +22,7 @@ mod remote_tool;
 mod roster;
 mod servers;
 mod shared;
+mod size;
 mod start;
 mod stderr;
 mod supervisor;

@@ -102,19 +102,20 @@ impl Supervisor {
     }
 
     fn make_ready(&self, started: &Started) {
-        let mut definitions = started.definitions.clone();
-        self.roster.sync(&mut definitions);
-        for refused in &definitions.refused {
-            let server = self.starter.config.name();
-            tracing::warn!(
-                server,
-                tool = refused.tool,
-                why = refused.why,
-                "a tool of an MCP server is not taken"
-            );
-        }
-        self.starter.shared.define(definitions);
+        self.take_over(started.definitions.clone());
         self.starter.shared.ready(started.connection.clone());
+    }
+
+    /// Makes these the tools, and tells of those that are not taken and were not so before.
+    fn take_over(&self, mut definitions: Definitions) {
+        let Starter { config, shared, .. } = &self.starter;
+        self.roster.sync(&mut definitions);
+        let known = shared.definitions().refused;
+        for refused in definitions.refused.iter().filter(|refused| !known.contains(refused)) {
+            let (server, tool, why) = (config.name(), &refused.tool, &refused.why);
+            tracing::warn!(server, tool, why, "a tool of an MCP server is not taken");
+        }
+        shared.define(definitions);
     }
 
     /// Watches a server that is ready, until it ends; `None` when it was stopped.
@@ -147,9 +148,7 @@ impl Supervisor {
         };
         match timeout(config.startup_timeout, listed).await {
             Ok(Ok(listed)) => {
-                let mut definitions = definition::define(listed, config, pins, shared);
-                self.roster.sync(&mut definitions);
-                shared.define(definitions);
+                self.take_over(definition::define(listed, config, pins, shared));
             }
             Ok(Err(error)) => tracing::warn!(server = config.name(), %error, "the tools stay as they were"),
             Err(_) => {

@@ -15,7 +15,12 @@ async fn a_bad_tool_is_refused_and_the_others_are_taken() {
     assert_eq!(spec("s__wordy").description.chars().count(), 8192);
     let refused = yard.servers.status().remove(0).refused;
     let said: Vec<(&str, &str)> = refused.iter().map(|one| (one.tool.as_str(), one.why.as_str())).collect();
+    let endless = format!("s__{}…", "n".repeat(199));
     for ((tool, why), (name, part)) in said.into_iter().zip([
+        ("number 1", "it has no name"),
+        ("number 2", "it is no object"),
+        ("s__untyped", "its inputSchema is no object"),
+        (endless.as_str(), "its name is 10000 bytes long"),
         ("s__network", "refers to what is not in it"),
         ("s__deep", "malformed"),
         ("s__large", "larger than 262144"),
@@ -24,7 +29,7 @@ async fn a_bad_tool_is_refused_and_the_others_are_taken() {
     ]) {
         assert!(tool == name && why.contains(part), "{tool}: {why}");
     }
-    assert_eq!(refused.len(), 5);
+    assert_eq!(refused.len(), 9);
     yard.servers.shutdown().await;
 }
 

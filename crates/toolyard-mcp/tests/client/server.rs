@@ -180,5 +180,21 @@ fn bad_tools() -> Vec<Value> {
     large["inputSchema"]["default"] = json!("x".repeat(300 << 10));
     let hidden = "reads\u{1b}[2J\u{7} a file\u{202e}\u{e0041}\r\n";
     let long = tool("wordy", &"x".repeat(1 << 20));
-    vec![network, deep, large, tool("a b", ""), tool("good", hidden), tool("good", "once more"), long]
+    let mut untyped = tool("untyped", "");
+    untyped["inputSchema"] = json!("object");
+    let nameless = json!({"inputSchema": {"type": "object"}});
+    let endless = tool(&"n".repeat(10_000), "");
+    vec![
+        nameless,
+        json!(null),
+        untyped,
+        endless,
+        network,
+        deep,
+        large,
+        tool("a b", ""),
+        tool("good", hidden),
+        tool("good", "once more"),
+        long,
+    ]
 }
