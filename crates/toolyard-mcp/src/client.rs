@@ -8,6 +8,7 @@ mod connection;
 mod definition;
 mod environment;
 mod frame;
+mod greeting;
 mod group;
 mod handler;
 #[cfg(feature = "http")]
@@ -18,6 +19,8 @@ mod listing;
 mod pins;
 mod process;
 mod progress;
+#[cfg(feature = "http")]
+mod remote;
 mod remote_tool;
 mod roster;
 mod servers;
@@ -26,8 +29,16 @@ mod size;
 mod start;
 mod stderr;
 mod supervisor;
+#[cfg(feature = "http")]
+mod tail;
+#[cfg(feature = "https")]
+mod tls;
+mod told;
 mod transport;
 mod watched;
+mod way;
+#[cfg(feature = "http")]
+mod web;
 
 pub use config::{Pinning, ServerConfig};
 pub use definition::Refused;

@@ -10,7 +10,10 @@ use super::{
     start::Starter,
     supervisor::Supervisor,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, ToolFactory};
@@ -122,7 +125,13 @@ impl Servers {
         let shared = Arc::new(Shared::new(&config.name));
         let roster = Arc::new(Roster::default());
         let group = Group::default();
-        let starter = Starter { config: config.clone(), pins, shared: shared.clone(), group: group.clone() };
+        let starter = Starter {
+            config: config.clone(),
+            pins,
+            shared: shared.clone(),
+            group: group.clone(),
+            is_old: AtomicBool::new(false),
+        };
 
         let supervisor = Supervisor { starter, roster: roster.clone(), stop: self.stop.clone() };
         let (first, is_started) = oneshot::channel();

@@ -2,6 +2,7 @@
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
+use std::time::Duration;
 use toolyard::{BreakerOf, Call, Effect, ErrorKind};
 use toolyard_mcp::{Servers, State};
 
@@ -53,6 +54,30 @@ async fn a_server_of_the_older_way_is_greeted_so() {
     assert_eq!(yard.servers.status()[0].state, State::Ready);
     assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
     yard.servers.shutdown().await;
+}
+
+/// One that knows the newer way is asked nothing in the older.
+#[tokio::test]
+async fn a_server_of_the_newer_way_is_greeted_so() {
+    let yard = Yard::open(vec![odd("s", "new")]).await;
+    let asked = yard.text("s__heard", json!({})).await;
+    assert!(asked.starts_with("server/discover tools/list") && !asked.contains("initialize"), "{asked}");
+    yard.servers.shutdown().await;
+}
+
+/// One that does not answer the newer question is asked in the older way long before its time is over, and what comes of
+/// the first afterwards is no answer to the second; started again, it is asked in the older way at once.
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_asked_in_the_older_way() {
+    for how in ["shy", "late"] {
+        let yard = Yard::open(vec![odd("s", how).startup_timeout(Duration::from_secs(8))]).await;
+        let asked = "initialize notifications/initialized tools/list tools/call";
+        assert_eq!(yard.text("s__heard", json!({})).await, format!("server/discover {asked}"));
+        yard.call("s__die", json!({})).await;
+        yard.servers.settled().await;
+        assert_eq!(yard.text("s__heard", json!({})).await, asked);
+        yard.servers.shutdown().await;
+    }
 }
 
 /// SC-6: with a server ends all that it started.

@@ -57,9 +57,7 @@ async fn a_changed_list_is_taken_over() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
     assert!(yard.names().contains(&"s__echo".to_owned()));
     yard.text("s__change", json!({})).await;
-    while !yard.engine.registry().has("s__new") {
-        tokio::task::yield_now().await;
-    }
+    yard.until("the new tool is there", |yard| yard.engine.registry().has("s__new")).await;
     assert_eq!(yard.call("s__echo", json!({})).await.status.unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(yard.engine.registry().get("s__change").unwrap().spec().description, "changed");
     yard.servers.shutdown().await;
@@ -70,9 +68,7 @@ async fn a_changed_list_is_taken_over() {
 async fn a_pinned_tool_that_changes_is_taken_away() {
     let yard = Yard::open(vec![odd("s", "plain").pinning(Pinning::Process)]).await;
     yard.text("s__change", json!({})).await;
-    while !yard.engine.registry().has("s__new") {
-        tokio::task::yield_now().await;
-    }
+    yard.until("the new tool is there", |yard| yard.engine.registry().has("s__new")).await;
     assert!(!yard.engine.registry().has("s__change"));
     assert!(yard.engine.registry().has("s__hang"));
     let refused = yard.servers.status().remove(0).refused;

@@ -21,7 +21,7 @@ fn be_a_server() {
     let Ok(how) = std::env::var("ODD") else { return };
     // The harness has begun a line.
     say_bytes(b"\n");
-    let mut server = Odd { how, cancelled: Vec::new(), is_changed: false };
+    let mut server = Odd { how, cancelled: Vec::new(), is_changed: false, late: None, heard: Vec::new() };
     for line in stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         server.hear(&message);
@@ -33,6 +33,9 @@ struct Odd {
     how: String,
     cancelled: Vec<Value>,
     is_changed: bool,
+    /// The newer question, where it is answered late.
+    late: Option<Value>,
+    heard: Vec<String>,
 }
 
 fn say(message: &Value) {
@@ -49,6 +52,18 @@ fn answer(id: &Value, result: Value) {
     say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
 
+fn refuse(id: &Value) {
+    say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}));
+}
+
+/// What one says that speaks the newer protocol alone.
+fn versions() -> Value {
+    let versions = ["2026-07-28"];
+    let capabilities = json!({"tools": {}});
+    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": capabilities, "ttlMs": 0,
+        "cacheScope": "private"})
+}
+
 fn text(id: &Value, text: impl ToString) {
     answer(id, json!({"content": [{"type": "text", "text": text.to_string()}]}));
 }
@@ -56,6 +71,7 @@ fn text(id: &Value, text: impl ToString) {
 impl Odd {
     fn hear(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
+        self.heard.extend(message["method"].as_str().map(str::to_owned));
         match (message["method"].as_str().unwrap_or_default(), self.how.as_str()) {
             (_, "mute") => {}
             (_, "exits") => {
@@ -63,14 +79,20 @@ impl Odd {
                 exit(3);
             }
             ("server/discover", "old") => exit(1),
+            ("server/discover", "shy") => {}
+            ("server/discover", "late") => self.late = Some(id.clone()),
+            ("server/discover", "new") => answer(id, versions()),
+            ("initialize", "new") => refuse(id),
+            ("initialize", "late") if self.late.is_some() => {
+                answer(&self.late.take().unwrap(), versions());
+                answer(id, self.greeting(params));
+            }
             ("initialize", _) => answer(id, self.greeting(params)),
             ("notifications/cancelled", _) => self.cancelled.push(params["requestId"].clone()),
             ("tools/list", _) => self.list(id, params),
             ("tools/call", _) => self.call(id, params),
             _ if id.is_null() => {}
-            _ => say(
-                &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}),
-            ),
+            _ => refuse(id),
         }
     }
 
@@ -104,6 +126,7 @@ impl Odd {
             ["echo", "hang", "die", "steps", "twice", "wrong_id", "long", "bytes", "no_sense", "no", "child"];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
+        tools.push(tool("heard", "what it was asked so far"));
         tools.push(tool("cancelled", "which calls were cancelled"));
         tools.push(tool("change", if self.is_changed { "changed" } else { "changes the list" }));
         if self.is_changed {
@@ -153,6 +176,7 @@ impl Odd {
                 text(id, child.id());
             }
             "cancelled" => text(id, self.cancelled.len()),
+            "heard" => text(id, self.heard.join(" ")),
             "change" => {
                 self.is_changed = true;
                 say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
