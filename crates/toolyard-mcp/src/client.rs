@@ -1,6 +1,7 @@
 //! The client's half: servers started, watched and called.
 
 mod answer;
+mod changes;
 mod class;
 mod clean;
 mod config;

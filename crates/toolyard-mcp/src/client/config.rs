@@ -126,6 +126,11 @@ impl ServerConfig {
         &self.name
     }
 
+    /// What its breaker is called (CB-9).
+    pub(crate) fn backend(&self) -> String {
+        format!("mcp {}", self.name)
+    }
+
     /// The name that a tool of it has in the engine.
     pub fn tool_name(&self, tool: &str) -> String {
         match self.prefix.as_deref().unwrap_or(&self.name) {

@@ -67,7 +67,7 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
     let mut spec = ToolSpec::new(config.tool_name(&tool.name), class.side_effects)
         .describe(clean::text(description, clean::DESCRIPTION_MAX))
         .foreign_schema(schema)
-        .backend(format!("mcp {}", config.name))
+        .backend(config.backend())
         .version(digest);
     spec.idempotent = class.idempotent;
     spec

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 use std::{
+    env,
     io::{BufRead, Write, stdin, stdout},
+    path::Path,
     process::{Command, exit},
 };
 use toolyard_mcp::ServerConfig;
@@ -78,6 +80,8 @@ impl Odd {
                 eprintln!("no licence found");
                 exit(3);
             }
+            // Until somebody has opened it.
+            (_, "shut") if !env::var("ODD_KEY").is_ok_and(|key| Path::new(&key).exists()) => exit(4),
             ("server/discover", "old") => exit(1),
             ("server/discover", "shy") => {}
             ("server/discover", "late") => self.late = Some(id.clone()),
@@ -89,6 +93,7 @@ impl Odd {
             }
             ("initialize", _) => answer(id, self.greeting(params)),
             ("notifications/cancelled", _) => self.cancelled.push(params["requestId"].clone()),
+            ("tools/list", "coy") if self.is_changed => {}
             ("tools/list", _) => self.list(id, params),
             ("tools/call", _) => self.call(id, params),
             _ if id.is_null() => {}
