@@ -12,12 +12,16 @@ use rmcp::{
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     sync::Mutex,
-    time::timeout_at,
+    time::{timeout, timeout_at},
 };
+
+/// How long a server may leave a line lying: one that is busy reads late, and one that does not read at all is lost, for
+/// what it is sent would be kept for ever.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server's pipes.
 pub(super) struct Pipes<R, W> {
@@ -77,14 +81,17 @@ where
         {
             self.asked.ask(request.id.clone());
         }
-        let write = self.write.clone();
+        let (write, gone) = (self.write.clone(), self.gone.clone());
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
-            let mut write = write.lock().await;
-            let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            write.write_all(&line).await?;
-            write.flush().await
+            match timeout(WRITE_TIMEOUT, put(&write, &line)).await {
+                Ok(written) => written,
+                Err(_) => {
+                    gone.because("it does not read what it is sent");
+                    Err(io::ErrorKind::TimedOut.into())
+                }
+            }
         }
     }
 
@@ -106,5 +113,31 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.write.lock().await.take();
         Ok(())
+    }
+}
+
+async fn put<W: AsyncWrite + Unpin>(write: &Mutex<Option<W>>, line: &[u8]) -> io::Result<()> {
+    let mut write = write.lock().await;
+    let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    write.write_all(line).await?;
+    write.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::greeting, *};
+    use rmcp::model::{ClientJsonRpcMessage, ClientNotification, InitializedNotification};
+
+    /// One that does not read is lost after a while, and so is not sent more and more.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_read_is_lost() {
+        let (near, _far) = tokio::io::duplex(8);
+        let gone = Gone::default();
+        let patience = greeting::Patience { discover: greeting::SHORT, any: greeting::SHORT };
+        let mut pipes = Pipes::new(tokio::io::empty(), near, patience, gone.clone());
+        let note = ClientNotification::InitializedNotification(InitializedNotification::default());
+        let sent = pipes.send(ClientJsonRpcMessage::notification(note)).await;
+        assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(gone.why(), Some("it does not read what it is sent"));
     }
 }

@@ -127,8 +127,10 @@ impl Odd {
     }
 
     fn tools(&self) -> Vec<Value> {
-        let names =
-            ["echo", "hang", "die", "steps", "twice", "wrong_id", "long", "bytes", "no_sense", "no", "child"];
+        let names = [
+            "echo", "hang", "deaf", "chatty", "die", "steps", "twice", "wrong_id", "long", "bytes",
+            "no_sense", "no", "child",
+        ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
         tools.push(tool("heard", "what it was asked so far"));
@@ -147,6 +149,19 @@ impl Odd {
         match params["name"].as_str().unwrap() {
             "echo" => text(id, args["text"].as_str().unwrap_or_default()),
             "hang" => {}
+            "deaf" => loop {
+                std::thread::park();
+            },
+            "chatty" => {
+                // Whatever a server may tell of itself, again and again, and then an answer.
+                for n in 0..20_000 {
+                    let told = json!({"level": "info", "data": "x".repeat(100), "n": n});
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": told}));
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/nobody/knows", "params": told}));
+                }
+                text(id, "at last");
+            }
             "die" => exit(9),
             "steps" => {
                 for step in 1..=3 {
