@@ -7,6 +7,7 @@ use super::{
     clean,
     connection::ask,
     size::{self, TooLarge},
+    told,
 };
 use rmcp::{
     Peer, RoleClient,
@@ -46,7 +47,7 @@ pub(super) enum ListFault {
     #[error("what it answers is no list of tools")]
     NoList,
     /// It did not say.
-    #[error("it does not list its tools: {0}")]
+    #[error("it does not list its tools: {}", told::service(.0))]
     Service(#[from] ServiceError),
 }
 

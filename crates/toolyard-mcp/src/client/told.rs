@@ -1,5 +1,6 @@
 //! Why a server cannot be spoken to, in words.
 
+use rmcp::service::ServiceError;
 use std::error::Error;
 #[cfg(feature = "http")]
 use {super::clean, rmcp::transport::streamable_http_client::StreamableHttpError};
@@ -11,6 +12,15 @@ const WORDS_MAX: usize = 200;
 /// What came of a request over HTTP.
 #[cfg(feature = "http")]
 pub(super) type Fault = StreamableHttpError<reqwest::Error>;
+
+/// Why a request has no result.
+pub(super) fn service(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => error.message.to_string(),
+        ServiceError::TransportSend(error) => causes(error.error.as_ref()),
+        error => error.to_string(),
+    }
+}
 
 /// An error and what it comes from.
 pub(super) fn causes(error: &(dyn Error + 'static)) -> String {

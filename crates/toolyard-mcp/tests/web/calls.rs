@@ -115,6 +115,20 @@ async fn a_call_that_was_not_taken_did_nothing() {
     assert_eq!((error.kind, error.effect), (ErrorKind::RateLimited, Effect::Failed), "{error:?}");
 }
 
+/// V4: a call that reaches nobody did nothing, and says why.
+#[tokio::test]
+async fn a_call_that_reaches_nobody_did_nothing() {
+    let web = Web::open(plain).await;
+    let yard = Yard::open(vec![web.config("s")]).await;
+    drop(web);
+    // The listener closes when its task is dropped.
+    tokio::task::yield_now().await;
+    let error = yard.call("s__echo", json!({})).await.status.unwrap_err();
+    assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Failed), "{error:?}");
+    assert!(error.message.contains("it cannot be reached"), "{}", error.message);
+    yard.servers.shutdown().await;
+}
+
 /// CL-4: an answer that comes twice is one answer.
 #[tokio::test]
 async fn the_first_answer_counts() {

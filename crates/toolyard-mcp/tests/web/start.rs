@@ -211,6 +211,12 @@ async fn lists_are_bounded() {
         .await;
         assert!(said.contains(why), "{said}");
     }
+    let said = refused_by(|asked| match asked.what() {
+        "tools/list" => reply(500, "text/plain", ""),
+        _ => plain(asked),
+    })
+    .await;
+    assert_eq!(said, "it does not list its tools: it answered HTTP 500");
 }
 
 /// One bad entry costs itself; what cannot be shown is not, and what refers to the network is not asked for.
