@@ -154,7 +154,7 @@ impl Odd {
             },
             "chatty" => {
                 // Whatever a server may tell of itself, again and again, and then an answer.
-                for n in 0..20_000 {
+                for n in 0..2_000 {
                     let told = json!({"level": "info", "data": "x".repeat(100), "n": n});
                     say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": told}));
                     say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
