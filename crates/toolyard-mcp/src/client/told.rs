@@ -49,7 +49,12 @@ pub(super) fn fault(fault: &Fault) -> String {
     match fault {
         Fault::Client(error) => {
             let why = error.source().map_or_else(|| error.to_string(), chain);
-            if error.is_redirect() { why } else { format!("it cannot be reached: {why}") }
+            // The one fault of a certificate that is more often here than there.
+            let who = match why.ends_with("UnknownIssuer") {
+                true => ", for nobody who is trusted here vouches for its certificate: is a ca missing?",
+                false => "",
+            };
+            if error.is_redirect() { why } else { format!("it cannot be reached: {why}{who}") }
         }
         Fault::AuthRequired(wanted) => {
             format!("it wants a token, or another one (HTTP 401: {})", words(&wanted.www_authenticate_header))
