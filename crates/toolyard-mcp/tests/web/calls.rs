@@ -4,7 +4,7 @@ use crate::{
     server::{Asked, Reply, Web, flood, json_of, pieces, plain, reply},
     yard::Yard,
 };
-use futures::stream;
+use futures::{StreamExt, stream};
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use std::{
@@ -141,6 +141,41 @@ async fn the_first_answer_counts() {
     assert_eq!(yard.text("s__odd", json!({})).await, "first");
     assert_eq!(yard.text("s__echo", json!({})).await, "echo");
     yard.servers.shutdown().await;
+}
+
+/// What comes by the stream that is asked for apart, however much and for however long, holds up no call: not an event
+/// that is too large, not notices without end.
+#[tokio::test]
+async fn what_nobody_asked_for_holds_up_nobody() {
+    let notice = Bytes::from_static(
+        b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n",
+    );
+    let endless = move || {
+        let notices = stream::repeat(notice.clone()).then(|notice| async {
+            tokio::task::yield_now().await;
+            notice
+        });
+        pieces("text/event-stream", notices)
+    };
+    let taken = Arc::new(AtomicUsize::new(0));
+    let large = move || flood("text/event-stream", "data: ", &taken);
+    let apart: [Box<dyn Fn() -> Reply + Send + Sync>; 2] = [Box::new(endless), Box::new(large)];
+    for apart in apart {
+        let web = Web::open(move |asked| {
+            let mut answer = if asked.what() == "GET" { apart() } else { plain(asked) };
+            answer.headers_mut().insert("mcp-session-id", "1".parse().unwrap());
+            answer
+        })
+        .await;
+        let good = Web::open(plain).await;
+        let yard = Yard::open(vec![web.config("bad"), good.config("good")]).await;
+        yard.until("the stream is asked for", |_| web.count("GET") > 0).await;
+        for _ in 0..20 {
+            assert_eq!(yard.text("bad__echo", json!({})).await, "echo");
+            assert_eq!(yard.text("good__echo", json!({})).await, "echo");
+        }
+        yard.servers.shutdown().await;
+    }
 }
 
 /// A server that has forgotten its sessions is greeted anew, and the call that met that is made then, once.
