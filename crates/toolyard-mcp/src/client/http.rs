@@ -20,6 +20,7 @@ use rmcp::{
     },
 };
 use std::{collections::HashMap, sync::Arc, time::Duration};
+use tokio::sync::Notify;
 
 /// The most requests at once: the engine has bounds of its own, and a call must not wait in two lines.
 const REQUESTS_MAX: usize = 1024;
@@ -42,6 +43,7 @@ pub(super) fn connect(
     remote: &Remote,
     patience: Patience,
     gone: Gone,
+    changed: Arc<Notify>,
 ) -> Result<impl Transport<RoleClient> + 'static, String> {
     let url = url(&remote.url)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
@@ -53,7 +55,7 @@ pub(super) fn connect(
     config.retry_config = Arc::new(retry);
     config.auth_header = remote.bearer.as_ref().map(|token| token.0.clone());
     config.custom_headers = remote.headers.iter().map(header).collect::<Result<HashMap<_, _>, _>>()?;
-    let web = Web::new(client(&url, remote)?, patience, gone);
+    let web = Web::new(client(&url, remote)?, patience, gone, changed);
     Ok(StreamableHttpClientTransport::with_client(web, config))
 }
 

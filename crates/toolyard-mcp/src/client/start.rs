@@ -89,24 +89,26 @@ impl Starter {
     }
 
     async fn start_as(&self, way: Way, until: Instant) -> Result<Started, Failed> {
-        let (config, gone) = (&self.config, Gone::default());
+        let (config, gone, handler) = (&self.config, Gone::default(), Handler::default());
         let any = config.startup_timeout;
         let patience = Patience { discover: if way == Way::Newer { any } else { SHORT }, any };
         #[cfg(feature = "http")]
         if let Some(remote) = &config.remote {
-            let there = super::http::connect(remote, patience, gone.clone()).map_err(Failed::because)?;
-            return self.greet(there, None, way, until, gone).await;
+            let changed = handler.changed.clone();
+            let there = super::http::connect(remote, patience, gone.clone(), changed);
+            return self.greet(handler, there.map_err(Failed::because)?, None, way, until, gone).await;
         }
         let (process, output, input) = process::start(config, &self.group).map_err(|error| {
             Failed::because(format!("'{}' cannot be started: {error}", config.command.display()))
         })?;
         let pipes = Pipes::new(output, input, patience, gone.clone());
-        self.greet(pipes, Some(process), way, until, gone).await
+        self.greet(handler, pipes, Some(process), way, until, gone).await
     }
 
     /// Greets a server within its time; one that fails is ended.
     async fn greet<T: Transport<RoleClient> + 'static>(
         &self,
+        handler: Handler,
         there: T,
         process: Option<Process>,
         way: Way,
@@ -114,7 +116,6 @@ impl Starter {
         gone: Gone,
     ) -> Result<Started, Failed> {
         let config = &self.config;
-        let handler = Handler::default();
         let watched = Watched::new(there, gone.clone());
         let met = timeout_at(until, self.meet(handler.clone(), watched, way)).await;
         let failed = match met {

@@ -16,8 +16,17 @@ use rmcp::{
         StreamableHttpClient, StreamableHttpError as Fault, StreamableHttpPostResponse as Answer,
     },
 };
-use std::{collections::HashMap, sync::Arc};
-use tokio::time::{Instant, timeout_at};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 
 /// What is said of one that lets others wait.
 const NO_ANSWER: &str = "it did not answer";
@@ -30,6 +39,9 @@ pub(super) struct Web {
     client: Client,
     patience: Patience,
     gone: Gone,
+    /// Whom a changed list is told.
+    changed: Arc<Notify>,
+    was_greeted: Arc<AtomicBool>,
 }
 
 /// What a message is to whoever waits for its answer.
@@ -47,8 +59,16 @@ enum Kind {
 }
 
 impl Web {
-    pub(super) fn new(client: Client, patience: Patience, gone: Gone) -> Self {
-        Self { client, patience, gone }
+    pub(super) fn new(client: Client, patience: Patience, gone: Gone, changed: Arc<Notify>) -> Self {
+        Self { client, patience, gone, changed, was_greeted: Arc::default() }
+    }
+
+    /// A server that is greeted once more has forgotten the session, as one does that was started anew: its tools may be
+    /// others now.
+    fn greeted(&self) {
+        if self.was_greeted.swap(true, Ordering::Relaxed) {
+            self.changed.notify_one();
+        }
     }
 
     fn until(&self, kind: &Kind) -> Option<Instant> {
@@ -78,6 +98,9 @@ impl Web {
 
     async fn post(&self, post: Post, event_bytes_max: usize) -> Result<Answer, Fault<reqwest::Error>> {
         let kind = kind(&post.message);
+        if matches!(kind, Kind::Initialize(_)) {
+            self.greeted();
+        }
         let is_greeting = matches!(kind, Kind::Discover(_) | Kind::Initialize(_));
         let until = self.until(&kind);
         let in_place = self.in_place(kind);

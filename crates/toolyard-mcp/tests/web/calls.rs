@@ -178,7 +178,8 @@ async fn what_nobody_asked_for_holds_up_nobody() {
     }
 }
 
-/// A server that has forgotten its sessions is greeted anew, and the call that met that is made then, once.
+/// A server that has forgotten its sessions is greeted anew, and the calls that met that are made then, once; what it
+/// lists by now is taken over.
 #[tokio::test]
 async fn a_session_that_is_lost_is_made_anew() {
     let is_lost = Arc::new(AtomicBool::new(false));
@@ -195,6 +196,10 @@ async fn a_session_that_is_lost_is_made_anew() {
             (_, Some(session)) if lost.load(Ordering::Relaxed) && session == "0" => {
                 reply(404, "text/plain", "")
             }
+            ("tools/list", _) if lost.load(Ordering::Relaxed) => {
+                let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+                json_of(&asked.result(json!({"tools": [tool("echo"), tool("new")]})))
+            }
             _ => answer,
         }
     })
@@ -207,5 +212,6 @@ async fn a_session_that_is_lost_is_made_anew() {
         assert_eq!(outcome.status.unwrap().to_text(), "echo");
     }
     assert_eq!(web.count("initialize"), 2);
+    yard.until("its list is looked at again", |yard| yard.names() == ["s__echo", "s__new"]).await;
     yard.servers.shutdown().await;
 }
