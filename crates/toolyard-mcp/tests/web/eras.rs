@@ -45,13 +45,21 @@ async fn a_server_is_greeted_in_its_own_way() {
     })
     .await;
     assert_eq!(web.count("initialize"), 1);
-    // An answer without sense is no reason to leave it either.
-    let web = echoes(|asked| match asked.what() {
-        "server/discover" => json_of(&asked.result(json!({"supportedVersions": "all"}))),
-        _ => plain(asked),
-    })
-    .await;
-    assert_eq!(web.count("initialize"), 1);
+    // An answer without sense is no reason to leave it either, nor one that names older versions.
+    for versions in [json!("all"), json!(["2025-11-25"])] {
+        let web = echoes(move |asked| match asked.what() {
+            "server/discover" => json_of(&asked.result(json!({
+                "resultType": "complete",
+                "supportedVersions": versions,
+                "capabilities": {},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }))),
+            _ => plain(asked),
+        })
+        .await;
+        assert_eq!(web.count("initialize"), 1);
+    }
 }
 
 /// One that never answers the newer question, in whatever form, is asked the older after a short while.
