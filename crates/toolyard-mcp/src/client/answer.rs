@@ -8,9 +8,26 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
+#[cfg(feature = "http")]
+use {
+    super::told,
+    rmcp::{
+        model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+        transport::DynamicTransportError,
+    },
+    std::time::Duration,
+};
 
 /// The most characters of a server's message of an error.
 const MESSAGE_MAX: usize = 4000;
+
+/// The code of an answer of ours in place of one that was lost.
+#[cfg(feature = "http")]
+const LOST: ErrorCode = ErrorCode(-32_098);
+
+/// What rmcp answers in place of what was still to come in a session that has ended, with the code of any fault.
+#[cfg(feature = "http")]
+const OVER: &str = "streamable HTTP session was re-initialized before the response arrived";
 
 /// The output, or what went wrong.
 pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
@@ -29,16 +46,51 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
 /// Why there is no answer. Of a request that was on its way nobody knows what came of it.
 pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> ToolError {
     match error {
+        #[cfg(feature = "http")]
+        ServiceError::McpError(error) if error.code == LOST || error.message == OVER => {
+            lost_call(server, &error.message)
+        }
+        #[cfg(feature = "http")]
+        ServiceError::TransportSend(error) => unsent(server, &error),
         ServiceError::McpError(error) => ToolError::execution(clean::text(&error.message, MESSAGE_MAX)),
         ServiceError::UnexpectedResponse => {
             let what = format!("what '{server}' answered is no result of a tool");
             ToolError::new(ToolErrorKind::OutputInvalid, what)
         }
-        _ => {
-            let why = gone.unwrap_or("the connection ended");
-            ToolError::transient(format!("the server '{server}' was lost while the call ran: {why}"))
-                .outcome_unknown()
+        _ => lost_call(server, gone.unwrap_or("the connection ended")),
+    }
+}
+
+fn lost_call(server: &str, why: &str) -> ToolError {
+    let why = clean::text(why, MESSAGE_MAX);
+    ToolError::transient(format!("the server '{server}' was lost while the call ran: {why}"))
+        .outcome_unknown()
+}
+
+/// An answer in place of one that was lost, for whoever waits for it.
+#[cfg(feature = "http")]
+pub(super) fn lost(id: RequestId, why: &str) -> ServerJsonRpcMessage {
+    JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(LOST, why.to_owned(), None)))
+}
+
+/// A request that was answered by no MCP. Some of these say that the call was not made.
+#[cfg(feature = "http")]
+fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
+    use told::Fault;
+    let why = told::causes(error.error.as_ref());
+    let said = format!("the server '{server}' did not take the call: {why}");
+    match told::find(error.error.as_ref()) {
+        Some(Fault::AuthRequired(_) | Fault::InsufficientScope(_)) => {
+            ToolError::new(ToolErrorKind::PermissionDenied, said).no_side_effect()
         }
+        Some(Fault::HttpStatus(answer)) if answer.status == 429 => {
+            let error = ToolError::new(ToolErrorKind::RateLimited, said).no_side_effect();
+            let seconds = answer.retry_after.as_deref().and_then(|after| after.trim().parse().ok());
+            seconds.map(Duration::from_secs).into_iter().fold(error, ToolError::retry_after)
+        }
+        Some(Fault::SessionExpired) => ToolError::transient(said).no_side_effect(),
+        Some(Fault::Client(error)) if error.is_connect() => ToolError::transient(said).no_side_effect(),
+        _ => lost_call(server, &why),
     }
 }
 

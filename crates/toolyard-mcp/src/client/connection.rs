@@ -119,6 +119,18 @@ fn request(params: CallToolRequestParams, sink: &Sink) -> ClientRequest {
     ClientRequest::CallToolRequest(request)
 }
 
+/// Asks for what is no call.
+///
+/// # Cancel safety
+/// Dropping the future tells the server that the request is cancelled.
+pub(super) async fn ask(
+    peer: &Peer<RoleClient>,
+    request: ClientRequest,
+) -> Result<rmcp::model::ServerResult, rmcp::ServiceError> {
+    let mut in_air = InAir(Some(peer.send_cancellable_request(request, options()).await?));
+    in_air.answer().await
+}
+
 /// A request that has no answer yet. Dropped, it is cancelled.
 struct InAir(Option<RequestHandle<RoleClient>>);
 

@@ -37,6 +37,11 @@ impl Questions {
         Self { server: server.into(), calls, places }
     }
 
+    /// The calls that they may belong to.
+    pub(super) fn calls(&self) -> Calls {
+        self.calls.clone()
+    }
+
     /// Whether the server may ask something.
     pub(super) fn are_allowed(&self) -> bool {
         self.places.is_some()

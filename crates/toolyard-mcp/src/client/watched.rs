@@ -11,6 +11,9 @@ use rmcp::{
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
+/// What is said of a connection that ended for no reason that is known.
+pub(super) const ENDED: &str = "the connection ended";
+
 /// Why a server is heard no more, once it is not.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gone(Arc<OnceLock<String>>, CancellationToken);
@@ -92,7 +95,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let Some(message) = self.inner.receive().await else {
-                self.gone.because("the connection ended");
+                self.gone.because(ENDED);
                 return None;
             };
             if let Some(message) = self.heard(message) {
