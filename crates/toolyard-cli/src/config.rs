@@ -165,6 +165,10 @@ impl Config {
         (config.confirmations, config.trusted) = asked;
         config.policing = policing;
         config.redactor = redaction::read(file.section("redaction")?, beside(source.file))?;
+        #[cfg(feature = "mcp-http")]
+        {
+            config.redactor = mcp::hide(&config.servers, config.redactor);
+        }
         file.finish()?;
         Ok(config)
     }

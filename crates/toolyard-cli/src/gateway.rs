@@ -31,6 +31,7 @@ const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
 /// Serves the client at the other end of standard input and output, or those that come by HTTP.
 pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
     let mut setup = Setup::load(&args.setup)?;
+    setup.has_clients = true;
     let mut interrupts = Interrupts::listen();
     let events = events(&args, &setup)?;
     let connected = tokio::select! {
@@ -62,7 +63,7 @@ fn prepared(
     events: Option<EventFile>,
     clients: &Clients,
 ) -> EngineBuilder {
-    let builder = builder.events(clients.clone());
+    let builder = builder.events(clients.clone()).resource(clients.clone());
     let builder = match args.approve {
         ApproveOrAsk::Auto => builder.approver(Answer::Allow),
         ApproveOrAsk::Ask => builder.approver(clients.clone()),

@@ -24,7 +24,11 @@ impl Setup {
         if self.config.servers.is_empty() {
             return Ok(());
         }
-        self.servers = Some(Servers::start(self.config.servers.clone()).await?);
+        let mut servers = self.config.servers.clone();
+        if !self.has_clients {
+            servers = servers.into_iter().map(|server| server.may_ask(false)).collect();
+        }
+        self.servers = Some(Servers::start(servers).await?);
         match self.clash() {
             None => Ok(()),
             Some(clash) => {

@@ -31,6 +31,8 @@ pub(crate) struct Setup {
     pub(crate) root: PathBuf,
     /// The most calls of a session at once.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
+    /// Whether there are clients whom MCP servers may ask something.
+    pub(crate) has_clients: bool,
     /// The MCP servers, once they are started.
     pub(crate) servers: Option<Servers>,
     tools: Toolset,
@@ -44,7 +46,14 @@ impl Setup {
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));
         let tools = toolset(&root, &config)?;
-        Ok(Self { tools, max_in_flight: config.max_in_flight, servers: None, config, root })
+        Ok(Self {
+            tools,
+            max_in_flight: config.max_in_flight,
+            has_clients: false,
+            servers: None,
+            config,
+            root,
+        })
     }
 
     /// An engine with the built-in tools.

@@ -1,6 +1,10 @@
 //! The client's half: servers started, watched and called.
 
 mod answer;
+mod caller;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+mod calls;
+mod changes;
 mod class;
 mod clean;
 mod config;
@@ -8,25 +12,40 @@ mod connection;
 mod definition;
 mod environment;
 mod frame;
+mod greeting;
 mod group;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
 mod handler;
 #[cfg(feature = "http")]
 mod http;
+mod input;
 mod life;
 mod line;
 mod listing;
 mod pins;
 mod process;
-mod progress;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+mod questions;
+#[cfg(feature = "http")]
+mod remote;
 mod remote_tool;
 mod roster;
 mod servers;
 mod shared;
+mod size;
 mod start;
 mod stderr;
 mod supervisor;
+#[cfg(feature = "http")]
+mod tail;
+#[cfg(feature = "https")]
+mod tls;
+mod told;
 mod transport;
 mod watched;
+mod way;
+#[cfg(feature = "http")]
+mod web;
 
 pub use config::{Pinning, ServerConfig};
 pub use definition::Refused;

@@ -4,7 +4,8 @@
 //!   client ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► what its session sees
 //!               stamps the order            └─ tools/call ─► request ─► session ─► engine ─► answer
 //!   client ◄─ elicitation ◄── asking ◄───────────── approvals ───────────────────────┤
-//!   client ◄─ progress ◄───── outputs ◄──────────── tool.output_delta ───────────────┘
+//!   client ◄─ progress ◄───── waited ◄───────────── tool.output_delta ───────────────┤
+//!   client ◄─ what a server of the call asks, logs, has done ◄── relay ◄─────────────┘
 //! ```
 //!
 //! Every connection has a session of its own; its end cancels that. Each `tools/call` is a dispatch of its own, handed to
@@ -15,14 +16,22 @@
 mod answer;
 mod arrival;
 mod asking;
+#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod clients;
 mod connection;
+#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod handler;
 mod http;
 mod listing;
-mod outputs;
+#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+mod notes;
+#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+mod relay;
 mod request;
+mod shown;
 mod transport;
+#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+mod waited;
 
 pub use clients::Clients;
 pub use connection::{Gateway, ServeError};

@@ -17,6 +17,6 @@ pub mod gateway;
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
 pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};
 
-/// Under this name the metadata of an output keep what is neither text nor picture, as the server sent it: the client puts
-/// it there, the gateway hands it on.
+/// Under this name the metadata of an output keep those parts of a server's answer that are more than text or picture, as
+/// `{"at": place, "part": as it came}`: the client puts them there, the gateway hands them on.
 const PARTS: &str = "mcp.content";

@@ -4,6 +4,11 @@
 //! except under `CI=true`, where they fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "relay/chained.rs"]
+mod chained;
+#[allow(dead_code, reason = "shared with tests that look at more of it")]
+#[path = "gateway/client.rs"]
+mod client;
 #[allow(dead_code, reason = "shared with tests that look at more of it")]
 #[path = "real/place.rs"]
 mod place;
@@ -46,16 +51,11 @@ async fn a_server_over_http_is_called_like_any_other() {
         assert_eq!(outcome.status.unwrap().to_text(), format!("Echo: {n}"));
     }
     yard.call("trigger-long-running-operation", json!({"duration": 1, "steps": 4})).await.status.unwrap();
-    let told = || {
-        let events = yard.events.lock().unwrap();
-        events.iter().filter(|event| matches!(event.kind, EventKind::OutputDelta { .. })).count()
-    };
-    assert_eq!(told(), 4);
+    let told = |yard: &Yard| yard.told(|kind| matches!(kind, EventKind::OutputDelta { .. }));
+    assert_eq!(told(&yard), 4);
     let session = yard.engine.session("t");
     let kill = async {
-        while told() == 4 {
-            tokio::task::yield_now().await;
-        }
+        yard.until("there is progress", |yard| told(yard) > 4).await;
         child.kill().await.unwrap();
     };
     let long = Call::new("long", "trigger-long-running-operation", json!({"duration": 600, "steps": 6000}));

@@ -214,6 +214,11 @@ impl Engine {
         core.map_or(0, |core| Session { core }.cancel_calls())
     }
 
+    /// What takes secrets out of what the engine shows, if something does: for what is shown beside results and events.
+    pub fn redactor(&self) -> Option<&Redactor> {
+        self.core.redactor.as_ref()
+    }
+
     /// The tools, to be looked at and changed while calls fly.
     pub fn registry(&self) -> &Registry {
         &self.core.registry

@@ -1,5 +1,13 @@
 //! `[mcp.NAME]`: MCP servers, whose tools are there beside the built-in ones.
 
+#[cfg(feature = "mcp-http")]
+mod remote;
+
+#[cfg(feature = "mcp-http")]
+pub(super) use remote::hide;
+#[cfg(feature = "mcp-http")]
+use remote::remote;
+
 use super::{
     ConfigError,
     section::{Placed, Section, SwitchOrText},
@@ -34,7 +42,7 @@ fn server(
     here: &Path,
 ) -> Result<ServerConfig, ConfigError> {
     let mut server = match section.text("url")? {
-        Some(url) => remote(name, url, &mut section)?,
+        Some(url) => remote(name, url, &mut section, here)?,
         None => program(name, at, &mut section, here)?,
     };
     if let Some(trusted) = section.switch("trust")? {
@@ -44,6 +52,7 @@ fn server(
     if let Some(required) = section.switch("required")? {
         server = server.required(required);
     }
+    server = server.may_ask(section.switch("may_ask")?.unwrap_or(true));
     if let Some(limit) = section.duration("startup_timeout")? {
         server = server.startup_timeout(limit);
     }
@@ -72,28 +81,13 @@ fn program(
     })
 }
 
-/// A server over HTTP.
-#[cfg(feature = "mcp-http")]
-fn remote(
-    name: &str,
-    (url, at): Placed<String>,
-    section: &mut Section<'_>,
-) -> Result<ServerConfig, ConfigError> {
-    if !url.starts_with("http://") {
-        let what = format!("{}url must begin with http://: nothing is encrypted", section.prefix());
-        return Err(section.error(&at, what));
-    }
-    let server = ServerConfig::http(name, url);
-    let Some((token, at)) = section.text("bearer")? else { return Ok(server) };
-    let token = own_variable(&token).map_err(|from| {
-        let what = format!("{}bearer: there is no variable {from} in the environment", section.prefix());
-        section.error(&at, what)
-    })?;
-    Ok(server.bearer(token))
-}
-
 #[cfg(not(feature = "mcp-http"))]
-fn remote(_: &str, (_, at): Placed<String>, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
+fn remote(
+    _: &str,
+    (_, at): Placed<String>,
+    section: &mut Section<'_>,
+    _: &Path,
+) -> Result<ServerConfig, ConfigError> {
     let what = "url: this program speaks to no server over HTTP, it was built without the feature mcp-http";
     Err(section.error(&at, format!("{}{what}", section.prefix())))
 }

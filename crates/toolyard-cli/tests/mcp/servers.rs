@@ -5,7 +5,8 @@ use crate::{
     real,
 };
 use serde_json::json;
-use std::fs;
+use std::{fs, time::Duration};
+use tokio::time::timeout;
 
 /// CL-1, CL-3, PO-3: the server's tools are served under its name; reads go at once, a write is asked about, and neither the
 /// server nor a question is left when the client is gone.
@@ -45,4 +46,33 @@ async fn a_servers_tools_go_through_the_pools_to_a_client() {
     yard.client.close().await.unwrap();
     assert_eq!(yard.ended().await, Some(0));
     until("the server has ended", || working_in(&dir, program) == 0).await;
+}
+
+/// PO-4, V4: what the server asks while it has a call, the client's user answers; what the client cannot give, the server is
+/// refused.
+#[tokio::test]
+async fn a_servers_questions_reach_the_client() {
+    let Some(script) = real::script("everything") else { return };
+    let servers = format!("[mcp.all]\ncommand = \"node\"\nargs = [{script:?}]\ntrust = true\n");
+    let person = Person { answer: Some("it is me"), ..Person::default() };
+    let asked = person.asked.clone();
+    let yard = Yard::before("mcp-questions", &servers, &["--approve", "auto"], person).await;
+    // It has these tools for those alone who can be asked, and only when it has seen that they can.
+    let listed = async {
+        for tool in ["all__trigger-elicitation-request", "all__trigger-sampling-request"] {
+            while !yard.client.list_all_tools().await.unwrap().iter().any(|listed| listed.name == tool) {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    timeout(Duration::from_secs(30), listed).await.unwrap();
+    let answered = yard.call("all__trigger-elicitation-request", json!({})).await.unwrap();
+    let said: String =
+        answered.content.iter().filter_map(|part| part.as_text()).map(|part| part.text.as_str()).collect();
+    assert!(said.contains("it is me"), "{said}");
+    let question = asked.lock().unwrap().clone();
+    assert_eq!(question, ["The MCP server 'all' asks: Please provide inputs for the following fields:"]);
+    let refused = yard.call("all__trigger-sampling-request", json!({"prompt": "hello"})).await.unwrap();
+    assert_eq!(refused.is_error, Some(true));
+    assert!(text(&refused).contains("the client of this call declares no sampling"), "{}", text(&refused));
 }

@@ -6,19 +6,33 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
     service::ServiceError,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
+#[cfg(feature = "http")]
+use {
+    super::told,
+    rmcp::{
+        model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+        transport::DynamicTransportError,
+    },
+    std::time::Duration,
+};
 
 /// The most characters of a server's message of an error.
 const MESSAGE_MAX: usize = 4000;
+
+/// The code of an answer of ours in place of one that was lost.
+#[cfg(feature = "http")]
+const LOST: ErrorCode = ErrorCode(-32_098);
+
+/// What rmcp answers in place of what was still to come in a session that has ended, with the code of any fault.
+#[cfg(feature = "http")]
+const OVER: &str = "streamable HTTP session was re-initialized before the response arrived";
 
 /// The output, or what went wrong.
 pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
     match answer {
         ServerResult::CallToolResult(result) => Ok(output(result)),
-        ServerResult::InputRequiredResult(_) => {
-            Err(ToolError::execution(format!("'{server}' asks for more input, which nobody here can give")))
-        }
         ServerResult::CreateTaskResult(_) => {
             Err(ToolError::execution(format!("'{server}' made a task of the call, which is not waited for")))
         }
@@ -32,39 +46,80 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
 /// Why there is no answer. Of a request that was on its way nobody knows what came of it.
 pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> ToolError {
     match error {
+        #[cfg(feature = "http")]
+        ServiceError::McpError(error) if error.code == LOST || error.message == OVER => {
+            lost_call(server, &error.message)
+        }
+        #[cfg(feature = "http")]
+        ServiceError::TransportSend(error) => unsent(server, &error),
         ServiceError::McpError(error) => ToolError::execution(clean::text(&error.message, MESSAGE_MAX)),
         ServiceError::UnexpectedResponse => {
             let what = format!("what '{server}' answered is no result of a tool");
             ToolError::new(ToolErrorKind::OutputInvalid, what)
         }
-        _ => {
-            let why = gone.unwrap_or("the connection ended");
-            ToolError::transient(format!("the server '{server}' was lost while the call ran: {why}"))
-                .outcome_unknown()
+        _ => lost_call(server, gone.unwrap_or("the connection ended")),
+    }
+}
+
+fn lost_call(server: &str, why: &str) -> ToolError {
+    let why = clean::text(why, MESSAGE_MAX);
+    ToolError::transient(format!("the server '{server}' was lost while the call ran: {why}"))
+        .outcome_unknown()
+}
+
+/// An answer in place of one that was lost, for whoever waits for it.
+#[cfg(feature = "http")]
+pub(super) fn lost(id: RequestId, why: &str) -> ServerJsonRpcMessage {
+    JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(LOST, why.to_owned(), None)))
+}
+
+/// A request that was answered by no MCP. Some of these say that the call was not made.
+#[cfg(feature = "http")]
+fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
+    use told::Fault;
+    let why = told::causes(error.error.as_ref());
+    let said = format!("the server '{server}' did not take the call: {why}");
+    match told::find(error.error.as_ref()) {
+        Some(Fault::AuthRequired(_) | Fault::InsufficientScope(_)) => {
+            ToolError::new(ToolErrorKind::PermissionDenied, said).no_side_effect()
         }
+        Some(Fault::HttpStatus(answer)) if answer.status == 429 => {
+            let error = ToolError::new(ToolErrorKind::RateLimited, said).no_side_effect();
+            let seconds = answer.retry_after.as_deref().and_then(|after| after.trim().parse().ok());
+            seconds.map(Duration::from_secs).into_iter().fold(error, ToolError::retry_after)
+        }
+        Some(Fault::SessionExpired) => ToolError::transient(said).no_side_effect(),
+        Some(Fault::Client(error)) if error.is_connect() => ToolError::transient(said).no_side_effect(),
+        _ => lost_call(server, &why),
     }
 }
 
 fn output(result: CallToolResult) -> ToolOutput {
-    let others: Vec<Value> = result
-        .content
-        .iter()
-        .filter(|part| !is_plain(part))
-        .filter_map(|part| serde_json::to_value(part).ok())
-        .collect();
+    let parts = result.content.iter().enumerate().filter(|(_, part)| !is_plain(part));
+    let kept: Vec<Value> = parts.filter_map(|(at, part)| kept(at, part)).collect();
     let mut output = ToolOutput::parts(result.content.into_iter().map(part).collect());
     output.success = result.is_error != Some(true);
     if let Some(structured) = result.structured_content {
         output = output.with_structured(structured);
     }
-    if !others.is_empty() {
-        output = output.with_metadata(PARTS, others);
+    if !kept.is_empty() {
+        output = output.with_metadata(PARTS, kept);
     }
     output
 }
 
+/// A part as it came, with its place among the others.
+fn kept(at: usize, part: &ContentBlock) -> Option<Value> {
+    Some(json!({"at": at, "part": serde_json::to_value(part).ok()?}))
+}
+
+/// Whether what the model sees of a part is all of it.
 fn is_plain(part: &ContentBlock) -> bool {
-    matches!(part, ContentBlock::Text(_) | ContentBlock::Image(_))
+    match part {
+        ContentBlock::Text(text) => text.annotations.is_none() && text.meta.is_none(),
+        ContentBlock::Image(image) => image.annotations.is_none() && image.meta.is_none(),
+        _ => false,
+    }
 }
 
 /// What the model sees of a part.
@@ -97,7 +152,6 @@ fn resource(resource: ResourceContents) -> Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn read_json(answer: Value) -> Result<ToolOutput, ToolError> {
         read("s", serde_json::from_value(answer).unwrap())
@@ -112,17 +166,25 @@ mod tests {
                 {"type": "image", "data": "AA==", "mimeType": "image/png"},
                 {"type": "resource", "resource": {"uri": "file:///x", "text": "body"}},
                 {"type": "resource_link", "uri": "file:///y", "name": "y"},
+                {"type": "text", "text": "b", "annotations": {"priority": 1.0}},
             ],
             "structuredContent": {"n": 1},
             "isError": true,
         });
         let output = read_json(answer).unwrap();
         assert!(!output.success);
-        assert_eq!(output.to_text(), "a\n[image image/png]\nbody\n[resource y file:///y]");
+        assert_eq!(output.to_text(), "a\n[image image/png]\nbody\n[resource y file:///y]\nb");
         assert_eq!(output.structured(), Some(&json!({"n": 1})));
         let others = output.metadata(PARTS).and_then(Value::as_array).unwrap();
-        assert_eq!(others[0]["resource"]["uri"], "file:///x");
-        assert_eq!(others.len(), 2);
+        assert_eq!(
+            (&others[0]["at"], &others[0]["part"]["resource"]["uri"]),
+            (&json!(2), &json!("file:///x"))
+        );
+        assert_eq!(
+            (&others[2]["at"], &others[2]["part"]["annotations"]["priority"]),
+            (&json!(4), &json!(1.0))
+        );
+        assert_eq!(others.len(), 3);
     }
 
     /// V4, V5: an answer that was lost leaves the outcome open, and nothing says that it did no harm.

@@ -5,6 +5,9 @@ use serde_json::Value;
 /// The most characters of a description.
 pub(super) const DESCRIPTION_MAX: usize = 8192;
 
+/// The most characters that are told of a name.
+pub(super) const NAME_MAX: usize = 200;
+
 /// Keywords of a schema that are data: what is in them is left as it is.
 const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
 

@@ -1,5 +1,7 @@
 //! What a server is started from.
 
+#[cfg(feature = "http")]
+use super::remote::Remote;
 use std::{path::PathBuf, time::Duration};
 
 /// How long a server may take until its tools are known, where nothing else is said.
@@ -16,14 +18,6 @@ pub enum Pinning {
     /// Yes, compared with what this file says, over many processes. What the file does not have is added to it; to
     /// approve a change, take the tool's line out.
     File(PathBuf),
-}
-
-/// A server over HTTP.
-#[cfg(feature = "http")]
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Remote {
-    pub(crate) url: String,
-    pub(crate) bearer: Option<String>,
 }
 
 /// A server, such as a program that is started and spoken to over stdio, and what it is to the engine.
@@ -45,6 +39,7 @@ pub struct ServerConfig {
     pub(crate) trusted: bool,
     pub(crate) prefix: Option<String>,
     pub(crate) required: bool,
+    pub(crate) may_ask: bool,
     pub(crate) pinning: Pinning,
     pub(crate) startup_timeout: Duration,
     #[cfg(feature = "http")]
@@ -63,28 +58,12 @@ impl ServerConfig {
             trusted: false,
             prefix: None,
             required: true,
+            may_ask: false,
             pinning: Pinning::default(),
             startup_timeout: STARTUP_TIMEOUT,
             #[cfg(feature = "http")]
             remote: None,
         }
-    }
-
-    /// A server of this name over streamable HTTP, at this URL. Nothing is encrypted.
-    #[cfg(feature = "http")]
-    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
-        let remote = Remote { url: url.into(), bearer: None };
-        Self { remote: Some(remote), ..Self::new(name, "") }
-    }
-
-    /// Sets the token that a server over HTTP is shown.
-    #[cfg(feature = "http")]
-    #[must_use]
-    pub fn bearer(mut self, token: impl Into<String>) -> Self {
-        if let Some(remote) = &mut self.remote {
-            remote.bearer = Some(token.into());
-        }
-        self
     }
 
     /// Sets the program's arguments.
@@ -130,6 +109,14 @@ impl ServerConfig {
         self
     }
 
+    /// Sets whether it may ask, while it has a call, the client that made it: the client's user, or its model. Who reaches
+    /// that client is the resource [`Clients`](crate::Clients) of the engine; without it nothing can be asked.
+    #[must_use]
+    pub fn may_ask(mut self, may_ask: bool) -> Self {
+        self.may_ask = may_ask;
+        self
+    }
+
     /// Sets whether a tool whose definition has changed is taken away.
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
@@ -147,6 +134,11 @@ impl ServerConfig {
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What its breaker is called (CB-9).
+    pub(crate) fn backend(&self) -> String {
+        format!("mcp {}", self.name)
     }
 
     /// The name that a tool of it has in the engine.

@@ -1,9 +1,9 @@
 //! A server that is there, and calls to it.
 
-use super::{answer, handler::Handler, progress::Sink, watched::Gone};
+use super::{answer, caller::Sink, handler::Handler, input, questions::Questions, watched::Gone};
 use rmcp::{
     Peer, RoleClient,
-    model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerPeerInfo},
+    model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerPeerInfo, ServerResult},
     service::{PeerRequestOptions, RequestHandle, RunningService},
 };
 use serde_json::Value;
@@ -17,12 +17,13 @@ pub(super) type Service = RunningService<RoleClient, Handler>;
 pub(super) struct Connection {
     server: String,
     peer: Peer<RoleClient>,
+    questions: Questions,
     gone: Gone,
 }
 
 impl Connection {
-    pub(super) fn new(server: &str, service: &Service, gone: Gone) -> Self {
-        Self { server: server.to_owned(), peer: service.peer().clone(), gone }
+    pub(super) fn new(server: &str, service: &Service, questions: Questions, gone: Gone) -> Self {
+        Self { server: server.to_owned(), peer: service.peer().clone(), questions, gone }
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -56,20 +57,47 @@ impl Connection {
         args: &Value,
         cx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        // Kept to the end: with it goes the way of the call's progress.
-        let sink = Sink(Arc::new(cx.clone()));
-        let sent = self.peer.send_cancellable_request(request(tool, args, &sink), options()).await;
+        // Kept to the end: with it goes what the server says and asks meanwhile.
+        let (sink, _in_air) = Sink::of(cx);
+        let mut given = input::Given::default();
+        for _ in 0..input::ROUNDS_MAX {
+            let mut params = params(tool, args);
+            (params.input_responses, params.request_state) = given;
+            let asked = match self.round(params, &sink, cx).await? {
+                ServerResult::InputRequiredResult(asked) => asked,
+                answer => return answer::read(&self.server, answer),
+            };
+            let caller = sink.caller();
+            let gave = tokio::select! {
+                biased;
+                gave = input::give(&self.questions, &caller, asked) => gave,
+                () = cx.cancelled() => return Err(ToolError::cancelled("the call was told to stop")),
+            };
+            given = gave.map_err(|why| {
+                ToolError::execution(format!("'{}' asks for more before it goes on: {why}", self.server))
+            })?;
+        }
+        Err(ToolError::execution(format!("'{}' asks for more again and again", self.server)))
+    }
+
+    /// One request and its answer.
+    async fn round(
+        &self,
+        params: CallToolRequestParams,
+        sink: &Sink,
+        cx: &ToolContext,
+    ) -> Result<ServerResult, ToolError> {
+        let sent = self.peer.send_cancellable_request(request(params, sink), options()).await;
         let failed = |error| answer::failed(&self.server, error, self.gone.why());
         let mut in_air = InAir(Some(sent.map_err(failed)?));
-        let answer = tokio::select! {
+        tokio::select! {
             biased;
-            answer = in_air.answer() => answer,
+            answer = in_air.answer() => answer.map_err(failed),
             () = cx.cancelled() => {
                 in_air.cancel().await;
-                return Err(ToolError::cancelled("the call was told to stop, and so was its server"));
+                Err(ToolError::cancelled("the call was told to stop, and so was its server"))
             }
-        };
-        answer::read(&self.server, answer.map_err(failed)?)
+        }
     }
 }
 
@@ -77,21 +105,37 @@ fn options() -> PeerRequestOptions {
     PeerRequestOptions::no_options()
 }
 
-fn request(tool: &str, args: &Value, sink: &Sink) -> ClientRequest {
-    let mut params = CallToolRequestParams::new(tool.to_owned());
-    if let Value::Object(args) = args {
-        params = params.with_arguments(args.clone());
+fn params(tool: &str, args: &Value) -> CallToolRequestParams {
+    let params = CallToolRequestParams::new(tool.to_owned());
+    match args {
+        Value::Object(args) => params.with_arguments(args.clone()),
+        _ => params,
     }
+}
+
+fn request(params: CallToolRequestParams, sink: &Sink) -> ClientRequest {
     let mut request = CallToolRequest::new(params);
     request.extensions.insert(sink.clone());
     ClientRequest::CallToolRequest(request)
+}
+
+/// Asks for what is no call.
+///
+/// # Cancel safety
+/// Dropping the future tells the server that the request is cancelled.
+pub(super) async fn ask(
+    peer: &Peer<RoleClient>,
+    request: ClientRequest,
+) -> Result<rmcp::model::ServerResult, rmcp::ServiceError> {
+    let mut in_air = InAir(Some(peer.send_cancellable_request(request, options()).await?));
+    in_air.answer().await
 }
 
 /// A request that has no answer yet. Dropped, it is cancelled.
 struct InAir(Option<RequestHandle<RoleClient>>);
 
 impl InAir {
-    async fn answer(&mut self) -> Result<rmcp::model::ServerResult, rmcp::ServiceError> {
+    async fn answer(&mut self) -> Result<ServerResult, rmcp::ServiceError> {
         let Some(handle) = &mut self.0 else { return Err(rmcp::ServiceError::TransportClosed) };
         let answer = (&mut handle.rx).await;
         self.0 = None;

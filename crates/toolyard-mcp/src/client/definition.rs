@@ -4,6 +4,7 @@ use super::{
     class::{self, Class},
     clean,
     config::ServerConfig,
+    listing::{BadEntry, Listed},
     pins::Pins,
     remote_tool::RemoteTool,
     shared::Shared,
@@ -17,7 +18,7 @@ use toolyard::{Registry, ToolSpec};
 /// A tool that a server lists and the engine does not take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The name it would have.
+    /// The name it would have; of one without a name, its place in the list, such as `number 3`.
     pub tool: String,
     /// Why not.
     pub why: String,
@@ -33,15 +34,16 @@ pub(super) struct Definitions {
 }
 
 /// What a server's list comes to. One tool that cannot be is no harm to the others.
-pub(super) fn define(listed: Vec<Tool>, config: &ServerConfig, pins: &Pins, of: &Arc<Shared>) -> Definitions {
-    let mut definitions = Definitions::default();
+pub(super) fn define(listed: Listed, config: &ServerConfig, pins: &Pins, of: &Arc<Shared>) -> Definitions {
+    let refused = listed.bad.into_iter().map(|bad| refused(bad, config)).collect();
+    let mut definitions = Definitions { tools: Vec::new(), refused };
     // Finds odd names, names that are there twice and schemas that cannot be, as the engine would.
     let scratch = Registry::default();
-    for tool in listed {
+    for tool in listed.tools {
         let digest = digest(&tool);
         let class = class::of(tool.annotations.as_ref(), config.trusted);
         let spec = spec(&tool, config, class, &digest);
-        let name = clean::text(&spec.name, 200);
+        let name = clean::text(&spec.name, clean::NAME_MAX);
         let remote = Arc::new(RemoteTool::new(spec, tool.name.into_owned(), class.why, of.clone()));
         let taken = scratch.register(remote.clone()).map_err(|error| error.to_string());
         match taken.and_then(|()| pins.check(&config.name, &remote.remote_name, &digest)) {
@@ -52,6 +54,12 @@ pub(super) fn define(listed: Vec<Tool>, config: &ServerConfig, pins: &Pins, of: 
     definitions
 }
 
+/// An entry that is no tool, by the name it would have or by its place.
+fn refused(BadEntry { name, place, why }: BadEntry, config: &ServerConfig) -> Refused {
+    let tool = name.map_or_else(|| format!("number {place}"), |name| config.tool_name(&name));
+    Refused { tool, why }
+}
+
 fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolSpec {
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let mut schema = Value::Object(tool.input_schema.as_ref().clone());
@@ -59,7 +67,7 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
     let mut spec = ToolSpec::new(config.tool_name(&tool.name), class.side_effects)
         .describe(clean::text(description, clean::DESCRIPTION_MAX))
         .foreign_schema(schema)
-        .backend(format!("mcp {}", config.name))
+        .backend(config.backend())
         .version(digest);
     spec.idempotent = class.idempotent;
     spec

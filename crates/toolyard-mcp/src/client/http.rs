@@ -1,6 +1,17 @@
 //! The way to a server over streamable HTTP.
 
-use super::{config::Remote, frame::LINE_BYTES_MAX};
+use super::{
+    frame::LINE_BYTES_MAX,
+    greeting::Patience,
+    remote::{Header, Remote},
+    watched::Gone,
+    web::Web,
+};
+use http::{HeaderName, HeaderValue};
+use reqwest::{
+    Client, StatusCode, Url,
+    redirect::{Attempt, Policy},
+};
 use rmcp::{
     RoleClient,
     transport::{
@@ -8,7 +19,8 @@ use rmcp::{
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+use tokio::sync::Notify;
 
 /// The most requests at once: the engine has bounds of its own, and a call must not wait in two lines.
 const REQUESTS_MAX: usize = 1024;
@@ -17,15 +29,119 @@ const REQUESTS_MAX: usize = 1024;
 const RESUMES_MAX: usize = 3;
 const RESUME_WAIT: Duration = Duration::from_millis(200);
 
+/// How long it may take until a server is connected to.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a request is sent on within its server.
+const REDIRECTS_MAX: usize = 5;
+
 /// The way to it; nothing is sent yet.
-pub(super) fn connect(remote: &Remote) -> impl Transport<RoleClient> + 'static {
-    let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
+///
+/// # Errors
+/// What to say of a way that cannot be: a URL that is none, a certificate that cannot be read.
+pub(super) fn connect(
+    remote: &Remote,
+    patience: Patience,
+    gone: Gone,
+    changed: Arc<Notify>,
+) -> Result<impl Transport<RoleClient> + 'static, String> {
+    let url = url(&remote.url)?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
     config.max_concurrent_requests = REQUESTS_MAX;
     config.max_sse_event_size = LINE_BYTES_MAX;
     // Without a bound, a call whose server is gone would wait for its timeout.
     let mut retry = ExponentialBackoff::default();
     (retry.max_times, retry.base_duration) = (Some(RESUMES_MAX), RESUME_WAIT);
     config.retry_config = Arc::new(retry);
-    config.auth_header = remote.bearer.clone();
-    StreamableHttpClientTransport::from_config(config)
+    config.auth_header = remote.bearer.as_ref().map(|token| token.0.clone());
+    config.custom_headers = remote.headers.iter().map(header).collect::<Result<HashMap<_, _>, _>>()?;
+    let web = Web::new(client(&url, remote)?, patience, gone, changed);
+    Ok(StreamableHttpClientTransport::with_client(web, config))
+}
+
+fn url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("its URL is none: {error}"))?;
+    match url.scheme() {
+        _ if !url.username().is_empty() || url.password().is_some() => {
+            Err("its URL must have no user and password: use a header".to_owned())
+        }
+        "http" => Ok(url),
+        "https" if cfg!(feature = "https") => Ok(url),
+        "https" => Err("its URL begins with https://, and this program was built without TLS".to_owned()),
+        other => Err(format!("its URL begins with '{other}:', which is neither http: nor https:")),
+    }
+}
+
+fn header(header: &Header) -> Result<(HeaderName, HeaderValue), String> {
+    let name = HeaderName::try_from(&header.name)
+        .map_err(|_| format!("'{}' is no name of a header", header.name.escape_debug()))?;
+    let mut value = HeaderValue::try_from(&header.value.0)
+        .map_err(|_| format!("the value of the header '{name}' cannot be sent"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// Every request has a connection of its own: one that was used before may be closed just when it is used again, and
+/// then nobody knows what came of the call.
+fn client(url: &Url, remote: &Remote) -> Result<Client, String> {
+    let builder = Client::builder()
+        .pool_max_idle_per_host(0)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::custom(redirect));
+    #[cfg(feature = "https")]
+    let builder = builder.tls_backend_preconfigured(super::tls::config(url, remote.ca.as_deref())?);
+    #[cfg(not(feature = "https"))]
+    let _ = (url, remote);
+    builder.build().map_err(|error| format!("no client can be made for it: {error}"))
+}
+
+/// Goes on within the server, with the message as it is. What would lose the message is an answer like any other, and
+/// another server is not to see token, session or message.
+fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps_message =
+        matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+    let Some(first) = attempt.previous().first() else { return attempt.stop() };
+    if first.origin() != attempt.url().origin() {
+        let there = attempt.url().origin().ascii_serialization();
+        return attempt.error(format!("it sends on to {there}, another server, which is not followed"));
+    }
+    match attempt.previous().len() {
+        _ if !keeps_message => attempt.stop(),
+        hops if hops > REDIRECTS_MAX => {
+            attempt.error(format!("it sends on more than {REDIRECTS_MAX} times in a row"))
+        }
+        _ => attempt.follow(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_one_of_a_server() {
+        assert!(url("http://127.0.0.1:9/mcp").is_ok());
+        assert_eq!(url("https://h/mcp").is_ok(), cfg!(feature = "https"));
+        for (text, why) in [
+            ("h/mcp", "its URL is none"),
+            ("file:///etc/passwd", "neither http: nor https:"),
+            ("http://me:secret@h/", "no user and password"),
+        ] {
+            let said = url(text).unwrap_err();
+            assert!(said.contains(why) && !said.contains("secret"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_sent_is_told_without_its_value() {
+        let remote =
+            |name: &str| super::super::config::ServerConfig::http("a", "http://h").header(name, "se\ncret");
+        let config = remote("x-key");
+        let said = header(&config.remote.as_ref().unwrap().headers[0]).unwrap_err();
+        assert_eq!(said, "the value of the header 'x-key' cannot be sent");
+        let config = remote("x key");
+        assert!(
+            header(&config.remote.as_ref().unwrap().headers[0]).unwrap_err().contains("no name of a header")
+        );
+    }
 }

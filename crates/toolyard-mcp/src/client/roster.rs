@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
 };
-use toolyard::{Engine, RegisterError, Registry};
+use toolyard::{BreakerOf, Engine, RegisterError, Registry};
 
 /// The tools of a server that are in an engine, by name with the mark of their definition.
 #[derive(Debug, Default)]
@@ -29,6 +29,16 @@ impl Roster {
     /// Lets go of the engine, whose tools stay as they are.
     pub(super) fn detach(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Closes the breakers of the server and of its tools.
+    pub(super) fn close_breakers(&self, backend: &str) {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Kept { engine, tools }) = kept.as_ref() else { return };
+        let tools = tools.keys().map(|tool| BreakerOf::tool(tool.as_str()));
+        for of in std::iter::once(BreakerOf::backend(backend)).chain(tools) {
+            engine.reset_breaker(&of);
+        }
     }
 
     /// Makes the engine's tools those. A name that another has is refused.

@@ -2,18 +2,27 @@
 
 use super::{
     config::ServerConfig,
-    definition::Refused,
+    definition::{Definitions, Refused},
     group::Group,
     pins::Pins,
     roster::Roster,
     shared::{Shared, State},
     start::Starter,
-    supervisor::Supervisor,
+    supervisor::{Order, Supervisor},
 };
-use std::{collections::BTreeMap, sync::Arc};
-use tokio::{sync::oneshot, task::JoinHandle};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, ToolFactory};
+
+/// How many may ask for a server at once; one start is the answer to all. Others wait until they may ask.
+const ORDERS_MAX: usize = 64;
 
 /// Why servers cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +31,10 @@ pub enum StartError {
     /// Two servers of one name.
     #[error("two MCP servers are called '{0}'")]
     Twice(String),
-    /// A server that is required cannot be started.
+    /// There is no server of this name.
+    #[error("there is no MCP server '{0}'")]
+    Unknown(String),
+    /// A server that is required, or that was asked for, cannot be started.
     #[error("the MCP server '{server}' cannot be used: {why}")]
     Server {
         /// The server.
@@ -79,6 +91,7 @@ struct Server {
     shared: Arc<Shared>,
     roster: Arc<Roster>,
     group: Group,
+    orders: mpsc::Sender<Order>,
     task: JoinHandle<()>,
 }
 
@@ -122,13 +135,41 @@ impl Servers {
         let shared = Arc::new(Shared::new(&config.name));
         let roster = Arc::new(Roster::default());
         let group = Group::default();
-        let starter = Starter { config: config.clone(), pins, shared: shared.clone(), group: group.clone() };
+        let starter = Starter {
+            config: config.clone(),
+            pins,
+            shared: shared.clone(),
+            group: group.clone(),
+            is_old: AtomicBool::new(false),
+        };
 
-        let supervisor = Supervisor { starter, roster: roster.clone(), stop: self.stop.clone() };
+        let (orders, ordered) = mpsc::channel(ORDERS_MAX);
+        let stop = self.stop.clone();
+        let supervisor = Supervisor { starter, roster: roster.clone(), orders: ordered, stop };
         let (first, is_started) = oneshot::channel();
         let task = tokio::spawn(supervisor.run(first));
-        self.servers.push(Server { config, shared, roster, group, task });
+        self.servers.push(Server { config, shared, roster, group, orders, task });
         Ok(is_started)
+    }
+
+    /// Starts a server, also one that was given up; one that is there is ended before. Where it is ready again, the
+    /// breakers of it and of its tools are closed. Calls that it had are lost as when it dies (V5).
+    ///
+    /// # Errors
+    /// There is no such server, or it cannot be started: then it is given up, until somebody asks for it again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future waits for it no more; it is started all the same, and breakers stay as they are.
+    pub async fn restart(&self, name: &str) -> Result<(), StartError> {
+        let server = self.servers.iter().find(|server| server.config.name == name);
+        let server = server.ok_or_else(|| StartError::Unknown(name.to_owned()))?;
+        let failed = |why| StartError::Server { server: name.to_owned(), why };
+        let (order, came) = oneshot::channel();
+        // Where nobody takes it, nobody answers it either.
+        let _ = server.orders.send(order).await;
+        came.await.unwrap_or_else(|_| Err("it was stopped".to_owned())).map_err(failed)?;
+        server.roster.close_breakers(&server.config.backend());
+        Ok(())
     }
 
     /// Two servers with a tool of one name.
@@ -214,6 +255,9 @@ impl Drop for Servers {
     fn drop(&mut self) {
         for server in &self.servers {
             server.task.abort();
+            // The tools hold what is shared, and it holds them.
+            server.shared.define(Definitions::default());
+            server.roster.detach();
             // A program that ends now does not wait until the task is dropped.
             server.group.end_at_once();
         }

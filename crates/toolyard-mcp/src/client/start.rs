@@ -1,27 +1,36 @@
 //! One start of a server: its process, the handshake, its tools.
 
 use super::{
+    calls::Calls,
     clean,
     config::ServerConfig,
     connection::{Connection, Service},
     definition::{self, Definitions},
+    greeting::{Patience, SHORT},
     group::Group,
     handler::Handler,
     listing::{self, ListFault},
     pins::Pins,
     process::{self, Process},
+    questions::Questions,
     shared::Shared,
     transport::Pipes,
-    watched::{Gone, Watched},
+    watched::{ENDED, Gone, Watched},
+    way::{Failed, Way},
 };
 use rmcp::{
     RoleClient,
-    model::ProtocolVersion,
-    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, ServiceError},
+    service::{ClientServiceExt, ServiceError},
     transport::Transport,
 };
-use std::{error::Error, io, sync::Arc, time::Duration};
-use tokio::time::timeout;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tokio::time::{Instant, timeout_at};
 
 /// How long a process whose start failed may take to end by itself: it has nothing to put in order.
 const FAILED_GRACE: Duration = Duration::from_millis(200);
@@ -46,19 +55,13 @@ pub(super) struct Starter {
     pub(super) pins: Pins,
     pub(super) shared: Arc<Shared>,
     pub(super) group: Group,
-}
-
-/// Why a start failed.
-struct Failed {
-    why: String,
-    /// It was lost, and there is a better reason than that.
-    is_lost: bool,
-    /// It ended when it was asked in the newer way.
-    may_be_old: bool,
+    /// It was greeted in the older way the last time, and so is not asked in the newer first.
+    pub(super) is_old: AtomicBool,
 }
 
 impl Starter {
-    /// Starts the server. One that ends when it is spoken to in the newer way is started anew in the older.
+    /// Starts the server. One that ends when it is spoken to in the newer way is started anew in the older, and one that
+    /// is late with its answer and does not know the older in the newer; all in the time of one start.
     ///
     /// # Errors
     /// What to say of it.
@@ -66,53 +69,72 @@ impl Starter {
     /// # Cancel safety
     /// Dropping the future kills what was started.
     pub(super) async fn start(&self) -> Result<Started, String> {
-        match self.start_as(either()).await {
-            Err(Failed { may_be_old: true, .. }) => {
-                self.start_as(ClientLifecycleMode::Initialize).await.map_err(|failed| failed.why)
+        let until = Instant::now() + self.config.startup_timeout;
+        // One that has changed its mind is greeted in either way the next time.
+        let first = if self.is_old.swap(false, Relaxed) { Way::Older } else { Way::Either };
+        let started = match self.start_as(first, until).await {
+            Err(Failed { instead: Some(way), why, .. }) => {
+                tracing::debug!(
+                    server = self.config.name,
+                    why,
+                    ?way,
+                    "an MCP server is greeted in another way"
+                );
+                self.start_as(way, until).await
             }
-            started => started.map_err(|failed| failed.why),
-        }
+            started => started,
+        };
+        let started = started.map_err(|failed| failed.why)?;
+        let info = started.connection.info();
+        self.is_old.store(info.is_some_and(|info| info.protocol_version.has_initialize()), Relaxed);
+        Ok(started)
     }
 
-    async fn start_as(&self, lifecycle: ClientLifecycleMode) -> Result<Started, Failed> {
+    async fn start_as(&self, way: Way, until: Instant) -> Result<Started, Failed> {
         let (config, gone) = (&self.config, Gone::default());
+        let handler = Handler::new(Questions::new(&config.name, Calls::default(), config.may_ask));
+        let any = config.startup_timeout;
+        let patience = Patience { discover: if way == Way::Newer { any } else { SHORT }, any };
         #[cfg(feature = "http")]
         if let Some(remote) = &config.remote {
-            return self.greet(super::http::connect(remote), None, lifecycle, gone).await;
+            let changed = handler.changed.clone();
+            let there = super::http::connect(remote, patience, gone.clone(), changed);
+            return self.greet(handler, there.map_err(Failed::because)?, None, way, until, gone).await;
         }
         let (process, output, input) = process::start(config, &self.group).map_err(|error| {
-            let why = format!("'{}' cannot be started: {error}", config.command.display());
-            Failed { why, is_lost: false, may_be_old: false }
+            Failed::because(format!("'{}' cannot be started: {error}", config.command.display()))
         })?;
-        let pipes = Pipes::new(output, input, gone.clone());
-        self.greet(pipes, Some(process), lifecycle, gone).await
+        let pipes = Pipes::new(output, input, patience, gone.clone());
+        self.greet(handler, pipes, Some(process), way, until, gone).await
     }
 
     /// Greets a server within its time; one that fails is ended.
     async fn greet<T: Transport<RoleClient> + 'static>(
         &self,
-        way: T,
+        handler: Handler,
+        there: T,
         process: Option<Process>,
-        lifecycle: ClientLifecycleMode,
+        way: Way,
+        until: Instant,
         gone: Gone,
     ) -> Result<Started, Failed> {
         let config = &self.config;
-        let handler = Handler::default();
-        let watched = Watched::new(way, gone.clone());
-        let met = timeout(config.startup_timeout, self.meet(handler.clone(), watched, lifecycle)).await;
+        let watched = Watched::new(there, handler.questions.calls(), gone.clone());
+        let met = timeout_at(until, self.meet(handler.clone(), watched, way)).await;
         let failed = match met {
             Ok(Ok((service, definitions))) => {
-                let connection = Arc::new(Connection::new(&config.name, &service, gone.clone()));
+                let questions = handler.questions.clone();
+                let connection = Arc::new(Connection::new(&config.name, &service, questions, gone.clone()));
                 return Ok(Started { process, service, connection, handler, definitions, gone });
             }
             Ok(Err(failed)) => failed,
             Err(_) => {
                 let within = toolyard::wording::Span(config.startup_timeout);
-                let why = format!("it was not ready within {within}");
-                Failed { why, is_lost: false, may_be_old: false }
+                Failed::because(format!("it was not ready within {within}"))
             }
         };
-        let lost = gone.why().filter(|_| failed.is_lost && process.is_some());
+        let knows_more = |why: &&str| failed.is_lost && (process.is_some() || *why != ENDED);
+        let lost = gone.why().filter(knows_more);
         let why = clean::text(lost.unwrap_or(&failed.why), WHY_MAX);
         Err(Failed { why: with_end(why, process, FAILED_GRACE).await, ..failed })
     }
@@ -120,41 +142,18 @@ impl Starter {
     async fn meet<T: Transport<RoleClient> + 'static>(
         &self,
         handler: Handler,
-        way: Watched<T>,
-        lifecycle: ClientLifecycleMode,
+        there: Watched<T>,
+        way: Way,
     ) -> Result<(Service, Definitions), Failed> {
-        let is_newer = lifecycle != ClientLifecycleMode::Initialize;
-        let service = handler.serve_with_lifecycle(way, lifecycle).await.map_err(|error| {
-            let why = match &error {
-                ClientInitializeError::TransportError { error, .. } if error.error.is::<io::Error>() => {
-                    "it closed its input".to_owned()
-                }
-                ClientInitializeError::TransportError { error, .. } => {
-                    format!("it cannot be reached: {}", causes(error.error.as_ref()))
-                }
-                error => format!("the handshake failed: {error}"),
-            };
-            let is_lost = matches!(
-                error,
-                ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
-            );
-            Failed { why, is_lost, may_be_old: is_newer && is_lost }
-        })?;
-        let listed = listing::all(service.peer()).await;
-        let listed = listed.map_err(|error| Failed {
+        let greeted = handler.serve_with_lifecycle(there, way.lifecycle()).await;
+        let service = greeted.map_err(|fault| Failed::greeting(way, &fault))?;
+        let listed = listing::all(service.peer()).await.map_err(|error| Failed {
             is_lost: matches!(error, ListFault::Service(ServiceError::TransportClosed)),
-            why: error.to_string(),
-            may_be_old: false,
+            ..Failed::because(error.to_string())
         })?;
         let definitions = definition::define(listed, &self.config, &self.pins, &self.shared);
         Ok((service, definitions))
     }
-}
-
-/// An error and what it comes from.
-fn causes(error: &(dyn Error + 'static)) -> String {
-    let all = std::iter::successors(Some(error), |error| (*error).source());
-    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Ends a server's processes, if it has some, and tells with the reason how they ended.
@@ -162,13 +161,5 @@ pub(super) async fn with_end(why: String, process: Option<Process>, grace: Durat
     match process {
         Some(process) => format!("{why} ({})", process.end(grace).await),
         None => why,
-    }
-}
-
-/// Ask in the newer way, then in the older.
-fn either() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     }
 }

@@ -4,195 +4,169 @@
 //!        ┌── wait ◄─ Restart ─┐
 //!        ▼                    │
 //!   start ─► ready ─► ended ──┴─ GiveUp ─► given up
-//!              │ ▲
-//!              └─┘ its list of tools changed
+//!     ▲       │ ▲                             │
+//!     │       └─┘ its list of tools changed   │
+//!     └─────── somebody asks for it ◄─────────┘ or while it is ready, or waits
 //! ```
 
 use super::{
-    connection::Connection,
-    definition::{self, Definitions},
-    handler::Handler,
+    changes::{follow, take_over},
+    definition::Definitions,
     life::{Life, Next},
-    listing,
     process::EXIT_GRACE,
     roster::Roster,
     shared::State,
     start::{Started, Starter, with_end},
 };
-use rmcp::{model::SubscriptionFilter, service::Subscription};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio::{
-    sync::oneshot,
-    time::{Instant, sleep, timeout},
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
-
-/// How long a changed list is left alone, so that many changes are looked at once.
-const SETTLE: Duration = Duration::from_millis(50);
 
 /// Drives a server.
 pub(super) struct Supervisor {
     pub(super) starter: Starter,
     pub(super) roster: Arc<Roster>,
+    pub(super) orders: mpsc::Receiver<Order>,
     pub(super) stop: CancellationToken,
 }
 
-/// What became of the first start.
-pub(super) type First = oneshot::Sender<Result<(), String>>;
+/// That a server be started: who waits for what comes of it.
+pub(super) type Order = oneshot::Sender<Result<(), String>>;
+
+/// What is next in a server's life.
+enum Then {
+    /// Nothing: it was stopped.
+    End,
+    /// It is started, because somebody asked for it or because its time has come.
+    Start(Option<Order>),
+    /// It died, of this.
+    Died(String),
+}
 
 impl Supervisor {
-    /// Runs until the server is given up or stopped, and all its processes have ended.
+    /// Runs until the server is stopped, and all its processes have ended.
     ///
     /// # Cancel safety
     /// Dropping the future kills the server's processes.
-    pub(super) async fn run(self, first: First) {
-        let why = self.live(first).await.unwrap_or_else(|| "it was stopped".to_owned());
-        self.starter.shared.down(State::GivenUp { why }, None);
+    pub(super) async fn run(mut self, first: Order) {
+        self.live(first).await;
+        self.starter.shared.down(State::GivenUp { why: "it was stopped".to_owned() }, None);
         // The tools hold what is shared, and it held them.
         self.starter.shared.define(Definitions::default());
         self.roster.detach();
     }
 
-    /// What it was given up for; `None` when it was stopped.
-    async fn live(&self, first: First) -> Option<String> {
-        let mut first = Some(first);
-        let mut life = Life::default();
+    async fn live(&mut self, first: Order) {
+        let (mut order, mut life) = (Some(first), Life::default());
         loop {
             let started = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return None,
+                () = self.stop.cancelled() => return,
                 started = self.starter.start() => started,
             };
-            let (why, ready_for) = match started {
+            let then = match started {
                 Ok(started) => {
                     let ready_at = Instant::now();
-                    self.make_ready(&started);
-                    if let Some(first) = first.take() {
-                        // Nobody waits any more: then it is for the next who asks.
-                        let _ = first.send(Ok(()));
+                    self.make_ready(&started, order.take());
+                    match self.watch(started).await {
+                        Then::Died(why) => self.fall(life.died(Some(ready_at.elapsed())), why).await,
+                        then => then,
                     }
-                    (self.watch(started).await?, Some(ready_at.elapsed()))
                 }
-                Err(why) => (why, None),
+                // Who asked for it is told, and may ask again.
+                Err(why) if order.is_some() => {
+                    self.answer(order.take(), Err(why.clone()));
+                    self.rest(None, why).await
+                }
+                Err(why) => self.fall(life.died(None), why).await,
             };
-            if let Some(first) = first.take() {
-                let _ = first.send(Err(why.clone()));
-                return Some(why);
+            match then {
+                Then::Start(None) => {}
+                Then::Start(asked) => (order, life) = (asked, Life::default()),
+                Then::End | Then::Died(_) => return,
             }
-            self.rest(life.died(ready_for), why).await?;
         }
     }
 
-    /// Waits before the next start. `Err`, as it were, is `None`: stopped, or given up.
-    async fn rest(&self, next: Next, why: String) -> Option<()> {
+    /// Tells what came of a start, also those who asked for one meanwhile.
+    fn answer(&mut self, order: Option<Order>, came: Result<(), String>) {
+        let others = std::iter::from_fn(|| self.orders.try_recv().ok());
+        for order in order.into_iter().chain(others) {
+            // Nobody waits any more: then it is for the next who asks.
+            let _ = order.send(came.clone());
+        }
+    }
+
+    /// Tells of a death, and waits for what is next.
+    async fn fall(&mut self, next: Next, why: String) -> Then {
         let server = self.starter.config.name();
-        let Next::Restart(wait) = next else {
-            tracing::error!(server, why, "an MCP server died too often and is given up");
-            self.starter.shared.down(State::GivenUp { why }, None);
-            self.stop.cancelled().await;
-            return None;
+        match next {
+            Next::Restart(wait) => {
+                tracing::warn!(server, why, ?wait, "an MCP server ended and is started again");
+                self.rest(Some(Instant::now() + wait), why).await
+            }
+            Next::GiveUp => {
+                tracing::error!(server, why, "an MCP server died too often and is given up");
+                self.rest(None, why).await
+            }
+        }
+    }
+
+    /// Waits for the next start: until this moment, or where it is given up until somebody asks for it.
+    async fn rest(&mut self, until: Option<Instant>, why: String) -> Then {
+        let state = if until.is_some() { State::Down { why } } else { State::GivenUp { why } };
+        self.starter.shared.down(state, until);
+        let waited = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
         };
-        tracing::warn!(server, why, ?wait, "an MCP server ended and is started again");
-        self.starter.shared.down(State::Down { why }, Some(Instant::now() + wait));
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => None,
-            () = sleep(wait) => Some(()),
+            () = self.stop.cancelled() => Then::End,
+            Some(order) = self.orders.recv() => {
+                self.starter.shared.down(State::Starting, None);
+                Then::Start(Some(order))
+            }
+            () = waited => Then::Start(None),
         }
     }
 
-    fn make_ready(&self, started: &Started) {
-        let mut definitions = started.definitions.clone();
-        self.roster.sync(&mut definitions);
-        for refused in &definitions.refused {
-            let server = self.starter.config.name();
-            tracing::warn!(
-                server,
-                tool = refused.tool,
-                why = refused.why,
-                "a tool of an MCP server is not taken"
-            );
-        }
-        self.starter.shared.define(definitions);
+    fn make_ready(&mut self, started: &Started, order: Option<Order>) {
+        take_over(&self.starter, &self.roster, started.definitions.clone());
         self.starter.shared.ready(started.connection.clone());
+        self.answer(order, Ok(()));
     }
 
-    /// Watches a server that is ready, until it ends; `None` when it was stopped.
-    async fn watch(&self, started: Started) -> Option<String> {
+    /// Watches a server that is ready, until it ends or is ended.
+    async fn watch(&mut self, started: Started) -> Then {
         let Started { process, mut service, connection, handler, gone, .. } = started;
-        let mut changes = Changes::of(&connection, handler).await;
-        let stopped = loop {
-            tokio::select! {
-                biased;
-                () = self.stop.cancelled() => break true,
-                () = ended(&connection) => break false,
-                () = changes.next() => self.look_again(&connection).await,
+        let then = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Then::End,
+            () = connection.closed() => Then::Died(String::new()),
+            Some(order) = self.orders.recv() => Then::Start(Some(order)),
+            never = follow(&self.starter, &self.roster, &connection, handler) => match never {},
+        };
+        let (state, why) = match &then {
+            Then::Start(_) => (State::Starting, "it is started anew"),
+            _ => {
+                let why = gone.why().unwrap_or("it ended");
+                (State::Down { why: why.to_owned() }, why)
             }
         };
-        let state = State::Down { why: gone.why().unwrap_or("it ended").to_owned() };
         self.starter.shared.down(state, None);
         // Closes its input, which is how it is told to end.
         let _ = service.close_with_timeout(EXIT_GRACE).await;
         drop(service);
-        let why = with_end(gone.why().unwrap_or("it ended").to_owned(), process, EXIT_GRACE).await;
-        (!stopped).then_some(why)
-    }
-
-    /// Takes over the tools as they are listed now. A list that cannot be read changes nothing.
-    async fn look_again(&self, connection: &Connection) {
-        let Starter { config, pins, shared, .. } = &self.starter;
-        let listed = async {
-            sleep(SETTLE).await;
-            listing::all(connection.peer()).await
-        };
-        match timeout(config.startup_timeout, listed).await {
-            Ok(Ok(listed)) => {
-                let mut definitions = definition::define(listed, config, pins, shared);
-                self.roster.sync(&mut definitions);
-                shared.define(definitions);
-            }
-            Ok(Err(error)) => tracing::warn!(server = config.name(), %error, "the tools stay as they were"),
-            Err(_) => {
-                tracing::warn!(server = config.name(), "its list did not come: the tools stay as they were")
-            }
-        }
-    }
-}
-
-/// Waits until a server is heard no more.
-async fn ended(connection: &Connection) {
-    connection.closed().await;
-}
-
-/// Hears of changed lists, in the way of either protocol.
-struct Changes {
-    handler: Handler,
-    subscription: Option<Subscription>,
-}
-
-impl Changes {
-    async fn of(connection: &Connection, handler: Handler) -> Self {
-        let is_newer = connection.info().is_some_and(|info| !info.protocol_version.has_initialize());
-        let subscription = match is_newer {
-            true => {
-                let filter = SubscriptionFilter::builder().tools_list_changed().build();
-                let listening = timeout(Duration::from_secs(5), connection.peer().listen(filter)).await;
-                listening.ok().and_then(Result::ok)
-            }
-            false => None,
-        };
-        Self { handler, subscription }
-    }
-
-    async fn next(&mut self) {
-        let Some(subscription) = &mut self.subscription else { return self.handler.changed.notified().await };
-        tokio::select! {
-            () = self.handler.changed.notified() => {}
-            note = subscription.next() => {
-                if !matches!(note, Ok(Some(_))) {
-                    self.subscription = None;
-                }
-            }
+        let why = with_end(why.to_owned(), process, EXIT_GRACE).await;
+        match then {
+            Then::Died(_) => Then::Died(why),
+            then => then,
         }
     }
 }

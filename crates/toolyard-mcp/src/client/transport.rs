@@ -2,59 +2,45 @@
 
 use super::{
     frame::{LINE_BYTES_MAX, Lines},
+    greeting::{Asked, Patience},
     line::Reader,
     watched::Gone,
 };
 use rmcp::{
     RoleClient,
+    model::{ClientRequest, JsonRpcMessage},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     sync::Mutex,
+    time::{timeout, timeout_at},
 };
+
+/// How long a server may leave a line lying: one that is busy reads late, and one that does not read at all is lost, for
+/// what it is sent would be kept for ever.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server's pipes.
 pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
     reader: Reader,
     write: Arc<Mutex<Option<W>>>,
+    asked: Asked,
     gone: Gone,
 }
 
 impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
-    pub(super) fn new(read: R, write: W, gone: Gone) -> Self {
+    pub(super) fn new(read: R, write: W, patience: Patience, gone: Gone) -> Self {
         let write = Arc::new(Mutex::new(Some(write)));
         let lines = Lines::new(read, LINE_BYTES_MAX);
-        Self { lines, reader: Reader::default(), write, gone }
-    }
-}
-
-impl<R, W> Transport<RoleClient> for Pipes<R, W>
-where
-    R: AsyncRead + Unpin + Send,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let write = self.write.clone();
-        async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            let mut write = write.lock().await;
-            let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            write.write_all(&line).await?;
-            write.flush().await
-        }
+        Self { lines, reader: Reader::default(), write, asked: Asked::new(patience), gone }
     }
 
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// The next message; `None` where there are no more.
+    async fn message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let read = match self.lines.next().await {
                 Ok(Some(line)) => self.reader.read(line),
@@ -77,9 +63,81 @@ where
             }
         }
     }
+}
+
+impl<R, W> Transport<RoleClient> for Pipes<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &message
+            && let ClientRequest::DiscoverRequest(_) = request.request
+        {
+            self.asked.ask(request.id.clone());
+        }
+        let (write, gone) = (self.write.clone(), self.gone.clone());
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            match timeout(WRITE_TIMEOUT, put(&write, &line)).await {
+                Ok(written) => written,
+                Err(_) => {
+                    gone.because("it does not read what it is sent");
+                    Err(io::ErrorKind::TimedOut.into())
+                }
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let message = match self.asked.until() {
+                None => self.message().await?,
+                Some(until) => match timeout_at(until, self.message()).await {
+                    Ok(message) => message?,
+                    Err(_) => return self.asked.give_up(),
+                },
+            };
+            if let Some(message) = self.asked.heard(message) {
+                return Some(message);
+            }
+        }
+    }
 
     async fn close(&mut self) -> io::Result<()> {
         self.write.lock().await.take();
         Ok(())
+    }
+}
+
+async fn put<W: AsyncWrite + Unpin>(write: &Mutex<Option<W>>, line: &[u8]) -> io::Result<()> {
+    let mut write = write.lock().await;
+    let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    write.write_all(line).await?;
+    write.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::greeting, *};
+    use rmcp::model::{ClientJsonRpcMessage, ClientNotification, InitializedNotification};
+
+    /// One that does not read is lost after a while, and so is not sent more and more.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_read_is_lost() {
+        let (near, _far) = tokio::io::duplex(8);
+        let gone = Gone::default();
+        let patience = greeting::Patience { discover: greeting::SHORT, any: greeting::SHORT };
+        let mut pipes = Pipes::new(tokio::io::empty(), near, patience, gone.clone());
+        let note = ClientNotification::InitializedNotification(InitializedNotification::default());
+        let sent = pipes.send(ClientJsonRpcMessage::notification(note)).await;
+        assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(gone.why(), Some("it does not read what it is sent"));
     }
 }

@@ -1,6 +1,7 @@
-//! What is looked at of a server's messages before rmcp sees them, however they come: progress, and that they end.
+//! What is looked at of a server's messages before rmcp sees them, however they come: progress, its log, and that they
+//! end.
 
-use super::progress::{Calls, Sink};
+use super::{caller::Sink, calls::Calls};
 use rmcp::{
     RoleClient,
     model::{ClientRequest, GetMeta, JsonRpcMessage, ServerNotification},
@@ -9,6 +10,9 @@ use rmcp::{
 };
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
+
+/// What is said of a connection that ended for no reason that is known.
+pub(super) const ENDED: &str = "the connection ended";
 
 /// Why a server is heard no more, once it is not.
 #[derive(Debug, Clone, Default)]
@@ -40,29 +44,40 @@ pub(super) struct Watched<T> {
 }
 
 impl<T> Watched<T> {
-    pub(super) fn new(inner: T, gone: Gone) -> Self {
-        Self { inner, calls: Calls::default(), gone }
+    pub(super) fn new(inner: T, calls: Calls, gone: Gone) -> Self {
+        Self { inner, calls, gone }
     }
 
-    /// Notes where the progress of a call goes, before its request is sent.
+    /// Notes a call before its request is sent.
     fn note(&self, message: &TxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Request(request) = message else { return };
         let ClientRequest::CallToolRequest(call) = &request.request else { return };
         let token = request.request.get_meta().get_progress_token();
-        if let (Some(token), Some(sink)) = (token, call.extensions.get::<Sink>()) {
-            self.calls.note(token, sink);
+        if let Some(sink) = call.extensions.get::<Sink>() {
+            self.calls.note(request.id.clone(), token, sink);
         }
     }
 
     /// The message, if it is not for us alone.
     fn heard(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
-        if let JsonRpcMessage::Notification(note) = &message
-            && let ServerNotification::ProgressNotification(progress) = &note.notification
-        {
-            self.calls.tell(&progress.params);
-            return None;
+        let note = match message {
+            JsonRpcMessage::Notification(note) => note,
+            JsonRpcMessage::Response(answer) => {
+                self.calls.answered(&answer.id);
+                return Some(JsonRpcMessage::Response(answer));
+            }
+            JsonRpcMessage::Error(error) => {
+                error.id.iter().for_each(|id| self.calls.answered(id));
+                return Some(JsonRpcMessage::Error(error));
+            }
+            message => return Some(message),
+        };
+        match note.notification {
+            ServerNotification::ProgressNotification(progress) => self.calls.tell(&progress.params),
+            ServerNotification::LoggingMessageNotification(log) => self.calls.log(log.params),
+            _ => return Some(JsonRpcMessage::Notification(note)),
         }
-        Some(message)
+        None
     }
 }
 
@@ -80,7 +95,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let Some(message) = self.inner.receive().await else {
-                self.gone.because("the connection ended");
+                self.gone.because(ENDED);
                 return None;
             };
             if let Some(message) = self.heard(message) {

@@ -54,7 +54,7 @@ fn success(output: ToolOutput) -> CallToolResult {
     if content.is_empty() && output.structured().is_some() {
         content.push(ContentBlock::text(output.to_text()));
     }
-    content.extend(others(&output));
+    restore(&output, &mut content);
     let mut result = CallToolResult::success(content);
     // Clients of all protocols take an object, and those of older ones nothing else.
     result.structured_content = output.structured().filter(|data| data.is_object()).cloned();
@@ -75,12 +75,16 @@ fn part(content: &Content) -> ContentBlock {
     }
 }
 
-/// The parts of a server's answer that are only named among the content: sounds, links, bytes.
-fn others(output: &ToolOutput) -> Vec<ContentBlock> {
-    let parts = output.metadata(PARTS).and_then(Value::as_array);
-    let is_named = |part: &&Value| part["resource"]["text"].is_null();
-    let read = |part: &Value| serde_json::from_value(part.clone()).ok();
-    parts.into_iter().flatten().filter(is_named).filter_map(read).collect()
+/// Puts the parts of a server's answer that stand in another form among the content back in their places.
+fn restore(output: &ToolOutput, content: &mut [ContentBlock]) {
+    let kept = output.metadata(PARTS).and_then(Value::as_array);
+    for kept in kept.into_iter().flatten() {
+        let at = kept["at"].as_u64().and_then(|at| usize::try_from(at).ok());
+        let place = at.and_then(|at| content.get_mut(at));
+        if let (Some(place), Ok(part)) = (place, serde_json::from_value(kept["part"].clone())) {
+            *place = part;
+        }
+    }
 }
 
 fn details(error: &CallError) -> Value {
@@ -123,13 +127,12 @@ mod tests {
     fn nothing_of_an_output_is_lost() {
         let link = json!({"type": "resource_link", "uri": "file:///y", "name": "y"});
         let picture = Content::Image { media_type: "image/png".into(), data: "AA==".into() };
-        let output = ToolOutput::parts(vec![Content::text("a"), picture])
+        let output = ToolOutput::parts(vec![Content::text("[resource y]"), Content::text("a"), picture])
             .with_structured(json!({"n": 1}))
-            .with_metadata(PARTS, vec![link.clone()]);
+            .with_metadata(PARTS, vec![json!({"at": 0, "part": link}), json!({"at": 9, "part": link})]);
         let result = written(Ok(output));
-        assert_eq!(result["content"][0], json!({"type": "text", "text": "a"}));
-        assert_eq!(result["content"][1], json!({"type": "image", "data": "AA==", "mimeType": "image/png"}));
-        assert_eq!(result["content"][2], link);
+        let picture = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+        assert_eq!(result["content"], json!([link, {"type": "text", "text": "a"}, picture]));
         assert_eq!(result["structuredContent"], json!({"n": 1}));
         assert_eq!((&result["isError"], &result["_meta"][CALL]["dedupe"]), (&json!(false), &json!("fresh")));
     }

@@ -1,14 +1,14 @@
 //! Approvals as elicitation: the client shows the question to its user (PO-4).
 
-use super::clients::{Asked, Clients};
+use super::clients::{Client, Clients};
 use async_trait::async_trait;
 use rmcp::{
     RoleServer,
     model::{
         CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-        ElicitationAction, ElicitationSchema, EnumSchema, RequestId,
+        ElicitationAction, ElicitationSchema, EnumSchema, GetExtensions, RequestId, ServerRequest,
     },
-    service::{Peer, PeerRequestOptions, ServiceError},
+    service::{OriginatingRequestId, Peer, PeerRequestOptions, ServiceError},
 };
 use toolyard::{Answer, ApprovalRequest, Approver};
 
@@ -21,8 +21,11 @@ const FIELD: &str = "answer";
 #[async_trait]
 impl Approver for Clients {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        match self.asked(request.session()) {
-            Some(client) if client.can => elicit(&client, request).await,
+        match self.of(request.session()) {
+            Some(client) if client.elicits => {
+                let during = self.waited.request(request.session(), request.call_id());
+                elicit(&client, request, during).await
+            }
             // The answer of its call says why; see `answer`.
             _ => Answer::Deny,
         }
@@ -30,9 +33,9 @@ impl Approver for Clients {
 }
 
 /// The answer of a client's user. What is no clear yes is a no.
-async fn elicit(client: &Asked, request: &ApprovalRequest) -> Answer {
-    let form = form(question(request).await);
-    match send(&client.peer, form).await {
+async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<RequestId>) -> Answer {
+    let form = form(question(approval).await);
+    match send(&client.peer, request(form), during).await {
         Ok(ClientResult::ElicitResult(result)) => read(&result),
         Ok(_) => Answer::Deny,
         Err(error) => {
@@ -42,9 +45,24 @@ async fn elicit(client: &Asked, request: &ApprovalRequest) -> Answer {
     }
 }
 
-async fn send(peer: &Peer<RoleServer>, form: ElicitRequestParams) -> Result<ClientResult, ServiceError> {
-    let request = ElicitRequest::new(form);
-    let handle = peer.send_cancellable_request(request.into(), PeerRequestOptions::default()).await?;
+pub(super) fn request(form: ElicitRequestParams) -> ServerRequest {
+    ServerRequest::ElicitRequest(ElicitRequest::new(form))
+}
+
+/// Asks a client something during this request of its own; over HTTP it is asked on the stream on which it waits for that
+/// one's answer.
+///
+/// # Cancel safety
+/// Dropping the future withdraws the question (SC-4).
+pub(super) async fn send(
+    peer: &Peer<RoleServer>,
+    mut request: ServerRequest,
+    during: Option<RequestId>,
+) -> Result<ClientResult, ServiceError> {
+    if let Some(during) = during {
+        request.extensions_mut().insert(OriginatingRequestId(during));
+    }
+    let handle = peer.send_cancellable_request(request, PeerRequestOptions::default()).await?;
     let mut question = Question { peer: peer.clone(), id: Some(handle.id.clone()) };
     let answered = handle.await_response().await;
     question.id = None;

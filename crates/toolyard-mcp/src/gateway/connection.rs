@@ -1,8 +1,9 @@
 //! Connections, and the session that each has.
 
 use super::{
-    clients::{Asked, Clients},
+    clients::{Client, Clients},
     handler::Handler,
+    shown::Shown,
     transport::InOrder,
 };
 use rmcp::{
@@ -171,9 +172,9 @@ impl Line {
         let name = context.client_info().map(|client| client.name).unwrap_or_default();
         let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
         let session = engine.session_with(format!("{}-{number}", plain(&name)), options.clone());
-        let asked = Asked::of(context.peer.clone());
-        let can_ask = asked.can;
-        clients.enter(session.id().clone(), asked);
+        let client = Client::of(context.peer.clone(), Shown::new(engine.redactor()));
+        let can_ask = client.elicits;
+        clients.enter(session.id().clone(), client);
         (session, can_ask)
     }
 }

@@ -5,7 +5,7 @@ use super::{
     arrival::Arrival,
     connection::{Leave, Line},
     listing,
-    outputs::Listener,
+    notes::Notes,
     request,
 };
 use futures::poll;
@@ -14,6 +14,7 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation,
         ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams,
     },
     service::RequestContext,
 };
@@ -21,7 +22,7 @@ use std::{borrow::Cow, pin::pin, sync::Arc, task::Poll};
 use toolyard::{Call, Outcome};
 
 /// The requests whose parameters may be wrong: rmcp takes such a one for a method that it does not know.
-const KNOWN: [&str; 2] = ["tools/call", "tools/list"];
+const KNOWN: [&str; 3] = ["tools/call", "tools/list", "logging/setLevel"];
 
 /// One connection, as rmcp drives it.
 pub(super) struct Handler {
@@ -43,10 +44,9 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Outcome {
         let session = self.line.session(context);
-        let told = context.meta.get_progress_token().map(|token| {
-            let to = Listener { peer: context.peer.clone(), token };
-            self.line.clients().outputs.tell(session.id(), &call.id, to)
-        });
+        let notes = Notes::new(context.meta.get_progress_token());
+        let waited = &self.line.clients().waited;
+        let waiting = waited.enter(session.id(), &call.id, context.id.clone(), notes);
         let mut running = pin!(session.call(call));
         if let Some(arrival) = &arrival {
             arrival.turn().await;
@@ -54,17 +54,17 @@ impl Handler {
         // Hands the call to the engine. Whatever it waits for there, the next one does not wait for here.
         let handed = poll!(running.as_mut());
         drop(arrival);
-        match (handed, told) {
-            (Poll::Ready(outcome), _) => outcome,
-            (Poll::Pending, Some(told)) => told.during(running).await,
-            (Poll::Pending, None) => running.await,
+        match handed {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => waiting.during(&context.peer, running).await,
         }
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let capabilities =
+            ServerCapabilities::builder().enable_logging().enable_tools().enable_tool_list_changed().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("toolyard", env!("CARGO_PKG_VERSION")))
     }
@@ -103,6 +103,16 @@ impl ServerHandler for Handler {
             () = context.ct.cancelled() => return Err(cancelled()),
         };
         answer::write(outcome, self.line.can_ask(&context)).map(CallToolResponse::from)
+    }
+
+    /// Takes from which level on the client wants to be told what servers log during its calls.
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.line.clients().set_level(self.line.session(&context).id(), request.level);
+        Ok(())
     }
 
     async fn on_custom_request(

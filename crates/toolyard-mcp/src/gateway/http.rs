@@ -92,7 +92,7 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 impl Gateway {
     /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
     /// `initialize` to its `DELETE`, or until there was silence for an hour. Requests that a browser makes for a page are
-    /// refused, and on a loopback address those that name another host: no page can reach it by a name of its own.
+    /// refused (those of a loopback address itself, where there are no pages, are not), and on a loopback address those that name another host: no page can reach it by a name of its own.
     ///
     /// # Errors
     /// As [`HttpOptions::check`], and where the socket fails.
@@ -137,6 +137,7 @@ impl Gateway {
         let config = StreamableHttpServerConfig::default()
             .with_cancellation_token(stop)
             .with_max_request_body_bytes(REQUEST_MAX)
+            .with_allowed_origins(own_origins(address))
             .enforce_origin_validation();
         // Under which names a public address is reached nobody here knows; there the token is what guards it.
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
@@ -145,6 +146,15 @@ impl Gateway {
         let gateway = self.clone();
         StreamableHttpService::new(move || Ok(Handler::new(gateway.line())), Arc::new(sessions), config)
     }
+}
+
+/// What clients that name an origin name for want of another: this address itself, where no page is served.
+fn own_origins(address: SocketAddr) -> Vec<String> {
+    if !address.ip().is_loopback() {
+        return Vec::new();
+    }
+    let port = address.port();
+    ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{port}")).to_vec()
 }
 
 async fn connection(stream: TcpStream, service: Service, options: HttpOptions) {

@@ -2,7 +2,8 @@
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
-use toolyard::{Effect, ErrorKind};
+use std::time::Duration;
+use toolyard::{Call, Effect, ErrorKind};
 use toolyard_mcp::{Servers, StartError};
 
 /// V4, V5: a line without end or of no text loses the server: its calls are transient, their outcome unknown, they are not
@@ -27,8 +28,40 @@ async fn what_cannot_be_read_loses_one_server() {
     yard.servers.shutdown().await;
 }
 
+/// SC-5: a server that reads no more holds up its own calls, each for its time, and nobody else's.
+#[tokio::test]
+async fn a_server_that_does_not_read_holds_up_itself() {
+    let yard = Yard::open(vec![odd("bad", "plain"), odd("good", "plain")]).await;
+    let long = json!({"text": "x".repeat(200 << 10)});
+    let mut calls = vec![Call::new("a", "bad__deaf", json!({})).timeout(Duration::from_millis(100))];
+    calls
+        .extend((0..4).map(|n| {
+            Call::new(n.to_string(), "bad__echo", long.clone()).timeout(Duration::from_millis(200))
+        }));
+    calls.push(Call::new("g", "good__echo", long.clone()));
+    let mut outcomes = yard.all(calls).await;
+    assert_eq!(outcomes.pop().unwrap().status.unwrap().to_text().len(), 200 << 10);
+    for outcome in outcomes {
+        let kind = outcome.status.unwrap_err().kind;
+        // The breaker is the end of it.
+        assert!(matches!(kind, ErrorKind::Timeout | ErrorKind::CircuitOpen), "{kind:?}");
+    }
+    yard.servers.shutdown().await;
+}
+
+/// A server that talks without end is heard to its answer, and another meanwhile.
+#[tokio::test]
+async fn a_server_that_talks_without_end_is_heard() {
+    let yard = Yard::open(vec![odd("bad", "plain"), odd("good", "plain")]).await;
+    let calls = ["bad__chatty", "good__echo"].map(|tool| Call::new(tool, tool, json!({"text": "x"})));
+    let outcomes = yard.all(calls.into()).await;
+    let texts: Vec<String> = outcomes.into_iter().map(|outcome| outcome.status.unwrap().to_text()).collect();
+    assert_eq!(texts, ["at last", "x"]);
+    yard.servers.shutdown().await;
+}
+
 async fn refused(how: &str) -> String {
-    let short = std::time::Duration::from_millis(if how == "mute" { 500 } else { 30_000 });
+    let short = Duration::from_millis(if how == "mute" { 500 } else { 30_000 });
     match Servers::start(vec![odd("good", "plain"), odd("bad", how).startup_timeout(short)]).await {
         Err(StartError::Server { server, why }) => {
             assert_eq!(server, "bad");

@@ -52,7 +52,8 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
     let session = yard.engine.session("t");
     let cancelled = async {
         // The handler has the call when it has been told of as called; then it is in the air or about to be.
-        until(&yard, |kind| matches!(kind, EventKind::Attempt), 2).await;
+        let attempts = |yard: &Yard| yard.told(|kind| matches!(kind, EventKind::Attempt));
+        yard.until("the call is made", |yard| attempts(yard) == 2).await;
         session.cancel_calls();
     };
     let call = session.call(Call::new("b", "s__hang", json!({})));
@@ -62,16 +63,6 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
     // Lines keep their order: what was sent before this call has been heard.
     assert_eq!(yard.text("s__cancelled", json!({})).await, "2");
     yard.servers.shutdown().await;
-}
-
-async fn until(yard: &Yard, is_it: impl Fn(&EventKind) -> bool, count: usize) {
-    loop {
-        let told = yard.events.lock().unwrap().iter().filter(|event| is_it(&event.kind)).count();
-        if told >= count {
-            return;
-        }
-        tokio::task::yield_now().await;
-    }
 }
 
 /// An answer that comes twice is one answer; an answer to nobody is none.
@@ -93,5 +84,15 @@ async fn an_answer_without_sense_ends_its_call_alone() {
     let error = yard.call("s__no_sense", json!({})).await.status.unwrap_err();
     assert!(error.message.contains("makes no sense") || error.kind == ErrorKind::OutputInvalid, "{error:?}");
     assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+}
+
+/// Where no client is behind an engine, a server that asks is told so, whatever it was promised.
+#[tokio::test]
+async fn without_a_client_nobody_is_asked() {
+    let yard = Yard::open(vec![odd("s", "well").prefix("").may_ask(true)]).await;
+    let params = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let told = yard.text("asks", json!({"method": "elicitation/create", "params": params})).await;
+    assert!(told.contains("nobody is asked for servers here"), "{told}");
     yard.servers.shutdown().await;
 }

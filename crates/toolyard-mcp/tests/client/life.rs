@@ -2,8 +2,9 @@
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
-use toolyard::{BreakerOf, Call, Effect, ErrorKind};
-use toolyard_mcp::{Servers, State};
+use std::time::Duration;
+use toolyard::{BreakerOf, Call, Effect, ErrorKind, EventKind};
+use toolyard_mcp::{Servers, StartError, State};
 
 /// V4, V5: a death in the middle of calls is transient for each, its outcome unknown, and nothing runs twice; reads are
 /// made again, and the server that was started anew answers them.
@@ -55,6 +56,30 @@ async fn a_server_of_the_older_way_is_greeted_so() {
     yard.servers.shutdown().await;
 }
 
+/// One that knows the newer way is asked nothing in the older.
+#[tokio::test]
+async fn a_server_of_the_newer_way_is_greeted_so() {
+    let yard = Yard::open(vec![odd("s", "new")]).await;
+    let asked = yard.text("s__heard", json!({})).await;
+    assert!(asked.starts_with("server/discover tools/list") && !asked.contains("initialize"), "{asked}");
+    yard.servers.shutdown().await;
+}
+
+/// One that does not answer the newer question is asked in the older way long before its time is over, and what comes of
+/// the first afterwards is no answer to the second; started again, it is asked in the older way at once.
+#[tokio::test]
+async fn a_server_that_does_not_answer_is_asked_in_the_older_way() {
+    for how in ["shy", "late"] {
+        let yard = Yard::open(vec![odd("s", how).startup_timeout(Duration::from_secs(8))]).await;
+        let asked = "initialize notifications/initialized tools/list tools/call";
+        assert_eq!(yard.text("s__heard", json!({})).await, format!("server/discover {asked}"));
+        yard.call("s__die", json!({})).await;
+        yard.servers.settled().await;
+        assert_eq!(yard.text("s__heard", json!({})).await, asked);
+        yard.servers.shutdown().await;
+    }
+}
+
 /// SC-6: with a server ends all that it started.
 #[cfg(unix)]
 #[tokio::test]
@@ -68,6 +93,66 @@ async fn with_a_server_ends_all_that_it_started() {
     assert!(is_there());
     yard.servers.shutdown().await;
     assert!(!is_there());
+}
+
+/// A server that was given up is started when somebody asks for it, and told when it cannot be; its tools come to the
+/// engine that had none of them.
+#[tokio::test]
+async fn a_server_that_was_given_up_is_started_when_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    let shut = odd("s", "shut").env("ODD_KEY", key.to_str().unwrap()).required(false);
+    let yard = Yard::open(vec![shut]).await;
+    let state = || yard.servers.status().remove(0).state;
+    for _ in 0..2 {
+        assert!(matches!(state(), State::GivenUp { .. }) && yard.names().is_empty(), "{:?}", state());
+        let Err(StartError::Server { server, why }) = yard.servers.restart("s").await else {
+            panic!("it is shut")
+        };
+        assert!(server == "s" && why.contains("exit status: 4"), "{why}");
+    }
+    std::fs::write(&key, "").unwrap();
+    yard.servers.restart("s").await.unwrap();
+    assert_eq!(state(), State::Ready);
+    assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    assert_eq!(yard.servers.restart("t").await, Err(StartError::Unknown("t".into())));
+    yard.servers.shutdown().await;
+}
+
+/// CB-10: a server that is started anew is another process; a call that it had is lost, and its breakers let calls
+/// through again. Many who ask at once ask for no more than that it be there.
+#[tokio::test]
+async fn a_server_that_is_started_anew_begins_anew() {
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    yard.text("s__echo", json!({"text": "x"})).await;
+    let session = yard.engine.session("t");
+    let restart = async {
+        yard.until("the call is made", |yard| yard.told(|kind| matches!(kind, EventKind::Attempt)) == 2)
+            .await;
+        let all = (0..8).map(|_| yard.servers.restart("s"));
+        assert!(futures::future::join_all(all).await.into_iter().all(|came| came.is_ok()));
+    };
+    let (outcome, ()) = tokio::join!(session.call(Call::new("c", "s__hang", json!({}))), restart);
+    let error = outcome.status.unwrap_err();
+    assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Unknown), "{error:?}");
+    assert!(!yard.text("s__heard", json!({})).await.contains("tools/call tools/call"));
+
+    for of in [BreakerOf::backend("mcp s"), BreakerOf::tool("s__echo")] {
+        assert!(yard.engine.force_open(&of));
+    }
+    assert_eq!(yard.call("s__echo", json!({})).await.status.unwrap_err().kind, ErrorKind::CircuitOpen);
+    yard.servers.restart("s").await.unwrap();
+    assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+}
+
+/// SC-6: a server that says that its list has changed and then does not tell it holds up no shutdown.
+#[tokio::test]
+async fn a_list_that_does_not_come_holds_up_nothing() {
+    let yard = Yard::open(vec![odd("s", "coy")]).await;
+    yard.text("s__change", json!({})).await;
+    let ended = tokio::time::timeout(Duration::from_secs(20), yard.servers.shutdown()).await;
+    assert!(ended.is_ok(), "the list is waited for as long as a start may take, which is 30 s");
 }
 
 /// A program that cannot be found is told as that.

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 use std::{
+    env,
     io::{BufRead, Write, stdin, stdout},
+    path::Path,
     process::{Command, exit},
 };
 use toolyard_mcp::ServerConfig;
@@ -21,7 +23,14 @@ fn be_a_server() {
     let Ok(how) = std::env::var("ODD") else { return };
     // The harness has begun a line.
     say_bytes(b"\n");
-    let mut server = Odd { how, cancelled: Vec::new(), is_changed: false };
+    let mut server = Odd {
+        how,
+        asked: Vec::new(),
+        cancelled: Vec::new(),
+        is_changed: false,
+        late: None,
+        heard: Vec::new(),
+    };
     for line in stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         server.hear(&message);
@@ -31,8 +40,13 @@ fn be_a_server() {
 
 struct Odd {
     how: String,
+    /// Questions that are open, each with its call.
+    asked: Vec<(Value, Value)>,
     cancelled: Vec<Value>,
     is_changed: bool,
+    /// The newer question, where it is answered late.
+    late: Option<Value>,
+    heard: Vec<String>,
 }
 
 fn say(message: &Value) {
@@ -49,6 +63,18 @@ fn answer(id: &Value, result: Value) {
     say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
 
+fn refuse(id: &Value) {
+    say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}));
+}
+
+/// What one says that speaks the newer protocol alone.
+fn versions() -> Value {
+    let versions = ["2026-07-28"];
+    let capabilities = json!({"tools": {}});
+    json!({"resultType": "complete", "supportedVersions": versions, "capabilities": capabilities, "ttlMs": 0,
+        "cacheScope": "private"})
+}
+
 fn text(id: &Value, text: impl ToString) {
     answer(id, json!({"content": [{"type": "text", "text": text.to_string()}]}));
 }
@@ -56,22 +82,40 @@ fn text(id: &Value, text: impl ToString) {
 impl Odd {
     fn hear(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
+        self.heard.extend(message["method"].as_str().map(str::to_owned));
         match (message["method"].as_str().unwrap_or_default(), self.how.as_str()) {
             (_, "mute") => {}
+            ("", _) if id.is_string() => self.answered(message),
             (_, "exits") => {
                 eprintln!("no licence found");
                 exit(3);
             }
+            // Until somebody has opened it.
+            (_, "shut") if !env::var("ODD_KEY").is_ok_and(|key| Path::new(&key).exists()) => exit(4),
             ("server/discover", "old") => exit(1),
+            ("server/discover", "shy") => {}
+            ("server/discover", "late") => self.late = Some(id.clone()),
+            ("server/discover", "new") => answer(id, versions()),
+            ("initialize", "new") => refuse(id),
+            ("initialize", "late") if self.late.is_some() => {
+                answer(&self.late.take().unwrap(), versions());
+                answer(id, self.greeting(params));
+            }
             ("initialize", _) => answer(id, self.greeting(params)),
             ("notifications/cancelled", _) => self.cancelled.push(params["requestId"].clone()),
+            ("tools/list", "coy") if self.is_changed => {}
             ("tools/list", _) => self.list(id, params),
             ("tools/call", _) => self.call(id, params),
             _ if id.is_null() => {}
-            _ => say(
-                &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}),
-            ),
+            _ => refuse(id),
         }
+    }
+
+    /// A question was answered: that is the result of the call that asked.
+    fn answered(&mut self, message: &Value) {
+        let at = self.asked.iter().position(|(question, _)| *question == message["id"]);
+        let (_, call) = self.asked.remove(at.unwrap());
+        text(&call, message.get("result").unwrap_or(&message["error"]));
     }
 
     fn greeting(&self, params: &Value) -> Value {
@@ -100,10 +144,17 @@ impl Odd {
     }
 
     fn tools(&self) -> Vec<Value> {
-        let names =
-            ["echo", "hang", "die", "steps", "twice", "wrong_id", "long", "bytes", "no_sense", "no", "child"];
+        let names = [
+            "echo", "hang", "deaf", "chatty", "die", "steps", "twice", "wrong_id", "long", "bytes",
+            "no_sense", "no", "child",
+        ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
+        for name in ["asks", "logs"] {
+            tools.push(tool(name, "tells its client something"));
+            tools.last_mut().unwrap()["annotations"] = json!({"readOnlyHint": true});
+        }
+        tools.push(tool("heard", "what it was asked so far"));
         tools.push(tool("cancelled", "which calls were cancelled"));
         tools.push(tool("change", if self.is_changed { "changed" } else { "changes the list" }));
         if self.is_changed {
@@ -119,6 +170,19 @@ impl Odd {
         match params["name"].as_str().unwrap() {
             "echo" => text(id, args["text"].as_str().unwrap_or_default()),
             "hang" => {}
+            "deaf" => loop {
+                std::thread::park();
+            },
+            "chatty" => {
+                // Whatever a server may tell of itself, again and again, and then an answer.
+                for n in 0..2_000 {
+                    let told = json!({"level": "info", "data": "x".repeat(100), "n": n});
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": told}));
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/nobody/knows", "params": told}));
+                }
+                text(id, "at last");
+            }
             "die" => exit(9),
             "steps" => {
                 for step in 1..=3 {
@@ -152,7 +216,23 @@ impl Odd {
                 let child = Command::new("sleep").arg("600").spawn().unwrap();
                 text(id, child.id());
             }
+            "asks" => {
+                for n in 0..args["times"].as_u64().unwrap_or(1) {
+                    let (question, method, params) =
+                        (format!("{n} of {id}"), &args["method"], &args["params"]);
+                    say(&json!({"jsonrpc": "2.0", "id": question, "method": method, "params": params}));
+                    self.asked.push((json!(question), id.clone()));
+                }
+            }
+            "logs" => {
+                for level in ["debug", "info", "error"] {
+                    let log = json!({"level": level, "data": format!("it is {level}")});
+                    say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": log}));
+                }
+                text(id, "logged");
+            }
             "cancelled" => text(id, self.cancelled.len()),
+            "heard" => text(id, self.heard.join(" ")),
             "change" => {
                 self.is_changed = true;
                 say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
@@ -180,5 +260,21 @@ fn bad_tools() -> Vec<Value> {
     large["inputSchema"]["default"] = json!("x".repeat(300 << 10));
     let hidden = "reads\u{1b}[2J\u{7} a file\u{202e}\u{e0041}\r\n";
     let long = tool("wordy", &"x".repeat(1 << 20));
-    vec![network, deep, large, tool("a b", ""), tool("good", hidden), tool("good", "once more"), long]
+    let mut untyped = tool("untyped", "");
+    untyped["inputSchema"] = json!("object");
+    let nameless = json!({"inputSchema": {"type": "object"}});
+    let endless = tool(&"n".repeat(10_000), "");
+    vec![
+        nameless,
+        json!(null),
+        untyped,
+        endless,
+        network,
+        deep,
+        large,
+        tool("a b", ""),
+        tool("good", hidden),
+        tool("good", "once more"),
+        long,
+    ]
 }

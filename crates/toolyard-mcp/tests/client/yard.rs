@@ -1,8 +1,12 @@
 //! An engine with servers.
 
 use serde_json::Value;
-use std::sync::{Arc, Mutex};
-use toolyard::{Answer, Batch, Call, Engine, Event, Outcome};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::timeout;
+use toolyard::{Answer, Batch, Call, Engine, Event, EventKind, Outcome};
 use toolyard_mcp::{ServerConfig, Servers};
 
 /// An engine with servers.
@@ -42,6 +46,21 @@ impl Yard {
     pub(crate) async fn text(&self, tool: &str, args: Value) -> String {
         let outcome = self.call(tool, args).await;
         outcome.status.unwrap().to_text()
+    }
+
+    /// Waits until something is so. What is not after a while never will be: then it fails with what that is.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let waited = timeout(Duration::from_secs(30), async {
+            while !is_so(self) {
+                tokio::task::yield_now().await;
+            }
+        });
+        assert!(waited.await.is_ok(), "{what}: not within 30 s");
+    }
+
+    /// How many events of a kind were told.
+    pub(crate) fn told(&self, is_it: impl Fn(&EventKind) -> bool) -> usize {
+        self.events.lock().unwrap().iter().filter(|event| is_it(&event.kind)).count()
     }
 
     pub(crate) fn names(&self) -> Vec<String> {

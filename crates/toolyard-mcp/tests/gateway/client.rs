@@ -72,10 +72,15 @@ impl Client {
         self.next(|message| message["method"] == method).await
     }
 
+    /// What was said so far beside the answers that were asked for.
+    pub(crate) fn kept(&mut self) -> Vec<Value> {
+        self.kept.drain(..).collect()
+    }
+
     /// Shows that the gateway has come past all it was told before, and gives what else it has said until then.
     pub(crate) async fn said_by_now(&mut self) -> Vec<Value> {
         self.request(-1, "ping", json!({})).await;
         self.answer(-1).await;
-        self.kept.drain(..).collect()
+        self.kept()
     }
 }

@@ -52,8 +52,7 @@ async fn everything_is_kept() {
     assert!(links.metadata("mcp.content").is_some());
     let long = json!({"duration": 1, "steps": 4});
     yard.call("trigger-long-running-operation", long).await.status.unwrap();
-    let told = yard.events.lock().unwrap().iter().filter(|event| is_delta(&event.kind)).count();
-    assert_eq!(told, 4);
+    assert_eq!(yard.told(is_delta), 4);
     yard.servers.shutdown().await;
 }
 
@@ -63,9 +62,7 @@ fn is_delta(kind: &EventKind) -> bool {
 
 /// Waits until the call has made progress, so that it is in the air for sure.
 async fn under_way(yard: &Yard) {
-    while !yard.events.lock().unwrap().iter().any(|event| is_delta(&event.kind)) {
-        tokio::task::yield_now().await;
-    }
+    yard.until("the call is under way", |yard| yard.told(is_delta) > 0).await;
 }
 
 fn long_call() -> Call {

@@ -16,6 +16,7 @@ fn every_key_of_a_server_is_read() {
         trust = true
         prefix = "g"
         required = false
+        may_ask = false
         pin = "mcp.lock"
         startup_timeout = "5s"
         [mcp.time]
@@ -33,7 +34,7 @@ fn every_key_of_a_server_is_read() {
         .required(false)
         .pinning(Pinning::File("conf/mcp.lock".into()))
         .startup_timeout(Duration::from_secs(5));
-    let time = ServerConfig::new("time", "mcp-server-time").pinning(Pinning::Process);
+    let time = ServerConfig::new("time", "mcp-server-time").may_ask(true).pinning(Pinning::Process);
     assert_eq!(config.servers, [git, time]);
 }
 
@@ -42,7 +43,7 @@ fn every_key_of_a_server_is_read() {
 fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();
     let path = std::env::var("PATH").unwrap();
-    assert_eq!(config.servers, [ServerConfig::new("a", "a").env("P", path)]);
+    assert_eq!(config.servers, [ServerConfig::new("a", "a").may_ask(true).env("P", path)]);
     let what = "[mcp.\"a\"] env P: there is no variable NO_SUCH_VARIABLE in the environment";
     refused("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$NO_SUCH_VARIABLE\" }", 3, what);
 }
@@ -74,21 +75,45 @@ fn a_servers_tools_have_settings() {
     assert!(read(&format!("{mcp}[tools.gut__add]\nidempotent = true")).is_err());
 }
 
-/// A server over HTTP is read where the program speaks to such, and else refused with what is missing.
+/// A server over HTTP is read where the program speaks to such, its token from the environment alone.
+#[cfg(feature = "mcp-http")]
 #[test]
 fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
-    let text = "[mcp.a]\nurl = \"http://localhost/mcp\"\nbearer = \"abc\"\ntrust = true";
-    #[cfg(feature = "mcp-http")]
-    {
-        let server = ServerConfig::http("a", "http://localhost/mcp").bearer("abc").trusted(true);
-        assert_eq!(read(text).unwrap().servers, [server]);
-        let https = "[mcp.\"a\"] url must begin with http://: nothing is encrypted";
-        refused("[mcp.a]\nurl = \"https://localhost/mcp\"", 2, https);
-    }
+    let text = r#"
+        [mcp.a]
+        url = "http://localhost/mcp"
+        token_env = "PATH"
+        headers = { X-Team = "tools", X-Key = "$HOME" }
+        ca = "ours.pem"
+        trust = true
+        "#;
+    let variable = |name| std::env::var(name).unwrap();
+    let server = ServerConfig::http("a", "http://localhost/mcp").bearer(variable("PATH")).ca("conf/ours.pem");
+    let server =
+        server.header("X-Team", "tools").secret_header("X-Key", variable("HOME")).trusted(true).may_ask(true);
+    let config = read(text).unwrap();
+    assert_eq!(config.servers, [server]);
+    let shown = config.redactor.text(&format!("the token is {}", variable("PATH"))).into_owned();
+    assert!(!shown.contains(&variable("PATH")), "{shown}");
+
+    let mcp = "[mcp.a]\nurl = \"http://h/\"\n";
+    let none = "[mcp.\"a\"] token_env: there is no such variable in the environment, or nothing in it";
+    refused(&format!("{mcp}token_env = \"NO_SUCH_VARIABLE\""), 3, none);
+    let here = "[mcp.\"a\"] headers Authorization must not stand here: name a variable that has it, \"$NAME\", or use \
+                token_env";
+    refused(&format!("{mcp}headers = {{ Authorization = \"Bearer abc\" }}"), 3, here);
+    refused("[mcp.a]\nurl = \"h/mcp\"", 2, "[mcp.\"a\"] url must begin with https:// or http://");
+}
+
+/// What the program was built without is told by its name.
+#[test]
+fn what_the_program_was_built_without_is_told() {
     #[cfg(not(feature = "mcp-http"))]
     refused(
-        text,
+        "[mcp.a]\nurl = \"http://localhost/mcp\"",
         2,
         "[mcp.\"a\"] url: this program speaks to no server over HTTP, it was built without the feature mcp-http",
     );
+    let https = read("[mcp.a]\nurl = \"https://localhost/mcp\"");
+    assert_eq!(https.is_ok(), cfg!(feature = "mcp-https"));
 }

@@ -1,0 +1,111 @@
+//! A server's list of tools, taken over as it changes.
+
+use super::{
+    connection::Connection,
+    definition::{self, Definitions},
+    handler::Handler,
+    listing,
+    roster::Roster,
+    start::Starter,
+};
+use rmcp::{Peer, RoleClient, model::SubscriptionFilter, service::Subscription};
+use std::{convert::Infallible, time::Duration};
+use tokio::time::{sleep, timeout};
+
+/// How long a changed list is left alone, so that many changes are looked at once.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// How long a server may take until it tells of changes.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long after it has ended to tell of changes it is asked to again.
+const LISTEN_AGAIN: Duration = Duration::from_secs(30);
+
+/// Makes these the tools, and tells of those that are not taken and were not so before.
+pub(super) fn take_over(starter: &Starter, roster: &Roster, mut definitions: Definitions) {
+    let Starter { config, shared, .. } = starter;
+    roster.sync(&mut definitions);
+    let known = shared.definitions().refused;
+    for refused in definitions.refused.iter().filter(|refused| !known.contains(refused)) {
+        let (server, tool, why) = (config.name(), &refused.tool, &refused.why);
+        tracing::warn!(server, tool, why, "a tool of an MCP server is not taken");
+    }
+    shared.define(definitions);
+}
+
+/// Takes the tools over whenever they change.
+///
+/// # Cancel safety
+/// Dropping the future leaves the tools as they are.
+pub(super) async fn follow(
+    starter: &Starter,
+    roster: &Roster,
+    connection: &Connection,
+    handler: Handler,
+) -> Infallible {
+    let mut changes = Changes::of(connection, handler).await;
+    loop {
+        changes.next().await;
+        look_again(starter, roster, connection).await;
+    }
+}
+
+/// Takes over the tools as they are listed now. A list that cannot be read changes nothing.
+async fn look_again(starter: &Starter, roster: &Roster, connection: &Connection) {
+    let Starter { config, pins, shared, .. } = starter;
+    let listed = async {
+        sleep(SETTLE).await;
+        listing::all(connection.peer()).await
+    };
+    match timeout(config.startup_timeout, listed).await {
+        Ok(Ok(listed)) => take_over(starter, roster, definition::define(listed, config, pins, shared)),
+        Ok(Err(error)) => tracing::warn!(server = config.name(), %error, "the tools stay as they were"),
+        Err(_) => {
+            tracing::warn!(server = config.name(), "its list did not come: the tools stay as they were")
+        }
+    }
+}
+
+/// Hears of changed lists, in the way of either protocol.
+struct Changes {
+    handler: Handler,
+    peer: Peer<RoleClient>,
+    subscription: Option<Subscription>,
+    /// It told of changes once, and so will again.
+    has_told: bool,
+}
+
+impl Changes {
+    async fn of(connection: &Connection, handler: Handler) -> Self {
+        let is_newer = connection.info().is_some_and(|info| !info.protocol_version.has_initialize());
+        let peer = connection.peer().clone();
+        let subscription = if is_newer { listen(&peer).await } else { None };
+        Self { handler, peer, has_told: subscription.is_some(), subscription }
+    }
+
+    /// Waits until the list may have changed.
+    async fn next(&mut self) {
+        let changed = self.handler.changed.notified();
+        match &mut self.subscription {
+            Some(subscription) => tokio::select! {
+                () = changed => {}
+                note = subscription.next() => {
+                    if !matches!(note, Ok(Some(_))) {
+                        self.subscription = None;
+                    }
+                }
+            },
+            // What changed meanwhile nobody told.
+            None if self.has_told => tokio::select! {
+                () = changed => {}
+                () = sleep(LISTEN_AGAIN) => self.subscription = listen(&self.peer).await,
+            },
+            None => changed.await,
+        }
+    }
+}
+
+async fn listen(peer: &Peer<RoleClient>) -> Option<Subscription> {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    timeout(LISTEN_TIMEOUT, peer.listen(filter)).await.ok()?.ok()
+}

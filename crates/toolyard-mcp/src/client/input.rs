@@ -1,0 +1,44 @@
+//! What a server of a newer protocol needs before a call can go on: it says so in place of an answer, and the call is made
+//! again with what it asked for. Here there is no doubt whose call it is.
+
+use super::{caller::Caller, clean, questions::Questions};
+use futures::future::try_join_all;
+use rmcp::model::{InputRequiredResult, InputResponses};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// The most requests of one call.
+pub(super) const ROUNDS_MAX: usize = 10;
+
+/// The wait before the next request where nothing was asked for but that.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
+
+/// The most characters of what is told of a failure.
+const WHY_MAX: usize = 500;
+
+/// What to send the next time: the answers, and the server's state as it came.
+pub(super) type Given = (Option<InputResponses>, Option<String>);
+
+/// The answers to all that is asked, of one client at once.
+///
+/// # Errors
+/// Why one cannot be given.
+pub(super) async fn give(
+    questions: &Questions,
+    caller: &Caller,
+    asked: InputRequiredResult,
+) -> Result<Given, String> {
+    let requests = asked.input_requests.unwrap_or_default();
+    if requests.is_empty() {
+        if asked.request_state.is_none() {
+            return Err("it does not say what".to_owned());
+        }
+        sleep(AGAIN_AFTER).await;
+        return Ok((None, asked.request_state));
+    }
+    let answers = requests.into_iter().map(|(name, request)| async move {
+        questions.input(caller, request).await.map(|answer| (name, answer))
+    });
+    let answers = try_join_all(answers).await.map_err(|error| clean::text(&error.message, WHY_MAX))?;
+    Ok((Some(answers.into_iter().collect()), asked.request_state))
+}

@@ -1,0 +1,154 @@
+//! What a server asks while it has a call: passed on to the client of that call, or refused.
+
+use super::{caller::Caller, calls::Calls, clean};
+use crate::Clients;
+use rmcp::{
+    ErrorData, RoleClient,
+    model::{
+        CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorCode,
+        InputRequest,
+    },
+    service::{InboundStreamOrigin, RequestContext},
+};
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+/// The most questions of a server at once; more are refused.
+const AT_ONCE_MAX: usize = 16;
+
+/// The most characters of a question.
+const MESSAGE_MAX: usize = 4000;
+
+/// The questions of one server.
+#[derive(Clone)]
+pub(super) struct Questions {
+    server: Arc<str>,
+    calls: Calls,
+    /// Without one, nothing may be asked.
+    places: Option<Arc<Semaphore>>,
+}
+
+impl Questions {
+    /// Those of a server that may ask something, or may not.
+    pub(super) fn new(server: &str, calls: Calls, may_ask: bool) -> Self {
+        let places = may_ask.then(|| Arc::new(Semaphore::new(AT_ONCE_MAX)));
+        Self { server: server.into(), calls, places }
+    }
+
+    /// The calls that they may belong to.
+    pub(super) fn calls(&self) -> Calls {
+        self.calls.clone()
+    }
+
+    /// Whether the server may ask something.
+    pub(super) fn are_allowed(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// Has the user of a client asked. The server may withdraw that, and so does the end of its call.
+    pub(super) async fn elicit(
+        &self,
+        form: ElicitRequestParams,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.elicit_of(&self.caller(context)?, form, &context.ct).await
+    }
+
+    /// Has the model of a client used, in the same way.
+    pub(super) async fn sample(
+        &self,
+        asked: CreateMessageRequestParams,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.sample_of(&self.caller(context)?, asked, &context.ct).await
+    }
+
+    /// Answers what a call needs before it can go on.
+    ///
+    /// # Errors
+    /// What to say of it.
+    pub(super) async fn input(&self, caller: &Caller, request: InputRequest) -> Result<Value, ErrorData> {
+        // Nobody but the end of the call withdraws it.
+        let never = CancellationToken::new();
+        let answer = match request {
+            InputRequest::Elicitation(request) => {
+                serde_json::to_value(self.elicit_of(caller, request.params, &never).await?)
+            }
+            InputRequest::CreateMessage(request) => {
+                serde_json::to_value(self.sample_of(caller, request.params, &never).await?)
+            }
+            _ => return Err(refused("this program gives away no list of roots")),
+        };
+        answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    async fn elicit_of(
+        &self,
+        caller: &Caller,
+        form: ElicitRequestParams,
+        withdrawn: &CancellationToken,
+    ) -> Result<ElicitResult, ErrorData> {
+        let (_place, clients) = (self.place()?, clients(caller)?);
+        let form = self.signed(form)?;
+        answered(clients.elicit(&caller.call.context, caller.is_certain, form), caller, withdrawn).await
+    }
+
+    async fn sample_of(
+        &self,
+        caller: &Caller,
+        asked: CreateMessageRequestParams,
+        withdrawn: &CancellationToken,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let (_place, clients) = (self.place()?, clients(caller)?);
+        if asked.tools.is_some() || asked.tool_choice.is_some() {
+            return Err(ErrorData::invalid_params("tools in sampling were not declared", None));
+        }
+        answered(clients.sample(&caller.call.context, caller.is_certain, asked), caller, withdrawn).await
+    }
+
+    fn caller(&self, context: &RequestContext<RoleClient>) -> Result<Caller, ErrorData> {
+        let origin = context.extensions.get::<InboundStreamOrigin>();
+        self.calls.caller(origin).map_err(|unclear| refused(&unclear.to_string()))
+    }
+
+    fn place(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
+        let places = self.places.as_ref().ok_or_else(|| refused("nobody is asked for servers here"))?;
+        places.try_acquire().map_err(|_| refused("too much is being asked already"))
+    }
+
+    /// A form that says who asks, so that no server's question passes for one of this program's.
+    fn signed(&self, form: ElicitRequestParams) -> Result<ElicitRequestParams, ErrorData> {
+        match form {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let said = clean::text(&message, MESSAGE_MAX);
+                let message = format!("The MCP server '{}' asks: {said}", self.server);
+                Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+            }
+            _ => Err(ErrorData::invalid_params("elicitation other than by form was not declared", None)),
+        }
+    }
+}
+
+fn clients(caller: &Caller) -> Result<&Clients, ErrorData> {
+    caller.call.context.resource::<Clients>().ok_or_else(|| refused("nobody is asked for servers here"))
+}
+
+/// The answer, unless the server or the end of its call withdraws the question before.
+async fn answered<T>(
+    asking: impl Future<Output = Result<T, ErrorData>>,
+    caller: &Caller,
+    withdrawn: &CancellationToken,
+) -> Result<T, ErrorData> {
+    tokio::select! {
+        biased;
+        answer = asking => answer,
+        () = caller.over() => Err(refused("the call is over")),
+        () = withdrawn.cancelled() => Err(refused("the question was withdrawn")),
+    }
+}
+
+fn refused(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why.to_owned(), None)
+}

@@ -1,0 +1,96 @@
+//! A server over HTTP: where it is and what it is shown.
+
+use super::config::ServerConfig;
+use std::{fmt, path::PathBuf};
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub(crate) url: String,
+    pub(crate) bearer: Option<Hidden>,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) ca: Option<PathBuf>,
+}
+
+/// A header of every request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: Hidden,
+    is_secret: bool,
+}
+
+/// A text that is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Hidden(pub(crate) String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl ServerConfig {
+    /// A server of this name over streamable HTTP, at this URL. With `https://` it needs the feature `https`; with
+    /// `http://` nothing is encrypted.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        let remote = Remote { url: url.into(), bearer: None, headers: Vec::new(), ca: None };
+        Self { remote: Some(remote), ..Self::new(name, "") }
+    }
+
+    /// Sets the token that a server over HTTP is shown, and nobody else: a redirect to another server is not followed.
+    #[must_use]
+    pub fn bearer(self, token: impl Into<String>) -> Self {
+        self.remotely(|remote| remote.bearer = Some(Hidden(token.into())))
+    }
+
+    /// Sets a header of every request to a server over HTTP.
+    #[must_use]
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let header = Header { name: name.into(), value: Hidden(value.into()), is_secret: false };
+        self.remotely(|remote| remote.headers.push(header))
+    }
+
+    /// Sets a header whose value is a secret; see [`secrets`](Self::secrets).
+    #[must_use]
+    pub fn secret_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let header = Header { name: name.into(), value: Hidden(value.into()), is_secret: true };
+        self.remotely(|remote| remote.headers.push(header))
+    }
+
+    /// Trusts those whose certificates are in this PEM file to vouch for a server over HTTPS, beside those that the
+    /// system trusts.
+    #[must_use]
+    pub fn ca(self, file: impl Into<PathBuf>) -> Self {
+        self.remotely(|remote| remote.ca = Some(file.into()))
+    }
+
+    /// What a server over HTTP is shown and nobody else should see, for a [`Redactor`](toolyard::Redactor).
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.remote.iter().flat_map(|remote| {
+            let headers = remote.headers.iter().filter(|header| header.is_secret).map(|header| &header.value);
+            remote.bearer.iter().chain(headers).map(|secret| secret.0.as_str())
+        })
+    }
+
+    fn remotely(mut self, change: impl FnOnce(&mut Remote)) -> Self {
+        if let Some(remote) = &mut self.remote {
+            change(remote);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let server = ServerConfig::http("a", "http://h").bearer("token-1").secret_header("x-key", "key-2");
+        let server = server.header("x-team", "tools-3");
+        assert_eq!(server.secrets().collect::<Vec<_>>(), ["token-1", "key-2"]);
+        let shown = format!("{server:?}");
+        assert!(shown.contains("x-key") && !shown.contains("token-1") && !shown.contains("key-2"), "{shown}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The events in which an answer comes, to their end.
+//!
+//! rmcp asks for a stream that broke off again, if its events are numbered. Of one that is not, and of an event that is
+//! too large, it says only that the stream ended, and of one that never brings the answer nothing: then an answer of ours
+//! stands in its place.
+
+use futures::{StreamExt, stream, stream::BoxStream};
+use rmcp::{model::ServerJsonRpcMessage, transport::streamable_http_client::SseError};
+use sse_stream::Sse;
+use tokio::time::{Instant, timeout_at};
+
+/// Events of a server.
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// The events of one answer.
+pub(super) struct Tail<F> {
+    events: Events,
+    until: Option<Instant>,
+    in_place: F,
+    is_numbered: bool,
+    is_over: bool,
+}
+
+impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
+    pub(super) fn new(events: Events, until: Option<Instant>, in_place: F) -> Self {
+        Self { events, until, in_place, is_numbered: false, is_over: false }
+    }
+
+    pub(super) fn into_events(self) -> Events {
+        stream::unfold(self, |mut tail| async {
+            let event = tail.next().await?;
+            Some((event, tail))
+        })
+        .boxed()
+    }
+
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        if self.is_over {
+            return None;
+        }
+        let event = match self.until {
+            None => self.events.next().await,
+            Some(until) => match timeout_at(until, self.events.next()).await {
+                Ok(event) => event,
+                Err(_) => return Some(self.end("it did not answer")),
+            },
+        };
+        match event {
+            // rmcp passes such events over, but in a greeting, which fails of it without a word.
+            Some(Ok(event)) if self.until.is_some() && !is_message(&event) => {
+                Some(self.end("what it sent is no message of MCP"))
+            }
+            Some(Ok(event)) => {
+                self.is_numbered |= event.id.is_some();
+                Some(Ok(event))
+            }
+            Some(Err(SseError::Body(error))) if is_too_large(error.as_ref()) => {
+                Some(self.end(&format!("it sent too much at once: {error}")))
+            }
+            // Of a stream that is asked for again what is missing is still to come.
+            event if self.is_numbered => event,
+            Some(Err(error)) => Some(self.end(&format!("what it sent cannot be read: {error}"))),
+            None => Some(self.end("it ended its answer before it was whole")),
+        }
+    }
+
+    /// The last event, in place of the answer. One that has been there already counts, and this does not.
+    fn end(&mut self, why: &str) -> Result<Sse, SseError> {
+        self.is_over = true;
+        let answer = (self.in_place)(why);
+        let data = serde_json::to_string(&answer).expect("a message of ours can be written");
+        Ok(Sse { data: Some(data), ..Sse::default() })
+    }
+}
+
+fn is_message(event: &Sse) -> bool {
+    let data = event.data.as_deref().unwrap_or_default().trim();
+    data.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(data).is_ok()
+}
+
+/// Whether that is rmcp's word for an event beyond its bound, whose type is its own.
+fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.to_string().contains("exceeded the maximum size")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::RequestId;
+
+    async fn all(events: Vec<Result<Sse, SseError>>) -> Vec<String> {
+        let lost = |why: &str| super::super::answer::lost(RequestId::Number(7), why);
+        let tail = Tail::new(stream::iter(events).boxed(), None, lost);
+        tail.into_events()
+            .map(|event| event.map_or_else(|e| e.to_string(), |e| e.data.unwrap_or_default()))
+            .collect()
+            .await
+    }
+
+    fn event(id: Option<&str>) -> Result<Sse, SseError> {
+        Ok(Sse { data: Some("x".to_owned()), id: id.map(str::to_owned), ..Sse::default() })
+    }
+
+    /// V5: a stream that breaks off and cannot be asked for again is an answer that was lost.
+    #[tokio::test]
+    async fn what_breaks_off_for_good_is_told() {
+        let said = all(vec![event(None)]).await;
+        assert!(
+            said.len() == 2 && said[1].contains("before it was whole") && said[1].contains("7"),
+            "{said:?}"
+        );
+        let said = all(vec![Err(SseError::InvalidLine), event(None)]).await;
+        assert!(said.len() == 1 && said[0].contains("cannot be read: invalid line"), "{said:?}");
+    }
+
+    #[tokio::test]
+    async fn what_can_be_asked_for_again_is_left_to_that() {
+        assert_eq!(all(vec![event(Some("1"))]).await, ["x"]);
+        assert_eq!(all(vec![event(Some("1")), Err(SseError::InvalidLine)]).await, ["x", "invalid line"]);
+    }
+
+    /// One that says nothing is not waited for longer than it was to be.
+    #[tokio::test(start_paused = true)]
+    async fn what_never_comes_is_told() {
+        let until = Some(Instant::now() + std::time::Duration::from_secs(2));
+        let lost = |why: &str| super::super::answer::lost(RequestId::Number(7), why);
+        let mut events = Tail::new(stream::pending().boxed(), until, lost).into_events();
+        let said = events.next().await.unwrap().unwrap().data.unwrap();
+        assert!(said.contains("it did not answer"), "{said}");
+        assert!(events.next().await.is_none());
+    }
+}

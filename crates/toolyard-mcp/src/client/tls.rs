@@ -1,0 +1,55 @@
+//! TLS to a server: whom the system trusts, and who is trusted beside.
+//!
+//! rustls with graviola, which needs no C compiler; in exchange it knows only processors of the last ten years, and
+//! would panic on others.
+
+use reqwest::Url;
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use rustls_platform_verifier::Verifier;
+use std::{path::Path, sync::Arc};
+
+/// How a server at this URL is believed.
+///
+/// # Errors
+/// What to say where nobody can be: a file without certificates, a processor that graviola does not know.
+pub(super) fn config(url: &Url, ca: Option<&Path>) -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls_graviola::default_provider());
+    let config = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS cannot be used: {error}"))?;
+    if url.scheme() != "https" {
+        // Nobody is asked, and nobody would be believed.
+        return Ok(config.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+    }
+    if !is_known_processor() {
+        return Err("TLS cannot be used: this processor is too old for it (no AES, AVX2 or ADX)".to_owned());
+    }
+    let extra = ca.map(certificates).transpose()?.unwrap_or_default();
+    let verifier = Verifier::new_with_extra_roots(extra, provider)
+        .map_err(|error| format!("nobody can be trusted to vouch for it: {error}"))?;
+    Ok(config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let said = |what: String| format!("ca '{}': {what}", file.display());
+    let all = CertificateDer::pem_file_iter(file).map_err(|error| said(error.to_string()))?;
+    let all = all.collect::<Result<Vec<_>, _>>().map_err(|error| said(error.to_string()))?;
+    if all.is_empty() { Err(said("it has no certificate".to_owned())) } else { Ok(all) }
+}
+
+/// Whether graviola runs here: what it asks of a processor, asked before it panics.
+#[cfg(target_arch = "x86_64")]
+fn is_known_processor() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("aes") && has!("pclmulqdq") && has!("bmi1") && has!("adx") && has!("avx") && has!("avx2")
+}
+
+/// Whether graviola runs here: what it asks of a processor, asked before it panics.
+#[cfg(target_arch = "aarch64")]
+fn is_known_processor() -> bool {
+    use std::arch::is_aarch64_feature_detected as has;
+    has!("neon") && has!("aes") && has!("pmull") && has!("sha2")
+}

@@ -1,0 +1,223 @@
+//! Between rmcp and HTTP: answers that are waited for within bounds, and what is wrong with others in words.
+
+use super::{
+    answer,
+    frame::LINE_BYTES_MAX,
+    greeting::{Patience, unanswered},
+    tail::{Events, Tail},
+    told,
+    watched::Gone,
+};
+use http::{HeaderName, HeaderValue};
+use reqwest::Client;
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    transport::streamable_http_client::{
+        StreamableHttpClient, StreamableHttpError as Fault, StreamableHttpPostResponse as Answer,
+    },
+};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
+
+/// What is said of one that lets others wait.
+const NO_ANSWER: &str = "it did not answer";
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// A client of one server.
+#[derive(Debug, Clone)]
+pub(super) struct Web {
+    client: Client,
+    patience: Patience,
+    gone: Gone,
+    /// Whom a changed list is told.
+    changed: Arc<Notify>,
+    was_greeted: Arc<AtomicBool>,
+}
+
+/// What a message is to whoever waits for its answer.
+enum Kind {
+    /// The newer question: without an answer the older is next.
+    Discover(RequestId),
+    /// The older greeting.
+    Initialize(RequestId),
+    /// A question with an answer that may come at once.
+    Request(RequestId),
+    /// One that has a time of its own, such as a call.
+    Long(RequestId),
+    /// Nobody waits for an answer.
+    Note,
+}
+
+impl Web {
+    pub(super) fn new(client: Client, patience: Patience, gone: Gone, changed: Arc<Notify>) -> Self {
+        Self { client, patience, gone, changed, was_greeted: Arc::default() }
+    }
+
+    /// A server that is greeted once more has forgotten the session, as one does that was started anew: its tools may be
+    /// others now.
+    fn greeted(&self) {
+        if self.was_greeted.swap(true, Ordering::Relaxed) {
+            self.changed.notify_one();
+        }
+    }
+
+    fn until(&self, kind: &Kind) -> Option<Instant> {
+        let patience = match kind {
+            Kind::Discover(_) => self.patience.discover,
+            Kind::Long(_) => return None,
+            Kind::Initialize(_) | Kind::Request(_) | Kind::Note => self.patience.any,
+        };
+        Some(Instant::now() + patience)
+    }
+
+    /// What stands in place of an answer that cannot be had. rmcp tells of a greeting that failed in its log alone.
+    fn in_place(&self, kind: Kind) -> Option<impl Fn(&str) -> ServerJsonRpcMessage + Send + 'static> {
+        let (id, is_discover, gone) = match kind {
+            Kind::Discover(id) => (id, true, None),
+            Kind::Initialize(id) => (id, false, Some(self.gone.clone())),
+            Kind::Request(id) | Kind::Long(id) => (id, false, None),
+            Kind::Note => return None,
+        };
+        Some(move |why: &str| {
+            if let Some(gone) = &gone {
+                gone.because(why);
+            }
+            if is_discover { unanswered(id.clone()) } else { answer::lost(id.clone(), why) }
+        })
+    }
+
+    async fn post(&self, post: Post, event_bytes_max: usize) -> Result<Answer, Fault<reqwest::Error>> {
+        let kind = kind(&post.message);
+        if matches!(kind, Kind::Initialize(_)) {
+            self.greeted();
+        }
+        let is_greeting = matches!(kind, Kind::Discover(_) | Kind::Initialize(_));
+        let until = self.until(&kind);
+        let in_place = self.in_place(kind);
+        let Post { uri, message, session, token, headers } = post;
+        let client = &self.client;
+        let sent = client.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session,
+            token,
+            headers,
+            event_bytes_max,
+        );
+        let sent = match until {
+            None => Ok(sent.await),
+            Some(until) => timeout_at(until, sent).await,
+        };
+        match (sent, in_place) {
+            (Err(_), Some(in_place)) => Ok(Answer::Json(in_place(NO_ANSWER), None)),
+            (Err(_), None) => Err(Fault::UnexpectedServerResponse(NO_ANSWER.into())),
+            (Ok(Ok(Answer::Sse(events, session))), Some(in_place)) => {
+                let until = until.filter(|_| is_greeting);
+                Ok(Answer::Sse(Tail::new(events, until, in_place).into_events(), session))
+            }
+            // The answer to anything else may come by the stream that is asked for apart.
+            (Ok(Ok(Answer::Accepted)), Some(in_place)) if is_greeting => {
+                Ok(Answer::Json(in_place("it answered with nothing"), None))
+            }
+            (Ok(Err(fault)), _) if is_greeting => {
+                self.gone.because(told::fault(&fault));
+                Err(fault)
+            }
+            (Ok(sent), _) => sent,
+        }
+    }
+}
+
+/// A message on its way.
+struct Post {
+    uri: Arc<str>,
+    message: ClientJsonRpcMessage,
+    session: Option<Arc<str>>,
+    token: Option<String>,
+    headers: Headers,
+}
+
+fn kind(message: &ClientJsonRpcMessage) -> Kind {
+    let JsonRpcMessage::Request(request) = message else { return Kind::Note };
+    let id = request.id.clone();
+    match request.request {
+        ClientRequest::DiscoverRequest(_) => Kind::Discover(id),
+        ClientRequest::InitializeRequest(_) => Kind::Initialize(id),
+        // A subscription is answered when there is nothing more to hear.
+        ClientRequest::CallToolRequest(_) | ClientRequest::SubscriptionsListenRequest(_) => Kind::Long(id),
+        _ => Kind::Request(id),
+    }
+}
+
+impl StreamableHttpClient for Web {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<Answer, Fault<reqwest::Error>> {
+        self.post(Post { uri, message, session, token, headers }, LINE_BYTES_MAX).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+        event_bytes_max: usize,
+    ) -> Result<Answer, Fault<reqwest::Error>> {
+        self.post(Post { uri, message, session, token, headers }, event_bytes_max).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Fault<reqwest::Error>> {
+        self.client.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, Fault<reqwest::Error>> {
+        self.client.get_stream(uri, session, last_event, token, headers).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+        event_bytes_max: usize,
+    ) -> Result<Events, Fault<reqwest::Error>> {
+        let client = &self.client;
+        client
+            .get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, event_bytes_max)
+            .await
+    }
+}

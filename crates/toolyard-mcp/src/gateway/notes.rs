@@ -1,0 +1,133 @@
+//! What is still to be told a client of one of its calls. Bounded, and pure.
+
+use rmcp::model::{LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use std::collections::VecDeque;
+
+/// The most characters that wait to be told of one call: of more, the last ones are.
+const CHARS_MAX: usize = 4096;
+
+/// The most notes of a server that wait, of either kind: of more, the last ones are told.
+const NOTES_MAX: usize = 256;
+
+/// What waits to be told of one call.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// Under which progress is told, if it is wanted.
+    token: Option<ProgressToken>,
+    text: VecDeque<char>,
+    /// All characters there ever were: progress that only grows.
+    total: u64,
+    told: u64,
+    steps: VecDeque<ProgressNotificationParam>,
+    /// How far a server has said that it is; then what the call puts out is no progress beside that.
+    reached: Option<f64>,
+    logs: VecDeque<LoggingMessageNotificationParam>,
+}
+
+impl Notes {
+    pub(super) fn new(token: Option<ProgressToken>) -> Self {
+        Self { token, ..Self::default() }
+    }
+
+    /// Takes what the call put out.
+    pub(super) fn add_text(&mut self, text: &str) {
+        if self.token.is_none() || self.reached.is_some() {
+            return;
+        }
+        for c in text.chars() {
+            push(&mut self.text, c, CHARS_MAX);
+            self.total += 1;
+        }
+    }
+
+    /// Takes a server's progress under the client's own token. Progress that does not grow is none: a call that is run
+    /// once more begins anew.
+    pub(super) fn add_step(&mut self, mut step: ProgressNotificationParam) {
+        let Some(token) = &self.token else { return };
+        if self.reached.is_some_and(|reached| step.progress <= reached) {
+            return;
+        }
+        self.reached = Some(step.progress);
+        step.progress_token = token.clone();
+        push(&mut self.steps, step, NOTES_MAX);
+    }
+
+    /// Takes a line of a server's log.
+    pub(super) fn add_log(&mut self, log: LoggingMessageNotificationParam) {
+        push(&mut self.logs, log, NOTES_MAX);
+    }
+
+    /// The next line of a log.
+    pub(super) fn next_log(&mut self) -> Option<LoggingMessageNotificationParam> {
+        self.logs.pop_front()
+    }
+
+    /// The next step that a server has made.
+    pub(super) fn next_step(&mut self) -> Option<ProgressNotificationParam> {
+        self.steps.pop_front()
+    }
+
+    /// What the call has put out since the last time, as progress.
+    pub(super) fn output(&mut self) -> Option<ProgressNotificationParam> {
+        let token = self.token.clone().filter(|_| self.total > self.told)?;
+        self.told = self.total;
+        #[allow(clippy::cast_precision_loss, reason = "what a call puts out is counted in far fewer digits")]
+        let progress = ProgressNotificationParam::new(token, self.total as f64);
+        Some(progress.with_message(self.text.drain(..).collect::<String>()))
+    }
+}
+
+/// Adds to what waits; the oldest goes for what is too much.
+fn push<T>(waiting: &mut VecDeque<T>, new: T, most: usize) {
+    if waiting.len() == most {
+        waiting.pop_front();
+    }
+    waiting.push_back(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::NumberOrString;
+
+    fn wanted() -> Notes {
+        Notes::new(Some(ProgressToken(NumberOrString::Number(1))))
+    }
+
+    /// Of a call that puts out more than is told, the last is kept, and progress counts all.
+    #[test]
+    fn what_waits_is_bounded_and_progress_grows() {
+        let mut notes = wanted();
+        notes.add_text(&"a".repeat(CHARS_MAX));
+        notes.add_text("bc");
+        let told = notes.output().unwrap();
+        let text = told.message.unwrap();
+        assert_eq!((text.len(), told.progress), (CHARS_MAX, 4098.0));
+        assert!(text.ends_with("abc"));
+        assert!(notes.output().is_none());
+    }
+
+    /// A server's steps are told as they are, under the client's token, and never backwards.
+    #[test]
+    fn steps_of_a_server_are_told_as_they_are() {
+        let mut notes = wanted();
+        let theirs = ProgressToken(NumberOrString::Number(7));
+        for progress in [0.0, 50.0, 50.0, 10.0, 100.0] {
+            notes.add_step(ProgressNotificationParam::new(theirs.clone(), progress).with_total(100.0));
+            notes.add_text("the same as text");
+        }
+        let told: Vec<_> = std::iter::from_fn(|| notes.next_step()).collect();
+        assert_eq!(told.iter().map(|step| step.progress).collect::<Vec<_>>(), [0.0, 50.0, 100.0]);
+        assert!(told.iter().all(|step| step.progress_token == ProgressToken(NumberOrString::Number(1))));
+        assert!(notes.output().is_none());
+    }
+
+    /// Who did not ask for progress is told none.
+    #[test]
+    fn nobody_is_told_progress_who_did_not_ask() {
+        let mut notes = Notes::new(None);
+        notes.add_text("a");
+        notes.add_step(ProgressNotificationParam::new(ProgressToken(NumberOrString::Number(7)), 1.0));
+        assert!(notes.output().is_none() && notes.next_step().is_none());
+    }
+}

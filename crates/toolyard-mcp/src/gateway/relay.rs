@@ -1,0 +1,116 @@
+//! What a server says and asks while it has a call, passed on to the client that made it.
+
+use super::{
+    asking,
+    clients::{Client, Clients},
+};
+use rmcp::{
+    ErrorData,
+    model::{
+        ClientResult, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitResult, ErrorCode, LoggingMessageNotificationParam,
+        ProgressNotificationParam, ServerRequest,
+    },
+    service::ServiceError,
+};
+use toolyard::ToolContext;
+
+impl Clients {
+    /// Has the client of this call ask its user; it is told which call that is about where that is certain.
+    ///
+    /// # Errors
+    /// What to answer the server: the client cannot, is gone, or says that it failed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the question.
+    pub(crate) async fn elicit(
+        &self,
+        of: &ToolContext,
+        is_certain: bool,
+        form: ElicitRequestParams,
+    ) -> Result<ElicitResult, ErrorData> {
+        let client = self.caller(of)?;
+        if !client.elicits {
+            return Err(cannot("declares no elicitation"));
+        }
+        match self.pass(&client, of, is_certain, asking::request(client.shown.params(form)?)).await? {
+            ClientResult::ElicitResult(result) => Ok(result),
+            _ => Err(senseless()),
+        }
+    }
+
+    /// Has the client of this call use its model.
+    ///
+    /// # Errors
+    /// As [`elicit`](Self::elicit).
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the request.
+    pub(crate) async fn sample(
+        &self,
+        of: &ToolContext,
+        is_certain: bool,
+        mut asked: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let client = self.caller(of)?;
+        if !client.samples {
+            return Err(cannot("declares no sampling"));
+        }
+        // The client sees one server, this program: what it knows of others is not for the one that asks.
+        asked.include_context = None;
+        let request =
+            ServerRequest::CreateMessageRequest(CreateMessageRequest::new(client.shown.params(asked)?));
+        match self.pass(&client, of, is_certain, request).await? {
+            ClientResult::CreateMessageResult(result) => Ok(*result),
+            _ => Err(senseless()),
+        }
+    }
+
+    /// Tells the client of this call how far its server is.
+    pub(crate) fn step(&self, of: &ToolContext, mut step: ProgressNotificationParam) {
+        let Some(client) = self.of(of.session()) else { return };
+        step.message = step.message.map(|message| client.shown.text(message));
+        self.waited.add_step(of.session(), of.call_id(), step);
+    }
+
+    /// Tells the client of this call what its server logs, if it wants to know.
+    pub(crate) fn log(&self, of: &ToolContext, mut log: LoggingMessageNotificationParam) {
+        let Some(client) = self.of(of.session()) else { return };
+        if log.level as u8 >= client.level as u8 {
+            log.logger = log.logger.map(|logger| client.shown.text(logger));
+            log.data = client.shown.data(log.data);
+            log.meta = None;
+            self.waited.add_log(of.session(), of.call_id(), log);
+        }
+    }
+
+    fn caller(&self, of: &ToolContext) -> Result<Client, ErrorData> {
+        self.of(of.session()).ok_or_else(|| cannot("is gone"))
+    }
+
+    async fn pass(
+        &self,
+        client: &Client,
+        of: &ToolContext,
+        is_certain: bool,
+        request: ServerRequest,
+    ) -> Result<ClientResult, ErrorData> {
+        let call = is_certain.then(|| self.waited.request(of.session(), of.call_id()));
+        let during = call.flatten();
+        asking::send(&client.peer, request, during).await.map_err(|error| match error {
+            ServiceError::McpError(error) => error,
+            error => {
+                ErrorData::internal_error(format!("the client of this call did not answer: {error}"), None)
+            }
+        })
+    }
+}
+
+/// A client that is not asked.
+fn cannot(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the client of this call {why}"), None)
+}
+
+fn senseless() -> ErrorData {
+    ErrorData::internal_error("what the client of this call answered makes no sense", None)
+}

@@ -1,0 +1,74 @@
+//! What a client is shown of a server's words: all but secrets, as in results and events.
+
+use rmcp::ErrorData;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use toolyard::Redactor;
+
+/// Takes secrets out of a server's words.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown(Option<Redactor>);
+
+impl Shown {
+    pub(super) fn new(redactor: Option<&Redactor>) -> Self {
+        Self(redactor.cloned())
+    }
+
+    pub(super) fn text(&self, text: String) -> String {
+        match &self.0 {
+            Some(redactor) => redactor.text(&text).into_owned(),
+            None => text,
+        }
+    }
+
+    pub(super) fn data(&self, data: Value) -> Value {
+        match &self.0 {
+            Some(redactor) => redactor.value(&data).into_owned(),
+            None => data,
+        }
+    }
+
+    /// Parameters with all their texts like that. The names of fields stay: they say what the texts are.
+    ///
+    /// # Errors
+    /// They are no parameters then.
+    pub(super) fn params<T: Serialize + DeserializeOwned>(&self, params: T) -> Result<T, ErrorData> {
+        let Some(redactor) = &self.0 else { return Ok(params) };
+        let shown = serde_json::to_value(params).and_then(|mut params| {
+            texts(&mut params, redactor);
+            serde_json::from_value(params)
+        });
+        shown.map_err(|_| ErrorData::invalid_params("without the secrets in it this makes no sense", None))
+    }
+}
+
+fn texts(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => *text = redactor.text(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| texts(item, redactor)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| texts(field, redactor)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ElicitRequestParams;
+    use serde_json::json;
+
+    /// A form that asks for a password is asked, and what it suggests is no secret of this side.
+    #[test]
+    fn a_form_stays_a_form_without_its_secrets() {
+        let redactor = Redactor::standard().with_secret("correct horse").unwrap();
+        let form = |message: &str, default: &str| {
+            let password = json!({"type": "string", "default": default});
+            let schema = json!({"type": "object", "properties": {"password": password}});
+            json!({"mode": "form", "message": message, "requestedSchema": schema})
+        };
+        let asked: ElicitRequestParams =
+            serde_json::from_value(form("Is it correct horse?", "correct horse")).unwrap();
+        let shown = Shown::new(Some(&redactor)).params(asked).unwrap();
+        assert_eq!(serde_json::to_value(shown).unwrap(), form("Is it [redacted]?", "[redacted]"));
+    }
+}

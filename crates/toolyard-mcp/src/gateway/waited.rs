@@ -1,0 +1,148 @@
+//! The calls that clients wait for: what is told of them meanwhile, and which request each is.
+
+use super::notes::Notes;
+use rmcp::{
+    RoleServer,
+    model::{LoggingMessageNotificationParam, ProgressNotificationParam, RequestId},
+    service::Peer,
+};
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{sync::Notify, time::sleep};
+use toolyard::{CallId, SessionId};
+
+/// The time between two notifications of what a call puts out.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// A call, among those of all clients.
+type Key = (SessionId, CallId);
+
+/// The calls that clients wait for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waited(Arc<Mutex<HashMap<Key, Arc<Call>>>>);
+
+impl Waited {
+    fn calls(&self) -> MutexGuard<'_, HashMap<Key, Arc<Call>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, session: &SessionId, call: &CallId) -> Option<Arc<Call>> {
+        self.calls().get(&(session.clone(), call.clone())).cloned()
+    }
+
+    /// Takes what this call put out.
+    pub(super) fn add_text(&self, session: &SessionId, call: &CallId, text: &str) {
+        self.add(session, call, |notes| notes.add_text(text));
+    }
+
+    /// Takes how far a server is with this call.
+    pub(super) fn add_step(&self, session: &SessionId, call: &CallId, step: ProgressNotificationParam) {
+        self.add(session, call, |notes| notes.add_step(step));
+    }
+
+    /// Takes what a server logs while it has this call.
+    pub(super) fn add_log(&self, session: &SessionId, call: &CallId, log: LoggingMessageNotificationParam) {
+        self.add(session, call, |notes| notes.add_log(log));
+    }
+
+    fn add(&self, session: &SessionId, call: &CallId, add: impl FnOnce(&mut Notes)) {
+        if let Some(call) = self.get(session, call) {
+            add(&mut call.notes());
+            call.filled.notify_one();
+        }
+    }
+
+    /// The request that this call is.
+    pub(super) fn request(&self, session: &SessionId, call: &CallId) -> Option<RequestId> {
+        self.get(session, call).map(|call| call.request.clone())
+    }
+
+    /// Notes a call, as long as what this gives is there.
+    pub(super) fn enter(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        request: RequestId,
+        notes: Notes,
+    ) -> Waiting {
+        let key = (session.clone(), call.clone());
+        let call = Arc::new(Call { request, notes: Mutex::new(notes), filled: Notify::new() });
+        self.calls().insert(key.clone(), call.clone());
+        Waiting { waited: self.clone(), key, call }
+    }
+}
+
+/// One call.
+#[derive(Debug)]
+struct Call {
+    request: RequestId,
+    notes: Mutex<Notes>,
+    filled: Notify,
+}
+
+impl Call {
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that its client waits for.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    waited: Waited,
+    key: Key,
+    call: Arc<Call>,
+}
+
+impl Waiting {
+    /// Tells this client of the call until that has ended, and what is left then.
+    pub(super) async fn during<T>(self, peer: &Peer<RoleServer>, call: impl Future<Output = T>) -> T {
+        let ended = tokio::select! {
+            biased;
+            ended = call => ended,
+            never = self.tell(peer) => match never {},
+        };
+        self.tell_new(peer).await;
+        ended
+    }
+
+    async fn tell(&self, peer: &Peer<RoleServer>) -> Infallible {
+        loop {
+            self.call.filled.notified().await;
+            if self.tell_new(peer).await {
+                sleep(EVERY).await;
+            }
+        }
+    }
+
+    /// Tells what is new; whether the call itself has put something out. A client that is gone is told of nothing.
+    async fn tell_new(&self, peer: &Peer<RoleServer>) -> bool {
+        while let Some(log) = self.take(Notes::next_log) {
+            let _ = peer.notify_logging_message(log).await;
+        }
+        while let Some(step) = self.take(Notes::next_step) {
+            let _ = peer.notify_progress(step).await;
+        }
+        let Some(output) = self.take(Notes::output) else { return false };
+        let _ = peer.notify_progress(output).await;
+        true
+    }
+
+    fn take<T>(&self, take: impl FnOnce(&mut Notes) -> Option<T>) -> Option<T> {
+        take(&mut self.call.notes())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut calls = self.waited.calls();
+        // Another call may have come under the same id.
+        if calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call)) {
+            calls.remove(&self.key);
+        }
+    }
+}

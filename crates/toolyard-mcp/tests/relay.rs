@@ -1,0 +1,12 @@
+//! What a server asks, logs and has done while it has a call, on its way through the gateway to the client that made it.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+
+#[path = "relay/asks.rs"]
+mod asks;
+#[path = "gateway/client.rs"]
+mod client;
+#[path = "client/server.rs"]
+mod server;
+#[path = "relay/yard.rs"]
+mod yard;

@@ -1,0 +1,20 @@
+//! Servers over HTTP, most of them bad, as the engine sees them: they are in this process, and each test says how its own
+//! behaves.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "web/calls.rs"]
+mod calls;
+#[path = "web/changes.rs"]
+mod changes;
+#[path = "web/eras.rs"]
+mod eras;
+#[path = "web/server.rs"]
+mod server;
+#[path = "web/start.rs"]
+mod start;
+#[cfg(feature = "https")]
+#[path = "web/tls.rs"]
+mod tls;
+#[allow(dead_code, reason = "shared with tests that look at more of it")]
+#[path = "client/yard.rs"]
+mod yard;
