@@ -135,13 +135,13 @@ fn table<'a>(
     figures: impl Iterator<Item = &'a Figure>,
 ) -> fmt::Result {
     let (unit, last) = match unit {
-        Unit::Call => ("ns", "to first"),
+        Unit::Call => ("ns", "ratio"),
         Unit::Byte => ("ns/B", "MB/s"),
     };
     let (median, p25) = (format!("median {unit}"), format!("p25 {unit}"));
-    writeln!(f, "{:>7}  {:<24} {median:>12} {p25:>12} {last:>8}", "calls", "")?;
+    writeln!(f, "{:>7}  {:<26} {median:>12} {p25:>12} {last:>8}", "calls", "")?;
     for Figure { contender, calls, median_ns, p25_ns, ratio, .. } in figures {
-        write!(f, "{calls:>7}  {contender:<24} ")?;
+        write!(f, "{calls:>7}  {contender:<26} ")?;
         match (last, ratio) {
             ("MB/s", _) => writeln!(f, "{median_ns:>12.3} {p25_ns:>12.3} {:>8.0}", 1e3 / median_ns)?,
             (_, Some(ratio)) => writeln!(f, "{median_ns:>12.0} {p25_ns:>12.0} {ratio:>8.2}")?,

@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::json;
 use std::sync::Arc;
-use toolyard::{Batch, Call, Engine, Session, SideEffects, ToolSpec, from_fn};
+use toolyard::{Batch, Call, Confirmations, Engine, Session, SideEffects, ToolSpec, from_fn};
 
 pub(crate) const AXIS: Axis = Axis {
     name: "classes",
@@ -29,7 +29,11 @@ const MIXES: &[(&str, &[&str])] = &[
     ("3 reads, 1 concurrent", &["read", "read", "read", "concurrent"]),
     ("7 reads, 1 write", &["read", "read", "read", "read", "read", "read", "read", "write"]),
     ("read, write, in turn", &["read", "write"]),
+    (ASKED, &["write"]),
 ];
+
+/// The one in which an approver is asked about each call, who says yes at once; nobody is in the others.
+const ASKED: &str = "writes, each asked about";
 
 fn build() -> Building {
     Box::pin(async {
@@ -58,6 +62,8 @@ impl Mix {
             spec
         };
         let builder = Engine::builder().tool(ready(spec("read"))).tool(ready(writes("write")));
+        let asks = if name == ASKED { Confirmations::default() } else { Confirmations::auto() };
+        let builder = builder.confirmations(asks);
         let engine = engine(builder.tool(ready(writes("concurrent").concurrent()))).await?;
         let tools = tools.iter().map(|tool| Arc::from(*tool)).collect();
         Ok(Self { name, tools, session: engine.session("mix"), _engine: engine })

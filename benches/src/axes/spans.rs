@@ -33,8 +33,14 @@ pub(crate) const AXIS: Axis = Axis {
 fn build() -> Building {
     Box::pin(async {
         static LISTENER: Once = Once::new();
-        // There may be another one already: then that one listens, to all of them alike.
-        LISTENER.call_once(|| drop(tracing::subscriber::set_global_default(Listener::default())));
+        // Where the process has one already this axis would measure that one.
+        LISTENER.call_once(|| {
+            if tracing::subscriber::set_global_default(Listener::default()).is_err() {
+                tracing::warn!(
+                    "spans are told to whom they were told before: the listener of this bench is left out"
+                );
+            }
+        });
         let yard = |name| Yard::new(name, Engine::builder(), spec("nothing"), Handler::Ready);
         let all: Contenders = vec![
             Floor::of(Handler::Ready),

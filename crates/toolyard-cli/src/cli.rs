@@ -450,4 +450,4 @@ Examples:
   toolyard bench --all --json
 
 The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in multiples of the floor), figures
-(contender, calls, median_ns and p25_ns a call), machine, rounds.";
+(axis, contender, calls, median_ns and p25_ns a call, ratio to the first of the axis), machine, rounds.";
