@@ -15,6 +15,7 @@ use toolyard::{
     Batch, Call, Drain, Engine, EngineBuilder, ForkPolicy, Limits, Outcome, PoolWidths, Session, Tool,
     ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
+use toolyard_bench::{Contender, Floor, Handler};
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -85,29 +86,50 @@ async fn forked(agents: usize, rounds: usize) {
     let before = heap();
     let (_above, leaves) = leaves(&session, agents);
     let idle = grown(before) / agents;
-    let (mut one, mut many) = (Vec::new(), Vec::new());
+    let crowds: Vec<_> =
+        [1, 10, 100, 1000].into_iter().filter(|crowd| *crowd < agents).chain([agents]).collect();
+    let floor = Floor::of(Handler::Ready);
+    let (mut floors, mut times) = (Vec::new(), vec![Vec::new(); crowds.len()]);
     for _ in 0..rounds {
-        one.push(timed(std::iter::repeat_n(&leaves[0], agents)).await);
-        many.push(timed(leaves.iter()).await);
+        floors.push(per_call(agents, floor.work(BATCH, agents)).await);
+        for (crowd, times) in crowds.iter().zip(&mut times) {
+            // Each crowd has as many batches in all.
+            times.push(timed(leaves[..*crowd].iter().cycle().take(agents)).await);
+        }
     }
     let used = grown(before) / agents;
-    let (one, many) = (median(one), median(many));
+    let floor = median(floors);
     println!("{agents} agents at depth 3, batches of {BATCH}");
     println!("  heap of an agent, bytes      {idle:>8}  after its calls {used:>6}");
-    println!("  ns a call, one agent         {one:>8.0}");
-    println!("  ns a call, all agents        {many:>8.0}  {:.2} of that", many / one);
+    println!("  ns a call, the floor         {floor:>8.0}");
+    let times: Vec<_> = times.into_iter().map(median).collect();
+    for (crowd, time) in crowds.iter().zip(&times) {
+        let (of_floor, of_one) = (time / floor, time / times[0]);
+        println!(
+            "  ns a call, agents {crowd:>6}     {time:>8.0}  {of_floor:.2} of F, {of_one:.2} of one agent"
+        );
+    }
 }
 
 /// Nanoseconds a call, one batch for each of these agents in turn.
 async fn timed(agents: impl Iterator<Item = &Session>) -> f64 {
     let agents: Vec<_> = agents.map(|agent| (agent, batch("nothing", BATCH))).collect();
-    let calls = agents.len() * BATCH;
+    let batches = agents.len();
+    let work = async {
+        for (agent, batch) in agents {
+            let outcomes = agent.dispatch(batch).await;
+            assert!(outcomes.iter().all(Outcome::success));
+        }
+    };
+    per_call(batches, work).await
+}
+
+/// Nanoseconds a call, of so many batches.
+async fn per_call(batches: usize, work: impl Future<Output = ()>) -> f64 {
     let started_at = Instant::now();
-    for (agent, batch) in agents {
-        let outcomes = agent.dispatch(batch).await;
-        assert!(outcomes.iter().all(Outcome::success));
-    }
-    started_at.elapsed().as_secs_f64() * 1e9 / f64::from(u32::try_from(calls).expect("few calls"))
+    work.await;
+    let calls = u32::try_from(batches * BATCH).expect("there are few calls");
+    started_at.elapsed().as_secs_f64() * 1e9 / f64::from(calls)
 }
 
 fn median(mut samples: Vec<f64>) -> f64 {

@@ -1,55 +1,23 @@
-//! Those who are measured: the same batch of tools that do nothing, run in different ways.
+//! Those who are measured: the same work, done in different ways.
 
-use crate::{
-    floor::Floor,
-    full::{Full, Stages},
-};
-use serde_json::Value;
-use toolyard::Batch;
+use std::{future::Future, pin::Pin, sync::Arc};
 
-/// One way of running a batch.
-#[derive(Clone)]
-pub(crate) enum Contender {
-    Floor(Floor),
-    Full(Full),
-}
+/// Work that is ready to be done: everything it needs was made before the clock runs.
+pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A batch, made before the clock runs.
-pub(crate) enum Input {
-    Values(Vec<Value>),
-    Batch(Batch),
-}
+/// One way of doing it.
+pub trait Contender: Send + Sync {
+    /// What figures call it.
+    fn name(&self) -> &str;
 
-impl Contender {
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Floor(_) => "floor",
-            Self::Full(full) => full.name(),
-        }
-    }
+    /// So many batches of so many calls, one after the other, to be run by whoever polls this.
+    fn work(&self, calls: usize, batches: usize) -> Work;
 
-    pub(crate) fn prepare(&self, size: usize) -> Input {
-        match self {
-            Self::Floor(_) => Input::Values((0..size).map(|n| serde_json::json!({"n": n})).collect()),
-            Self::Full(full) => Input::Batch(full.batch(size)),
-        }
-    }
-
-    /// Runs one batch to its end.
-    pub(crate) async fn run(&self, input: Input) {
-        match (self, input) {
-            (Self::Floor(floor), Input::Values(values)) => floor.run(values).await,
-            (Self::Full(full), Input::Batch(batch)) => full.run(batch).await,
-            _ => unreachable!("a contender runs what it prepared"),
-        }
+    /// By how many things the time of a batch is divided: its calls, unless it says otherwise.
+    fn units(&self, calls: usize) -> usize {
+        calls
     }
 }
 
-/// The floor first, then the engine in each of its ways.
-pub(crate) async fn all() -> Result<Vec<Contender>, String> {
-    let mut all = vec![Contender::Floor(Floor::new())];
-    for stages in [Stages::Full, Stages::Inline, Stages::Guarded, Stages::Keyed] {
-        all.push(Contender::Full(Full::new(stages).await?));
-    }
-    Ok(all)
-}
+/// Those who are measured in turns; the first is what the others are compared with.
+pub type Contenders = Vec<Arc<dyn Contender>>;

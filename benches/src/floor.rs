@@ -3,7 +3,11 @@
 //! Tools behind a trait object, one task per call in a `JoinSet`, a permit taken in the task, results in
 //! input order. No lookup, no schema, no order of classes, no timeout, no cancel, no panic kept apart.
 
-use serde_json::Value;
+use crate::{
+    contender::{Contender, Work},
+    handler::Handler,
+};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::{sync::Semaphore, task::JoinSet};
 use toolyard::async_trait;
@@ -16,24 +20,31 @@ trait Call: Send + Sync {
     async fn call(&self, args: &Value) -> Result<String, String>;
 }
 
-struct Nothing;
-
 #[async_trait]
-impl Call for Nothing {
+impl Call for Handler {
     async fn call(&self, _: &Value) -> Result<String, String> {
+        self.handle().await;
         Ok(String::new())
     }
 }
 
+/// The floor.
 #[derive(Clone)]
-pub(crate) struct Floor {
+pub struct Floor {
+    name: &'static str,
     tool: Arc<dyn Call>,
     permits: Arc<Semaphore>,
 }
 
 impl Floor {
-    pub(crate) fn new() -> Self {
-        Self { tool: Arc::new(Nothing), permits: Arc::new(Semaphore::new(WIDTH)) }
+    /// Over a tool whose handler does this.
+    pub fn of(handler: Handler) -> Arc<Self> {
+        Self::named("floor", handler, WIDTH)
+    }
+
+    /// The same under another name, with so many permits.
+    pub fn named(name: &'static str, handler: Handler, width: usize) -> Arc<Self> {
+        Arc::new(Self { name, tool: Arc::new(handler), permits: Arc::new(Semaphore::new(width)) })
     }
 
     pub(crate) async fn run(&self, batch: Vec<Value>) {
@@ -47,10 +58,31 @@ impl Floor {
             });
         }
         while let Some(done) = tasks.join_next().await {
-            let (at, result) = done.expect("a tool that does nothing does not panic");
+            let (at, result) = done.expect("a tool of these does not panic");
             results[at] = Some(result);
         }
         assert!(results.iter().all(Option::is_some));
         std::hint::black_box(results);
     }
+}
+
+impl Contender for Floor {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn work(&self, calls: usize, batches: usize) -> Work {
+        let inputs: Vec<_> = (0..batches).map(|_| arguments(calls)).collect();
+        let floor = self.clone();
+        Box::pin(async move {
+            for input in inputs {
+                floor.run(input).await;
+            }
+        })
+    }
+}
+
+/// The arguments of a batch, parsed.
+pub fn arguments(calls: usize) -> Vec<Value> {
+    (0..calls).map(|n| json!({"n": n})).collect()
 }

@@ -1,5 +1,6 @@
 //! What was measured, for people and for programs.
 
+use crate::axis::{Axis, Unit};
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
@@ -17,14 +18,19 @@ pub struct Machine {
 /// One contender at one batch size.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
+    /// The axis it was measured on.
+    pub axis: &'static str,
     /// The contender.
-    pub contender: &'static str,
+    pub contender: String,
     /// Calls in a batch.
     pub calls: usize,
-    /// Nanoseconds a call: the median over the rounds.
+    /// Nanoseconds a call, or a byte: the median over the rounds.
     pub median_ns: f64,
-    /// Nanoseconds a call: a quarter of the rounds was faster.
+    /// Nanoseconds a call, or a byte: a quarter of the rounds was faster.
     pub p25_ns: f64,
+    /// In multiples of the first contender of the axis, where there is one to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
 }
 
 /// What was measured.
@@ -42,8 +48,10 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// The machine.
     pub machine: Machine,
-    /// How often each contender was measured at each size.
+    /// How often each contender was measured at each size of the first axis.
     pub rounds: usize,
+    #[serde(skip)]
+    axes: Vec<Axis>,
 }
 
 impl Report {
@@ -58,24 +66,38 @@ impl Report {
             figures: Vec::new(),
             machine: Machine { target, cores, build },
             rounds,
+            axes: Vec::new(),
         }
     }
 
-    /// Adds the samples of one contender at one size; the floor comes first at each size.
-    pub(crate) fn add(&mut self, contender: &'static str, calls: usize, mut samples: Vec<f64>) {
+    /// Adds the samples of one contender at one size; the one to compare with comes first at each size.
+    pub(crate) fn add(
+        &mut self,
+        axis: &Axis,
+        contender: &str,
+        calls: usize,
+        mut samples: Vec<f64>,
+        is_first: bool,
+    ) {
         samples.sort_unstable_by(f64::total_cmp);
         let (median_ns, p25_ns) = (samples[samples.len() / 2], samples[samples.len() / 4]);
-        let is_floor = |figure: &&Figure| figure.contender == "floor" && figure.calls == calls;
-        let ratio = self.figures.iter().find(is_floor).map(|floor| median_ns / floor.median_ns);
-        match (contender, ratio) {
-            ("full", Some(ratio)) => drop(self.full_vs_floor.insert(calls, round(ratio))),
-            ("inline", Some(ratio)) => drop(self.inline_vs_floor.insert(calls, round(ratio))),
-            ("guarded", Some(ratio)) => drop(self.guarded_vs_floor.insert(calls, round(ratio))),
-            ("keyed", Some(ratio)) => drop(self.keyed_vs_floor.insert(calls, round(ratio))),
+        let of_first =
+            |figure: &&Figure| figure.axis == axis.name && figure.calls == calls && figure.ratio == Some(1.0);
+        let first = self.figures.iter().find(of_first).map(|first| first.median_ns);
+        let ratio = if is_first { Some(1.0) } else { first.map(|first| round(median_ns / first)) };
+        match (axis.name, contender, ratio) {
+            ("ways", "full", Some(ratio)) => drop(self.full_vs_floor.insert(calls, ratio)),
+            ("ways", "inline", Some(ratio)) => drop(self.inline_vs_floor.insert(calls, ratio)),
+            ("ways", "guarded", Some(ratio)) => drop(self.guarded_vs_floor.insert(calls, ratio)),
+            ("ways", "keyed", Some(ratio)) => drop(self.keyed_vs_floor.insert(calls, ratio)),
             _ => {}
         }
-        let figure = Figure { contender, calls, median_ns: round(median_ns), p25_ns: round(p25_ns) };
-        self.figures.push(figure);
+        if self.axes.last().is_none_or(|last| last.name != axis.name) {
+            self.axes.push(*axis);
+        }
+        let (median_ns, p25_ns) = (round(median_ns), round(p25_ns));
+        let contender = contender.to_owned();
+        self.figures.push(Figure { axis: axis.name, contender, calls, median_ns, p25_ns, ratio });
     }
 }
 
@@ -95,19 +117,36 @@ impl fmt::Display for Report {
         let Machine { target, cores, build } = &self.machine;
         let (cores, rounds) = (counted(*cores, "core"), counted(self.rounds, "round"));
         writeln!(f, "{target}, {cores}, {build} build, {rounds}")?;
-        writeln!(f, "\n{:>7}  {:<8} {:>12} {:>12} {:>8}", "calls", "", "median ns", "p25 ns", "to F")?;
-        let mut floor = f64::NAN;
-        for figure in &self.figures {
-            if figure.contender == "floor" {
-                floor = figure.median_ns;
-            }
-            let Figure { contender, calls, median_ns, p25_ns } = figure;
-            let ratio = median_ns / floor;
-            writeln!(f, "{calls:>7}  {contender:<8} {median_ns:>12.0} {p25_ns:>12.0} {ratio:>8.2}")?;
+        for axis in &self.axes {
+            writeln!(f, "\n{}: {}", axis.name, axis.about)?;
+            let figures = self.figures.iter().filter(|figure| figure.axis == axis.name);
+            table(f, axis.unit, figures)?;
         }
         if *build == "debug" {
             writeln!(f, "\na debug build says nothing about speed: use `cargo run --release -- bench`")?;
         }
         Ok(())
     }
+}
+
+fn table<'a>(
+    f: &mut fmt::Formatter<'_>,
+    unit: Unit,
+    figures: impl Iterator<Item = &'a Figure>,
+) -> fmt::Result {
+    let (unit, last) = match unit {
+        Unit::Call => ("ns", "ratio"),
+        Unit::Byte => ("ns/B", "MB/s"),
+    };
+    let (median, p25) = (format!("median {unit}"), format!("p25 {unit}"));
+    writeln!(f, "{:>7}  {:<26} {median:>12} {p25:>12} {last:>8}", "calls", "")?;
+    for Figure { contender, calls, median_ns, p25_ns, ratio, .. } in figures {
+        write!(f, "{calls:>7}  {contender:<26} ")?;
+        match (last, ratio) {
+            ("MB/s", _) => writeln!(f, "{median_ns:>12.3} {p25_ns:>12.3} {:>8.0}", 1e3 / median_ns)?,
+            (_, Some(ratio)) => writeln!(f, "{median_ns:>12.0} {p25_ns:>12.0} {ratio:>8.2}")?,
+            (_, None) => writeln!(f, "{median_ns:>12.0} {p25_ns:>12.0}")?,
+        }
+    }
+    Ok(())
 }

@@ -11,7 +11,8 @@ const STEPS: u32 = 1000;
 /// Measures and prints.
 pub(crate) fn bench(args: BenchArgs) -> Result<Exit, Fault> {
     let sizes = args.calls.into_iter().map(usize::from).collect();
-    let options = Options { sizes, rounds: args.rounds.get(), only: args.only };
+    let rounds = args.rounds.map(usize::from);
+    let options = Options { sizes, rounds, only: args.only, axes: args.axis, all: args.all };
     let bar = progress();
     // On a thread of its own: the measurement has a runtime of its own, and one does not start inside another.
     let measured = thread::scope(|scope| {

@@ -393,13 +393,19 @@ pub(crate) struct BenchArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Calls in a batch, one measurement each
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one, default_values_t = [1, 40, 1000].map(nonzero))]
+    /// Calls in a batch, one measurement each [default: 1,40,1000, or what fits the axis]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one)]
     pub(crate) calls: Vec<NonZeroUsize>,
-    /// How often each contender is measured at each size
-    #[arg(long, value_name = "N", value_parser = at_least_one, default_value_t = nonzero(101))]
-    pub(crate) rounds: NonZeroUsize,
-    /// Measure one contender alone, for a profiler: floor, full, inline, guarded or keyed
+    /// How often each contender is measured at each size [default: 101, or what fits the axis]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) rounds: Option<NonZeroUsize>,
+    /// What to vary instead of the ways in which the engine is used; may be given more than once
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    pub(crate) axis: Vec<String>,
+    /// Measure every axis, which takes some minutes
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Measure one contender alone, for a profiler, such as floor or full
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
 }
@@ -435,15 +441,13 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     NonZeroUsize::new(number).ok_or_else(|| "must be at least 1".to_owned())
 }
 
-fn nonzero(n: usize) -> NonZeroUsize {
-    NonZeroUsize::new(n).expect("a default is not zero")
-}
-
 const BENCH_EXAMPLES: &str = "\
 Examples:
   cargo run --release -- bench              a debug build says nothing about speed
   toolyard bench --json > bench.json
   toolyard bench --calls 1,8,40 --rounds 301
+  toolyard bench --axis stages              what each stage costs; a name that is none lists all
+  toolyard bench --all --json
 
 The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in multiples of the floor), figures
-(contender, calls, median_ns and p25_ns a call), machine, rounds.";
+(axis, contender, calls, median_ns and p25_ns a call, ratio to the first of the axis), machine, rounds.";

@@ -21,7 +21,10 @@ pub(crate) fn main() -> Exit {
         Command::Run(_) | Command::Mcp(_) => Export::start(),
         _ => Export::none(),
     };
-    logging::start(&export);
+    // A bench measures spans with a listener of its own.
+    if !matches!(cli.command, Command::Bench(_)) {
+        logging::start(&export);
+    }
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -1,0 +1,73 @@
+//! Many agents: what a call costs when there are more and more of them, all at work at once.
+
+use crate::{
+    axis::{Axis, Building, Unit},
+    contender::{Contender, Contenders, Work},
+    handler::Handler,
+    yard::{self, Yard, spec},
+};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use toolyard::{Engine, ForkPolicy, Session};
+
+pub(crate) const AXIS: Axis = Axis {
+    name: "agents",
+    about: "1 to 10 000 agents of one tree, 64 of them at work at any time, each with a batch of its own",
+    sizes: &[8],
+    rounds: 15,
+    calls_per_sample: 80_000,
+    unit: Unit::Call,
+    build,
+};
+
+/// Agents that are at work at once, where there are so many.
+const AT_WORK: usize = 64;
+
+const CROWDS: [(&str, usize); 5] =
+    [("1 agent", 1), ("10 agents", 10), ("100 agents", 100), ("1000 agents", 1000), ("10000 agents", 10_000)];
+
+fn build() -> Building {
+    Box::pin(async {
+        let mut all: Contenders = Vec::new();
+        for (name, count) in CROWDS {
+            let yard = Yard::new(name, Engine::builder(), spec("nothing"), Handler::Ready).await?;
+            let fork = |_| yard.session().fork(ForkPolicy::default()).map_err(|error| error.to_string());
+            let agents = (0..count).map(fork).collect::<Result<_, _>>()?;
+            all.push(Arc::new(Crowd { yard, agents }));
+        }
+        Ok(all)
+    })
+}
+
+struct Crowd {
+    yard: Yard,
+    agents: Vec<Session>,
+}
+
+impl Contender for Crowd {
+    fn name(&self) -> &str {
+        self.yard.name()
+    }
+
+    /// Each agent has as many of the batches as the next; as many tasks as may be at work have as many agents each.
+    fn work(&self, calls: usize, batches: usize) -> Work {
+        let mut lots: Vec<Vec<_>> = (0..AT_WORK.min(self.agents.len())).map(|_| Vec::new()).collect();
+        let at_work = lots.len();
+        for (n, agent) in self.agents.iter().cycle().take(batches).enumerate() {
+            lots[n % at_work].push((agent.clone(), self.yard.batch(calls)));
+        }
+        Box::pin(async move {
+            let mut working = JoinSet::new();
+            for lot in lots {
+                working.spawn(async move {
+                    for (agent, batch) in lot {
+                        yard::run(&agent, batch).await;
+                    }
+                });
+            }
+            while let Some(done) = working.join_next().await {
+                done.expect("an agent does not panic");
+            }
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Batches of several classes: how many runs they fall into, and what that costs.
+
+use crate::{
+    axis::{Axis, Building, Unit},
+    contender::{Contender, Contenders, Work},
+    floor::Floor,
+    handler::Handler,
+    yard::{self, engine, id, spec},
+};
+use serde_json::json;
+use std::sync::Arc;
+use toolyard::{Batch, Call, Confirmations, Engine, Session, SideEffects, ToolSpec, from_fn};
+
+pub(crate) const AXIS: Axis = Axis {
+    name: "classes",
+    about: "batches of one class and of several",
+    sizes: &[8, 40, 1000],
+    rounds: 41,
+    calls_per_sample: 2000,
+    unit: Unit::Call,
+    build,
+};
+
+/// A contender: its name, and the tools its calls go to, in turn.
+const MIXES: &[(&str, &[&str])] = &[
+    ("reads", &["read"]),
+    ("concurrent", &["concurrent"]),
+    ("writes, one at a time", &["write"]),
+    ("3 reads, 1 concurrent", &["read", "read", "read", "concurrent"]),
+    ("7 reads, 1 write", &["read", "read", "read", "read", "read", "read", "read", "write"]),
+    ("read, write, in turn", &["read", "write"]),
+    (ASKED, &["write"]),
+];
+
+/// The one in which an approver is asked about each call, who says yes at once; nobody is in the others.
+const ASKED: &str = "writes, each asked about";
+
+fn build() -> Building {
+    Box::pin(async {
+        let mut all: Contenders = vec![Floor::of(Handler::Ready)];
+        for (name, tools) in MIXES {
+            all.push(Arc::new(Mix::new(name, tools).await?));
+        }
+        Ok(all)
+    })
+}
+
+struct Mix {
+    name: &'static str,
+    tools: Vec<Arc<str>>,
+    session: Session,
+    // Keeps the pools alive.
+    _engine: Engine,
+}
+
+impl Mix {
+    async fn new(name: &'static str, tools: &[&str]) -> Result<Self, String> {
+        let ready = |spec: ToolSpec| from_fn(spec, || Handler::Ready);
+        let writes = |name| {
+            let mut spec = spec(name);
+            spec.side_effects = SideEffects::Write;
+            spec
+        };
+        let builder = Engine::builder().tool(ready(spec("read"))).tool(ready(writes("write")));
+        let asks = if name == ASKED { Confirmations::default() } else { Confirmations::auto() };
+        let builder = builder.confirmations(asks);
+        let engine = engine(builder.tool(ready(writes("concurrent").concurrent()))).await?;
+        let tools = tools.iter().map(|tool| Arc::from(*tool)).collect();
+        Ok(Self { name, tools, session: engine.session("mix"), _engine: engine })
+    }
+
+    fn batch(&self, calls: usize) -> Batch {
+        let tools = self.tools.iter().cycle();
+        tools
+            .take(calls)
+            .enumerate()
+            .map(|(n, tool)| Call::new(id(n), tool.clone(), json!({"n": n})))
+            .collect()
+    }
+}
+
+impl Contender for Mix {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn work(&self, calls: usize, batches: usize) -> Work {
+        let inputs: Vec<_> = (0..batches).map(|_| self.batch(calls)).collect();
+        let session = self.session.clone();
+        Box::pin(async move {
+            for input in inputs {
+                yard::run(&session, input).await;
+            }
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! What a span costs: where nobody listens, and where somebody does. The listener does nothing: what is measured is what
+//! the engine tells it.
+
+use crate::{
+    axis::{Axis, Building, Unit},
+    contender::{Contender, Contenders, Work},
+    floor::Floor,
+    handler::Handler,
+    yard::{Yard, spec},
+};
+use std::sync::{
+    Arc, Once,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+use toolyard::Engine;
+use tracing::{
+    Event, Metadata, Subscriber,
+    level_filters::LevelFilter,
+    span::{Attributes, Id, Record},
+    subscriber::Interest,
+};
+
+pub(crate) const AXIS: Axis = Axis {
+    name: "spans",
+    about: "spans that nobody listens to, and spans that somebody does",
+    sizes: &[1, 40, 1000],
+    rounds: 41,
+    calls_per_sample: 2000,
+    unit: Unit::Call,
+    build,
+};
+
+fn build() -> Building {
+    Box::pin(async {
+        static LISTENER: Once = Once::new();
+        // Where the process has one already this axis would measure that one.
+        LISTENER.call_once(|| {
+            if tracing::subscriber::set_global_default(Listener::default()).is_err() {
+                tracing::warn!(
+                    "spans are told to whom they were told before: the listener of this bench is left out"
+                );
+            }
+        });
+        let yard = |name| Yard::new(name, Engine::builder(), spec("nothing"), Handler::Ready);
+        let all: Contenders = vec![
+            Floor::of(Handler::Ready),
+            Arc::new(yard("full, nobody listens").await?),
+            Arc::new(Told(yard("full, somebody listens").await?)),
+        ];
+        Ok(all)
+    })
+}
+
+/// Whether anybody listens.
+static LISTENS: AtomicBool = AtomicBool::new(false);
+
+/// What every span is shown to: it can be told not to listen, which is as if it were not there.
+#[derive(Default)]
+struct Listener {
+    spans: AtomicU64,
+}
+
+impl Subscriber for Listener {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        if LISTENS.load(Ordering::Relaxed) { Interest::always() } else { Interest::never() }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(if LISTENS.load(Ordering::Relaxed) { LevelFilter::INFO } else { LevelFilter::OFF })
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        LISTENS.load(Ordering::Relaxed)
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        std::hint::black_box(span);
+        Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        std::hint::black_box(values);
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        std::hint::black_box(event);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+fn listen(listens: bool) {
+    LISTENS.store(listens, Ordering::Relaxed);
+    tracing::callsite::rebuild_interest_cache();
+}
+
+/// A contender that is listened to while it works.
+struct Told(Yard);
+
+impl Contender for Told {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn work(&self, calls: usize, batches: usize) -> Work {
+        listen(true);
+        let work = self.0.work(calls, batches);
+        Box::pin(async move {
+            work.await;
+            listen(false);
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! What each stage costs: the engine with as little as it can have, and that with one stage more, for each stage there
+//! is; then with all that it has of itself.
+
+use super::ways::{ENOUGH, LATE, budgets, unlimited_rate};
+use crate::{
+    axis::{Axis, Building, Unit},
+    contender::Contenders,
+    floor::Floor,
+    handler::Handler,
+    listened::Listened,
+    yard::{Yard, spec},
+};
+use std::{io, sync::Arc, time::Duration};
+use toolyard::{
+    BreakerPolicy, Engine, EngineBuilder, Event, EventWriter, Hooks, Redactor, RetryPolicy, ToolSpec,
+    async_trait,
+};
+
+pub(crate) const AXIS: Axis = Axis {
+    name: "stages",
+    about: "the engine bare, and with each stage added to that",
+    sizes: &[1, 40, 1000],
+    rounds: 41,
+    calls_per_sample: 2000,
+    unit: Unit::Call,
+    build,
+};
+
+/// A stage: its name, and what asks for it.
+type Stage = (&'static str, fn(ToolSpec, EngineBuilder) -> Result<(ToolSpec, EngineBuilder), String>);
+
+const STAGES: &[Stage] = &[
+    ("bare", |tool, engine| Ok((tool, engine))),
+    ("+ schema", |tool, engine| Ok((tool.input_schema(spec("any").schema()), engine))),
+    ("+ timeout", |tool, engine| Ok((tool.timeout(Duration::from_secs(30)), engine))),
+    ("+ retry", |tool, engine| Ok((tool.retry(RetryPolicy::default()), engine))),
+    ("+ breaker", |tool, engine| Ok((tool.breaker(BreakerPolicy::default()), engine))),
+    ("+ back-end", |tool, engine| Ok((tool.breaker(BreakerPolicy::default()).backend("nowhere"), engine))),
+    ("+ rate", |tool, engine| Ok((tool.rate(unlimited_rate()?), engine))),
+    ("+ budgets", |tool, engine| Ok((tool.budget(ENOUGH), engine.budgets(budgets())))),
+    ("+ deadline", |tool, engine| Ok((tool, engine.call_deadline(LATE)))),
+    ("+ redaction", |tool, engine| Ok((tool, engine.redact(Redactor::standard())))),
+    ("+ hooks", |tool, engine| Ok((tool, engine.hooks(Silent)))),
+    ("+ events to a sink", |tool, engine| Ok((tool, engine.events(see)))),
+    ("+ events to a writer", |tool, engine| Ok((tool, engine.event_writer(Nowhere)))),
+];
+
+fn build() -> Building {
+    Box::pin(async {
+        let mut all: Contenders = vec![Floor::of(Handler::Ready)];
+        for (name, stage) in STAGES {
+            let (tool, engine) = stage(bare(), Engine::builder())?;
+            all.push(Arc::new(Yard::new(name, engine, tool, Handler::Ready).await?));
+        }
+        let more = |name| Yard::new(name, Engine::builder(), bare(), Handler::Ready);
+        all.push(Arc::new(more("+ keys").await?.keyed()));
+        let asks = Handler::AsksForToken;
+        all.push(Arc::new(Yard::new("+ cancel token", Engine::builder(), bare(), asks).await?));
+        all.push(Arc::new(Listened::new(more("+ events to a subscriber").await?)));
+        let full = Yard::new("full", Engine::builder(), spec("nothing"), Handler::Ready).await?;
+        all.push(Arc::new(full));
+        Ok(all)
+    })
+}
+
+/// A tool of which nothing is known, checked or bounded.
+fn bare() -> ToolSpec {
+    let spec = ToolSpec::read("nothing").timeout(Duration::MAX);
+    spec.retry(RetryPolicy::NONE).breaker(BreakerPolicy::DISABLED)
+}
+
+fn see(event: &Event) {
+    std::hint::black_box(event);
+}
+
+struct Silent;
+
+#[async_trait]
+impl Hooks for Silent {}
+
+struct Nowhere;
+
+impl EventWriter for Nowhere {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        std::hint::black_box(event);
+        Ok(())
+    }
+}

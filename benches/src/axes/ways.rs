@@ -1,0 +1,71 @@
+//! The floor and the engine as most people use it: with every stage it has: lookup, schema, policy, confirmation, runs,
+//! breaker, permits, a task per call, timeout, cancel, retries, panics kept apart, a span and events without a reader. And
+//! with the stages that have to be asked for: a rate, budgets, a deadline, a back-end; then with an idempotency key for
+//! each call as well.
+
+use crate::{
+    axis::{Axis, Building, Unit},
+    contender::Contenders,
+    floor::Floor,
+    handler::Handler,
+    yard::{Yard, spec},
+};
+use std::{sync::Arc, time::Duration};
+use toolyard::{Budget, Budgets, Engine, EngineBuilder, Rate, ToolSpec};
+
+pub(crate) const AXIS: Axis = Axis {
+    name: "ways",
+    about: "the engine with every stage, in the ways in which it is used",
+    sizes: &[1, 40, 1000],
+    rounds: 101,
+    calls_per_sample: 2000,
+    unit: Unit::Call,
+    build,
+};
+
+fn build() -> Building {
+    Box::pin(async {
+        let mut all: Contenders = vec![Floor::of(Handler::Ready)];
+        for way in ["full", "inline", "guarded", "keyed"] {
+            all.push(Arc::new(yard(way).await?));
+        }
+        Ok(all)
+    })
+}
+
+/// The engine in one of its ways.
+async fn yard(way: &'static str) -> Result<Yard, String> {
+    let (spec, builder) = (spec("nothing"), Engine::builder());
+    let (spec, builder) = match way {
+        "inline" => (spec.inline(), builder),
+        "guarded" | "keyed" => (guarded(spec)?, unbounded(builder)),
+        _ => (spec, builder),
+    };
+    let yard = Yard::new(way, builder, spec, Handler::Ready).await?;
+    Ok(if way == "keyed" { yard.keyed() } else { yard })
+}
+
+/// A tool with a rate that nothing here comes up to, a budget, and a back-end.
+fn guarded(spec: ToolSpec) -> Result<ToolSpec, String> {
+    Ok(spec.rate(unlimited_rate()?).budget(ENOUGH).backend("nowhere"))
+}
+
+/// A rate that nothing here comes up to.
+pub(crate) fn unlimited_rate() -> Result<Rate, String> {
+    Rate::per_second(1_000_000_000).map_err(|error| error.to_string())
+}
+
+/// Bounds that nothing here comes up to.
+pub(crate) const ENOUGH: Budget = Budget::calls(u64::MAX / 2);
+
+/// A deadline that nothing here comes up to.
+pub(crate) const LATE: Duration = Duration::from_secs(3600);
+
+/// Bounds for turn, agent and tree.
+pub(crate) fn budgets() -> Budgets {
+    Budgets::default().turn(ENOUGH).session(ENOUGH).tree(ENOUGH)
+}
+
+fn unbounded(builder: EngineBuilder) -> EngineBuilder {
+    builder.budgets(budgets()).call_deadline(LATE)
+}

@@ -1,0 +1,38 @@
+//! What is counted.
+
+use toolyard_bench::count::Run;
+
+/// One of the ways of `toolyard bench`, in batches of some size.
+pub(crate) struct Case {
+    /// Its name in the figures.
+    pub(crate) name: &'static str,
+    /// What callgrind is to run.
+    pub(crate) run: Run<'static>,
+}
+
+const fn case(name: &'static str, contender: &'static str, calls: usize) -> Case {
+    Case { name, run: batches("ways", contender, calls) }
+}
+
+/// As many batches of this size as make a figure stable.
+pub(crate) const fn batches<'a>(axis: &'a str, contender: &'a str, calls: usize) -> Run<'a> {
+    let (before, more) = match calls {
+        0..10 => (200, 1000),
+        10..100 => (20, 50),
+        _ => (2, 4),
+    };
+    Run { axis, contender, calls, before, more }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    case(FLOOR, "floor", 1),
+    case("full 1", "full", 1),
+    case("full 40", "full", 40),
+    case("full 1000", "full", 1000),
+    case("inline 1", "inline", 1),
+    case("guarded 1", "guarded", 1),
+    case("keyed 1", "keyed", 1),
+];
+
+/// The case that has none of our code in it.
+pub(crate) const FLOOR: &str = "floor 1";

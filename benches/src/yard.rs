@@ -1,0 +1,125 @@
+//! The engine as a contender: one tool, one session, batches of calls of that tool.
+
+use crate::{
+    contender::{Contender, Work},
+    handler::Handler,
+};
+use serde_json::json;
+use std::sync::{
+    Arc, LazyLock,
+    atomic::{AtomicU64, Ordering},
+};
+use toolyard::{Answer, Batch, Call, CallId, Engine, EngineBuilder, Outcome, Session, ToolSpec, from_fn};
+
+/// The most calls of a batch.
+pub(crate) const CALLS_MAX: usize = Batch::CALLS_MAX;
+
+/// Ids are the provider's; making them is not the engine's work.
+static IDS: LazyLock<Vec<CallId>> =
+    LazyLock::new(|| (0..CALLS_MAX).map(|n| CallId::from(format!("call_{n}"))).collect());
+
+/// The id of the call at this place of its batch.
+pub(crate) fn id(n: usize) -> CallId {
+    IDS[n].clone()
+}
+
+/// The tool that most contenders have: one that reads, with a schema, under this name.
+pub fn spec(name: &str) -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    ToolSpec::read(name).input_schema(schema)
+}
+
+/// Builds an engine; everything is approved.
+///
+/// # Errors
+/// A sentence, when it cannot be built.
+pub async fn engine(builder: EngineBuilder) -> Result<Engine, String> {
+    let engine = builder.approver(Answer::Allow).build().await;
+    engine.map_err(|error| format!("the engine cannot be built: {error}"))
+}
+
+/// An engine with one tool.
+#[derive(Clone)]
+pub struct Yard {
+    name: &'static str,
+    session: Session,
+    tool: Arc<str>,
+    /// No key comes twice.
+    keys: Option<Arc<AtomicU64>>,
+    // Keeps the pools alive.
+    engine: Engine,
+}
+
+impl Yard {
+    /// An engine with this tool beside what the builder has.
+    ///
+    /// # Errors
+    /// A sentence, when it cannot be built.
+    pub async fn new(
+        name: &'static str,
+        builder: EngineBuilder,
+        spec: ToolSpec,
+        handler: Handler,
+    ) -> Result<Self, String> {
+        let tool = spec.name.as_str().into();
+        let engine = engine(builder.tool(from_fn(spec, move || handler))).await?;
+        Ok(Self { name, session: engine.session("bench"), tool, keys: None, engine })
+    }
+
+    /// The same, each call with a key of its own.
+    #[must_use]
+    pub fn keyed(mut self) -> Self {
+        self.keys = Some(Arc::default());
+        self
+    }
+
+    /// The same through another session.
+    #[must_use]
+    pub(crate) fn through(mut self, name: &'static str, session: Session) -> Self {
+        (self.name, self.session) = (name, session);
+        self
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn batch(&self, calls: usize) -> Batch {
+        (0..calls).map(|n| self.call(n)).collect()
+    }
+
+    fn call(&self, n: usize) -> Call {
+        let mut call = Call::new(id(n), self.tool.clone(), json!({"n": n}));
+        if let Some(keys) = &self.keys {
+            call.idempotency_key = Some(keys.fetch_add(1, Ordering::Relaxed).to_string().into());
+        }
+        call
+    }
+}
+
+/// Runs a batch of which every call succeeds.
+pub(crate) async fn run(session: &Session, batch: Batch) {
+    let outcomes = session.dispatch(batch).await;
+    assert!(outcomes.iter().all(Outcome::success));
+    std::hint::black_box(outcomes);
+}
+
+impl Contender for Yard {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn work(&self, calls: usize, batches: usize) -> Work {
+        let inputs: Vec<_> = (0..batches).map(|_| self.batch(calls)).collect();
+        let session = self.session.clone();
+        Box::pin(async move {
+            for input in inputs {
+                run(&session, input).await;
+            }
+        })
+    }
+}
