@@ -113,7 +113,8 @@ pub(super) async fn supervise(
     }
 }
 
-/// Goes on with a handler that has been polled once.
+/// Goes on with a handler that has been polled once. What few handlers come to is boxed: all of those that wait have room
+/// for the rest alone.
 async fn watch(
     mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
     told: &Told<'_>,
@@ -125,7 +126,7 @@ async fn watch(
         false => result.as_mut().poll(cx),
     });
     let (batch, index) = (&told.call.batch, told.call.index);
-    let (engine, mut bounds) = (&batch.session.engine, *bounds);
+    let mut bounds = *bounds;
     loop {
         tokio::select! {
             biased;
@@ -133,18 +134,23 @@ async fn watch(
             () = batch.told_to_stop(index) => match batch.cancelled(index) {
                 // Those who still wait have deadlines of their own.
                 None if told.leaves(Parting::Cancelled) => bounds.deadline = None,
-                _ => break,
+                _ => return Box::pin(stop(result, told, &bounds)).await,
             },
             cut = time_is_up(told, &bounds) => match (cut, bounds.timeout_grace) {
                 (Verdict::TimedOut(limit, _), Some(grace)) => {
-                    return put_in_order(result, told, limit, grace).await;
+                    return Box::pin(put_in_order(result, told, limit, grace)).await;
                 }
                 (Verdict::PastDeadline, _) if told.leaves(Parting::PastDeadline) => bounds.deadline = None,
                 (cut, _) => return cut,
             },
         }
     }
-    batch.tell(index);
+}
+
+/// Tells a handler to stop, and gives it its grace.
+async fn stop(mut result: impl Future<Output = Caught> + Unpin, told: &Told<'_>, bounds: &Bounds) -> Verdict {
+    let engine = &told.call.batch.session.engine;
+    told.call.batch.tell(told.call.index);
     // The tool's own way of stopping runs beside the handler, and both have the grace.
     let mut stop = pin!(told.stop().fuse());
     let told_at = engine.clock.now();
@@ -155,7 +161,7 @@ async fn watch(
             done = &mut result => return Verdict::from_result(done),
             () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
-            _ = time_is_up(told, &bounds) => break,
+            _ = time_is_up(told, bounds) => break,
             () = engine.abandon.cancelled() => break,
         }
     }
