@@ -108,18 +108,22 @@ pub(crate) async fn run(session: &Session, batch: Batch) {
     std::hint::black_box(outcomes);
 }
 
+/// Runs batches one after the other.
+pub(crate) fn one_by_one(session: &Session, batches: Vec<Batch>) -> Work {
+    let session = session.clone();
+    Box::pin(async move {
+        for batch in batches {
+            run(&session, batch).await;
+        }
+    })
+}
+
 impl Contender for Yard {
     fn name(&self) -> &str {
         self.name
     }
 
     fn work(&self, calls: usize, batches: usize) -> Work {
-        let inputs: Vec<_> = (0..batches).map(|_| self.batch(calls)).collect();
-        let session = self.session.clone();
-        Box::pin(async move {
-            for input in inputs {
-                run(&session, input).await;
-            }
-        })
+        one_by_one(&self.session, (0..batches).map(|_| self.batch(calls)).collect())
     }
 }

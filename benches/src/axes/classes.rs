@@ -85,12 +85,6 @@ impl Contender for Mix {
     }
 
     fn work(&self, calls: usize, batches: usize) -> Work {
-        let inputs: Vec<_> = (0..batches).map(|_| self.batch(calls)).collect();
-        let session = self.session.clone();
-        Box::pin(async move {
-            for input in inputs {
-                yard::run(&session, input).await;
-            }
-        })
+        yard::one_by_one(&self.session, (0..batches).map(|_| self.batch(calls)).collect())
     }
 }
