@@ -147,7 +147,7 @@ impl Attempt {
             Box::pin(self.end_with_hook(executed, span)).await;
             return None;
         }
-        let next = Next::keep();
+        let next = Next::of(self.engine());
         if let Some((ending, still_running)) = self.come_to(executed, span) {
             self.finish(ending, still_running);
         }

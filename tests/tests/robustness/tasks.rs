@@ -14,13 +14,18 @@ use std::{
 use toolyard::{Call, Engine, Spawner, ToolContext, ToolSpec, tool_fn};
 use toolyard_tests::shape;
 
-/// Runs tasks, but for the first few: those are lost when they are woken.
-struct Loses(AtomicUsize);
+/// Counts tasks, and runs them but for the first few: those are lost when they are woken.
+#[derive(Default)]
+struct Tasks {
+    lost: AtomicUsize,
+    spawned: AtomicUsize,
+}
 
-impl Spawner for Loses {
+impl Spawner for Tasks {
     fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.spawned.fetch_add(1, Ordering::SeqCst);
         let is_lost =
-            self.0.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+            self.lost.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
         let (mut task, mut polls) = (Some(task), 0);
         tokio::spawn(poll_fn(move |cx| {
             polls += 1;
@@ -33,13 +38,13 @@ impl Spawner for Loses {
 }
 
 /// A tool that is done at once; it panics where it is told to.
-async fn engine(spawner: Loses) -> Engine {
+async fn engine(tasks: Arc<Tasks>) -> Engine {
     let spec = ToolSpec::read("now").max_concurrency(1.try_into().unwrap());
     let now = tool_fn(spec, |args: Value, _: ToolContext| async move {
         assert_ne!(args["panics"], true);
         Ok("ok")
     });
-    Engine::builder().tool(now).spawner(Arc::new(spawner)).build().await.unwrap()
+    Engine::builder().tool(now).spawner(tasks).build().await.unwrap()
 }
 
 fn now(id: &str, panics: bool) -> Call {
@@ -50,7 +55,7 @@ fn now(id: &str, panics: bool) -> Call {
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
     for lost in 1..4 {
-        let session = engine(Loses(lost.into())).await.session("s");
+        let session = engine(Arc::new(Tasks { lost: lost.into(), ..Tasks::default() })).await.session("s");
         for id in ["a", "b", "c", "d"] {
             let outcomes = ends(session.dispatch(vec![now(id, false)])).await;
             assert_eq!(shape(&outcomes), format!("{id} ok"));
@@ -58,11 +63,13 @@ async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
     }
 }
 
-/// SC-2: a call that is let go where another ends has its end for itself, and those behind it go on.
+/// SC-2: a call that is let go where another ends runs on its task, and has its end for itself.
 #[tokio::test(start_paused = true)]
-async fn calls_that_follow_each_other_on_a_task_have_their_own_ends() {
-    let session = engine(Loses(0.into())).await.session("s");
+async fn calls_that_follow_each_other_share_a_task_and_nothing_else() {
+    let tasks = Arc::new(Tasks::default());
+    let session = engine(tasks.clone()).await.session("s");
     let calls = ["a", "b", "c", "d"].map(|id| now(id, id == "b"));
     let outcomes = ends(session.dispatch(calls.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
+    assert_eq!(tasks.spawned.load(Ordering::SeqCst), 1);
 }

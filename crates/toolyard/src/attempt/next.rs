@@ -4,7 +4,8 @@
 //! nothing else to do a moment later: the call goes on there, without a wake-up and a trip through the scheduler.
 
 use super::Attempt;
-use std::{cell::RefCell, marker::PhantomData, mem::ManuallyDrop};
+use crate::engine::EngineCore;
+use std::{cell::RefCell, marker::PhantomData, mem::ManuallyDrop, ptr};
 
 thread_local! {
     /// `None` while nobody on this thread comes to an end. It has no destructor, so that it is there to the end of the
@@ -12,8 +13,12 @@ thread_local! {
     static NEXT: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
-/// The first attempt that was let go since somebody began to come to an end.
-type Kept = Option<ManuallyDrop<Attempt>>;
+/// What was let go since an attempt began to come to its end.
+struct Kept {
+    /// The engine of that attempt, to be compared with alone. Another may have another runtime.
+    engine: *const EngineCore,
+    first: Option<ManuallyDrop<Attempt>>,
+}
 
 /// Keeps the first attempt that is let go on this thread as long as it lives.
 pub(super) struct Next {
@@ -24,10 +29,11 @@ pub(super) struct Next {
 }
 
 impl Next {
-    pub(super) fn keep() -> Self {
+    /// Keeps what is let go of this engine.
+    pub(super) fn of(engine: &EngineCore) -> Self {
         let is_within = NEXT.with_borrow_mut(|next| {
             let is_within = next.is_some();
-            next.get_or_insert_default();
+            next.get_or_insert(Kept { engine, first: None });
             is_within
         });
         Self { is_within, _thread: PhantomData }
@@ -42,17 +48,17 @@ impl Next {
         if self.is_within {
             return None;
         }
-        NEXT.take().flatten().map(ManuallyDrop::into_inner)
+        NEXT.take()?.first.map(ManuallyDrop::into_inner)
     }
 
     /// Keeps an attempt that is let go; gives it back where nobody does.
     pub(super) fn offer(attempt: Attempt) -> Option<Attempt> {
         NEXT.with_borrow_mut(|next| match next {
-            Some(kept @ None) => {
-                *kept = Some(ManuallyDrop::new(attempt));
+            Some(Kept { engine, first: first @ None }) if ptr::eq(*engine, attempt.engine()) => {
+                *first = Some(ManuallyDrop::new(attempt));
                 None
             }
-            Some(Some(_)) | None => Some(attempt),
+            _ => Some(attempt),
         })
     }
 }
