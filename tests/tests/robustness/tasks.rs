@@ -11,6 +11,7 @@ use std::{
     },
     task::Poll,
 };
+use tokio::sync::{Semaphore, oneshot};
 use toolyard::{Call, Engine, Spawner, ToolContext, ToolSpec, tool_fn};
 use toolyard_tests::shape;
 
@@ -72,4 +73,25 @@ async fn calls_that_follow_each_other_share_a_task_and_nothing_else() {
     let outcomes = ends(session.dispatch(calls.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
     assert_eq!(tasks.spawned.load(Ordering::SeqCst), 1);
+}
+
+/// SC-2: a call whose task has no budget left when its handler comes to wait is woken as any other.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_comes_to_wait_without_budget_is_woken() {
+    let waits = tool_fn(ToolSpec::read("waits"), |units: Value, _: ToolContext| async move {
+        let permits = Semaphore::new(1);
+        for _ in 0..units["units"].as_u64().unwrap() {
+            drop(permits.acquire().await);
+        }
+        let (tell, told) = oneshot::channel();
+        tokio::spawn(async move { tell.send(()) });
+        told.await.unwrap();
+        Ok("ok")
+    });
+    let engine = Engine::builder().tool(waits).build().await.unwrap();
+    for units in 100..140 {
+        let call = Call::new("a", "waits", json!({ "units": units }));
+        let outcomes = ends(engine.session("s").dispatch(vec![call])).await;
+        assert_eq!(shape(&outcomes), "a ok", "{units}");
+    }
 }

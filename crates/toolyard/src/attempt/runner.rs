@@ -14,6 +14,7 @@ use super::Attempt;
 use std::{
     collections::VecDeque,
     future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
 };
@@ -125,8 +126,11 @@ impl Runner {
     /// From its first attempt to its end.
     async fn run(&mut self) {
         while let Some(attempt) = &mut self.attempt {
-            // Drops the one before: its batch is not kept while the runner rests.
-            self.attempt = attempt.run().await;
+            let next = attempt.run().await;
+            let ended = std::mem::replace(&mut self.attempt, next);
+            // Its batch is not kept while the runner rests. What that is the last to hold may be somebody else's, whose
+            // panic is not for the next.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(ended)));
             // Attempts that are done at once would otherwise keep others off this worker.
             tokio::task::coop::consume_budget().await;
             if self.attempt.is_none() {

@@ -120,7 +120,9 @@ async fn watch(
     told: &Told<'_>,
     bounds: &Bounds,
 ) -> Verdict {
-    let mut just_polled = true;
+    // The look at it that comes next is in the same poll of the task, but for a task without budget: that looks at nothing
+    // any more in this poll, and what the handler waits for may know of no waker.
+    let mut just_polled = tokio::task::coop::has_budget_remaining();
     let mut result = poll_fn(|cx| match std::mem::take(&mut just_polled) {
         true => Poll::Pending,
         false => result.as_mut().poll(cx),
