@@ -2,9 +2,9 @@
 
 use super::{connection::Gateway, handler::Handler};
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Empty, combinators::BoxBody};
+use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
-    body::{Bytes, Incoming},
+    body::{Body, Bytes, Incoming},
     server::conn::http1,
     service::service_fn,
 };
@@ -23,8 +23,14 @@ use tokio_util::sync::CancellationToken;
 /// The one path there is.
 const PATH: &str = "/mcp";
 
-/// The most connections at once; more wait.
-const CONNECTIONS_MAX: usize = 256;
+/// The most connections at once; more wait. A client has one for what it is told, and one for each request.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// The most sessions at once; who would begin another is told to come again later.
+const SESSIONS_MAX: usize = 256;
+
+/// The time in which the body of a request has to be there.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// The time in which the head of a request has to be there.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
@@ -85,14 +91,21 @@ pub enum HttpError {
     Socket(#[from] io::Error),
 }
 
-type Service = StreamableHttpService<Handler, LocalSessionManager>;
+/// What answers requests, and the sessions it has.
+#[derive(Clone)]
+struct Service {
+    mcp: StreamableHttpService<Handler, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+}
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 impl Gateway {
     /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
-    /// `initialize` to its `DELETE`, or until there was silence for an hour. Requests that a browser makes for a page are
-    /// refused (those of a loopback address itself, where there are no pages, are not), and on a loopback address those that name another host: no page can reach it by a name of its own.
+    /// `initialize` to its `DELETE`, or until there was silence for an hour. There are at most 256 sessions and 1024
+    /// connections. Requests that a browser makes for a page are refused (those of a loopback address itself, where there
+    /// are no pages, are not), and on a loopback address those that name another host: no page can reach it by a name of
+    /// its own. A request has 10 seconds for its head, 30 for its body and 16 MiB.
     ///
     /// # Errors
     /// As [`HttpOptions::check`], and where the socket fails.
@@ -110,11 +123,14 @@ impl Gateway {
         let service = self.service(address, stop.clone());
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
-            let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-            let accepted = tokio::select! {
+            let next = async {
+                let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+                (place, listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
-                accepted = listener.accept() => accepted,
+                next = next => next,
             };
             match accepted {
                 Ok((stream, _)) => {
@@ -143,8 +159,9 @@ impl Gateway {
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(SILENCE_MAX);
-        let gateway = self.clone();
-        StreamableHttpService::new(move || Ok(Handler::new(gateway.line())), Arc::new(sessions), config)
+        let (gateway, sessions) = (self.clone(), Arc::new(sessions));
+        let make = move || Ok(Handler::new(gateway.line()));
+        Service { mcp: StreamableHttpService::new(make, sessions.clone(), config), sessions }
     }
 }
 
@@ -176,7 +193,34 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
     if !options.admits(&request) {
         return refused(StatusCode::UNAUTHORIZED);
     }
-    service.handle(request).await
+    if begins_session(&request) && service.sessions.sessions.read().await.len() >= SESSIONS_MAX {
+        tracing::warn!("a client was turned away: there are {SESSIONS_MAX} sessions");
+        return refused(StatusCode::SERVICE_UNAVAILABLE);
+    }
+    match whole(request).await {
+        Ok(request) => service.mcp.handle(request).await,
+        Err(status) => refused(status),
+    }
+}
+
+/// Whether a request belongs to no session, and may be the first of one.
+fn begins_session<B>(request: &Request<B>) -> bool {
+    request.method() == Method::POST && !request.headers().contains_key("mcp-session-id")
+}
+
+/// A request with its body, which is there in time and bounded.
+async fn whole<B>(request: Request<B>) -> Result<Request<Full<Bytes>>, StatusCode>
+where
+    B: Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (head, body) = request.into_parts();
+    match tokio::time::timeout(BODY_WITHIN, Limited::new(body, REQUEST_MAX).collect()).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
+        Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
+        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
+    }
 }
 
 fn refused(status: StatusCode) -> Answer {
@@ -191,6 +235,11 @@ fn refused(status: StatusCode) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::body::Frame;
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
 
     fn admits(options: &HttpOptions, given: Option<&str>) -> bool {
         let mut request = Request::builder();
@@ -207,6 +256,26 @@ mod tests {
         assert!(matches!(HttpOptions::default().check(public), Err(HttpError::Public(_))));
         assert!(HttpOptions::default().token("t").check(public).is_ok());
         assert!(HttpOptions::default().check("[::1]:80".parse().unwrap()).is_ok());
+    }
+
+    /// A body that does not come is waited for in bounds.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_not_waited_for() {
+        struct Never;
+        impl Body for Never {
+            type Data = Bytes;
+            type Error = Infallible;
+            fn poll_frame(
+                self: Pin<&mut Self>,
+                _: &mut Context<'_>,
+            ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+                Poll::Pending
+            }
+        }
+        let refused = whole(Request::new(Never)).await.map(drop);
+        assert_eq!(refused, Err(StatusCode::REQUEST_TIMEOUT));
+        let whole = whole(Request::new(Full::new(Bytes::from_static(b"{}")))).await.unwrap();
+        assert_eq!(whole.into_body().collect().await.unwrap().to_bytes(), "{}");
     }
 
     /// Only the token opens, and without one everybody may come who can.

@@ -82,3 +82,25 @@ async fn a_deleted_session_takes_its_calls_along() {
     yard.until("session.closed").await;
     calling.abort();
 }
+
+/// Who begins sessions and ends none is turned away at some point; those that there are go on.
+#[tokio::test]
+async fn sessions_are_bounded() {
+    let yard = Yard::open().await;
+    let to = listen(&yard, HttpOptions::default()).await;
+    let host = [format!("host: {to}")];
+    let mut sessions = Vec::new();
+    let turned_away = loop {
+        let answer = ask(to, "POST", "/mcp", &host, &initialize()).await;
+        match answer.lines().find(|line| line.starts_with("mcp-session-id: ")) {
+            Some(session) if sessions.len() < 1000 => sessions.push(session.to_owned()),
+            _ => break answer,
+        }
+    };
+    assert!(turned_away.starts_with("HTTP/1.1 503 "), "{turned_away}");
+    let own = [host[0].clone(), sessions.pop().unwrap()];
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    assert!(ask(to, "POST", "/mcp", &own, &ping).await.starts_with("HTTP/1.1 200 "));
+    ask(to, "DELETE", "/mcp", &own, "").await;
+    assert!(ask(to, "POST", "/mcp", &host, &initialize()).await.starts_with("HTTP/1.1 200 "));
+}
