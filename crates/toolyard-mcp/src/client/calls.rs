@@ -107,9 +107,10 @@ impl Calls {
     }
 
     /// Hands a line of the server's log to the client whose calls alone it has, if there is one.
-    pub(super) fn log(&self, log: LoggingMessageNotificationParam) {
-        let data = clean::text(&log.data.to_string(), MESSAGE_MAX);
-        tracing::debug!(level = ?log.level, data, "an MCP server logs");
+    pub(super) fn log(&self, mut log: LoggingMessageNotificationParam) {
+        log.logger = log.logger.map(|logger| clean::text(&logger, clean::NAME_MAX));
+        log.data = clean::value(log.data, MESSAGE_MAX);
+        tracing::debug!(level = ?log.level, data = %log.data, "an MCP server logs");
         let Ok(caller) = self.caller(None) else { return };
         if let Some(clients) = caller.call.context.resource::<Clients>() {
             clients.log(&caller.call.context, log);

@@ -22,10 +22,21 @@ pub(super) fn text(text: &str, chars_max: usize) -> String {
     kept
 }
 
+/// A value without what is not to be seen, as a text where it is longer than `chars_max` characters.
+pub(super) fn value(value: Value, chars_max: usize) -> Value {
+    if let Value::String(said) = &value {
+        return text(said, chars_max).into();
+    }
+    let written = value.to_string();
+    let shown = text(&written, chars_max);
+    if written == shown { value } else { shown.into() }
+}
+
 /// Control characters, what turns the direction of writing, and the tags that only models see are not shown.
 fn is_shown(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
+        '\u{61c}' | '\u{2028}' | '\u{2029}' => false,
         '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => false,
         '\u{e0000}'..='\u{e0fff}' => false,
         c => !c.is_control(),
@@ -55,6 +66,15 @@ pub(super) fn schema(schema: &mut Value) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// What a server logs keeps its form as long as it is short and shows all that it says.
+    #[test]
+    fn values_that_are_long_or_hide_something_become_texts() {
+        assert_eq!(value(json!({"n": 1}), 10), json!({"n": 1}));
+        assert_eq!(value(json!("a\u{202e}b"), 10), json!("ab"));
+        assert_eq!(value(json!(["a\u{202e}b"]), 10), json!("[\"ab\"]"));
+        assert_eq!(value(json!(["aaaaaaaaaa"]), 10), json!("[\"aaaaaaa…"));
+    }
 
     #[test]
     fn nothing_hidden_is_left() {

@@ -13,8 +13,10 @@ use std::{
 pub(super) enum Pins {
     /// Nobody looks.
     Off,
-    /// By tool; with a file, what is new is written there.
-    On { digests: Mutex<BTreeMap<String, String>>, file: Option<PathBuf> },
+    /// What this process saw first, by tool.
+    Process(Mutex<BTreeMap<String, String>>),
+    /// What stands in a file, where whoever approves a change takes a line out. It is read each time: others have it as well.
+    File(PathBuf),
 }
 
 impl Pins {
@@ -23,12 +25,11 @@ impl Pins {
     /// # Errors
     /// A file that cannot be read, or is no file of pins.
     pub(super) fn open(pinning: &Pinning) -> Result<Self, String> {
-        let (digests, file) = match pinning {
-            Pinning::Off => return Ok(Self::Off),
-            Pinning::Process => (BTreeMap::new(), None),
-            Pinning::File(file) => (read(file)?, Some(file.clone())),
-        };
-        Ok(Self::On { digests: Mutex::new(digests), file })
+        match pinning {
+            Pinning::Off => Ok(Self::Off),
+            Pinning::Process => Ok(Self::Process(Mutex::default())),
+            Pinning::File(file) => read(file).map(|_| Self::File(file.clone())),
+        }
     }
 
     /// Whether a tool is as it was, or new.
@@ -36,28 +37,49 @@ impl Pins {
     /// # Errors
     /// What to say of one that has changed, or cannot be noted.
     pub(super) fn check(&self, server: &str, tool: &str, digest: &str) -> Result<(), String> {
-        let Self::On { digests, file } = self else { return Ok(()) };
-        let mut digests = digests.lock().unwrap_or_else(PoisonError::into_inner);
         let key = format!("{server} {tool}");
-        match (digests.get(&key), file) {
-            (Some(known), _) if known == digest => return Ok(()),
-            (Some(_), Some(file)) => {
-                let file = file.display();
-                return Err(format!(
-                    "its definition has changed: look at it, then take '{key}' out of {file} to approve it"
-                ));
+        let is_as_it_was = match self {
+            Self::Off => true,
+            Self::Process(digests) => {
+                let mut digests = digests.lock().unwrap_or_else(PoisonError::into_inner);
+                digests.entry(key.clone()).or_insert_with(|| digest.to_owned()) == digest
             }
-            (Some(_), None) => {
-                return Err("its definition has changed since the start: start anew to approve it".to_owned());
-            }
-            (None, _) => {}
-        }
-        digests.insert(key, digest.to_owned());
-        match file {
-            Some(file) => write(file, &digests).map_err(|error| format!("{}: {error}", file.display())),
-            None => Ok(()),
+            Self::File(file) => note(file, &key, digest)?,
+        };
+        match self {
+            _ if is_as_it_was => Ok(()),
+            Self::File(file) => Err(format!(
+                "its definition has changed: look at it, take '{key}' out of {} to approve it, and start the server anew",
+                file.display()
+            )),
+            _ => Err("its definition has changed since the start: start anew to approve it".to_owned()),
         }
     }
+}
+
+/// Whether a tool is as the file says, which is told of it if it knows nothing.
+fn note(file: &Path, key: &str, digest: &str) -> Result<bool, String> {
+    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    // Other programs may have the file, too. Closing it lets go.
+    let lock = fs::File::options().create(true).append(true).open(beside(file, "lock")).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let mut pins = read(file)?;
+    if let Some(known) = pins.get(key) {
+        return Ok(known == digest);
+    }
+    pins.insert(key.to_owned(), digest.to_owned());
+    let text: String = pins.iter().map(|(key, digest)| format!("{digest} {key}\n")).collect();
+    let new = beside(file, "new");
+    fs::write(&new, text).and_then(|()| fs::rename(&new, file)).map_err(failed)?;
+    Ok(true)
+}
+
+/// A file beside this one.
+fn beside(file: &Path, what: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".");
+    name.push(what);
+    name.into()
 }
 
 fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
@@ -74,18 +96,6 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
         pin(line).ok_or_else(|| format!("{}: '{line}' is no pin: DIGEST SERVER TOOL", file.display()))
     });
     pins.collect()
-}
-
-/// Puts the file in place whole. Another server's pins may have been added meanwhile, and stay.
-fn write(file: &Path, digests: &BTreeMap<String, String>) -> io::Result<()> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut all = read(file).map_err(io::Error::other)?;
-    all.extend(digests.iter().map(|(key, digest)| (key.clone(), digest.clone())));
-    let text: String = all.iter().map(|(key, digest)| format!("{digest} {key}\n")).collect();
-    let beside = file.with_extension("new");
-    fs::write(&beside, text)?;
-    fs::rename(&beside, file)
 }
 
 #[cfg(test)]
@@ -106,7 +116,12 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text, format!("{a} git add\n{a} time now\n"));
         fs::write(&file, format!("{a} time now\n")).unwrap();
-        assert_eq!(Pins::open(&pinning).unwrap().check("git", "add", &b), Ok(()));
+        // Approved while the program runs; nothing else that is new brings the old line back.
+        assert_eq!(later.check("git", "push", &a), Ok(()));
+        assert_eq!(later.check("git", "add", &b), Ok(()));
+        assert!(later.check("git", "add", &a).is_err());
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text, format!("{b} git add\n{a} git push\n{a} time now\n"));
     }
 
     #[test]
