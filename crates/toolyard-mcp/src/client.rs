@@ -6,7 +6,7 @@ mod caller;
 mod calls;
 mod changes;
 mod class;
-mod clean;
+pub(crate) mod clean;
 mod config;
 mod connection;
 mod definition;

@@ -33,7 +33,7 @@ pub(super) fn value(value: Value, chars_max: usize) -> Value {
 }
 
 /// Control characters, what turns the direction of writing, and the tags that only models see are not shown.
-fn is_shown(c: char) -> bool {
+pub(crate) fn is_shown(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
         '\u{61c}' | '\u{2028}' | '\u{2029}' => false,

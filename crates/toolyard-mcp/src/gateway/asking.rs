@@ -1,6 +1,7 @@
 //! Approvals as elicitation: the client shows the question to its user (PO-4).
 
 use super::clients::{Client, Clients};
+use crate::client::clean::is_shown;
 use async_trait::async_trait;
 use rmcp::{
     RoleServer,
@@ -89,20 +90,29 @@ impl Drop for Question {
 
 async fn question(request: &ApprovalRequest) -> String {
     let (tool, effects) = (request.tool(), request.side_effects());
-    let arguments = shortened(request.arguments().to_string());
+    let arguments = shortened(&request.arguments().to_string());
     let mut text = format!("May the tool '{tool}' (side effects: {effects}) run with {arguments}?");
     if let Some(changes) = request.changes().await {
         text.push_str("\n\nIt would change:\n");
-        text.push_str(&shortened(changes));
+        text.push_str(&shortened(&changes));
     }
     text.push_str("\n\n'always' is also for later calls of it that are alike.");
     text
 }
 
-fn shortened(text: String) -> String {
-    match text.char_indices().nth(SHOWN_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+/// The text as a person may judge it: what is not to be seen stands there by its number, and what is left out is counted.
+fn shortened(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut shown = String::new();
+    for c in chars.by_ref().take(SHOWN_MAX) {
+        match is_shown(c) {
+            true => shown.push(c),
+            false => shown.extend(c.escape_unicode()),
+        }
+    }
+    match chars.count() {
+        0 => shown,
+        more => format!("{shown}… and {more} more characters"),
     }
 }
 
@@ -130,6 +140,15 @@ fn read(result: &ElicitResult) -> Answer {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// PO-4: a person is shown what runs; what hides in it stands there by its number, and what is left out is told.
+    #[test]
+    fn what_hides_or_is_left_out_is_told() {
+        assert_eq!(shortened("rm a\u{202e}b\u{1b}[2K\n"), "rm a\\u{202e}b\\u{1b}[2K\n");
+        let long = shortened(&"a".repeat(SHOWN_MAX + 7));
+        assert!(long.ends_with("a… and 7 more characters"));
+        assert!(!shortened(&"a".repeat(SHOWN_MAX)).contains('…'));
+    }
 
     /// PO-4, PO-5: what is no clear yes is a no.
     #[test]
