@@ -3,7 +3,7 @@
 use super::{Engine, EngineCore, Sessions, in_air::InAir};
 use crate::{
     admission::Admission,
-    attempt::{Backend, Blocking, BlockingThreads, HostBackend},
+    attempt::{Backend, Blocking, BlockingThreads, HostBackend, Runners},
     batch::{Stop, Waits},
     chance::Chance,
     clock::Clock,
@@ -368,8 +368,8 @@ impl EngineBuilder {
             chance: Chance::new(self.seed),
             backend: self.backend.unwrap_or_else(|| Arc::new(HostBackend::new(blocking.clone()))),
             blocking,
+            runners: Runners::new(tasks.clone()),
             tasks,
-            runners: Arc::default(),
             in_air: InAir::default(),
             grace: self.grace.unwrap_or(Self::GRACE),
             abandon: CancellationToken::new(),
