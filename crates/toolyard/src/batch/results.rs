@@ -19,19 +19,15 @@ impl BatchState {
 
     /// Every result, in the order of the calls, handed over.
     pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(batch.slots.len());
         let redactor = batch.session.engine.redactor.clone();
-        // Mostly the last task is gone by now; then the calls are moved out and not copied.
-        match Arc::try_unwrap(batch) {
+        // Mostly the last task is gone by now; then the calls are moved out and not copied, within the memory they have.
+        let mut outcomes: Vec<Outcome> = match Arc::try_unwrap(batch) {
             Ok(mut alone) => {
                 let slots = std::mem::take(&mut alone.slots).into_vec();
-                outcomes
-                    .extend(slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)));
+                slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)).collect()
             }
-            Err(batch) => {
-                outcomes.extend(batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)));
-            }
-        }
+            Err(batch) => batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)).collect(),
+        };
         Self::shown(redactor.as_ref(), &mut outcomes);
         if faulty!(ResultsByCompletion) {
             outcomes.sort_by_key(|outcome| outcome.queued + outcome.ran);
