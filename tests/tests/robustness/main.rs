@@ -11,6 +11,7 @@ mod events;
 mod load;
 mod panics;
 mod registry;
+mod runners;
 mod runtime;
 mod tasks;
 mod turns;
