@@ -40,7 +40,7 @@ use next::Next;
 use std::{
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::Duration,
@@ -264,11 +264,12 @@ impl Attempt {
         };
         match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
-                let result = pin!(within(self.call.clone(), AssertUnwindSafe(result).catch_unwind()));
+                let handler = pin!(AssertUnwindSafe(result).catch_unwind());
+                let mut result = within(&self.call, handler);
                 let parting = |why| self.parting(why);
                 let (tool, cx) = (execution.tool.as_ref(), &execution.cx);
                 let told = Told { tool, call: &self.call, cx, parting: &parting };
-                let verdict = supervise(result, &told, &bounds).await;
+                let verdict = supervise(Pin::new(&mut result), &told, &bounds).await;
                 if verdict.gave_up() {
                     execution.cx.cancel_own(); // a blocking handler may look at it
                 }

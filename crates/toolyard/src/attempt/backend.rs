@@ -4,7 +4,7 @@ use super::Blocking;
 use crate::nesting::{CallRef, within};
 use futures::future::BoxFuture;
 use serde_json::Value;
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, panic::AssertUnwindSafe, pin::pin, sync::Arc};
 use tokio::sync::oneshot;
 use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -121,7 +121,7 @@ impl HostBackend {
                 return;
             }
             let handler = AssertUnwindSafe(async { tool.execute(&args, &cx).await });
-            let done = within(call, futures::FutureExt::catch_unwind(handler)).await;
+            let done = within(&call, pin!(futures::FutureExt::catch_unwind(handler))).await;
             let ok = matches!(done, Ok(Ok(_)));
             // Stopped first: who has the result need not wait for that. Nobody may listen any more.
             let _ = tell_stopped.send(ok);

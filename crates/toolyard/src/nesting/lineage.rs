@@ -1,7 +1,13 @@
 //! Which call a dispatch belongs to (CC-7b).
 
 use crate::batch::BatchState;
-use std::{future::Future, sync::Arc};
+use scoped_tls::scoped_thread_local;
+use std::{
+    cell::Cell,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 /// A call that runs.
 #[derive(Clone)]
@@ -10,25 +16,48 @@ pub(crate) struct CallRef {
     pub(crate) index: u32,
 }
 
-tokio::task_local! {
-    /// The call whose handler this task runs; `None` while it runs what is not the handler's.
-    static CALL: Option<CallRef>;
+scoped_thread_local! {
+    /// The call whose handler is being polled on this thread. Lent, not given: two more to count the batch would be the two
+    /// that cores contend for at every call.
+    static CALL: CallRef
+}
+
+thread_local! {
+    /// Whether what is being polled within that is not the handler's.
+    static IS_OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs a handler so that what it dispatches is known to be its own, through whatever session it dispatches.
-pub(crate) fn within<F: Future>(call: CallRef, handler: F) -> impl Future<Output = F::Output> {
-    CALL.scope(Some(call), handler)
+pub(crate) fn within<F: Future>(
+    call: &CallRef,
+    mut handler: Pin<&mut F>,
+) -> impl Future<Output = F::Output> + Unpin {
+    poll_fn(move |cx| CALL.set(call, || marked(false, || handler.as_mut().poll(cx))))
 }
 
 /// Runs what is not the handler's on a task that may be a handler's: were it taken for the handler, a dispatch of its
 /// own would wait for the one that waits for it.
-pub(crate) fn outside<F: Future>(other: F) -> impl Future<Output = F::Output> {
-    CALL.scope(None, other)
+pub(crate) async fn outside<F: Future>(other: F) -> F::Output {
+    let mut other = pin!(other);
+    poll_fn(|cx| marked(true, || other.as_mut().poll(cx))).await
+}
+
+/// Does it, marked as the handler's or not.
+fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            IS_OUTSIDE.set(self.0);
+        }
+    }
+    let _back = Back(IS_OUTSIDE.replace(is_outside));
+    it()
 }
 
 /// The call whose handler this task runs, if it runs one and the call has not ended.
 pub(crate) fn current() -> Option<CallRef> {
-    CALL.try_with(|call| call.as_ref().filter(|call| call.runs()).cloned()).ok().flatten()
+    let is_within = CALL.is_set() && !IS_OUTSIDE.get();
+    if is_within { CALL.with(|call| call.runs().then(|| call.clone())) } else { None }
 }
 
 impl CallRef {
