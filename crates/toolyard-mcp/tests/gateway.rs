@@ -11,5 +11,7 @@ mod client;
 mod http;
 #[path = "gateway/life.rs"]
 mod life;
+#[path = "gateway/odd.rs"]
+mod odd;
 #[path = "gateway/yard.rs"]
 mod yard;

@@ -1,6 +1,6 @@
 //! Clients over streamable HTTP: who may come in, and what for.
 
-use super::{connection::Gateway, handler::Handler};
+use super::{connection::Gateway, handler::Handler, posted};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
@@ -91,14 +91,17 @@ pub enum HttpError {
     Socket(#[from] io::Error),
 }
 
+/// What rmcp makes of requests.
+pub(super) type Mcp = StreamableHttpService<Handler, LocalSessionManager>;
+
 /// What answers requests, and the sessions it has.
 #[derive(Clone)]
 struct Service {
-    mcp: StreamableHttpService<Handler, LocalSessionManager>,
+    mcp: Mcp,
     sessions: Arc<LocalSessionManager>,
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 impl Gateway {
     /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
@@ -198,7 +201,8 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
     match whole(request).await {
-        Ok(request) => service.mcp.handle(request).await,
+        Ok(request) if request.method() == Method::POST => posted::handle(request, &service.mcp).await,
+        Ok(request) => service.mcp.handle(request.map(Full::new)).await,
         Err(status) => refused(status),
     }
 }
@@ -209,14 +213,14 @@ fn begins_session<B>(request: &Request<B>) -> bool {
 }
 
 /// A request with its body, which is there in time and bounded.
-async fn whole<B>(request: Request<B>) -> Result<Request<Full<Bytes>>, StatusCode>
+async fn whole<B>(request: Request<B>) -> Result<Request<Bytes>, StatusCode>
 where
     B: Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (head, body) = request.into_parts();
     match tokio::time::timeout(BODY_WITHIN, Limited::new(body, REQUEST_MAX).collect()).await {
-        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+        Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
         Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
         Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
@@ -275,7 +279,7 @@ mod tests {
         let refused = whole(Request::new(Never)).await.map(drop);
         assert_eq!(refused, Err(StatusCode::REQUEST_TIMEOUT));
         let whole = whole(Request::new(Full::new(Bytes::from_static(b"{}")))).await.unwrap();
-        assert_eq!(whole.into_body().collect().await.unwrap().to_bytes(), "{}");
+        assert_eq!(whole.into_body(), "{}");
     }
 
     /// Only the token opens, and without one everybody may come who can.

@@ -1,0 +1,39 @@
+//! Messages that are posted: rmcp's answer to them, and ours where rmcp says no more than that it cannot read one, or takes it
+//! for a notification.
+
+use super::{
+    http::{Answer, Mcp},
+    refusal::Refusal,
+    sent::{self, Sent},
+};
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+
+/// Answers a posted message. Only what rmcp has let in is looked at.
+pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp) -> Answer {
+    let (head, body) = request.into_parts();
+    let answer = mcp.handle(Request::from_parts(head.clone(), Full::new(body.clone()))).await;
+    let is_unread = answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    if !is_unread && answer.status() != StatusCode::ACCEPTED {
+        return answer;
+    }
+    match sent::read(&body) {
+        Sent::Refused(refusal) => refused(&refusal),
+        Sent::Message(message) if is_unread => match serde_json::to_vec(&message) {
+            Ok(message) => mcp.handle(Request::from_parts(head, Full::new(Bytes::from(message)))).await,
+            Err(_) => answer,
+        },
+        _ => answer,
+    }
+}
+
+/// An answer to a request is a good answer; without an id it is to nobody's request.
+fn refused(refusal: &Refusal) -> Answer {
+    let status = if refusal.id.is_some() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let body = serde_json::to_vec(refusal).expect("texts and numbers are JSON");
+    let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    answer
+}
