@@ -20,6 +20,7 @@ mod asking;
 mod clients;
 mod connection;
 mod envelope;
+mod flying;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod handler;
 mod http;

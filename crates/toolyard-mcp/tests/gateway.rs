@@ -13,5 +13,7 @@ mod http;
 mod life;
 #[path = "gateway/odd.rs"]
 mod odd;
+#[path = "gateway/twice.rs"]
+mod twice;
 #[path = "gateway/yard.rs"]
 mod yard;

@@ -1,6 +1,6 @@
 //! Clients over streamable HTTP: who may come in, and what for.
 
-use super::{connection::Gateway, handler::Handler, posted};
+use super::{connection::Gateway, flying::Flying, handler::Handler, posted};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
@@ -99,6 +99,7 @@ pub(super) type Mcp = StreamableHttpService<Handler, LocalSessionManager>;
 struct Service {
     mcp: Mcp,
     sessions: Arc<LocalSessionManager>,
+    flying: Flying,
 }
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -164,7 +165,11 @@ impl Gateway {
         sessions.session_config.keep_alive = Some(SILENCE_MAX);
         let (gateway, sessions) = (self.clone(), Arc::new(sessions));
         let make = move || Ok(Handler::new(gateway.line()));
-        Service { mcp: StreamableHttpService::new(make, sessions.clone(), config), sessions }
+        Service {
+            mcp: StreamableHttpService::new(make, sessions.clone(), config),
+            sessions,
+            flying: Flying::default(),
+        }
     }
 }
 
@@ -201,7 +206,9 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
     match whole(request).await {
-        Ok(request) if request.method() == Method::POST => posted::handle(request, &service.mcp).await,
+        Ok(request) if request.method() == Method::POST => {
+            posted::handle(request, &service.mcp, &service.flying).await
+        }
         Ok(request) => service.mcp.handle(request.map(Full::new)).await,
         Err(status) => refused(status),
     }
@@ -209,7 +216,7 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
 
 /// Whether a request belongs to no session, and may be the first of one.
 fn begins_session<B>(request: &Request<B>) -> bool {
-    request.method() == Method::POST && !request.headers().contains_key("mcp-session-id")
+    request.method() == Method::POST && !request.headers().contains_key(posted::SESSION)
 }
 
 /// A request with its body, which is there in time and bounded.

@@ -1,6 +1,7 @@
 //! Between rmcp and a client's pipes: messages out, bounded lines in, and an answer to those that rmcp would pass over.
 
 use super::{
+    flying::Open,
     refusal::Refusal,
     sent::{self, Sent},
 };
@@ -23,6 +24,7 @@ use tokio::{
 pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
     out: Out<W>,
+    open: Open,
     /// An answer that is being written. Nothing is read meanwhile, so that nothing piles up for who does not read.
     answering: Option<JoinHandle<io::Result<()>>>,
 }
@@ -33,7 +35,12 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     pub(super) fn new(read: R, write: W) -> Self {
-        Self { lines: Lines::new(read, LINE_BYTES_MAX), out: Out::new(write), answering: None }
+        Self {
+            lines: Lines::new(read, LINE_BYTES_MAX),
+            out: Out::new(write),
+            open: Open::default(),
+            answering: None,
+        }
     }
 
     /// Answers a message itself, in a task: what reads may be dropped at any time, and half a line must not be left.
@@ -70,6 +77,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.open.goes(&message);
         let out = self.out.clone();
         async move { out.put(&message).await }
     }
@@ -82,7 +90,10 @@ where
                 self.answering = None;
             }
             match self.next().await? {
-                Sent::Message(message) => return Some(*message),
+                Sent::Message(message) => match self.open.has_come(&message) {
+                    Ok(()) => return Some(*message),
+                    Err(id) => self.refuse(Refusal::twice(id)),
+                },
                 Sent::Refused(refusal) => self.refuse(refusal),
                 Sent::Nothing => {}
             }

@@ -37,4 +37,11 @@ impl Refusal {
     pub(super) fn bad_params(id: RequestId, why: impl Into<String>) -> Self {
         Self::new(Some(id), ErrorCode::INVALID_PARAMS, why)
     }
+
+    /// Of a second request under the id of one that is not answered yet.
+    pub(super) fn twice(id: RequestId) -> Self {
+        let why =
+            format!("the id {id} is that of a request that is not answered yet; every request needs its own");
+        Self::no_request(Some(id), why)
+    }
 }

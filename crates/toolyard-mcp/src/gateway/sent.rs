@@ -6,7 +6,7 @@ use super::{
 };
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage},
+    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage, RequestId},
     service::RxJsonRpcMessage,
 };
 use serde::de::IgnoredAny;
@@ -27,7 +27,7 @@ pub(super) fn read(bytes: &[u8]) -> Sent {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Sent::Refused(Refusal::no_json("the message is not UTF-8"));
     };
-    let text = text.trim_start_matches('\u{feff}').trim();
+    let text = plain(text);
     if text.is_empty() {
         return Sent::Nothing;
     }
@@ -37,6 +37,17 @@ pub(super) fn read(bytes: &[u8]) -> Sent {
         Ok(message) => Sent::Message(Box::new(message)),
         Err(error) => look(text, Some(&error)),
     }
+}
+
+/// The id of a message that is a request, be its parameters what they may.
+pub(super) fn request_id(bytes: &[u8]) -> Option<RequestId> {
+    let envelope = Envelope::of(plain(std::str::from_utf8(bytes).ok()?))?;
+    envelope.request_id().filter(|_| envelope.method != Field::Absent)
+}
+
+/// A text without what may stand around it.
+fn plain(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}').trim()
 }
 
 fn is_request(text: &str) -> bool {
