@@ -6,7 +6,7 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, MetaObject},
 };
 use serde_json::{Map, Value, json};
-use toolyard::{CallError, Content, ErrorKind, Outcome, ToolOutput};
+use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput};
 
 /// Under this key of `_meta` a result says how the call went.
 const CALL: &str = "toolyard/call";
@@ -21,7 +21,8 @@ const CANNOT_ASK: &str = "This operation needs approval, and through this client
 /// The result of a call, whose client may be asked about it or not.
 ///
 /// # Errors
-/// `-32602` for a tool that is not there, as MCP has it. All that goes wrong with a tool that is there is a result.
+/// `-32602` for a tool that was not there when it was called, as MCP has it. All that goes wrong with one that was is a
+/// result.
 pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, ErrorData> {
     let call = json!({
         "attempts": outcome.attempts,
@@ -36,7 +37,8 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
                 *error = error.with_advice(CANNOT_ASK);
             }
             let details = details(&error);
-            if error.kind == ErrorKind::NotFound {
+            // One that goes away while its call waits was known when it was called.
+            if error.kind == ErrorKind::NotFound && outcome.routing == Routing::ShortCircuit {
                 return Err(ErrorData::invalid_params(error.to_text(), Some(json!({ ERROR: details }))));
             }
             (failure(&error), Some(details))
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
     use rmcp::model::ErrorCode;
     use std::time::Duration;
-    use toolyard::{Call, Routing};
+    use toolyard::Call;
 
     fn written(status: Result<ToolOutput, CallError>) -> Value {
         let outcome = Outcome::new(&Call::new("c", "t", "{}"), Routing::Read, status);
