@@ -170,6 +170,10 @@ impl Odd {
         tools.push(tool("heard", "what it was asked so far"));
         tools.push(tool("cancelled", "which calls were cancelled"));
         tools.push(tool("change", if self.is_changed { "changed" } else { "changes the list" }));
+        let gives = if self.is_changed { "number" } else { "string" };
+        tools.push(tool("typed", "says what it gives back"));
+        tools.last_mut().unwrap()["outputSchema"] =
+            json!({"type": "object", "properties": {"a": {"type": gives}}});
         if self.is_changed {
             tools.push(tool("new", "was not there"));
             tools.remove(0);
