@@ -19,7 +19,6 @@ mod asking;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod clients;
 mod connection;
-mod envelope;
 mod flying;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod handler;

@@ -12,6 +12,7 @@
 //! The other way round, a [`Gateway`] stands in front of an engine, whatever its tools are; see [`gateway`].
 
 pub mod client;
+mod envelope;
 mod frame;
 pub mod gateway;
 mod out;

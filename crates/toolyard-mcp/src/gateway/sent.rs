@@ -1,9 +1,7 @@
 //! What a client sent: a message, one that is answered here, or nothing that anybody waits for.
 
-use super::{
-    envelope::{Envelope, Field},
-    refusal::Refusal,
-};
+use super::refusal::Refusal;
+use crate::envelope::{Envelope, Field};
 use rmcp::{
     RoleServer,
     model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage, RequestId},

@@ -10,17 +10,17 @@ use std::fmt;
 /// The fields by which JSON-RPC tells its messages apart.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Envelope {
-    pub(super) jsonrpc: Field,
-    pub(super) id: Field,
-    pub(super) method: Field,
+pub(crate) struct Envelope {
+    pub(crate) jsonrpc: Field,
+    pub(crate) id: Field,
+    pub(crate) method: Field,
     result: Field,
     error: Field,
 }
 
 /// What stands in a field, as far as that says something.
 #[derive(Debug, Default, PartialEq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     #[default]
     Absent,
     Null,
@@ -32,13 +32,13 @@ pub(super) enum Field {
 
 impl Envelope {
     /// That of an object; `None` for what is none.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn of(text: &str) -> Option<Self> {
         // What is derived takes a list for the fields in their order.
         text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()
     }
 
     /// The id, where there is one that can be.
-    pub(super) fn request_id(&self) -> Option<RequestId> {
+    pub(crate) fn request_id(&self) -> Option<RequestId> {
         match &self.id {
             Field::Text(text) => Some(RequestId::String(text.as_str().into())),
             Field::Number(number) => Some(RequestId::Number(*number)),
@@ -47,7 +47,7 @@ impl Envelope {
     }
 
     /// Whether it answers something.
-    pub(super) fn is_answer(&self) -> bool {
+    pub(crate) fn is_answer(&self) -> bool {
         self.result != Field::Absent || self.error != Field::Absent
     }
 }
