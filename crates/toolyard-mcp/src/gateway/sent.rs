@@ -9,6 +9,9 @@ use rmcp::{
 };
 use serde::de::IgnoredAny;
 
+/// The most characters of a method's name that are told back.
+const METHOD_MAX: usize = 100;
+
 /// What a client sent.
 #[derive(Debug)]
 pub(super) enum Sent {
@@ -106,9 +109,6 @@ fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
         },
     }
 }
-
-/// The most characters of a method's name that are told back.
-const METHOD_MAX: usize = 100;
 
 #[cfg(test)]
 mod tests {
