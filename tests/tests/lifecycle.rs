@@ -143,7 +143,7 @@ async fn a_running_tool_is_told_to_stop() {
     assert_eq!(from.elapsed(), SECOND);
     let error = outcome.error().unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
-    assert_eq!(error.content, [toolyard::Content::text("half of it")], "partial output is kept");
+    assert_eq!(error.content(), [toolyard::Content::text("half of it")], "partial output is kept");
 }
 
 /// CC-6b: dropping a dispatch cancels its calls; each still ends once, its permits come back.

@@ -7,8 +7,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use toolyard::{
     Abort, AllowAll, Answer, ApprovalRequest, Approver, Call, CallError, Caller, ConfirmationMode,
-    Confirmations, Denied, Effect, ErrorKind, FsMode, Grant, Hooks, Outcome, PathEscape, PathScope,
-    ResourceLimits, RetryPolicy, RuntimePolicy, Sandbox, SideEffects, ToolSpec, async_trait,
+    Confirmations, Dedupe, Denied, Effect, EngineBuilder, ErrorKind, FsMode, Grant, Hooks, Outcome,
+    PathEscape, PathScope, Redactor, ResourceLimits, RetryPolicy, RuntimePolicy, Sandbox, SideEffects,
+    ToolContext, ToolOutput, ToolSpec, async_trait, tool_fn,
 };
 use toolyard_tests::{Yard, call, kinds, scripted, shape, yard};
 
@@ -45,8 +46,38 @@ async fn a_handlers_word_is_kept_and_its_accidents_are_not() {
 async fn a_tool_that_says_no_keeps_its_content() {
     let yard = yard(|builder, _| builder).await;
     let outcome = end(&yard, "no").await;
-    assert_eq!(error(&outcome).content, [toolyard::Content::text("the tool says no")]);
+    assert_eq!(error(&outcome).content(), [toolyard::Content::text("the tool says no")]);
     assert_eq!(outcome.output()["code"], "execution_error");
+}
+
+/// V5, ID-3: so does it keep its data and what else it put out, for who made the call and for who shares its key, with a
+/// redactor on the way or not.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_says_no_keeps_its_data() {
+    let mut said =
+        ToolOutput::text("no such room").with_structured(json!({"free": ["17"]})).with_metadata("m", 1);
+    said.success = false;
+    for redactor in [None, Some(Redactor::new().with_secret("correct horse").unwrap())] {
+        let output = said.clone();
+        let yard = yard(move |builder, _| {
+            let book = tool_fn(ToolSpec::write("book"), move |(): (), _: ToolContext| {
+                let output = output.clone();
+                async move { Ok(output) }
+            });
+            redactor.into_iter().fold(builder.tool(book), EngineBuilder::redact)
+        })
+        .await;
+        let mut call = call("c", "book", 0, "ok");
+        call.idempotency_key = Some("k".into());
+        let session = yard.engine.session("s");
+        for dedupe in [Dedupe::Fresh, Dedupe::Replayed] {
+            let outcome = session.call(call.clone()).await;
+            assert_eq!((outcome.dedupe, error(&outcome).output()), (dedupe, Some(&said)));
+            assert_eq!(error(&outcome).message, "no such room");
+            assert_eq!(outcome.output()["structured"], json!({"free": ["17"]}));
+        }
+        yard.events.check();
+    }
 }
 
 /// V5: the wording of an unknown name, sorted, at most 50 of them.

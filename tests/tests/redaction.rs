@@ -54,6 +54,15 @@ impl Tool for Leaky {
                 Ok(ToolOutput::parts(vec![serde_json::from_value::<Content>(image).unwrap()]))
             }
             "no" => Ok(ToolOutput::failure(said)),
+            "no_data" => {
+                let mut output = ToolOutput::json(json!({"a": [{what: said}]}))
+                    .with_metadata("m", said.clone())
+                    .with_metadata(what, 1)
+                    .with_file_modified(said.clone())
+                    .with_command_executed(said);
+                output.success = false;
+                Ok(output)
+            }
             "error" => Err(ToolError::execution(said.clone()).with_content(vec![Content::text(said)])),
             "source" => {
                 Err(ToolError::transient("HTTP 500").with_source(io::Error::other(io::Error::other(said))))
@@ -147,6 +156,7 @@ const WAYS: &[&str] = &[
     "data",
     "image",
     "no",
+    "no_data",
     "error",
     "source",
     "unclassified",
@@ -224,7 +234,7 @@ async fn a_planted_secret_shows_nowhere() {
     assert!(traced.contains("error=it is '[redacted]'"), "{traced}");
     // As real as they were sent; `deltas` three times, `source` three times, and none again for what came again.
     let given = given.lock().unwrap();
-    assert_eq!(given.len(), 17, "{given:?}");
+    assert_eq!(given.len(), 18, "{given:?}");
     assert!(given.iter().all(|given| given == SECRET));
     yard.events.check();
 }
@@ -256,7 +266,7 @@ async fn a_secret_in_pieces_is_held_back() {
 async fn what_is_kept_is_redacted() {
     let (yard, given, _) = leaky(redactor()).await;
     let session = yard.engine.session("s");
-    for how in ["data", "error"] {
+    for how in ["data", "error", "no_data"] {
         let keyed = |id: &str| {
             let mut call = Call::new(id, "leaky", json!({"how": how, "what": SECRET}));
             call.idempotency_key = Some(how.into());
@@ -266,9 +276,10 @@ async fn what_is_kept_is_redacted() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let replayed = session.call(keyed("replayed")).await;
         assert_eq!(outcomes[1].success(), replayed.success());
-        clean(how, &format!("{outcomes:?} {replayed:?}"));
+        clean(how, &format!("{outcomes:?} {replayed:?} {} {}", outcomes[1].output(), replayed.output()));
+        assert!(replayed.output().to_string().contains("[redacted]"), "{how}");
     }
-    assert_eq!(given.lock().unwrap().len(), 2);
+    assert_eq!(given.lock().unwrap().len(), 3);
     clean("an event", &serde_json::to_string(&yard.events.events()).unwrap());
     yard.events.check();
 }

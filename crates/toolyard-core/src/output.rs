@@ -1,5 +1,7 @@
 //! What a tool gives back when it has run.
 
+pub(crate) mod of_error;
+
 use crate::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -186,6 +188,10 @@ impl ToolOutput {
 }
 
 impl Extras {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     fn size(&self) -> usize {
         let structured = self.structured.as_ref().map_or(0, value_size);
         let metadata: usize = self.metadata.iter().map(|(key, value)| key.len() + value_size(value)).sum();
@@ -195,7 +201,7 @@ impl Extras {
 }
 
 /// The text parts of `content`, one under the other; parts that are no text are named.
-pub(crate) fn join_text(content: &[Content]) -> String {
+fn join_text(content: &[Content]) -> String {
     let part = |part: &Content| match part {
         Content::Text { text } => text.clone(),
         Content::Image { media_type, .. } => format!("[image {media_type}]"),

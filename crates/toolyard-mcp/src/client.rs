@@ -11,7 +11,6 @@ mod config;
 mod connection;
 mod definition;
 mod environment;
-mod frame;
 mod greeting;
 mod group;
 #[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]

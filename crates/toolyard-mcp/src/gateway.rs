@@ -1,8 +1,8 @@
 //! The gateway's half: the tools of an engine, served to MCP clients.
 //!
 //! ```text
-//!   client ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► what its session sees
-//!               stamps the order            └─ tools/call ─► request ─► session ─► engine ─► answer
+//!   client ─► pipes ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► what its session sees
+//!             or posted  stamps the order            └─ tools/call ─► request ─► session ─► engine ─► answer
 //!   client ◄─ elicitation ◄── asking ◄───────────── approvals ───────────────────────┤
 //!   client ◄─ progress ◄───── waited ◄───────────── tool.output_delta ───────────────┤
 //!   client ◄─ what a server of the call asks, logs, has done ◄── relay ◄─────────────┘
@@ -19,15 +19,20 @@ mod asking;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod clients;
 mod connection;
+mod flying;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod handler;
 mod http;
 mod listing;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod notes;
+mod pipes;
+mod posted;
+mod refusal;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
 mod relay;
 mod request;
+mod sent;
 mod shown;
 mod transport;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]

@@ -12,7 +12,10 @@
 //! The other way round, a [`Gateway`] stands in front of an engine, whatever its tools are; see [`gateway`].
 
 pub mod client;
+mod envelope;
+mod frame;
 pub mod gateway;
+mod out;
 
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
 pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};

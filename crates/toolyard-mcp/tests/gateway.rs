@@ -11,5 +11,9 @@ mod client;
 mod http;
 #[path = "gateway/life.rs"]
 mod life;
+#[path = "gateway/odd.rs"]
+mod odd;
+#[path = "gateway/twice.rs"]
+mod twice;
 #[path = "gateway/yard.rs"]
 mod yard;

@@ -6,6 +6,8 @@
 mod asks;
 #[path = "gateway/client.rs"]
 mod client;
+#[path = "relay/failures.rs"]
+mod failures;
 #[path = "client/server.rs"]
 mod server;
 #[path = "relay/yard.rs"]

@@ -19,7 +19,7 @@ async fn a_fault_is_told_with_what_came_before_it() {
     let outcome = yard.engine.session("s").call(call("c", "half", 0, "ok")).await;
     let error = outcome.error().unwrap();
     assert_eq!(error.message, "HTTP 500: connection refused");
-    assert_eq!(error.content, [Content::text("first line\nsecond line")]);
+    assert_eq!(error.content(), [Content::text("first line\nsecond line")]);
     let text = format!("HTTP 500: connection refused\nfirst line\nsecond line\n{}", error.advice);
     assert_eq!(error.to_text(), text);
     assert_eq!(outcome.to_text(), text);

@@ -25,13 +25,21 @@ async fn every_way_to_end_has_the_same_bound() {
         let content = tool_fn(ToolSpec::read("content"), move |(): (), cx: ToolContext| async move {
             Err::<(), _>(ToolError::transient("").with_content(vec![Content::text(text(&cx))]))
         });
-        builder.limits(limits).tool(ok).tool(no).tool(message).tool(content)
+        let data = tool_fn(ToolSpec::read("data"), move |(): (), cx: ToolContext| async move {
+            // The quotes of a string count.
+            Ok(ToolOutput::failure("").with_structured(text(&cx).split_off(2).into()))
+        });
+        builder.limits(limits).tool(ok).tool(no).tool(message).tool(content).tool(data)
     })
     .await;
     let session = yard.engine.session("s");
-    for (tool, within) in
-        [("ok", "ok"), ("no", "execution_error"), ("message", "execution_error"), ("content", "transient")]
-    {
+    for (tool, within) in [
+        ("ok", "ok"),
+        ("no", "execution_error"),
+        ("message", "execution_error"),
+        ("content", "transient"),
+        ("data", "execution_error"),
+    ] {
         let (fits, over) = (OUTPUT_MAX.to_string(), (OUTPUT_MAX + 1).to_string());
         let outcome = session.call(call(&fits, tool, 0, "ok")).await;
         assert_eq!(shape(&[outcome]), format!("{fits} {within}"), "{tool}");

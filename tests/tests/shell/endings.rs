@@ -69,7 +69,7 @@ async fn a_cancel_keeps_what_came_out() {
     let outcome = tokio::join!(session.dispatch(vec![shell(&command)]), aside).0.remove(0);
     let error = outcome.error().unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
-    assert_eq!(error.content, [toolyard::Content::text("begun\n")]);
+    assert_eq!(error.content(), [toolyard::Content::text("begun\n")]);
     assert_eq!(marked(&yard.mark()).len(), 0);
     yard.events.check();
 }

@@ -274,7 +274,7 @@ async fn a_timeout_may_leave_a_grace() {
         let outcome = one(&yard, Call::new("a", "tidies", json!({"ms": ms}))).await;
         let error = error(&outcome);
         assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
-        assert_eq!(ToolOutput::parts(error.content.clone()).to_text(), said);
+        assert_eq!(ToolOutput::parts(error.content().to_vec()).to_text(), said);
         assert_eq!(from.elapsed(), Duration::from_millis(took));
     }
     yard.events.check();

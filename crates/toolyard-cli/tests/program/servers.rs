@@ -45,3 +45,37 @@ fn one_that_is_not_required_is_told_of_and_left_out() {
     let done = with_a_broken_server("not_required", more, &["tools"]);
     assert!(done.stdout.contains("warning: mcp 'lame' is not there"), "{}", done.stdout);
 }
+
+/// A server in a line of shell, whose one tool says no with a picture, a sound and data.
+const NO: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case $line in
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
+    *'"tools/list"'*) say '"result":{"tools":[{"name":"book","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+    *'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"no such room"},{"type":"audio","data":"UklGRg==","mimeType":"audio/wav"}],"structuredContent":{"free":["17"]},"isError":true}' ;;
+    *'"id"'*) say '"error":{"code":-32601,"message":"no such method"}' ;;
+  esac
+done
+"#;
+
+/// V5: what a tool puts out that says no stands in the report whole.
+#[test]
+fn the_report_has_all_that_a_server_says_with_its_no() {
+    let dir = dir("says_no");
+    let (file, script) = (dir.join("toolyard.toml"), dir.join("no.sh"));
+    fs::write(&script, NO).unwrap();
+    let server = format!("[mcp.inn]\ncommand = \"sh\"\nargs = [{script:?}]\ntrust = true\n");
+    fs::write(&file, server).unwrap();
+    let call = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;
+    let done = toolyard(&["run", "--report", "none", "--config", file.to_str().unwrap()], call);
+    let result = done.json()["results"][0].clone();
+    assert_eq!(result["status"], "error", "{}", done.stderr);
+    assert_eq!(result["content"][0]["text"], "no such room\n[audio audio/wav]");
+    let error = &result["error"];
+    assert_eq!((&error["code"], &error["message"]), (&"execution_error".into(), &"no such room".into()));
+    assert_eq!(error["content"].as_array().map(Vec::len), Some(2));
+    assert_eq!(error["structured"]["free"][0], "17");
+    assert_eq!(error["metadata"]["mcp.content"][0]["part"]["data"], "UklGRg==");
+}

@@ -1,7 +1,7 @@
 //! What a caller is told of a call without output (V5).
 
 use super::{ErrorKind, Ran, Reaction};
-use crate::Content;
+use crate::{Content, ToolOutput, output::of_error};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
 
@@ -102,9 +102,9 @@ pub struct CallError {
     /// Whether the message is meant to be shown to the person as well as to the model.
     #[serde(rename = "is_user_visible")]
     pub user_visible: bool,
-    /// What the tool had put out, kept whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub content: Vec<Content>,
+    /// What the tool had put out, kept whole; in a box, for most errors have none and thousands may wait.
+    #[serde(flatten, with = "of_error")]
+    output: Option<Box<ToolOutput>>,
     /// The cause, for logs; it stays out of the wire.
     #[serde(skip)]
     pub source: Option<Arc<dyn Error + Send + Sync>>,
@@ -132,7 +132,7 @@ impl CallError {
             last_error: None,
             validation_errors: Vec::new(),
             user_visible: kind.terminal_event() == super::TerminalEvent::Denied,
-            content: Vec::new(),
+            output: None,
             source: None,
         }
     }
@@ -183,6 +183,34 @@ impl CallError {
         self
     }
 
+    /// The same error with what the tool had put out, kept whole (V5). One that holds nothing is none.
+    #[must_use]
+    pub fn with_output(mut self, output: ToolOutput) -> Self {
+        self.output = of_error::kept(output);
+        self
+    }
+
+    /// What the tool had put out: of one that says no all of it, of one that was stopped what had come out before.
+    pub fn output(&self) -> Option<&ToolOutput> {
+        self.output.as_deref()
+    }
+
+    /// The same, to be changed in place; for engines.
+    #[doc(hidden)]
+    pub fn output_mut(&mut self) -> Option<&mut ToolOutput> {
+        self.output.as_deref_mut()
+    }
+
+    /// What of it the model reads.
+    pub fn content(&self) -> &[Content] {
+        self.output().map_or(&[], |output| &output.content)
+    }
+
+    /// About the bytes of what the tool had put out.
+    pub fn output_size(&self) -> usize {
+        self.output().map_or(0, ToolOutput::size)
+    }
+
     /// What a planner does next.
     pub fn reaction(&self) -> Reaction {
         self.kind.reaction()
@@ -190,7 +218,7 @@ impl CallError {
 
     /// What the model reads in a format that has text alone: message, what the tool had put out, and advice.
     pub fn to_text(&self) -> String {
-        let content = crate::output::join_text(&self.content);
+        let content = self.output().map(ToolOutput::to_text).unwrap_or_default();
         // The message of a tool that says no is the first line of what it put out.
         let message = if content.starts_with(&self.message) { "" } else { self.message.as_str() };
         let lines = [message, &content, &self.advice];
@@ -284,7 +312,7 @@ impl PartialEq for CallError {
         };
         key(self) == key(other)
             && self.validation_errors == other.validation_errors
-            && self.content == other.content
+            && self.output == other.output
             && self.last_error == other.last_error
     }
 }

@@ -75,19 +75,51 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
 
 /// The mark of all that a server says of a tool.
 fn digest(tool: &Tool) -> String {
-    let said = json!({
+    let mut said = json!({
         "name": tool.name,
         "description": tool.description,
         "title": tool.title,
         "inputSchema": *tool.input_schema,
         "annotations": tool.annotations,
     });
-    let mut sorted = said;
-    sorted.sort_all_objects();
+    // Where it says nothing of that, the mark is that of pins that were written before it counted.
+    if let Some(schema) = &tool.output_schema {
+        said["outputSchema"] = Value::Object(schema.as_ref().clone());
+    }
+    said.sort_all_objects();
     let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(sorted.to_string()) {
+    for byte in Sha256::digest(said.to_string()) {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest_of(tool: Value) -> String {
+        digest(&serde_json::from_value(tool).unwrap())
+    }
+
+    /// What a tool says that it gives back is part of its definition; one that says nothing is as it always was.
+    #[test]
+    fn the_mark_has_the_output_schema() {
+        let schema = json!({"type": "object"});
+        let plain = json!({"name": "t", "description": "d", "inputSchema": schema});
+        let typed = |output: Value| {
+            let mut typed = plain.clone();
+            typed["outputSchema"] = output;
+            digest_of(typed)
+        };
+        assert_eq!(
+            digest_of(plain.clone()),
+            "5592982073ceb8c5d4571f8192399f5b0c038cb3a4d4fa6296cf0196ae113cf0"
+        );
+        let text = typed(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+        assert_ne!(text, digest_of(plain.clone()));
+        assert_ne!(text, typed(json!({"type": "object", "properties": {"a": {"type": "number"}}})));
+        assert_eq!(text, typed(json!({"properties": {"a": {"type": "string"}}, "type": "object"})));
+    }
 }

@@ -1,12 +1,12 @@
 //! The way to a server over streamable HTTP.
 
 use super::{
-    frame::LINE_BYTES_MAX,
     greeting::Patience,
     remote::{Header, Remote},
     watched::Gone,
     web::Web,
 };
+use crate::frame::LINE_BYTES_MAX;
 use http::{HeaderName, HeaderValue};
 use reqwest::{
     Client, StatusCode, Url,

@@ -1,11 +1,11 @@
 //! What a line of a server is: a message, an answer that cannot be read, or nothing of ours.
 
+use crate::envelope::{Envelope, Field};
 use rmcp::{
     RoleClient,
-    model::{ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{ErrorData, JsonRpcError, JsonRpcMessage, ServerJsonRpcMessage},
     service::RxJsonRpcMessage,
 };
-use serde_json::Value;
 
 /// How many lines in a row may be no messages: a greeting is forgiven, a flood is not.
 const STRAY_MAX: usize = 1000;
@@ -45,11 +45,11 @@ impl Reader {
 
 /// For an answer that makes no sense: an error in its place, so that whoever waits for it does not wait for ever.
 fn unreadable(text: &str) -> Option<ServerJsonRpcMessage> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    if value.get("method").is_some() {
+    let envelope = Envelope::of(text)?;
+    if envelope.method != Field::Absent {
         return None;
     }
-    let id: RequestId = serde_json::from_value(value.get("id")?.clone()).ok()?;
+    let id = envelope.request_id()?;
     let error = ErrorData::internal_error("the server's answer makes no sense", None);
     Some(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error)))
 }
@@ -57,11 +57,15 @@ fn unreadable(text: &str) -> Option<ServerJsonRpcMessage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rmcp::model::RequestId;
 
     #[test]
     fn an_answer_without_sense_is_an_error_of_its_call() {
         let mut reader = Reader::default();
-        for line in [r#"{"jsonrpc":"2.0","id":7}"#, r#"{"id":7,"result":5}"#, r#"{"id":7,"error":"no"}"#] {
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+        for line in
+            [r#"{"jsonrpc":"2.0","id":7}"#, r#"{"id":7,"result":5}"#, r#"{"id":7,"error":"no"}"#, &deep]
+        {
             let message = reader.read(line.as_bytes()).unwrap();
             let Some(JsonRpcMessage::Error(error)) = message else { panic!("{line}: {message:?}") };
             assert_eq!(error.id, Some(RequestId::Number(7)));

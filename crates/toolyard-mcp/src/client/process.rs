@@ -62,18 +62,17 @@ impl Process {
     /// # Cancel safety
     /// Dropping the future kills what is left.
     pub(super) async fn end(mut self, grace: Duration) -> String {
-        let status = match timeout(grace, self.child.wait()).await {
-            Ok(status) => status.ok(),
-            Err(_) => None,
-        };
+        let ended_by_itself = self.within(grace, |group, first| group.has_ended(first)).await;
         if self.group.is_there(&mut self.child) {
             self.group.terminate();
-            if !self.gone_within(TERM_GRACE).await {
-                self.group.kill();
-                self.gone_within(TERM_GRACE).await;
-            }
+            self.gone_within(TERM_GRACE).await;
         }
+        // Whoever is left, or was started while it was looked.
+        self.group.kill();
+        self.gone_within(TERM_GRACE).await;
         self.group.is_over();
+        let status = timeout(TERM_GRACE, self.child.wait()).await.ok().and_then(Result::ok);
+        let status = status.filter(|_| ended_by_itself);
         if let Some(listener) = self.listener.take() {
             // Its last words may be a moment behind its end; whoever else holds the pipe is not waited for.
             let _ = timeout(WORDS_GRACE, listener).await;
@@ -90,8 +89,13 @@ impl Process {
     }
 
     async fn gone_within(&mut self, limit: Duration) -> bool {
+        self.within(limit, |group, first| !group.is_there(first)).await
+    }
+
+    /// Whether something is so, at the latest after this time.
+    async fn within(&mut self, limit: Duration, is_so: impl Fn(&Group, &mut Child) -> bool) -> bool {
         let give_up_at = Instant::now() + limit;
-        while self.group.is_there(&mut self.child) {
+        while !is_so(&self.group, &mut self.child) {
             if Instant::now() >= give_up_at {
                 return false;
             }
@@ -104,5 +108,55 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.group.end_at_once();
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    /// Whether a process is alive; `None` for one that is not there at all.
+    fn state(number: &str) -> Option<bool> {
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        Some(!stat.contains(") Z "))
+    }
+
+    async fn until_dead(number: &str) {
+        let waited = timeout(Duration::from_secs(30), async {
+            while state(number) == Some(true) {
+                tokio::task::yield_now().await;
+            }
+        });
+        assert!(waited.await.is_ok(), "{number} is alive after 30 s");
+    }
+
+    /// SC-8: as long as something may be sent to a server's processes their number is no other's, though all of them are
+    /// dead; behind the end it is free.
+    #[tokio::test]
+    async fn a_dead_server_keeps_its_number_until_its_end() {
+        let group = Group::default();
+        let config = ServerConfig::new("s", "sh").args(["-c", "exit 3"]);
+        let (mut process, ..) = start(&config, &group).unwrap();
+        let number = process.child.id().unwrap().to_string();
+        until_dead(&number).await;
+        assert!(group.has_ended(&mut process.child) && !group.is_there(&mut process.child));
+        group.terminate();
+        assert_eq!(state(&number), Some(false), "it was buried before its time");
+        assert_eq!(process.end(EXIT_GRACE).await, "exit status: 3");
+        assert_eq!(state(&number), None);
+    }
+
+    /// SC-8: what a server leaves behind is ended, though the server is dead itself.
+    #[tokio::test]
+    async fn what_a_dead_server_leaves_is_ended() {
+        let group = Group::default();
+        let config = ServerConfig::new("s", "sh").args(["-c", "sleep 600 & echo $!"]);
+        let (mut process, output, _input) = start(&config, &group).unwrap();
+        let left = BufReader::new(output).lines().next_line().await.unwrap().unwrap();
+        until_dead(&process.child.id().unwrap().to_string()).await;
+        assert!(group.is_there(&mut process.child));
+        assert_eq!(process.end(EXIT_GRACE).await, "exit status: 0");
+        assert_ne!(state(&left), Some(true));
     }
 }

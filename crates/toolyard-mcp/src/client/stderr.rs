@@ -1,6 +1,7 @@
 //! What a server says beside its messages: to the log, line by line, and its last words kept.
 
-use super::{clean, frame::Lines};
+use super::clean;
+use crate::frame::Lines;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::AsyncRead;
 

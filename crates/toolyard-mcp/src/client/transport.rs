@@ -1,10 +1,13 @@
 //! Between rmcp and a server's pipes: messages out, bounded lines in.
 
 use super::{
-    frame::{LINE_BYTES_MAX, Lines},
     greeting::{Asked, Patience},
     line::Reader,
     watched::Gone,
+};
+use crate::{
+    frame::{LINE_BYTES_MAX, Lines},
+    out::Out,
 };
 use rmcp::{
     RoleClient,
@@ -12,10 +15,9 @@ use rmcp::{
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    sync::Mutex,
+    io::{AsyncRead, AsyncWrite},
     time::{timeout, timeout_at},
 };
 
@@ -27,16 +29,15 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
     reader: Reader,
-    write: Arc<Mutex<Option<W>>>,
+    out: Out<W>,
     asked: Asked,
     gone: Gone,
 }
 
-impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pipes<R, W> {
     pub(super) fn new(read: R, write: W, patience: Patience, gone: Gone) -> Self {
-        let write = Arc::new(Mutex::new(Some(write)));
-        let lines = Lines::new(read, LINE_BYTES_MAX);
-        Self { lines, reader: Reader::default(), write, asked: Asked::new(patience), gone }
+        let (lines, out) = (Lines::new(read, LINE_BYTES_MAX), Out::new(write));
+        Self { lines, reader: Reader::default(), out, asked: Asked::new(patience), gone }
     }
 
     /// The next message; `None` where there are no more.
@@ -81,11 +82,9 @@ where
         {
             self.asked.ask(request.id.clone());
         }
-        let (write, gone) = (self.write.clone(), self.gone.clone());
+        let (out, gone) = (self.out.clone(), self.gone.clone());
         async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            match timeout(WRITE_TIMEOUT, put(&write, &line)).await {
+            match timeout(WRITE_TIMEOUT, out.put(&message)).await {
                 Ok(written) => written,
                 Err(_) => {
                     gone.because("it does not read what it is sent");
@@ -111,16 +110,9 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.write.lock().await.take();
+        self.out.close().await;
         Ok(())
     }
-}
-
-async fn put<W: AsyncWrite + Unpin>(write: &Mutex<Option<W>>, line: &[u8]) -> io::Result<()> {
-    let mut write = write.lock().await;
-    let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    write.write_all(line).await?;
-    write.flush().await
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::{
     answer,
-    frame::LINE_BYTES_MAX,
     greeting::{Patience, unanswered},
     tail::{Events, Tail},
     told,
     watched::Gone,
 };
+use crate::frame::LINE_BYTES_MAX;
 use http::{HeaderName, HeaderValue};
 use reqwest::Client;
 use rmcp::{

@@ -6,7 +6,7 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, MetaObject},
 };
 use serde_json::{Map, Value, json};
-use toolyard::{CallError, Content, ErrorKind, Outcome, ToolOutput};
+use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput};
 
 /// Under this key of `_meta` a result says how the call went.
 const CALL: &str = "toolyard/call";
@@ -21,7 +21,8 @@ const CANNOT_ASK: &str = "This operation needs approval, and through this client
 /// The result of a call, whose client may be asked about it or not.
 ///
 /// # Errors
-/// `-32602` for a tool that is not there, as MCP has it. All that goes wrong with a tool that is there is a result.
+/// `-32602` for a tool that was not there when it was called, as MCP has it. All that goes wrong with one that was is a
+/// result.
 pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, ErrorData> {
     let call = json!({
         "attempts": outcome.attempts,
@@ -30,13 +31,14 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
         "ran_ms": millis(outcome.ran),
     });
     let (mut result, error) = match outcome.status {
-        Ok(output) => (success(output), None),
+        Ok(output) => (success(&output), None),
         Err(mut error) => {
             if error.kind == ErrorKind::UserDenied && !can_ask {
                 *error = error.with_advice(CANNOT_ASK);
             }
             let details = details(&error);
-            if error.kind == ErrorKind::NotFound {
+            // One that goes away while its call waits was known when it was called.
+            if error.kind == ErrorKind::NotFound && outcome.routing == Routing::ShortCircuit {
                 return Err(ErrorData::invalid_params(error.to_text(), Some(json!({ ERROR: details }))));
             }
             (failure(&error), Some(details))
@@ -49,22 +51,40 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
     Ok(result)
 }
 
-fn success(output: ToolOutput) -> CallToolResult {
+fn success(output: &ToolOutput) -> CallToolResult {
+    let mut result = CallToolResult::success(blocks(output));
+    result.structured_content = data(output);
+    result
+}
+
+/// What the tool had put out is given as that of a success is. Around it stands what the engine says, if it says more.
+fn failure(error: &CallError) -> CallToolResult {
+    let Some(output) = error.output() else {
+        return CallToolResult::error(vec![ContentBlock::text(error.to_text())]);
+    };
+    let said = output.to_text();
+    // The message of a tool that says no is the first line of what it put out.
+    let message = (!said.starts_with(&error.message)).then_some(error.message.as_str());
+    let advice = Some(&*error.advice).filter(|advice| !advice.is_empty());
+    let content = message.map(ContentBlock::text).into_iter().chain(blocks(output));
+    let mut result = CallToolResult::error(content.chain(advice.map(ContentBlock::text)).collect());
+    result.structured_content = data(output);
+    result
+}
+
+/// What the model reads, each part in the form and place in which it came.
+fn blocks(output: &ToolOutput) -> Vec<ContentBlock> {
     let mut content: Vec<ContentBlock> = output.content.iter().map(part).collect();
     if content.is_empty() && output.structured().is_some() {
         content.push(ContentBlock::text(output.to_text()));
     }
-    restore(&output, &mut content);
-    let mut result = CallToolResult::success(content);
-    // Clients of all protocols take an object, and those of older ones nothing else.
-    result.structured_content = output.structured().filter(|data| data.is_object()).cloned();
-    result
+    restore(output, &mut content);
+    content
 }
 
-fn failure(error: &CallError) -> CallToolResult {
-    let images = error.content.iter().filter(|content| matches!(content, Content::Image { .. }));
-    let content = std::iter::once(ContentBlock::text(error.to_text())).chain(images.map(part));
-    CallToolResult::error(content.collect())
+/// Clients of all protocols take an object, and those of older ones nothing else.
+fn data(output: &ToolOutput) -> Option<Value> {
+    output.structured().filter(|data| data.is_object()).cloned()
 }
 
 fn part(content: &Content) -> ContentBlock {
@@ -115,7 +135,7 @@ mod tests {
     use super::*;
     use rmcp::model::ErrorCode;
     use std::time::Duration;
-    use toolyard::{Call, Routing};
+    use toolyard::Call;
 
     fn written(status: Result<ToolOutput, CallError>) -> Value {
         let outcome = Outcome::new(&Call::new("c", "t", "{}"), Routing::Read, status);
@@ -156,6 +176,23 @@ mod tests {
         let expect = json!({"code": "circuit_open", "outcome": "not_started", "attempts": 0, "retryable": true,
                             "retry_after_ms": 1500});
         assert_eq!(result["_meta"][ERROR], expect);
+    }
+
+    /// V5: a tool that says no is given as it spoke, and what the engine says beside it stands around that.
+    #[test]
+    fn nothing_of_a_failure_is_lost() {
+        let link = json!({"type": "resource_link", "uri": "file:///y", "name": "y"});
+        let output = ToolOutput::parts(vec![Content::text("no"), Content::text("[resource y]")])
+            .with_structured(json!({"n": 1}))
+            .with_metadata(PARTS, vec![json!({"at": 1, "part": link})]);
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let error = CallError::new(ErrorKind::ExecutionError, "no").with_output(output.clone());
+        let result = written(Err(error));
+        assert_eq!(result["content"], json!([text("no"), link]));
+        assert_eq!((&result["structuredContent"], &result["isError"]), (&json!({"n": 1}), &json!(true)));
+        let error = CallError::new(ErrorKind::Timeout, "too late").with_output(output).with_advice("Look.");
+        let result = written(Err(error));
+        assert_eq!(result["content"], json!([text("too late"), text("no"), link, text("Look.")]));
     }
 
     /// V4: a tool that is not there is an error of the protocol, as MCP says.

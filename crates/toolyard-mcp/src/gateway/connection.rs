@@ -3,13 +3,13 @@
 use super::{
     clients::{Client, Clients},
     handler::Handler,
+    pipes::Pipes,
     shown::Shown,
     transport::InOrder,
 };
 use rmcp::{
     RoleServer,
     service::{Peer, RequestContext, ServerInitializeError, serve_server_with_ct},
-    transport::async_rw::AsyncRwTransport,
 };
 use std::{
     convert::Infallible,
@@ -97,7 +97,7 @@ impl Gateway {
     {
         let line = self.line();
         let _leave = Leave(line.clone());
-        let transport = InOrder::new(AsyncRwTransport::new(read, write));
+        let transport = InOrder::new(Pipes::new(read, write));
         match serve_server_with_ct(Handler::new(line), transport, stop).await {
             Ok(running) => {
                 let peer = running.peer().clone();

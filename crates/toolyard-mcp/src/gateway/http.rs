@@ -1,6 +1,6 @@
 //! Clients over streamable HTTP: who may come in, and what for.
 
-use super::{connection::Gateway, handler::Handler};
+use super::{connection::Gateway, flying::Flying, handler::Handler, posted};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
@@ -91,14 +91,18 @@ pub enum HttpError {
     Socket(#[from] io::Error),
 }
 
+/// What rmcp makes of requests.
+pub(super) type Mcp = StreamableHttpService<Handler, LocalSessionManager>;
+
 /// What answers requests, and the sessions it has.
 #[derive(Clone)]
 struct Service {
-    mcp: StreamableHttpService<Handler, LocalSessionManager>,
+    mcp: Mcp,
     sessions: Arc<LocalSessionManager>,
+    flying: Flying,
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 impl Gateway {
     /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
@@ -161,7 +165,11 @@ impl Gateway {
         sessions.session_config.keep_alive = Some(SILENCE_MAX);
         let (gateway, sessions) = (self.clone(), Arc::new(sessions));
         let make = move || Ok(Handler::new(gateway.line()));
-        Service { mcp: StreamableHttpService::new(make, sessions.clone(), config), sessions }
+        Service {
+            mcp: StreamableHttpService::new(make, sessions.clone(), config),
+            sessions,
+            flying: Flying::default(),
+        }
     }
 }
 
@@ -198,25 +206,28 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
     match whole(request).await {
-        Ok(request) => service.mcp.handle(request).await,
+        Ok(request) if request.method() == Method::POST => {
+            posted::handle(request, &service.mcp, &service.flying).await
+        }
+        Ok(request) => service.mcp.handle(request.map(Full::new)).await,
         Err(status) => refused(status),
     }
 }
 
 /// Whether a request belongs to no session, and may be the first of one.
 fn begins_session<B>(request: &Request<B>) -> bool {
-    request.method() == Method::POST && !request.headers().contains_key("mcp-session-id")
+    request.method() == Method::POST && !request.headers().contains_key(posted::SESSION)
 }
 
 /// A request with its body, which is there in time and bounded.
-async fn whole<B>(request: Request<B>) -> Result<Request<Full<Bytes>>, StatusCode>
+async fn whole<B>(request: Request<B>) -> Result<Request<Bytes>, StatusCode>
 where
     B: Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (head, body) = request.into_parts();
     match tokio::time::timeout(BODY_WITHIN, Limited::new(body, REQUEST_MAX).collect()).await {
-        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+        Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
         Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
         Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
@@ -275,7 +286,7 @@ mod tests {
         let refused = whole(Request::new(Never)).await.map(drop);
         assert_eq!(refused, Err(StatusCode::REQUEST_TIMEOUT));
         let whole = whole(Request::new(Full::new(Bytes::from_static(b"{}")))).await.unwrap();
-        assert_eq!(whole.into_body().collect().await.unwrap().to_bytes(), "{}");
+        assert_eq!(whole.into_body(), "{}");
     }
 
     /// Only the token opens, and without one everybody may come who can.

@@ -23,7 +23,11 @@ async fn a_tool_that_says_no_is_an_execution_error_with_its_content() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
     let error = yard.call("s__no", json!({})).await.status.unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::ExecutionError, "it says no"));
-    assert_eq!(error.content.len(), 1);
+    let output = error.output().unwrap();
+    assert_eq!(
+        (output.to_text().as_str(), output.structured()),
+        ("it says no\nfor a reason", Some(&json!({"code": 7})))
+    );
     yard.servers.shutdown().await;
 }
 

@@ -70,9 +70,13 @@ async fn a_pinned_tool_that_changes_is_taken_away() {
     yard.text("s__change", json!({})).await;
     yard.until("the new tool is there", |yard| yard.engine.registry().has("s__new")).await;
     assert!(!yard.engine.registry().has("s__change"));
+    assert!(!yard.engine.registry().has("s__typed"), "what it gives back has changed");
     assert!(yard.engine.registry().has("s__hang"));
     let refused = yard.servers.status().remove(0).refused;
-    assert!(refused[0].why.contains("its definition has changed"), "{refused:?}");
+    let refused: Vec<(&str, &str)> =
+        refused.iter().map(|one| (one.tool.as_str(), one.why.as_str())).collect();
+    let why = "its definition has changed since the start: start anew to approve it";
+    assert_eq!(refused, [("s__change", why), ("s__typed", why)]);
     yard.servers.shutdown().await;
 }
 

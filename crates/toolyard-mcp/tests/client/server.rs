@@ -145,8 +145,21 @@ impl Odd {
 
     fn tools(&self) -> Vec<Value> {
         let names = [
-            "echo", "hang", "deaf", "chatty", "die", "steps", "twice", "wrong_id", "long", "bytes",
-            "no_sense", "no", "child",
+            "echo",
+            "hang",
+            "deaf",
+            "chatty",
+            "die",
+            "steps",
+            "twice",
+            "wrong_id",
+            "long",
+            "bytes",
+            "no_sense",
+            "no",
+            "no_whole",
+            "no_secret",
+            "child",
         ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
@@ -157,6 +170,10 @@ impl Odd {
         tools.push(tool("heard", "what it was asked so far"));
         tools.push(tool("cancelled", "which calls were cancelled"));
         tools.push(tool("change", if self.is_changed { "changed" } else { "changes the list" }));
+        let gives = if self.is_changed { "number" } else { "string" };
+        tools.push(tool("typed", "says what it gives back"));
+        tools.last_mut().unwrap()["outputSchema"] =
+            json!({"type": "object", "properties": {"a": {"type": gives}}});
         if self.is_changed {
             tools.push(tool("new", "was not there"));
             tools.remove(0);
@@ -211,6 +228,15 @@ impl Odd {
             "no" => {
                 let content = json!([{"type": "text", "text": "it says no\nfor a reason"}]);
                 answer(id, json!({"content": content, "structuredContent": {"code": 7}, "isError": true}));
+            }
+            "no_whole" => answer(id, args.clone()),
+            "no_secret" => {
+                let secret = format!("{}{}", args["first"].as_str().unwrap(), args["last"].as_str().unwrap());
+                let mut said = args.clone();
+                said["content"][1]["text"] = json!(format!("it is {secret}"));
+                said["content"][5]["resource"]["text"] = json!(secret);
+                said["structuredContent"] = json!({ "secret": secret });
+                answer(id, said);
             }
             "child" => {
                 let child = Command::new("sleep").arg("600").spawn().unwrap();

@@ -3,6 +3,7 @@
 use super::yard::Yard;
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use toolyard::{ToolContext, ToolError, ToolSpec, tool_fn};
 
 /// CL-8: calls that came together reach the serial lease in the order in which they came, though each is a task of its
 /// own and there are several workers.
@@ -96,6 +97,32 @@ async fn bad_requests_are_errors_and_bad_arguments_are_results() {
     let names: HashSet<&str> =
         tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, HashSet::from(["ask", "pay", "slow", "write"]));
+}
+
+/// V4: a tool that goes away between two attempts of a call, or while it waits for its turn, was known when it was called:
+/// what comes of that is a result.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_goes_away_leaves_results() {
+    let yard = Yard::open().await;
+    let flaky = tool_fn(ToolSpec::read("flaky"), |(): (), _: ToolContext| async {
+        Err::<(), _>(ToolError::transient("HTTP 500"))
+    });
+    yard.engine.registry().register(flaky).unwrap();
+    let mut client = yard.client().await;
+    client.call(1, "flaky", json!({}), json!({})).await;
+    client.call(2, "pay", json!({}), json!({})).await;
+    client.call(3, "pay", json!({}), json!({})).await;
+    yard.until("dispatch.retry").await;
+    assert!(yard.engine.registry().unregister("flaky") && yard.engine.registry().unregister("pay"));
+    for (id, attempts) in [(1, 1), (3, 0)] {
+        let answer = client.answer(id).await;
+        let error = &answer["result"]["_meta"]["toolyard/error"];
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert_eq!((&error["code"], &error["attempts"]), (&json!("not_found"), &json!(attempts)));
+    }
+    assert_eq!(client.answer(2).await["result"]["isError"], false);
+    client.call(4, "flaky", json!({}), json!({})).await;
+    assert_eq!(client.answer(4).await["error"]["code"], -32602);
 }
 
 /// SC-4: a call that is cancelled is told to stop, is not answered, and costs the others nothing.

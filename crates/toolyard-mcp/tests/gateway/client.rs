@@ -30,7 +30,12 @@ impl Client {
     }
 
     pub(crate) async fn send(&mut self, message: Value) {
-        self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        self.line(&message.to_string()).await;
+    }
+
+    /// Sends this line, whatever it is.
+    pub(crate) async fn line(&mut self, line: &str) {
+        self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
     pub(crate) async fn request(&mut self, id: i64, method: &str, params: Value) {

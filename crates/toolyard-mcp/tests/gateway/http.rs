@@ -2,7 +2,7 @@
 
 use super::yard::Yard;
 use serde_json::json;
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -30,11 +30,39 @@ fn initialize() -> String {
 }
 
 /// A gateway that listens, with these options.
-async fn listen(yard: &Yard, options: HttpOptions) -> SocketAddr {
+pub(crate) async fn listen(yard: &Yard, options: HttpOptions) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, gateway) = (listener.local_addr().unwrap(), yard.gateway.clone());
     tokio::spawn(async move { gateway.serve_http(listener, options, CancellationToken::new()).await });
     address
+}
+
+/// A client's session over HTTP.
+pub(crate) struct Door {
+    to: SocketAddr,
+    headers: [String; 2],
+}
+
+impl Door {
+    pub(crate) async fn open(to: SocketAddr) -> Self {
+        let host = format!("host: {to}");
+        let answer = ask(to, "POST", "/mcp", std::slice::from_ref(&host), &initialize()).await;
+        let session = answer.lines().find(|line| line.starts_with("mcp-session-id: ")).unwrap().to_owned();
+        let door = Self { to, headers: [host, session] };
+        door.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()).await;
+        door
+    }
+
+    /// Posts this body, and gives the status and body of the answer.
+    pub(crate) async fn post(&self, body: &str) -> (u16, String) {
+        let answer = ask(self.to, "POST", "/mcp", &self.headers, body).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    pub(crate) async fn delete(&self) {
+        ask(self.to, "DELETE", "/mcp", &self.headers, "").await;
+    }
 }
 
 /// Only a client that has the token, names this machine and is no web page comes in.
@@ -64,20 +92,15 @@ async fn strangers_stay_outside() {
 async fn a_deleted_session_takes_its_calls_along() {
     let yard = Yard::open().await;
     let to = listen(&yard, HttpOptions::default()).await;
-    let host = format!("host: {to}");
-    let answer = ask(to, "POST", "/mcp", std::slice::from_ref(&host), &initialize()).await;
-    let session = answer.lines().find(|line| line.starts_with("mcp-session-id: ")).unwrap().to_owned();
-    let headers = [host, session];
-    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-    ask(to, "POST", "/mcp", &headers, &ready).await;
+    let door = Arc::new(Door::open(to).await);
     let params = json!({"name": "slow", "arguments": {"secs": 3600}});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
     let calling = tokio::spawn({
-        let headers = headers.clone();
-        async move { ask(to, "POST", "/mcp", &headers, &call).await }
+        let door = door.clone();
+        async move { door.post(&call).await }
     });
     yard.until("dispatch.attempt").await;
-    ask(to, "DELETE", "/mcp", &headers, "").await;
+    door.delete().await;
     yard.until("tool.failed").await;
     yard.until("session.closed").await;
     calling.abort();

@@ -41,13 +41,12 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         Verdict::Done(Ok(output)) => said_no(output, facts),
         Verdict::Done(Err(error)) => failed(&error, facts),
         Verdict::Panicked(panic) => panicked(facts, panic.as_ref()),
-        Verdict::TimedOut(limit, content) => {
-            let mut error = unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts);
-            let bytes = content.iter().map(Content::size).sum();
-            if check_size(bytes, facts).is_ok() {
-                error.content = content;
+        Verdict::TimedOut(limit, output) => {
+            let error = unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts);
+            match check_size(output.size(), facts) {
+                Ok(()) => error.with_output(output),
+                Err(_) => error,
             }
-            error
         }
         Verdict::PastDeadline => {
             unknown_effect(ErrorKind::DeadlineExceeded, "the call's deadline passed".to_owned(), facts)
@@ -67,7 +66,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         }
         Verdict::NotTaken => {
             let stop = facts.stop.unwrap_or(Stop::Cancelled);
-            return Err(Box::new(stopped_with(stop, Vec::new()).not_started()));
+            return Err(Box::new(stopped(stop).not_started()));
         }
         Verdict::Sandbox(error) => {
             return Err(Box::new(CallError::new(ErrorKind::SandboxError, error.to_string()).not_started()));
@@ -110,7 +109,7 @@ pub(super) fn redact(
         }
         Err(error) => {
             redactor.error(error);
-            within(error.content.iter().map(Content::size).sum(), most)
+            within(error.output_size(), most)
         }
     };
     if let Err(error) = too_large {
@@ -118,29 +117,27 @@ pub(super) fn redact(
     }
 }
 
-/// The tool ran and says no: its content is kept whole, and the message is its first line (V5).
-fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
+/// The tool ran and says no: what it put out is kept whole, and the message is its first line (V5).
+fn said_no(mut output: ToolOutput, facts: &Facts<'_>) -> CallError {
+    let text = output.to_text();
+    if output.content.is_empty() {
+        output.content.push(Content::text(text.as_str()));
+    }
     if let Err(error) = check_size(output.size(), facts) {
         return error;
     }
-    let text = output.to_text();
-    let content = if output.content.is_empty() { vec![Content::text(text.as_str())] } else { output.content };
     if let Some(stop) = facts.stop {
-        return stopped_with(stop, content);
+        return stopped(stop).with_output(output);
     }
-    let mut error = CallError::new(ErrorKind::ExecutionError, text.lines().next().unwrap_or_default());
-    error.content = content;
-    error
+    CallError::new(ErrorKind::ExecutionError, text.lines().next().unwrap_or_default()).with_output(output)
 }
 
 /// The call was told to stop and did. What had come out before is kept (SC-5).
-fn stopped_with(stop: Stop, content: Vec<Content>) -> CallError {
-    let mut error = match stop {
+fn stopped(stop: Stop) -> CallError {
+    match stop {
         Stop::Failed => CallError::new(ErrorKind::Internal, "the engine failed while the call ran"),
         _ => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
-    };
-    error.content = content;
-    error
+    }
 }
 
 fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
@@ -148,20 +145,20 @@ fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
     if let Err(error) = check_size(bytes, facts) {
         return error;
     }
+    let output = || ToolOutput::parts(said.content().to_vec());
     if let Some(stop) = facts.stop {
-        return stopped_with(stop, said.content().to_vec());
+        return stopped(stop).with_output(output());
     }
     if said.kind() == ToolErrorKind::Unclassified {
         let source = said.source().map(ToString::to_string);
         let error = source.as_deref().map(|source| tracing::field::display(facts.shown(source)));
         tracing::error!(tool = facts.entry.name(), error, "a handler failed with an unclassified error");
     }
-    let mut error = CallError::new(said.kind().into(), said.message());
+    let mut error = CallError::new(said.kind().into(), said.message()).with_output(output());
     // Who stopped in the middle does not know what of it stands.
     let is_cut = said.kind() == ToolErrorKind::Timeout || said.has_unknown_outcome();
     let only_looks = facts.entry.spec().side_effects.is_read_only();
     error.effect = if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed };
-    error.content = said.content().to_vec();
     error.retry_after = said.retry_after_hint();
     error.source = said.source().cloned();
     // A fault of a tool that must not run twice is the caller's to judge, unless nothing was changed.

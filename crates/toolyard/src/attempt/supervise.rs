@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
-use toolyard_core::{Content, Tool, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ pub(super) enum Verdict {
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
     /// It took longer than this; with what it put out when it was told so, where it has a grace for that.
-    TimedOut(Duration, Vec<Content>),
+    TimedOut(Duration, ToolOutput),
     /// Its call's deadline passed.
     PastDeadline,
     /// It could not go on: what it needs again is held by handlers that were given up (CC-6c).
@@ -199,23 +199,27 @@ async fn put_in_order(
     loop {
         tokio::select! {
             biased;
-            done = &mut result => return Verdict::TimedOut(limit, content_of(done)),
+            done = &mut result => return Verdict::TimedOut(limit, put_out(done)),
             () = &mut stop, if !stop.is_terminated() => {}
-            () = &mut grace => return Verdict::TimedOut(limit, Vec::new()),
+            () = &mut grace => return Verdict::TimedOut(limit, nothing()),
             () = told.call.batch.session.engine.abandon.cancelled() => {
-                return Verdict::TimedOut(limit, Vec::new());
+                return Verdict::TimedOut(limit, nothing());
             }
         }
     }
 }
 
 /// What a handler has put out.
-fn content_of(done: Caught) -> Vec<Content> {
+fn put_out(done: Caught) -> ToolOutput {
     match done {
-        Ok(Ok(output)) => output.content,
-        Ok(Err(error)) => error.content().to_vec(),
-        Err(_) => Vec::new(),
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => ToolOutput::parts(error.content().to_vec()),
+        Err(_) => nothing(),
     }
+}
+
+fn nothing() -> ToolOutput {
+    ToolOutput::parts(Vec::new())
 }
 
 /// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
@@ -240,7 +244,7 @@ async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
         if timer.deadline() != cut_at {
             timer.as_mut().reset(cut_at);
         }
-        timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout, Vec::new()))
+        timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout, nothing()))
     })
     .await
 }

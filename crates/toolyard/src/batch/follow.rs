@@ -230,7 +230,7 @@ impl BatchState {
                     KeptResult { status: status.clone(), attempts, sandbox: self.grant(index).sandbox };
                 let bytes = match status {
                     Ok(output) => output.size(),
-                    Err(error) => error.message.len(),
+                    Err(error) => error.message.len() + error.output_size(),
                 };
                 Finished::Keep { body: Arc::new(kept), bytes, idempotent: repeatable }
             }

@@ -39,7 +39,9 @@ impl Redactor {
             self.in_place(&mut misfit.pointer);
             self.in_place(&mut misfit.message);
         }
-        error.content.iter_mut().for_each(|part| self.content(part));
+        if let Some(output) = error.output_mut() {
+            self.output(output);
+        }
         let shown = error.source.as_ref().and_then(|source| self.cause(source.as_ref()));
         replace(&mut error.source, shown.map(Some));
         if let Some(last) = &mut error.last_error {

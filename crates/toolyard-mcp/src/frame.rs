@@ -3,11 +3,11 @@
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
 /// The most bytes of one message.
-pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
+pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Why no more lines come.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FrameFault {
+pub(crate) enum FrameFault {
     /// A line longer than the bound.
     #[error("it sent a line of more than {0} bytes")]
     TooLong(usize),
@@ -17,24 +17,29 @@ pub(super) enum FrameFault {
 }
 
 /// Cuts bytes into lines.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
     bytes_max: usize,
     /// The line was handed out and goes with the next look.
     is_told: bool,
+    /// The line was too long, and its rest goes with it.
+    is_skipped: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(super) fn new(read: R, bytes_max: usize) -> Self {
-        Self { read: BufReader::new(read), line: Vec::new(), bytes_max, is_told: false }
+    pub(crate) fn new(read: R, bytes_max: usize) -> Self {
+        Self { read: BufReader::new(read), line: Vec::new(), bytes_max, is_told: false, is_skipped: false }
     }
 
     /// The next line without its end; `None` where there are no more. What follows the last end of line is no line.
     ///
+    /// # Errors
+    /// [`FrameFault`]. A line that is too long is told of once, and may be read on behind.
+    ///
     /// # Cancel safety
     /// Dropping the future loses nothing: what was read of a line is there the next time.
-    pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
         if std::mem::take(&mut self.is_told) {
             self.line.clear();
         }
@@ -52,13 +57,17 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let there = self.read.fill_buf().await?;
         let end = there.iter().position(|byte| *byte == b'\n');
         let piece = &there[..end.unwrap_or(there.len())];
-        if self.line.len() + piece.len() > self.bytes_max {
-            return Err(FrameFault::TooLong(self.bytes_max));
-        }
-        self.line.extend_from_slice(piece);
         let taken = piece.len() + usize::from(end.is_some());
+        let is_skipped = self.is_skipped;
+        let is_too_long = !is_skipped && self.line.len() + piece.len() > self.bytes_max;
+        if is_too_long {
+            self.line = Vec::new();
+        } else if !is_skipped {
+            self.line.extend_from_slice(piece);
+        }
+        self.is_skipped = (is_skipped || is_too_long) && end.is_none();
         std::pin::Pin::new(&mut self.read).consume(taken);
-        Ok(end.is_some())
+        if is_too_long { Err(FrameFault::TooLong(self.bytes_max)) } else { Ok(end.is_some() && !is_skipped) }
     }
 
     async fn is_over(&mut self) -> Result<bool, FrameFault> {
@@ -89,6 +98,19 @@ mod tests {
     async fn a_line_over_the_bound_is_the_end() {
         assert!(matches!(all(b"abcd\nabcde\n", 4).await, Err(FrameFault::TooLong(4))));
         assert!(matches!(all(&b"x".repeat(100_000), 4).await, Err(FrameFault::TooLong(4))));
+    }
+
+    /// Who does not leave at that reads what comes behind it.
+    #[tokio::test]
+    async fn a_line_over_the_bound_is_told_of_once() {
+        let bytes = [b"a\n".as_slice(), &b"x".repeat(100_000), b"\nabcde\nb\n"].concat();
+        let mut lines = Lines::new(bytes.as_slice(), 4);
+        assert_eq!(lines.next().await.unwrap(), Some(&b"a"[..]));
+        for _ in 0..2 {
+            assert!(matches!(lines.next().await, Err(FrameFault::TooLong(4))));
+        }
+        assert_eq!(lines.next().await.unwrap(), Some(&b"b"[..]));
+        assert_eq!(lines.next().await.unwrap(), None);
     }
 
     /// A reader that is dropped between two pieces goes on where it was.

@@ -1,0 +1,68 @@
+//! Messages that are posted: rmcp's answer to them, and ours where rmcp says no more than that it cannot read one, or takes it
+//! for a notification.
+
+use super::{
+    flying::{Flight, Flying},
+    http::{Answer, Mcp},
+    refusal::Refusal,
+    sent::{self, Sent},
+};
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::body::{Body, Bytes};
+use std::convert::Infallible;
+
+/// The header that names a session.
+pub(super) const SESSION: &str = "mcp-session-id";
+
+/// Answers a posted message, unless it is a request of a session that has another in the air under its id.
+pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp, flying: &Flying) -> Answer {
+    let session = request.headers().get(SESSION).and_then(|session| session.to_str().ok());
+    let Some((session, id)) = session.zip(sent::request_id(request.body())) else {
+        return answer(request, mcp).await;
+    };
+    match flying.enter(session, id) {
+        Ok(flight) => answer(request, mcp).await.map(|body| held(body, flight)),
+        Err(id) => refused(&Refusal::twice(id)),
+    }
+}
+
+/// An answer that is told bit by bit keeps its request's id taken until all of it is told, or nobody listens.
+fn held(body: BoxBody<Bytes, Infallible>, flight: Flight) -> BoxBody<Bytes, Infallible> {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    let keep = move |frame| {
+        let _flight = &flight;
+        frame
+    };
+    body.map_frame(keep).boxed()
+}
+
+/// Only what rmcp has let in is looked at.
+async fn answer(request: Request<Bytes>, mcp: &Mcp) -> Answer {
+    let (head, body) = request.into_parts();
+    let answer = mcp.handle(Request::from_parts(head.clone(), Full::new(body.clone()))).await;
+    let is_unread = answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    if !is_unread && answer.status() != StatusCode::ACCEPTED {
+        return answer;
+    }
+    match sent::read(&body) {
+        Sent::Refused(refusal) => refused(&refusal),
+        Sent::Message(message) if is_unread => match serde_json::to_vec(&message) {
+            Ok(message) => mcp.handle(Request::from_parts(head, Full::new(Bytes::from(message)))).await,
+            Err(_) => answer,
+        },
+        _ => answer,
+    }
+}
+
+/// An answer to a request is a good answer; without an id it is to nobody's request.
+fn refused(refusal: &Refusal) -> Answer {
+    let status = if refusal.id.is_some() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let body = serde_json::to_vec(refusal).expect("texts and numbers are JSON");
+    let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    answer
+}

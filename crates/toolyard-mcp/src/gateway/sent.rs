@@ -1,0 +1,202 @@
+//! What a client sent: a message, one that is answered here, or nothing that anybody waits for.
+
+use super::refusal::Refusal;
+use crate::envelope::{Envelope, Field};
+use rmcp::{
+    RoleServer,
+    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage, RequestId},
+    service::RxJsonRpcMessage,
+};
+use serde::de::IgnoredAny;
+
+/// The most characters of a method's name that are told back.
+const METHOD_MAX: usize = 100;
+
+/// What a client sent.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// A message for rmcp.
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// One that rmcp cannot read, or would take for something else.
+    Refused(Refusal),
+    /// A line without anything in it, or a notification or answer that cannot be read and that is not answered.
+    Nothing,
+}
+
+/// Reads what a client sent.
+pub(super) fn read(bytes: &[u8]) -> Sent {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Sent::Refused(Refusal::no_json("the message is not UTF-8"));
+    };
+    let text = plain(text);
+    if text.is_empty() {
+        return Sent::Nothing;
+    }
+    match serde_json::from_str::<ClientJsonRpcMessage>(text) {
+        // rmcp takes a request that it cannot read for a notification that it does not know.
+        Ok(JsonRpcMessage::Notification(_)) if is_request(text) => look(text, None),
+        Ok(message) => Sent::Message(Box::new(message)),
+        Err(error) => look(text, Some(&error)),
+    }
+}
+
+/// The id of a message that is a request, be its parameters what they may.
+pub(super) fn request_id(bytes: &[u8]) -> Option<RequestId> {
+    let envelope = Envelope::of(plain(std::str::from_utf8(bytes).ok()?))?;
+    envelope.request_id().filter(|_| envelope.method != Field::Absent)
+}
+
+/// A text without what may stand around it.
+fn plain(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}').trim()
+}
+
+fn is_request(text: &str) -> bool {
+    Envelope::of(text).is_none_or(|envelope| !is_notification(&envelope))
+}
+
+/// Some clients give their notifications an id that is none.
+fn is_notification(envelope: &Envelope) -> bool {
+    let is_named_so = || matches!(&envelope.method, Field::Text(name) if name.starts_with("notifications/"));
+    match envelope.id {
+        Field::Absent => envelope.method != Field::Absent,
+        Field::Null => is_named_so(),
+        _ => false,
+    }
+}
+
+/// What is to be done about a message that cannot be read, for that reason.
+fn look(text: &str, error: Option<&serde_json::Error>) -> Sent {
+    let Some(envelope) = Envelope::of(text) else {
+        return Sent::Refused(match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Refusal::no_request(None, "a message is one JSON object, each of its fields there once"),
+            Err(error) => Refusal::no_json(format!("the message is no JSON: {error}")),
+        });
+    };
+    if is_notification(&envelope) {
+        return Sent::Nothing;
+    }
+    if envelope.method == Field::Absent && envelope.is_answer() {
+        return senseless(&envelope);
+    }
+    Sent::Refused(refusal(&envelope, error))
+}
+
+/// For an answer that makes no sense: an error in its place, so that whoever waits for it does not wait for ever.
+fn senseless(envelope: &Envelope) -> Sent {
+    let Some(id) = envelope.request_id() else { return Sent::Nothing };
+    let error = ErrorData::internal_error("the client's answer makes no sense", None);
+    Sent::Message(Box::new(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error))))
+}
+
+fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
+    let id = envelope.request_id();
+    let Field::Text(method) = &envelope.method else {
+        return Refusal::no_request(id, "a request names its method");
+    };
+    match id {
+        None => Refusal::no_request(None, "the id of a request is a string or a whole number"),
+        Some(id) if envelope.jsonrpc != Field::Text("2.0".to_owned()) => {
+            Refusal::no_request(Some(id), "'jsonrpc' must be \"2.0\"")
+        }
+        // Too deep for a reader that looks inside, or a text that is none.
+        Some(id) => match error.filter(|error| error.is_syntax()) {
+            Some(error) => Refusal::bad_params(id, format!("the request cannot be read: {error}")),
+            None => {
+                let method: String = method.chars().take(METHOD_MAX).collect();
+                Refusal::bad_params(id, format!("the parameters of {method} are not what they should be"))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Code and id of the answer; `None` where there is none.
+    fn refused(text: &str) -> Option<(Value, Value)> {
+        match read(text.as_bytes()) {
+            Sent::Refused(refusal) => {
+                let answer = serde_json::to_value(refusal).unwrap();
+                assert_eq!(answer["jsonrpc"], "2.0");
+                assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
+                Some((answer["error"]["code"].clone(), answer["id"].clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// JSON-RPC 2.0: whoever asks is answered, under its own id where that can be made out.
+    #[test]
+    fn a_request_that_cannot_be_read_is_answered() {
+        let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+        let request = |rest: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call"{rest}}}"#);
+        let (parse, invalid, params) = (json!(-32700), json!(-32600), json!(-32602));
+        let cases = [
+            ("{broken".to_owned(), &parse, json!(null)),
+            (request(r#","params":{"name":"t""#), &parse, json!(null)),
+            ("nonsense".to_owned(), &parse, json!(null)),
+            ("[]".to_owned(), &invalid, json!(null)),
+            ("17".to_owned(), &invalid, json!(null)),
+            ("{}".to_owned(), &invalid, json!(null)),
+            (format!("[{}]", request("")), &invalid, json!(null)),
+            (r#"{"jsonrpc":"2.0","id":7}"#.to_owned(), &invalid, json!(7)),
+            (r#"{"jsonrpc":"2.0","id":"a","method":5}"#.to_owned(), &invalid, json!("a")),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#.to_owned(), &invalid, json!(null)),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#.to_owned(), &invalid, json!(null)),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#.to_owned(), &invalid, json!(null)),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#.to_owned(), &invalid, json!(7)),
+            (r#"{"id":7,"method":"ping"}"#.to_owned(), &invalid, json!(7)),
+            (request(r#","params":{"name":"t","_meta":"text"}"#), &params, json!(7)),
+            (request(r#","params":{"name":"t","_meta":[1]}"#), &params, json!(7)),
+            (request(&format!(r#","params":{{"name":"t","arguments":{{"a":{deep}}}}}"#)), &params, json!(7)),
+            (request(&format!(r#","params":{{"name":"t","_meta":{{"a":{deep}}}}}"#)), &params, json!(7)),
+            (request(r#","params":{"name":"t","arguments":{"a":"\ud800"}}"#), &params, json!(7)),
+            (format!(r#"{{"a":{deep},"#), &parse, json!(null)),
+        ];
+        for (text, code, id) in cases {
+            let shown: String = text.chars().take(80).collect();
+            assert_eq!(refused(&text), Some((code.clone(), id)), "{shown}");
+        }
+    }
+
+    /// What nobody waits for is not answered, or two who misunderstand each other would never end.
+    #[test]
+    fn notifications_and_answers_are_not_answered() {
+        for text in [
+            "",
+            " ",
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":5}}"#,
+            r#"{"jsonrpc":"2.0","method":"telemetry/event","params":5}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"notifications/initialized"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":5}"#,
+            r#"{"jsonrpc":"2.0","id":null,"result":5}"#,
+        ] {
+            assert_eq!(refused(text), None, "{text}");
+        }
+    }
+
+    /// An answer that makes no sense ends the wait for it.
+    #[test]
+    fn an_answer_without_sense_is_an_error_of_its_question() {
+        let Sent::Message(message) = read(br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
+        let JsonRpcMessage::Error(error) = *message else { panic!("{message:?}") };
+        assert_eq!(serde_json::to_value(error).unwrap()["id"], 7);
+    }
+
+    /// What can be read goes on as it is.
+    #[test]
+    fn a_message_is_a_message() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","_meta":{"a":1}}}"#,
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"nobody/knows\",\"params\":{}}\r",
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+        ] {
+            assert!(matches!(read(text.as_bytes()), Sent::Message(_)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Messages out, a line each.
+
+use serde::Serialize;
+use std::{io, sync::Arc};
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt},
+    sync::Mutex,
+};
+
+/// One end of a pipe, written to by turns. Clones are the same.
+pub(crate) struct Out<W>(Arc<Mutex<Option<W>>>);
+
+impl<W> Clone for Out<W> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Out<W> {
+    pub(crate) fn new(write: W) -> Self {
+        Self(Arc::new(Mutex::new(Some(write))))
+    }
+
+    /// Writes a message.
+    ///
+    /// # Errors
+    /// Where the pipe is broken or closed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave half a line.
+    pub(crate) async fn put(&self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut write = self.0.lock().await;
+        let write = write.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        write.write_all(&line).await?;
+        write.flush().await
+    }
+
+    /// Closes it.
+    pub(crate) async fn close(&self) {
+        self.0.lock().await.take();
+    }
+}

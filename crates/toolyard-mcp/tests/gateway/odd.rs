@@ -1,0 +1,99 @@
+//! Messages that are no requests, over a pipe and over HTTP.
+
+use super::{
+    http::{Door, listen},
+    yard::Yard,
+};
+use serde_json::{Value, json};
+use toolyard_mcp::HttpOptions;
+
+/// A `tools/call` of `slow` whose arguments are this deep.
+fn deep(id: i64, levels: usize) -> String {
+    let value = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let params = format!(r#"{{"name":"slow","arguments":{{"a":{value}}}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
+}
+
+/// What is sent, and id and code of what is answered.
+fn cases() -> Vec<(String, Value, i64)> {
+    let call = |id: i64, meta: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"slow","_meta":{meta}}}}}"#
+        )
+    };
+    vec![
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\"".to_owned(), json!(null), -32700),
+        ("nonsense".to_owned(), json!(null), -32700),
+        ("[1, 2]".to_owned(), json!(null), -32600),
+        (r#"{"jsonrpc":"2.0","id":[],"method":"tools/list"}"#.to_owned(), json!(null), -32600),
+        (r#"{"jsonrpc":"1.0","id":2,"method":"tools/list"}"#.to_owned(), json!(2), -32600),
+        (call(3, r#""text""#), json!(3), -32602),
+        (call(4, "[]"), json!(4), -32602),
+        (call(5, "17"), json!(5), -32602),
+        (deep(6, 5000), json!(6), -32602),
+        (deep(7, 1_000_000), json!(7), -32602),
+    ]
+}
+
+/// Every one of them is answered, under its own id where it has one, and the connection is as good as before.
+#[tokio::test(start_paused = true)]
+async fn a_line_that_is_no_request_is_answered() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.call(100, "slow", json!({"secs": 60}), json!({})).await;
+    for (line, id, code) in cases() {
+        client.line(&line).await;
+        let answer = client.next(|message| message["id"] == id && message.get("method").is_none()).await;
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert!(answer.as_object().unwrap().contains_key("id"), "{answer}");
+    }
+    // Nobody waits for an answer to these.
+    client.line("").await;
+    client.line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":5}}"#).await;
+    client.line(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"an echo"}}"#).await;
+    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.answer(100).await["result"]["content"][0]["text"], "slept");
+}
+
+/// A line that is longer than any may be is told of, and the calls that fly go on.
+#[tokio::test]
+async fn a_line_that_is_too_long_is_answered() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    client.line(&"x".repeat((16 << 20) + 1)).await;
+    let answer = client.next(|message| message["id"].is_null() && message.get("error").is_some()).await;
+    assert_eq!(answer["error"]["code"], -32600);
+    client.call(1, "slow", json!({}), json!({})).await;
+    assert_eq!(client.answer(1).await["result"]["content"][0]["text"], "slept");
+}
+
+/// Arguments as deep as the engine takes them run, and deeper ones are its own to refuse as long as they can be read.
+#[tokio::test(start_paused = true)]
+async fn arguments_that_can_be_read_are_the_engines() {
+    let yard = Yard::open().await;
+    let mut client = yard.client().await;
+    for (id, levels, is_error) in [(1, 60, false), (2, 100, true)] {
+        client.line(&deep(id, levels)).await;
+        assert_eq!(client.answer(id).await["result"]["isError"], is_error, "{levels}");
+    }
+}
+
+/// The same over HTTP: with its id a request is answered as any other, without one the whole post is bad.
+#[tokio::test]
+async fn a_post_that_is_no_request_is_answered() {
+    let yard = Yard::open().await;
+    let door = Door::open(listen(&yard, HttpOptions::default()).await).await;
+    for (body, id, code) in cases() {
+        let (status, answer) = door.post(&body).await;
+        let shown: String = body.chars().take(80).collect();
+        assert_eq!(status, if id.is_null() { 400 } else { 200 }, "{shown}: {answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{shown}");
+        assert!(answer.as_object().unwrap().contains_key("id"), "{answer}");
+    }
+    let (status, answer) = door.post(r#"{"jsonrpc":"2.0","method":"notifications/nobody/knows"}"#).await;
+    assert_eq!((status, answer.as_str()), (202, ""));
+    let call = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"slow"}}"#;
+    let (status, answer) = door.post(call).await;
+    assert!(status == 200 && answer.contains("slept"), "{answer}");
+}
