@@ -11,6 +11,7 @@ mod config;
 mod connection;
 mod definition;
 mod environment;
+mod form;
 mod frame;
 mod greeting;
 mod group;
@@ -24,6 +25,8 @@ mod line;
 mod listing;
 mod pins;
 mod process;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+mod prompt;
 #[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
 mod questions;
 #[cfg(feature = "http")]

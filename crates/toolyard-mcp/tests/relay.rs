@@ -8,5 +8,7 @@ mod asks;
 mod client;
 #[path = "client/server.rs"]
 mod server;
+#[path = "relay/shown.rs"]
+mod shown;
 #[path = "relay/yard.rs"]
 mod yard;
