@@ -11,6 +11,7 @@ mod config;
 mod connection;
 mod definition;
 mod environment;
+mod form;
 mod greeting;
 mod group;
 #[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
@@ -23,6 +24,8 @@ mod line;
 mod listing;
 mod pins;
 mod process;
+#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+mod prompt;
 #[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
 mod questions;
 #[cfg(feature = "http")]

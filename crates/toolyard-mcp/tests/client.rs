@@ -1,6 +1,8 @@
 //! Servers of all kinds, most of them bad, as the engine sees them: real processes, which this test program itself is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "client/beside.rs"]
+mod beside;
 #[path = "client/bounds.rs"]
 mod bounds;
 #[path = "client/calls.rs"]
@@ -9,6 +11,9 @@ mod calls;
 mod life;
 #[path = "client/lists.rs"]
 mod lists;
+#[cfg(target_os = "linux")]
+#[path = "client/memory.rs"]
+mod memory;
 #[path = "client/server.rs"]
 mod server;
 #[path = "client/yard.rs"]

@@ -4,12 +4,19 @@
 //! except under `CI=true`, where they fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+// Whether a process is stopped, and what lies in its pipe, is asked of Linux.
+#[cfg(target_os = "linux")]
+#[path = "real/each.rs"]
+mod each;
 #[path = "real/git.rs"]
 mod git;
 #[path = "real/node.rs"]
 mod node;
 #[path = "real/place.rs"]
 mod place;
+#[cfg(target_os = "linux")]
+#[path = "real/process.rs"]
+mod process;
 #[allow(dead_code, reason = "shared with tests that look at more of it")]
 #[path = "client/yard.rs"]
 mod yard;

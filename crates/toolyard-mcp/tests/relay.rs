@@ -10,5 +10,7 @@ mod client;
 mod failures;
 #[path = "client/server.rs"]
 mod server;
+#[path = "relay/shown.rs"]
+mod shown;
 #[path = "relay/yard.rs"]
 mod yard;

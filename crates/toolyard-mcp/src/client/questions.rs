@@ -1,6 +1,6 @@
 //! What a server asks while it has a call: passed on to the client of that call, or refused.
 
-use super::{caller::Caller, calls::Calls, clean};
+use super::{caller::Caller, calls::Calls, clean, form::Form, prompt};
 use crate::Clients;
 use rmcp::{
     ErrorData, RoleClient,
@@ -91,8 +91,17 @@ impl Questions {
         withdrawn: &CancellationToken,
     ) -> Result<ElicitResult, ErrorData> {
         let (_place, clients) = (self.place()?, clients(caller)?);
-        let form = self.signed(form)?;
-        answered(clients.elicit(&caller.call.context, caller.is_certain, form), caller, withdrawn).await
+        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = form else {
+            return Err(unfit("elicitation other than by form was not declared"));
+        };
+        let form = Form::of(requested_schema).map_err(unfit)?;
+        let asked = ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: self.signed(&message),
+            requested_schema: form.schema.clone(),
+        };
+        let asking = clients.elicit(&caller.call.context, caller.is_certain, asked);
+        Ok(form.answer(answered(asking, caller, withdrawn).await?))
     }
 
     async fn sample_of(
@@ -102,9 +111,7 @@ impl Questions {
         withdrawn: &CancellationToken,
     ) -> Result<CreateMessageResult, ErrorData> {
         let (_place, clients) = (self.place()?, clients(caller)?);
-        if asked.tools.is_some() || asked.tool_choice.is_some() {
-            return Err(ErrorData::invalid_params("tools in sampling were not declared", None));
-        }
+        let asked = prompt::fit(asked).map_err(unfit)?;
         answered(clients.sample(&caller.call.context, caller.is_certain, asked), caller, withdrawn).await
     }
 
@@ -118,16 +125,9 @@ impl Questions {
         places.try_acquire().map_err(|_| refused("too much is being asked already"))
     }
 
-    /// A form that says who asks, so that no server's question passes for one of this program's.
-    fn signed(&self, form: ElicitRequestParams) -> Result<ElicitRequestParams, ErrorData> {
-        match form {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                let said = clean::text(&message, MESSAGE_MAX);
-                let message = format!("The MCP server '{}' asks: {said}", self.server);
-                Ok(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
-            }
-            _ => Err(ErrorData::invalid_params("elicitation other than by form was not declared", None)),
-        }
+    /// A message that says who asks, so that no server's question passes for one of this program's.
+    fn signed(&self, message: &str) -> String {
+        format!("The MCP server '{}' asks: {}", self.server, clean::text(message, MESSAGE_MAX))
     }
 }
 
@@ -151,4 +151,9 @@ async fn answered<T>(
 
 fn refused(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why.to_owned(), None)
+}
+
+/// A question that is put to nobody.
+fn unfit(why: impl ToString) -> ErrorData {
+    ErrorData::invalid_params(why.to_string(), None)
 }

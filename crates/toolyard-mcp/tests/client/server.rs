@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use std::{
     env,
+    fs::read_to_string,
     io::{BufRead, Write, stdin, stdout},
     path::Path,
     process::{Command, exit},
@@ -20,7 +21,9 @@ pub(crate) fn odd(name: &str, how: &str) -> ServerConfig {
 #[test]
 #[ignore = "the server itself, started by the other tests"]
 fn be_a_server() {
-    let Ok(how) = std::env::var("ODD") else { return };
+    let Ok(how) = env::var("ODD") else { return };
+    // What this file says, where it is there: then the next one may be started as another.
+    let how = env::var("ODD_FILE").ok().and_then(|file| read_to_string(file).ok()).unwrap_or(how);
     // The harness has begun a line.
     say_bytes(b"\n");
     let mut server = Odd {
@@ -57,6 +60,16 @@ fn say_bytes(bytes: &[u8]) {
     let mut out = stdout().lock();
     // Whoever does not listen any more needs not hear.
     let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
+/// A line that is no text.
+const BYTES: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\xfe\"}\n";
+
+/// A line of 100 MiB.
+fn say_long() {
+    say_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
+    (0..100).for_each(|_| say_bytes(&vec![b'x'; 1 << 20]));
+    say_bytes(b"\"}\n");
 }
 
 fn answer(id: &Value, result: Value) {
@@ -138,6 +151,8 @@ impl Odd {
             }
             "pages" if cursor == "0" => answer(id, json!({"tools": [tool("first", "")], "nextCursor": "1"})),
             "pages" => answer(id, json!({"tools": [tool("second", "")]})),
+            "long_list" => say_long(),
+            "bytes_list" => say_bytes(BYTES),
             "bad_tools" => answer(id, json!({"tools": bad_tools()})),
             _ => answer(id, json!({"tools": self.tools()})),
         }
@@ -218,12 +233,8 @@ impl Odd {
                 text(&json!(123_456), "for nobody");
                 text(&json!("abc"), "for nobody");
             }
-            "long" => {
-                say_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
-                (0..100).for_each(|_| say_bytes(&vec![b'x'; 1 << 20]));
-                say_bytes(b"\"}\n");
-            }
-            "bytes" => say_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\xfe\"}\n"),
+            "long" => say_long(),
+            "bytes" => say_bytes(BYTES),
             "no_sense" => say(&json!({"jsonrpc": "2.0", "id": id, "result": 5})),
             "no" => {
                 let content = json!([{"type": "text", "text": "it says no\nfor a reason"}]);

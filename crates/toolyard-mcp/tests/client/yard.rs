@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::timeout;
-use toolyard::{Answer, Batch, Call, Engine, Event, EventKind, Outcome};
+use toolyard::{Answer, Batch, Call, Engine, EngineBuilder, Event, EventKind, Outcome};
 use toolyard_mcp::{ServerConfig, Servers};
 
 /// An engine with servers.
@@ -18,16 +18,22 @@ pub(crate) struct Yard {
 
 impl Yard {
     pub(crate) async fn open(configs: Vec<ServerConfig>) -> Self {
+        Self::built(configs, |builder| builder).await
+    }
+
+    /// One whose engine has something more.
+    pub(crate) async fn built(
+        configs: Vec<ServerConfig>,
+        more: impl FnOnce(EngineBuilder) -> EngineBuilder,
+    ) -> Self {
         let servers = Servers::start(configs).await.unwrap();
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink = events.clone();
-        let engine = Engine::builder()
+        let builder = Engine::builder()
             .tools(servers.tools())
             .approver(Answer::Allow)
-            .events(move |event: &Event| sink.lock().unwrap().push(event.clone()))
-            .build()
-            .await
-            .unwrap();
+            .events(move |event: &Event| sink.lock().unwrap().push(event.clone()));
+        let engine = more(builder).build().await.unwrap();
         servers.attach(&engine);
         Self { engine, servers, events }
     }

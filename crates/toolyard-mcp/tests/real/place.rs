@@ -7,11 +7,11 @@ use std::{
 use toolyard_mcp::ServerConfig;
 
 /// The path of what is installed; `None` where it is not.
-fn installed(file: &str) -> Option<PathBuf> {
+fn installed(file: &str) -> Option<String> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/mcp-servers");
     let path = env::var_os("TOOLYARD_MCP_SERVERS").map_or(default, PathBuf::from).join(file);
     if path.exists() {
-        return Some(path);
+        return Some(path.to_str().unwrap().to_owned());
     }
     let absent = format!("no server at {}: fill TOOLYARD_MCP_SERVERS with .ci/mcp-servers", path.display());
     assert!(env::var("CI").as_deref() != Ok("true"), "{absent}");
@@ -21,8 +21,12 @@ fn installed(file: &str) -> Option<PathBuf> {
 
 /// The script of a server that runs in node.
 pub(crate) fn script(name: &str) -> Option<String> {
-    let file = format!("node/node_modules/@modelcontextprotocol/server-{name}/dist/index.js");
-    Some(installed(&file)?.to_str().unwrap().to_owned())
+    installed(&format!("node/node_modules/@modelcontextprotocol/server-{name}/dist/index.js"))
+}
+
+/// The program of a server that runs in Python.
+pub(crate) fn program(name: &str) -> Option<String> {
+    installed(&format!("py/bin/mcp-server-{name}"))
 }
 
 /// A server that runs in node.
@@ -34,6 +38,5 @@ pub(crate) fn node(name: &str, args: &[&str]) -> Option<ServerConfig> {
 
 /// A server that runs in Python.
 pub(crate) fn python(name: &str, args: &[&str]) -> Option<ServerConfig> {
-    let program = installed(&format!("py/bin/mcp-server-{name}"))?;
-    Some(ServerConfig::new(name, program).args(args.iter().copied()).trusted(true))
+    Some(ServerConfig::new(name, program(name)?).args(args.iter().copied()).trusted(true))
 }

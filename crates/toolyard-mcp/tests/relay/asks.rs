@@ -20,16 +20,18 @@ fn prompt() -> Value {
     json!({"method": "sampling/createMessage", "params": params})
 }
 
-fn able() -> Value {
+/// The capabilities of a client that can answer.
+pub(crate) fn able() -> Value {
     json!({"elicitation": {}, "sampling": {}})
 }
 
-async fn ask(client: &mut Client, id: i64, question: Value) {
+/// Has the server ask this.
+pub(crate) async fn ask(client: &mut Client, id: i64, question: Value) {
     client.call(id, "asks", question, json!({})).await;
 }
 
 /// What the server was told, which it gives as the result of its call.
-async fn told(client: &mut Client, id: i64) -> Value {
+pub(crate) async fn told(client: &mut Client, id: i64) -> Value {
     let answer = client.answer(id).await;
     serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
 }

@@ -5,8 +5,10 @@ use crate::{
     yard::Yard,
 };
 use futures::stream;
+use hyper::header::HeaderValue;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
+use toolyard::ErrorKind;
 
 /// A server of the newer way that knows nothing of the older.
 fn newer(asked: &Asked) -> Reply {
@@ -87,4 +89,28 @@ async fn a_server_that_is_late_is_asked_once_more() {
     })
     .await;
     assert_eq!((web.count("server/discover"), web.count("initialize")), (2, 1));
+}
+
+/// A parameter that a server wants told in a header is told there, and not where it is left out. It is a text, a number or
+/// yes and no, so null is none of its values (V4): a call with that is refused, and nothing of it is sent.
+#[tokio::test]
+async fn a_parameter_that_is_left_out_is_in_no_header() {
+    let web = Web::open(|asked| match asked.what() {
+        "tools/list" => json_of(&asked.result(json!({"tools": [{"name": "odd", "inputSchema": {
+            "type": "object",
+            "properties": {"flag": {"type": "boolean", "x-mcp-header": "Flag"}},
+        }}]}))),
+        _ => newer(asked),
+    })
+    .await;
+    let yard = Yard::open(vec![web.config("s")]).await;
+    yard.text("s__odd", json!({"flag": false})).await;
+    yard.text("s__odd", json!({})).await;
+    let refused = yard.call("s__odd", json!({"flag": null})).await.status.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::InvalidInput);
+    let seen = web.seen.lock().unwrap().clone();
+    let calls = seen.iter().filter(|asked| asked.tool() == "odd");
+    let flags: Vec<_> = calls.map(|asked| asked.headers.get("mcp-param-flag")).collect();
+    assert_eq!(flags, [Some(&HeaderValue::from_static("false")), None]);
+    yard.servers.shutdown().await;
 }

@@ -1,0 +1,225 @@
+//! A server's form as a person sees it, and what is picked in it as its server knows it.
+//!
+//! All that is seen is made fit for that. A value that is picked goes back as the server wrote it; where one cannot be
+//! told from another any more, or nothing of it is left, nobody is asked.
+
+use super::{
+    clean,
+    size::{self, TooLarge},
+};
+use rmcp::model::{ElicitResult, ElicitationSchema};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// The most bytes of a form.
+const FORM_BYTES_MAX: usize = 64 << 10;
+
+/// Why a form is shown to nobody.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unfit {
+    /// More than anybody fills in.
+    #[error("the form has more than {FORM_BYTES_MAX} bytes")]
+    Large,
+    /// The name of a field hides something or is too long to be read.
+    #[error("a field of the form has a name that cannot be shown as it is")]
+    Name,
+    /// What can be picked looks alike, or like nothing.
+    #[error("two choices of a field of the form look alike, or one has nothing to be seen")]
+    Choices,
+    /// What is left is no form.
+    #[error("the form makes no sense when it is shown")]
+    Senseless,
+}
+
+/// A form to be shown.
+#[derive(Debug)]
+pub(super) struct Form {
+    /// What is shown of it.
+    pub(super) schema: ElicitationSchema,
+    /// By the names of fields, what is picked there by what is shown of it, where that is not the same.
+    picked: HashMap<String, Picked>,
+}
+
+/// What is picked by what is shown of it.
+type Picked = HashMap<String, String>;
+
+impl Form {
+    /// A form as it may be shown.
+    pub(super) fn of(schema: ElicitationSchema) -> Result<Self, Unfit> {
+        size::of(&schema, FORM_BYTES_MAX).map_err(|TooLarge| Unfit::Large)?;
+        let mut form = serde_json::to_value(schema).map_err(|_| Unfit::Senseless)?;
+        let mut picked = HashMap::new();
+        texts(&mut form);
+        for (name, field) in form.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+            if clean::text(name, clean::NAME_MAX) != *name {
+                return Err(Unfit::Name);
+            }
+            let differ = show(field)?;
+            if !differ.is_empty() {
+                picked.insert(name.clone(), differ);
+            }
+        }
+        let schema = serde_json::from_value(form).map_err(|_| Unfit::Senseless)?;
+        Ok(Self { schema, picked })
+    }
+
+    /// The answer as the server has to hear it.
+    pub(super) fn answer(&self, mut answer: ElicitResult) -> ElicitResult {
+        let Some(Value::Object(fields)) = &mut answer.content else { return answer };
+        for (name, picked) in &self.picked {
+            match fields.get_mut(name) {
+                Some(Value::Array(all)) => all.iter_mut().for_each(|one| raw(one, picked)),
+                Some(one) => raw(one, picked),
+                None => {}
+            }
+        }
+        answer
+    }
+}
+
+fn raw(value: &mut Value, picked: &Picked) {
+    if let Value::String(shown) = value
+        && let Some(raw) = picked.get(shown)
+    {
+        shown.clone_from(raw);
+    }
+}
+
+/// Makes a field fit to be shown, and tells what is picked by what is shown.
+fn show(field: &mut Value) -> Result<Picked, Unfit> {
+    texts(field);
+    let Some(field) = field.as_object_mut() else { return Err(Unfit::Senseless) };
+    let mut picked = Picked::new();
+    choices(field, &mut picked)?;
+    if let Some(Value::Object(items)) = field.get_mut("items") {
+        choices(items, &mut picked)?;
+    }
+    match field.get_mut("default") {
+        Some(Value::Array(all)) => all.iter_mut().for_each(said),
+        Some(one) => said(one),
+        None => {}
+    }
+    Ok(picked)
+}
+
+/// The title and description of a form or of a field.
+fn texts(of: &mut Value) {
+    for word in ["title", "description"] {
+        if let Some(Value::String(said)) = of.get_mut(word) {
+            *said = clean::text(said, clean::DESCRIPTION_MAX);
+        }
+    }
+}
+
+/// What can be picked, in all ways in which that is said.
+fn choices(of: &mut Map<String, Value>, picked: &mut Picked) -> Result<(), Unfit> {
+    for word in ["enum", "enumNames"] {
+        let Some(Value::Array(all)) = of.get_mut(word) else { continue };
+        let differ = distinct(all.iter_mut())?;
+        if word == "enum" {
+            picked.extend(differ);
+        }
+    }
+    for word in ["oneOf", "anyOf"] {
+        let Some(Value::Array(all)) = of.get_mut(word) else { continue };
+        distinct(all.iter_mut().filter_map(|one| one.get_mut("title")))?;
+        picked.extend(distinct(all.iter_mut().filter_map(|one| one.get_mut("const")))?);
+    }
+    Ok(())
+}
+
+/// Cleans texts that a person tells apart; what each was by what it is now, where that is not the same.
+fn distinct<'a>(texts: impl Iterator<Item = &'a mut Value>) -> Result<Picked, Unfit> {
+    let mut all = Picked::new();
+    for text in texts {
+        let Value::String(raw) = text.clone() else { continue };
+        said(text);
+        let shown = text.as_str().unwrap_or_default().to_owned();
+        if shown.trim().is_empty() && !raw.is_empty() {
+            return Err(Unfit::Choices);
+        }
+        let same = all.entry(shown).or_insert_with(|| raw.clone());
+        if *same != raw {
+            return Err(Unfit::Choices);
+        }
+    }
+    all.retain(|shown, raw| shown != raw);
+    Ok(all)
+}
+
+fn said(value: &mut Value) {
+    if let Value::String(said) = value {
+        // The whole form is bounded.
+        *said = clean::text(said, FORM_BYTES_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ElicitationAction;
+    use serde_json::json;
+
+    fn form(field: Value) -> Result<Form, Unfit> {
+        let form = json!({"type": "object", "title": "T\u{202e}", "properties": {"f": field}});
+        Form::of(serde_json::from_value(form).unwrap())
+    }
+
+    /// In whatever way choices are said, what is picked is what the server wrote.
+    #[test]
+    fn what_is_picked_is_what_was_written() {
+        let raw = ["a\u{202e}", "b"];
+        let titled = json!([{"const": raw[0], "title": "\u{1b}A"}, {"const": raw[1], "title": "B"}]);
+        let shown = json!([{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]);
+        for (field, wanted, is_many) in [
+            (json!({"type": "string", "enum": raw}), json!({"type": "string", "enum": ["a", "b"]}), false),
+            (
+                json!({"type": "string", "enum": raw, "enumNames": ["A\u{200b}", "B"], "default": raw[0]}),
+                json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"], "default": "a"}),
+                false,
+            ),
+            (json!({"type": "string", "oneOf": titled}), json!({"type": "string", "oneOf": shown}), false),
+            (
+                json!({"type": "array", "items": {"type": "string", "enum": raw}, "default": [raw[0]]}),
+                json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "default": ["a"]}),
+                true,
+            ),
+            (
+                json!({"type": "array", "items": {"anyOf": titled}}),
+                json!({"type": "array", "items": {"anyOf": shown}}),
+                true,
+            ),
+        ] {
+            let form = form(field).unwrap();
+            let schema = serde_json::to_value(&form.schema).unwrap();
+            assert_eq!((&schema["properties"]["f"], &schema["title"]), (&wanted, &json!("T")));
+            let many = |texts: [&str; 2]| if is_many { json!(texts) } else { json!(texts[0]) };
+            let answer = ElicitResult::new(ElicitationAction::Accept);
+            let answer = form.answer(answer.with_content(json!({"f": many(["a", "b"]), "g": "a"})));
+            assert_eq!(answer.content, Some(json!({"f": many(raw), "g": "a"})));
+        }
+    }
+
+    /// What a person cannot tell apart, read or fill in, nobody is shown.
+    #[test]
+    fn what_cannot_be_told_is_not_shown() {
+        for choices in [["a", "a\u{200b}"], ["a", "\u{202e}"]] {
+            let titled = |word: &str, other: &str| json!([{word: choices[0], other: "x"}, {word: choices[1], other: "y"}]);
+            for field in [
+                json!({"type": "string", "enum": choices}),
+                json!({"type": "string", "enum": ["x", "y"], "enumNames": choices}),
+                json!({"type": "string", "oneOf": titled("const", "title")}),
+                json!({"type": "string", "oneOf": titled("title", "const")}),
+                json!({"type": "array", "items": {"type": "string", "enum": choices}}),
+            ] {
+                assert_eq!(form(field.clone()).unwrap_err(), Unfit::Choices, "{field}");
+            }
+        }
+        for name in ["a\u{202e}".to_owned(), "a".repeat(clean::NAME_MAX + 1)] {
+            let hidden = json!({"type": "object", "properties": {name: {"type": "string"}}});
+            assert_eq!(Form::of(serde_json::from_value(hidden).unwrap()).unwrap_err(), Unfit::Name);
+        }
+        let long = json!({"type": "string", "description": "x".repeat(FORM_BYTES_MAX)});
+        assert_eq!(form(long).unwrap_err(), Unfit::Large);
+    }
+}

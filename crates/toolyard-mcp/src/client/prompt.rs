@@ -1,0 +1,106 @@
+//! What a server wants a client's model to be asked: a person looks at it before it is, and so it is made fit to be seen,
+//! and bounded.
+
+use super::{
+    clean,
+    size::{self, TooLarge},
+};
+use rmcp::model::{CreateMessageRequestParams, SamplingContent, SamplingMessageContentBlock as Block};
+
+/// The most messages.
+const MESSAGES_MAX: usize = 256;
+
+/// The most bytes of all of it, pictures among them.
+const PROMPT_BYTES_MAX: usize = 4 << 20;
+
+/// Why a model is not asked.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unfit {
+    /// Tools, which no client of ours was said to take.
+    #[error("tools in sampling were not declared")]
+    Tools,
+    /// Too many messages.
+    #[error("more than {MESSAGES_MAX} messages are to be sampled from")]
+    Many,
+    /// Messages that are too long.
+    #[error("what is to be sampled from has more than {PROMPT_BYTES_MAX} bytes")]
+    Large,
+}
+
+/// What may be asked.
+pub(super) fn fit(mut asked: CreateMessageRequestParams) -> Result<CreateMessageRequestParams, Unfit> {
+    if asked.tools.is_some() || asked.tool_choice.is_some() {
+        return Err(Unfit::Tools);
+    }
+    if asked.messages.len() > MESSAGES_MAX {
+        return Err(Unfit::Many);
+    }
+    size::of(&asked, PROMPT_BYTES_MAX).map_err(|TooLarge| Unfit::Large)?;
+    asked.system_prompt.iter_mut().for_each(said);
+    for message in &mut asked.messages {
+        match &mut message.content {
+            SamplingContent::Single(block) => show(block)?,
+            SamplingContent::Multiple(blocks) => blocks.iter_mut().try_for_each(show)?,
+        }
+    }
+    let preferences = asked.model_preferences.iter_mut();
+    let names = preferences.flat_map(|all| all.hints.iter_mut().flatten()).flat_map(|hint| &mut hint.name);
+    names.for_each(said);
+    Ok(asked)
+}
+
+fn show(block: &mut Block) -> Result<(), Unfit> {
+    match block {
+        Block::Text(text) => said(&mut text.text),
+        Block::Image(_) | Block::Audio(_) => {}
+        _ => return Err(Unfit::Tools),
+    }
+    Ok(())
+}
+
+fn said(text: &mut String) {
+    // All of it together is bounded.
+    *text = clean::text(text, PROMPT_BYTES_MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn asked(messages: Value) -> Result<Value, Unfit> {
+        let asked = json!({
+            "messages": messages,
+            "systemPrompt": "Be\u{e0041} brief",
+            "modelPreferences": {"hints": [{"name": "small\u{202e}"}]},
+            "maxTokens": 5,
+        });
+        fit(serde_json::from_value(asked).unwrap()).map(|asked| serde_json::to_value(asked).unwrap())
+    }
+
+    fn message(content: Value) -> Value {
+        json!({"role": "user", "content": content})
+    }
+
+    /// Nothing hides in what a person sees, and pictures stay as they are.
+    #[test]
+    fn nothing_hides_in_a_prompt() {
+        let text = |text| json!({"type": "text", "text": text});
+        let picture = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let said = json!([message(text("a\u{202e}b")), message(json!([text("c\u{1b}[2Kd"), picture]))]);
+        let shown = asked(said).unwrap();
+        assert_eq!(shown["messages"], json!([message(text("ab")), message(json!([text("c[2Kd"), picture]))]));
+        assert_eq!(shown["systemPrompt"], "Be brief");
+        assert_eq!(shown["modelPreferences"]["hints"][0]["name"], "small");
+    }
+
+    #[test]
+    fn what_is_too_much_or_was_not_declared_is_refused() {
+        let text = |bytes| message(json!({"type": "text", "text": "x".repeat(bytes)}));
+        assert_eq!(asked(json!(vec![text(1); MESSAGES_MAX + 1])), Err(Unfit::Many));
+        assert!(asked(json!(vec![text(1); MESSAGES_MAX])).is_ok());
+        assert_eq!(asked(json!([text(PROMPT_BYTES_MAX)])), Err(Unfit::Large));
+        let tool = json!({"type": "tool_use", "id": "1", "name": "x", "input": {}});
+        assert_eq!(asked(json!([message(tool)])), Err(Unfit::Tools));
+    }
+}

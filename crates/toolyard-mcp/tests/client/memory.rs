@@ -1,0 +1,40 @@
+//! What a line without end costs a program in memory.
+
+use crate::{server::odd, yard::Yard};
+use serde_json::json;
+use std::{env, fs, process::Command};
+use toolyard::ErrorKind;
+
+/// The most kilobytes that a program may ever have had: what a line may hold, three times, and the program itself.
+const KB_MAX: u64 = 80 << 10;
+
+/// The most memory that this process has had, in kilobytes.
+fn most() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+/// The program, which is this test alone in a process of its own.
+#[tokio::test]
+#[ignore = "started by the other test"]
+async fn be_a_program_that_is_sent_a_long_line() {
+    let yard = Yard::open(vec![odd("bad", "plain"), odd("good", "plain")]).await;
+    let error = yard.call("bad__long", json!({})).await.status.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Transient);
+    assert!(error.message.contains("a line of more than 16777216 bytes"), "{}", error.message);
+    assert_eq!(yard.text("good__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+    assert!(most() <= KB_MAX, "it had {} kB", most());
+    println!("it had {} kB", most());
+}
+
+/// A line of 100 MiB costs no more than a line may.
+#[test]
+fn a_line_of_100_mib_is_not_kept() {
+    let args = ["--exact", "memory::be_a_program_that_is_sent_a_long_line", "--ignored", "--nocapture"];
+    let done = Command::new(env::current_exe().unwrap()).args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    println!("{said}");
+}
