@@ -86,7 +86,7 @@ impl Runners {
         let called = state.call_for_jobs(0);
         drop(state);
         // Outside of the lock: another worker may have the runner at once, and would wait for it.
-        called.map(Waker::wake);
+        called.into_iter().for_each(Waker::wake);
     }
 
     fn run_on_a_new_one(self: &Arc<Self>, attempt: Attempt) {
@@ -208,6 +208,6 @@ impl Drop for Runner {
         if let Some(job) = job {
             self.runners.run_on_a_new_one(job);
         }
-        called.map(Waker::wake);
+        called.into_iter().for_each(Waker::wake);
     }
 }
