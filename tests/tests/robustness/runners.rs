@@ -90,12 +90,8 @@ async fn a_handler_that_blocks_its_worker_keeps_no_other() {
             async move {
                 match args["blocks"].as_bool() {
                     Some(true) => assert!(met.wait(), "the others never met"),
-                    Some(false) => {
-                        if others.wait().await.is_leader() {
-                            met.tell();
-                        }
-                    }
-                    None => {}
+                    Some(false) if others.wait().await.is_leader() => met.tell(),
+                    _ => {}
                 }
                 Ok("ok")
             }
