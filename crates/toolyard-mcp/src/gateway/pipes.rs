@@ -1,7 +1,7 @@
 //! Between rmcp and a client's pipes: messages out, bounded lines in, and an answer to those that rmcp would pass over.
 
 use super::{
-    flying::Open,
+    flying::{Flight, Open},
     refusal::Refusal,
     sent::{self, Sent},
 };
@@ -77,7 +77,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.open.goes(&message);
+        self.open.answered(&message).iter().for_each(Flight::land);
         let out = self.out.clone();
         async move { out.put(&message).await }
     }
@@ -91,7 +91,7 @@ where
             }
             match self.next().await? {
                 Sent::Message(message) => match self.open.has_come(&message) {
-                    Ok(()) => return Some(*message),
+                    Ok(_) => return Some(*message),
                     Err(id) => self.refuse(Refusal::twice(id)),
                 },
                 Sent::Refused(refusal) => self.refuse(refusal),
