@@ -36,7 +36,8 @@ where
 {
     pub(super) fn new(read: R, write: W) -> Self {
         Self {
-            lines: Lines::new(read, LINE_BYTES_MAX),
+            // A client may close its end behind its last request.
+            lines: Lines::new(read, LINE_BYTES_MAX).and_rest(),
             out: Out::new(write),
             open: Open::default(),
             answering: None,
