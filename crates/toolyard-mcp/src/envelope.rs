@@ -58,6 +58,9 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
+/// Below that a float stands for one whole number only; rmcp draws the line there too.
+const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
+
 struct Look;
 
 impl<'de> Visitor<'de> for Look {
@@ -83,8 +86,10 @@ impl<'de> Visitor<'de> for Look {
         Ok(i64::try_from(number).map_or(Field::Other, Field::Number))
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Field, E> {
-        Ok(Field::Other)
+    /// A whole number may be written as `1.0`.
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Field, E> {
+        let is_whole = number.fract() == 0.0 && number.abs() < EXACT_BELOW;
+        Ok(if is_whole { Field::Number(number as i64) } else { Field::Other })
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Field, E> {
@@ -122,5 +127,31 @@ mod tests {
             (&Field::Other, &Field::Null, None)
         );
         assert!(Envelope::of(&deep).is_none());
+    }
+
+    /// An id is what rmcp takes it for, in whatever way it is written.
+    #[test]
+    fn an_id_is_that_of_rmcp() {
+        for id in [
+            "1",
+            "1.0",
+            "1e2",
+            "-0.0",
+            "-3.0",
+            "1.5",
+            "9007199254740991.0",
+            "9007199254740992.0",
+            "1e300",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "9223372036854775808",
+            "\"1\"",
+            "\"\"",
+            "true",
+            "[1]",
+        ] {
+            let envelope = Envelope::of(&format!(r#"{{"id":{id}}}"#)).unwrap();
+            assert_eq!(envelope.request_id(), serde_json::from_str(id).ok(), "{id}");
+        }
     }
 }

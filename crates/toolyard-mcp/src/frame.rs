@@ -25,14 +25,25 @@ pub(crate) struct Lines<R> {
     is_told: bool,
     /// The line was too long, and its rest goes with it.
     is_skipped: bool,
+    /// What follows the last end of line is a line.
+    takes_rest: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(read: R, bytes_max: usize) -> Self {
-        Self { read: BufReader::new(read), line: Vec::new(), bytes_max, is_told: false, is_skipped: false }
+        let read = BufReader::new(read);
+        Self { read, line: Vec::new(), bytes_max, is_told: false, is_skipped: false, takes_rest: false }
     }
 
-    /// The next line without its end; `None` where there are no more. What follows the last end of line is no line.
+    /// Takes what follows the last end of line as a line: it comes from one that closed its end, not from one that died in
+    /// the middle of a message.
+    pub(crate) fn and_rest(mut self) -> Self {
+        self.takes_rest = true;
+        self
+    }
+
+    /// The next line without its end; `None` where there are no more. What follows the last end of line is no line
+    /// without [`and_rest`](Self::and_rest).
     ///
     /// # Errors
     /// [`FrameFault`]. A line that is too long is told of once, and may be read on behind.
@@ -45,6 +56,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         while !self.take_piece().await? {
             if self.read.buffer().is_empty() && self.is_over().await? {
+                if self.takes_rest && !self.line.is_empty() {
+                    break;
+                }
                 return Ok(None);
             }
         }
@@ -92,6 +106,19 @@ mod tests {
     async fn lines_end_with_their_end() {
         assert_eq!(all(b"a\r\n\nbc\nrest", 4).await.unwrap(), ["a", "", "bc"]);
         assert_eq!(all(b"", 4).await.unwrap(), [""; 0]);
+    }
+
+    /// Once, and not what is left of a line that is too long.
+    #[tokio::test]
+    async fn the_rest_is_a_line_where_it_is_wanted() {
+        let mut lines = Lines::new(b"a\nrest".as_slice(), 4).and_rest();
+        assert_eq!(lines.next().await.unwrap(), Some(&b"a"[..]));
+        assert_eq!(lines.next().await.unwrap(), Some(&b"rest"[..]));
+        assert_eq!(lines.next().await.unwrap(), None);
+        let mut lines = Lines::new(b"abcde".as_slice(), 4).and_rest();
+        assert!(matches!(lines.next().await, Err(FrameFault::TooLong(4))));
+        assert_eq!(lines.next().await.unwrap(), None);
+        assert_eq!(Lines::new(b"a\n".as_slice(), 4).and_rest().next().await.unwrap(), Some(&b"a"[..]));
     }
 
     #[tokio::test]

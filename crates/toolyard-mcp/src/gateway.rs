@@ -33,6 +33,7 @@ mod refusal;
 mod relay;
 mod request;
 mod sent;
+mod sessions;
 mod shown;
 mod transport;
 #[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]

@@ -1,11 +1,11 @@
 //! What a server says beside its messages: to the log, line by line, and its last words kept.
 
 use super::clean;
-use crate::frame::Lines;
+use crate::frame::{FrameFault, Lines};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::AsyncRead;
 
-/// The most bytes of a line; what says more in one line is read no further as lines, only away.
+/// The most bytes of a line; of a longer one is told that it was there.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// The most characters of a line that are logged and kept.
@@ -27,16 +27,40 @@ impl LastWords {
 }
 
 /// Reads to the end, so that a server that says much is never held up.
-pub(super) async fn read(server: String, mut stderr: impl AsyncRead + Unpin, last: LastWords) {
-    {
-        let mut lines = Lines::new(&mut stderr, LINE_BYTES_MAX);
-        while let Ok(Some(line)) = lines.next().await {
-            let line = clean::text(&String::from_utf8_lossy(line), CHARS_MAX);
-            if !line.trim().is_empty() {
-                tracing::info!(server, line, "an MCP server says");
-                last.set(line);
-            }
+pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: LastWords) {
+    let mut lines = Lines::new(stderr, LINE_BYTES_MAX);
+    loop {
+        let line = match lines.next().await {
+            Ok(Some(line)) => clean::text(&String::from_utf8_lossy(line), CHARS_MAX),
+            Ok(None) | Err(FrameFault::Broken(_)) => return,
+            Err(FrameFault::TooLong(bytes)) => format!("(a line of more than {bytes} bytes)"),
+        };
+        if !line.trim().is_empty() {
+            tracing::info!(server, line, "an MCP server says");
+            last.set(line);
         }
     }
-    let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said last, after a line that is too long, or in one.
+    async fn last_of(said: &[u8]) -> String {
+        let last = LastWords::default();
+        read("s".to_owned(), said, last.clone()).await;
+        last.get()
+    }
+
+    /// A line that nobody would read does not hide what is said behind it.
+    #[tokio::test]
+    async fn a_long_line_is_one_line() {
+        let long = "x".repeat(LINE_BYTES_MAX + 1);
+        assert_eq!(last_of(format!("a\n{long}\nb\n\n").as_bytes()).await, "b");
+        assert_eq!(
+            last_of(format!("a\n{long}{long}\n").as_bytes()).await,
+            "(a line of more than 65536 bytes)"
+        );
+    }
 }

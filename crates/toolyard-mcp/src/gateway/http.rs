@@ -1,6 +1,6 @@
 //! Clients over streamable HTTP: who may come in, and what for.
 
-use super::{connection::Gateway, flying::Flying, handler::Handler, posted};
+use super::{connection::Gateway, handler::Handler, posted, sessions::Sessions};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
@@ -9,9 +9,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
@@ -92,14 +90,13 @@ pub enum HttpError {
 }
 
 /// What rmcp makes of requests.
-pub(super) type Mcp = StreamableHttpService<Handler, LocalSessionManager>;
+pub(super) type Mcp = StreamableHttpService<Handler, Sessions>;
 
 /// What answers requests, and the sessions it has.
 #[derive(Clone)]
 struct Service {
     mcp: Mcp,
-    sessions: Arc<LocalSessionManager>,
-    flying: Flying,
+    sessions: Arc<Sessions>,
 }
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -161,15 +158,9 @@ impl Gateway {
             .enforce_origin_validation();
         // Under which names a public address is reached nobody here knows; there the token is what guards it.
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(SILENCE_MAX);
-        let (gateway, sessions) = (self.clone(), Arc::new(sessions));
+        let (gateway, sessions) = (self.clone(), Arc::new(Sessions::new(SILENCE_MAX)));
         let make = move || Ok(Handler::new(gateway.line()));
-        Service {
-            mcp: StreamableHttpService::new(make, sessions.clone(), config),
-            sessions,
-            flying: Flying::default(),
-        }
+        Service { mcp: StreamableHttpService::new(make, sessions.clone(), config), sessions }
     }
 }
 
@@ -201,14 +192,12 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
     if !options.admits(&request) {
         return refused(StatusCode::UNAUTHORIZED);
     }
-    if begins_session(&request) && service.sessions.sessions.read().await.len() >= SESSIONS_MAX {
+    if begins_session(&request) && service.sessions.count().await >= SESSIONS_MAX {
         tracing::warn!("a client was turned away: there are {SESSIONS_MAX} sessions");
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
     match whole(request).await {
-        Ok(request) if request.method() == Method::POST => {
-            posted::handle(request, &service.mcp, &service.flying).await
-        }
+        Ok(request) if request.method() == Method::POST => posted::handle(request, &service.mcp).await,
         Ok(request) => service.mcp.handle(request.map(Full::new)).await,
         Err(status) => refused(status),
     }

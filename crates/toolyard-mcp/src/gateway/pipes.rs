@@ -1,7 +1,7 @@
 //! Between rmcp and a client's pipes: messages out, bounded lines in, and an answer to those that rmcp would pass over.
 
 use super::{
-    flying::Open,
+    flying::{Flight, Open},
     refusal::Refusal,
     sent::{self, Sent},
 };
@@ -36,7 +36,8 @@ where
 {
     pub(super) fn new(read: R, write: W) -> Self {
         Self {
-            lines: Lines::new(read, LINE_BYTES_MAX),
+            // A client may close its end behind its last request.
+            lines: Lines::new(read, LINE_BYTES_MAX).and_rest(),
             out: Out::new(write),
             open: Open::default(),
             answering: None,
@@ -77,7 +78,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.open.goes(&message);
+        self.open.answered(&message).iter().for_each(Flight::land);
         let out = self.out.clone();
         async move { out.put(&message).await }
     }
@@ -91,7 +92,7 @@ where
             }
             match self.next().await? {
                 Sent::Message(message) => match self.open.has_come(&message) {
-                    Ok(()) => return Some(*message),
+                    Ok(_) => return Some(*message),
                     Err(id) => self.refuse(Refusal::twice(id)),
                 },
                 Sent::Refused(refusal) => self.refuse(refusal),

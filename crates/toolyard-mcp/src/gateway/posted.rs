@@ -2,45 +2,19 @@
 //! for a notification.
 
 use super::{
-    flying::{Flight, Flying},
     http::{Answer, Mcp},
     refusal::Refusal,
     sent::{self, Sent},
 };
 use http::{Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, combinators::BoxBody};
-use hyper::body::{Body, Bytes};
-use std::convert::Infallible;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
 
 /// The header that names a session.
 pub(super) const SESSION: &str = "mcp-session-id";
 
-/// Answers a posted message, unless it is a request of a session that has another in the air under its id.
-pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp, flying: &Flying) -> Answer {
-    let session = request.headers().get(SESSION).and_then(|session| session.to_str().ok());
-    let Some((session, id)) = session.zip(sent::request_id(request.body())) else {
-        return answer(request, mcp).await;
-    };
-    match flying.enter(session, id) {
-        Ok(flight) => answer(request, mcp).await.map(|body| held(body, flight)),
-        Err(id) => refused(&Refusal::twice(id)),
-    }
-}
-
-/// An answer that is told bit by bit keeps its request's id taken until all of it is told, or nobody listens.
-fn held(body: BoxBody<Bytes, Infallible>, flight: Flight) -> BoxBody<Bytes, Infallible> {
-    if body.size_hint().exact().is_some() {
-        return body;
-    }
-    let keep = move |frame| {
-        let _flight = &flight;
-        frame
-    };
-    body.map_frame(keep).boxed()
-}
-
-/// Only what rmcp has let in is looked at.
-async fn answer(request: Request<Bytes>, mcp: &Mcp) -> Answer {
+/// Answers a posted message. Only what rmcp has let in is looked at.
+pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp) -> Answer {
     let (head, body) = request.into_parts();
     let answer = mcp.handle(Request::from_parts(head.clone(), Full::new(body.clone()))).await;
     let is_unread = answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE;

@@ -1,6 +1,6 @@
 //! What a client is told of a message that makes no request, where rmcp would tell it nothing.
 
-use rmcp::model::{ErrorCode, RequestId};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde::Serialize;
 
 /// An answer to a message that came to nothing.
@@ -43,5 +43,12 @@ impl Refusal {
         let why =
             format!("the id {id} is that of a request that is not answered yet; every request needs its own");
         Self::no_request(Some(id), why)
+    }
+}
+
+impl From<Refusal> for ServerJsonRpcMessage {
+    fn from(refusal: Refusal) -> Self {
+        let Error { code, message } = refusal.error;
+        JsonRpcMessage::error(ErrorData::new(code, message, None), refusal.id)
     }
 }

@@ -4,7 +4,7 @@ use super::refusal::Refusal;
 use crate::envelope::{Envelope, Field};
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage, RequestId},
+    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage},
     service::RxJsonRpcMessage,
 };
 use serde::de::IgnoredAny;
@@ -38,12 +38,6 @@ pub(super) fn read(bytes: &[u8]) -> Sent {
         Ok(message) => Sent::Message(Box::new(message)),
         Err(error) => look(text, Some(&error)),
     }
-}
-
-/// The id of a message that is a request, be its parameters what they may.
-pub(super) fn request_id(bytes: &[u8]) -> Option<RequestId> {
-    let envelope = Envelope::of(plain(std::str::from_utf8(bytes).ok()?))?;
-    envelope.request_id().filter(|_| envelope.method != Field::Absent)
 }
 
 /// A text without what may stand around it.

@@ -1,10 +1,14 @@
 //! Messages that are no requests, over a pipe and over HTTP.
 
 use super::{
+    client::PIPE,
     http::{Door, listen},
     yard::Yard,
 };
 use serde_json::{Value, json};
+use std::io::Cursor;
+use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
 use toolyard_mcp::HttpOptions;
 
 /// A `tools/call` of `slow` whose arguments are this deep.
@@ -65,6 +69,25 @@ async fn a_line_that_is_too_long_is_answered() {
     assert_eq!(answer["error"]["code"], -32600);
     client.call(1, "slow", json!({}), json!({})).await;
     assert_eq!(client.answer(1).await["result"]["content"][0]["text"], "slept");
+}
+
+/// A client that closes its end behind its last request is answered, be there an end of line or none.
+#[tokio::test]
+async fn a_last_line_needs_no_end() {
+    let yard = Yard::open().await;
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+    ];
+    let lines = lines.map(|line| line.to_string()).join("\n").into_bytes();
+    let (write, mut read) = tokio::io::duplex(PIPE);
+    yard.gateway.serve(Cursor::new(lines), write, CancellationToken::new()).await.unwrap();
+    let mut said = String::new();
+    read.read_to_string(&mut said).await.unwrap();
+    let last: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert!(last["id"] == 1 && last["result"]["tools"].is_array(), "{last}");
 }
 
 /// Arguments as deep as the engine takes them run, and deeper ones are its own to refuse as long as they can be read.

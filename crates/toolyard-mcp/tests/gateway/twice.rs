@@ -5,8 +5,8 @@ use super::{
     yard::Yard,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
-use tokio::sync::Notify;
+use std::{net::SocketAddr, sync::Arc};
+use tokio::{sync::Notify, task::JoinHandle};
 use toolyard::{ToolContext, ToolSpec, tool_fn};
 use toolyard_mcp::HttpOptions;
 
@@ -31,7 +31,8 @@ async fn the_first_has_its_answer() {
     assert_eq!(*yard.done.lock().unwrap(), ["slow {\"secs\":10}", "write {\"n\":3}"]);
 }
 
-/// The first can still be cancelled, and a request that is cancelled has its id no more.
+/// The first can still be cancelled. It is not answered then, so its id stays its own, be it asked for at once or when all
+/// is over: what it comes to is nobody else's answer.
 #[tokio::test(start_paused = true)]
 async fn the_first_can_be_cancelled() {
     let yard = Yard::open().await;
@@ -41,16 +42,18 @@ async fn the_first_can_be_cancelled() {
     assert_eq!(client.answer(1).await["error"]["code"], -32600);
     yard.until("dispatch.attempt").await;
     client.notify("notifications/cancelled", json!({"requestId": 1})).await;
+    client.call(1, "slow", json!({"secs": 5}), json!({})).await;
+    assert_eq!(client.answer(1).await["error"]["code"], -32600);
     yard.until("tool.failed").await;
     client.call(1, "slow", json!({}), json!({})).await;
-    assert_eq!(client.answer(1).await["result"]["content"][0]["text"], "slept");
+    assert_eq!(client.answer(1).await["error"]["code"], -32600);
+    client.call(2, "slow", json!({}), json!({})).await;
+    assert_eq!(client.answer(2).await["result"]["content"][0]["text"], "slept");
     assert_eq!(client.said_by_now().await, [] as [Value; 0]);
 }
 
-/// The same over HTTP, where another session may have the same ids.
-#[tokio::test]
-async fn the_first_has_its_answer_over_http() {
-    let yard = Yard::open().await;
+/// A gateway over HTTP whose tool `gate` ends when it is told to.
+async fn gated(yard: &Yard) -> (SocketAddr, Arc<Notify>) {
     let open = Arc::new(Notify::new());
     let gate = {
         let open = open.clone();
@@ -63,23 +66,91 @@ async fn the_first_has_its_answer_over_http() {
         })
     };
     yard.engine.registry().register(gate).unwrap();
-    let to = listen(&yard, HttpOptions::default()).await;
+    (listen(yard, HttpOptions::default()).await, open)
+}
+
+fn call(id: impl Into<Value>, tool: &str, arguments: Value) -> String {
+    let params = json!({"name": tool, "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params}).to_string()
+}
+
+/// Posts this, and gives the answer when there is one.
+fn posted(door: &Arc<Door>, body: String) -> JoinHandle<(u16, String)> {
+    let door = door.clone();
+    tokio::spawn(async move { door.post(&body).await })
+}
+
+/// Whether a post was refused for its id.
+fn is_refused((status, answer): &(u16, String)) -> bool {
+    let mut events = answer.lines().filter_map(|line| line.strip_prefix("data: "));
+    let answer: Option<Value> = events.find_map(|event| serde_json::from_str(event).ok());
+    let is_so = |answer: Value| answer["id"] == 1 && answer["error"]["code"] == -32600;
+    *status == 200 && answer.is_some_and(is_so)
+}
+
+/// The same over HTTP, however the id is written, where another session may have the same ids.
+#[tokio::test]
+async fn the_first_has_its_answer_over_http() {
+    let yard = Yard::open().await;
+    let (to, open) = gated(&yard).await;
     let (door, other) = (Arc::new(Door::open(to).await), Door::open(to).await);
-    let call = |tool: &str| {
-        let params = json!({"name": tool, "arguments": {}});
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string()
-    };
-    let first = tokio::spawn({
-        let (door, call) = (door.clone(), call("gate"));
-        async move { door.post(&call).await }
-    });
+    let first = posted(&door, call(1, "gate", json!({})));
     yard.until("dispatch.attempt").await;
-    let (status, second) = door.post(&call("slow")).await;
-    let second: Value = serde_json::from_str(&second).unwrap();
-    assert_eq!((status, &second["id"], &second["error"]["code"]), (200, &json!(1), &json!(-32600)));
-    assert!(other.post(&call("slow")).await.1.contains("slept"));
+    for id in [json!(1), json!(1.0)] {
+        let second = door.post(&call(id, "slow", json!({}))).await;
+        assert!(is_refused(&second), "{second:?}");
+    }
+    assert!(other.post(&call(1, "slow", json!({}))).await.1.contains("slept"));
     open.notify_one();
     let (status, first) = first.await.unwrap();
     assert!(status == 200 && first.contains("open"), "{first}");
-    assert!(door.post(&call("slow")).await.1.contains("slept"));
+    assert!(door.post(&call(1, "slow", json!({}))).await.1.contains("slept"));
+}
+
+/// A connection that breaks ends no call over HTTP, where a client may come back for the answer: what is asked again
+/// meanwhile is refused, and gets nothing of what the first comes to. When that is over the id is free.
+#[tokio::test]
+async fn who_comes_back_does_not_get_the_answer_of_the_first() {
+    let yard = Yard::open().await;
+    let (to, open) = gated(&yard).await;
+    let door = Arc::new(Door::open(to).await);
+    let first = posted(&door, call(1, "gate", json!({})));
+    yard.until("dispatch.attempt").await;
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let again = call(1, "slow", json!({}));
+    // While it answers the first of these, the gateway sees that the connection is gone.
+    for _ in 0..3 {
+        let second = door.post(&again).await;
+        assert!(is_refused(&second), "{second:?}");
+    }
+    open.notify_one();
+    yard.until("tool.completed").await;
+    // The answer is a few steps behind the call's end.
+    let mut second = door.post(&again).await;
+    for _ in 0..1000 {
+        if !is_refused(&second) {
+            break;
+        }
+        second = door.post(&again).await;
+    }
+    assert!(second.1.contains("slept"), "{second:?}");
+}
+
+/// Over HTTP the post of a cancelled request ends without an answer, and its id stays its own.
+#[tokio::test]
+async fn the_first_can_be_cancelled_over_http() {
+    let yard = Yard::open().await;
+    let door = Arc::new(Door::open(listen(&yard, HttpOptions::default()).await).await);
+    let first = posted(&door, call(1, "slow", json!({"secs": 3600})));
+    yard.until("dispatch.attempt").await;
+    let params = json!({"requestId": 1});
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    assert_eq!(door.post(&cancel.to_string()).await.0, 202);
+    let (status, first) = first.await.unwrap();
+    assert!(status == 200 && !first.contains("jsonrpc"), "{first}");
+    yard.until("tool.failed").await;
+    let second = door.post(&call(1, "slow", json!({}))).await;
+    assert!(is_refused(&second), "{second:?}");
+    assert!(door.post(&call(2, "slow", json!({}))).await.1.contains("slept"));
 }
