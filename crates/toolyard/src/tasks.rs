@@ -31,11 +31,6 @@ impl Tasks {
         }
     }
 
-    /// How many tasks can be polled at once.
-    pub(crate) fn workers(&self) -> usize {
-        self.runtime.metrics().num_workers()
-    }
-
     /// Makes timers possible for as long as the guard lives: the caller may be outside of tokio.
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.runtime.enter()

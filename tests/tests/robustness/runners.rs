@@ -1,20 +1,25 @@
 //! Calls that start together, on tasks that wake each other (SC-2).
 
 use crate::ends;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 use std::{
-    sync::{Arc, Condvar, Mutex},
+    future::poll_fn,
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Poll, Waker},
     time::Duration,
 };
-use tokio::sync::Barrier;
-use toolyard::{Batch, Call, Engine, Outcome, PoolWidths, ToolContext, ToolSpec, tool_fn};
+use tokio::sync::{Barrier, Notify};
+use toolyard::{Batch, Call, Engine, Outcome, PoolWidths, Spawner, ToolContext, ToolSpec, tool_fn};
 
 /// Calls that run at once.
 const WIDTH: usize = 16;
 
 /// How long a blocked worker is left so, by a clock that nobody pauses: a test that comes to its end never sees it.
-const STUCK: Duration = Duration::from_secs(60);
+const STUCK: Duration = Duration::from_secs(20);
 
 async fn engine(tool: impl toolyard::ToolFactory + 'static) -> Engine {
     let mut widths = PoolWidths::default();
@@ -56,11 +61,13 @@ async fn calls_that_wait_for_each_other_all_start() {
     }
 }
 
-/// A handler that blocks its worker, against all advice, until the others have met.
+/// What handlers that block their workers, against all advice, wait for.
 #[derive(Default)]
 struct Met {
     is_so: Mutex<bool>,
     changed: Condvar,
+    /// Told when one begins to block.
+    is_awaited: Notify,
 }
 
 impl Met {
@@ -69,40 +76,170 @@ impl Met {
         self.changed.notify_all();
     }
 
-    /// Blocks the thread; whether they have met.
-    fn wait(&self) -> bool {
+    /// Blocks the thread.
+    fn wait(&self) {
+        self.is_awaited.notify_one();
         let is_so = self.is_so.lock().unwrap();
         let (is_so, _) = self.changed.wait_timeout_while(is_so, STUCK, |is_so| !*is_so).unwrap();
-        *is_so
+        assert!(*is_so, "those who do not block were kept");
     }
 }
 
-/// SC-2: a handler that blocks its worker keeps the others neither from starting nor from ending, whichever of a batch it
-/// is.
+/// Some handlers that block and others that meet, which is what the first wait for.
+struct Meeting {
+    engine: Engine,
+    now: Arc<Mutex<(Arc<Met>, Arc<Barrier>)>>,
+}
+
+impl Meeting {
+    async fn new() -> Self {
+        let now: Arc<Mutex<(Arc<Met>, Arc<Barrier>)>> =
+            Arc::new(Mutex::new((Arc::default(), Arc::new(Barrier::new(1)))));
+        let meets = tool_fn(ToolSpec::read("meets"), {
+            let now = now.clone();
+            move |args: Value, _: ToolContext| {
+                let (met, others) = now.lock().unwrap().clone();
+                async move {
+                    match args["blocks"].as_bool() {
+                        Some(true) => met.wait(),
+                        Some(false) if others.wait().await.is_leader() => met.tell(),
+                        _ => {}
+                    }
+                    Ok("ok")
+                }
+            }
+        });
+        Self { engine: engine(meets).await, now }
+    }
+
+    /// Has so many meet from now on, with tasks at rest for all.
+    async fn begin(&self, others: usize) {
+        *self.now.lock().unwrap() = (Arc::default(), Arc::new(Barrier::new(others)));
+        assert!(all_ok(&self.engine.session("s").dispatch(batch(WIDTH, |_| json!({}))).await));
+    }
+
+    /// Calls of which these block, in one batch or each in a batch of a session of its own.
+    async fn hold(&self, calls: usize, blocks: impl Fn(usize) -> bool, one_batch: bool) -> bool {
+        let arguments = |n| json!({"blocks": blocks(n)});
+        if one_batch {
+            return all_ok(&self.engine.session("s").dispatch(batch(calls, arguments)).await);
+        }
+        let one = |n: usize| {
+            let session = self.engine.session(format!("s{n}"));
+            let call = Call::new("c", "meets", arguments(n));
+            tokio::spawn(async move { session.call(call).await.success() })
+        };
+        join_all((0..calls).map(one).collect::<Vec<_>>()).await.into_iter().all(Result::unwrap)
+    }
+}
+
+async fn blocked_workers_keep_no_other(workers: usize) {
+    let meeting = Meeting::new().await;
+    for round in 0..48 {
+        let (blocking, others) = (workers - 1, 1 + round % 5);
+        let calls = blocking + others;
+        meeting.begin(others).await;
+        // Wherever in the batch they are.
+        let blocks = |n: usize| (n + round) % calls < blocking;
+        assert!(meeting.hold(calls, blocks, round % 2 == 0).await, "{round}");
+    }
+}
+
+/// SC-2: handlers that block all workers but one keep the others neither from starting nor from ending, whichever of their
+/// batch or of other batches they are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_blocks_its_worker_keeps_no_other() {
-    let met: Arc<Mutex<Arc<Met>>> = Arc::default();
-    let others = Arc::new(Barrier::new(WIDTH / 2 - 1));
-    let meets = tool_fn(ToolSpec::read("meets"), {
-        let met = met.clone();
-        move |args: Value, _: ToolContext| {
-            let (met, others) = (met.lock().unwrap().clone(), others.clone());
-            async move {
-                match args["blocks"].as_bool() {
-                    Some(true) => assert!(met.wait(), "the others never met"),
-                    Some(false) if others.wait().await.is_leader() => met.tell(),
-                    _ => {}
-                }
-                Ok("ok")
+    blocked_workers_keep_no_other(2).await;
+}
+
+/// SC-2: the same of more workers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn handlers_that_block_their_workers_keep_no_other() {
+    blocked_workers_keep_no_other(4).await;
+}
+
+/// SC-2: a call that comes while another's handler blocks its worker waits for nothing that was woken for that one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_comes_later_is_not_kept_by_one_that_blocks() {
+    let meeting = Meeting::new().await;
+    for round in 0..48 {
+        meeting.begin(2).await;
+        let met = meeting.now.lock().unwrap().0.clone();
+        let held = meeting.hold(2, |n| n == 0, true);
+        let later = async {
+            met.is_awaited.notified().await;
+            meeting.engine.session("later").call(Call::new("later", "meets", json!({"blocks": false}))).await
+        };
+        let (held, later) = tokio::join!(held, later);
+        assert!(held && later.success(), "{round}");
+    }
+}
+
+/// Counts tasks, and leaves one where it is once that rests: it is neither polled nor dropped.
+#[derive(Default)]
+struct Leaving {
+    spawned: AtomicUsize,
+    leaves: bool,
+    left: Arc<Mutex<Vec<BoxFuture<'static, ()>>>>,
+}
+
+impl Spawner for Leaving {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        let is_left = self.spawned.fetch_add(1, Ordering::SeqCst) == 3 && self.leaves;
+        let (mut task, mut polls, left) = (Some(task), 0, self.left.clone());
+        tokio::spawn(poll_fn(move |cx| {
+            polls += 1;
+            if is_left && polls > 2 {
+                left.lock().unwrap().extend(task.take());
             }
+            task.as_mut().map_or(Poll::Pending, |task| task.as_mut().poll(cx))
+        }));
+    }
+}
+
+/// SC-3: a task that is never polled again, woken or not, keeps one call at most, and that until another comes.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_left_where_it_is_keeps_one_call_at_most() {
+    let waits = tool_fn(ToolSpec::read("meets"), |_: Value, _: ToolContext| async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        Ok("ok")
+    });
+    let tasks = Arc::new(Leaving { leaves: true, ..Leaving::default() });
+    let engine = Engine::builder().tool(waits).spawner(tasks.clone()).build().await.unwrap();
+    let mut kept = 0;
+    for calls in [4, 1, 1, 8, 1, 3, 8, 1] {
+        let session = engine.session("s");
+        let run = tokio::spawn(async move { all_ok(&session.dispatch(batch(calls, |_| json!({}))).await) });
+        match tokio::time::timeout(Duration::from_secs(3600), run).await {
+            Ok(done) => assert!(done.unwrap()),
+            Err(_) => kept += 1,
+        }
+    }
+    // The one that it was woken for waits until another comes.
+    assert!(kept <= 1, "{kept}");
+    assert_eq!(tasks.left.lock().unwrap().len(), 1);
+}
+
+/// SC-2: wakers of a handler that come when it is over cost nobody its rest.
+#[tokio::test(start_paused = true)]
+async fn tasks_are_used_again_after_wakers_that_come_late() {
+    let late: Arc<Mutex<Vec<Waker>>> = Arc::default();
+    let keeps = tool_fn(ToolSpec::read("meets"), {
+        let late = late.clone();
+        move |_: Value, _: ToolContext| {
+            let late = late.clone();
+            poll_fn(move |cx| {
+                late.lock().unwrap().push(cx.waker().clone());
+                Poll::Ready(Ok("ok"))
+            })
         }
     });
-    let engine = engine(meets).await;
-    let session = engine.session("s");
-    for round in 0..64 {
-        *met.lock().unwrap() = Arc::default();
-        assert!(all_ok(&session.dispatch(batch(WIDTH, |_| json!({}))).await));
-        let blocks = |n| json!({"blocks": n == round % (WIDTH / 2)});
-        assert!(all_ok(&session.dispatch(batch(WIDTH / 2, blocks)).await), "{round}");
+    let tasks = Arc::new(Leaving::default());
+    let engine = Engine::builder().tool(keeps).spawner(tasks.clone()).build().await.unwrap();
+    for _ in 0..600 {
+        assert!(all_ok(&ends(engine.session("s").dispatch(batch(2, |_| json!({})))).await));
+        late.lock().unwrap().drain(..).for_each(Waker::wake);
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    assert!(tasks.spawned.load(Ordering::SeqCst) <= 4);
 }
