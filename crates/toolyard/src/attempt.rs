@@ -264,8 +264,7 @@ impl Attempt {
         };
         match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => {
-                let handler = pin!(AssertUnwindSafe(result).catch_unwind());
-                let mut result = within(&self.call, handler);
+                let mut result = within(&self.call, AssertUnwindSafe(result).catch_unwind());
                 let parting = |why| self.parting(why);
                 let (tool, cx) = (execution.tool.as_ref(), &execution.cx);
                 let told = Told { tool, call: &self.call, cx, parting: &parting };

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
+use tokio::sync::mpsc;
 use toolyard::{
     Abort, Batch, Blocking, Call, Caller, Effect, Hooks, PoolWidths, Reason, Session, Tool, ToolContext,
     ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
@@ -360,5 +361,44 @@ async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
     let outcomes = yard.engine.session("s").dispatch(vec![Call::new("a", "holds", "{}")]).await;
     assert_eq!(outcomes[0].to_text(), "other ok, first ok, second ok");
     assert_eq!(yard.log.now(), 20);
+    yard.events.check();
+}
+
+/// Dispatches through its session when it goes.
+struct Parting {
+    session: Session,
+    said: mpsc::UnboundedSender<String>,
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        let (open, said) = (self.session.open_batch(), self.said.clone());
+        open.push(call("last", "read", 0, "ok"));
+        tokio::spawn(async move { said.send(shape(&open.finish().await)) });
+    }
+}
+
+/// CC-7b: what a handler dispatches when it is dropped is its own, and ends with its call.
+#[tokio::test(start_paused = true)]
+async fn what_a_dropped_handler_dispatches_is_its_own() {
+    let (say, mut said) = mpsc::unbounded_channel();
+    let own: Arc<OnceLock<Session>> = Arc::default();
+    let parts = tool_fn(ToolSpec::read("parts").timeout(Duration::from_secs(1)), {
+        let own = own.clone();
+        move |_: Value, _: ToolContext| {
+            let parting = Parting { session: own.get().unwrap().clone(), said: say.clone() };
+            async move {
+                let _parting = parting;
+                std::future::pending::<()>().await;
+                Ok("never")
+            }
+        }
+    });
+    let yard = yard(|builder, _| builder.tool(parts)).await;
+    let session = yard.engine.session("s");
+    assert!(own.set(session.clone()).is_ok());
+    let outcomes = session.dispatch(vec![Call::new("parts", "parts", "{}")]).await;
+    assert_eq!(shape(&outcomes), "parts timeout");
+    assert_eq!(said.recv().await.unwrap(), "last cancelled");
     yard.events.check();
 }

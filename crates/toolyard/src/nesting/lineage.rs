@@ -4,9 +4,10 @@ use crate::batch::BatchState;
 use scoped_tls::scoped_thread_local;
 use std::{
     cell::Cell,
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
+    future::Future,
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
 
 /// A call that runs.
@@ -27,19 +28,61 @@ thread_local! {
     static IS_OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a handler so that what it dispatches is known to be its own, through whatever session it dispatches.
-pub(crate) fn within<F: Future>(
-    call: &CallRef,
-    mut handler: Pin<&mut F>,
-) -> impl Future<Output = F::Output> + Unpin {
-    poll_fn(move |cx| CALL.set(call, || marked(false, || handler.as_mut().poll(cx))))
+/// Runs a handler so that what it dispatches is known to be its own, through whatever session it dispatches, and whether it
+/// comes to its end or is dropped.
+pub(crate) fn within<H: Future + Unpin>(call: &CallRef, handler: H) -> Within<'_, H> {
+    Within { call, handler: Some(handler) }
+}
+
+/// A handler, known for whose it is.
+pub(crate) struct Within<'a, H> {
+    call: &'a CallRef,
+    /// There until it is dropped.
+    handler: Option<H>,
+}
+
+impl<H: Future + Unpin> Future for Within<'_, H> {
+    type Output = H::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<H::Output> {
+        let call = self.call;
+        let handler = self.handler.as_mut().expect("a handler is dropped with this");
+        CALL.set(call, || marked(false, || Pin::new(handler).poll(cx)))
+    }
+}
+
+impl<H> Drop for Within<'_, H> {
+    fn drop(&mut self) {
+        let Self { call, handler } = self;
+        CALL.set(call, || marked(false, || *handler = None));
+    }
 }
 
 /// Runs what is not the handler's on a task that may be a handler's: were it taken for the handler, a dispatch of its
 /// own would wait for the one that waits for it.
-pub(crate) async fn outside<F: Future>(other: F) -> F::Output {
-    let mut other = pin!(other);
-    poll_fn(|cx| marked(true, || other.as_mut().poll(cx))).await
+pub(crate) fn outside<F: Future>(other: F) -> Outside<F> {
+    Outside { other: Some(Box::pin(other)) }
+}
+
+/// What is nobody's handler.
+pub(crate) struct Outside<F> {
+    /// There until it is dropped.
+    other: Option<Pin<Box<F>>>,
+}
+
+impl<F: Future> Future for Outside<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let other = self.other.as_mut().expect("what is outside is dropped with this");
+        marked(true, || other.as_mut().poll(cx))
+    }
+}
+
+impl<F> Drop for Outside<F> {
+    fn drop(&mut self) {
+        marked(true, || self.other = None);
+    }
 }
 
 /// Does it, marked as the handler's or not.
