@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use toolyard::{
     Abort, AllowAll, Answer, ApprovalRequest, Approver, Call, CallError, Caller, ConfirmationMode,
-    Confirmations, Dedupe, Denied, Effect, EngineBuilder, ErrorKind, FsMode, Grant, Hooks, Outcome,
+    Confirmations, Dedupe, Denied, Effect, EngineBuilder, ErrorKind, FsMode, Grant, Hooks, Limits, Outcome,
     PathEscape, PathScope, Redactor, ResourceLimits, RetryPolicy, RuntimePolicy, Sandbox, SideEffects,
     ToolContext, ToolOutput, ToolSpec, async_trait, tool_fn,
 };
@@ -138,6 +138,34 @@ async fn bad_arguments_are_that_calls_alone() {
 async fn an_output_over_its_bound_is_refused() {
     let yard = yard(|builder, _| builder).await;
     assert_eq!(error(&end(&yard, "big").await).kind, ErrorKind::OutputTooLarge);
+}
+
+/// V1, V5: what a tool says no with is within the bound that is that of a success, with a redactor on the way or not.
+#[tokio::test(start_paused = true)]
+async fn a_failure_may_be_as_large_as_a_success() {
+    for redactor in [None, Some(Redactor::new().with_secret("correct horse").unwrap())] {
+        let says = |success| {
+            move |_: Value, _: ToolContext| async move {
+                let mut said = ToolOutput::json(json!({"why": "x".repeat(600)}));
+                said.success = success;
+                Ok(said)
+            }
+        };
+        let mut limits = Limits::default();
+        limits.output_bytes_max = 1000;
+        let yard = yard(|builder, _| {
+            let builder = builder.limits(limits).tool(tool_fn(ToolSpec::read("yes"), says(true)));
+            let builder = builder.tool(tool_fn(ToolSpec::read("no"), says(false)));
+            redactor.into_iter().fold(builder, EngineBuilder::redact)
+        });
+        let session = yard.await.engine.session("s");
+        let outcomes = session.dispatch(["yes", "no"].map(|tool| Call::new(tool, tool, "{}")).to_vec()).await;
+        assert_eq!(shape(&outcomes), "yes ok, no execution_error");
+        assert_eq!(
+            error(&outcomes[1]).output().unwrap().structured(),
+            outcomes[0].status.as_ref().unwrap().structured()
+        );
+    }
 }
 
 /// What a policy answers, by the tool's name.

@@ -14,6 +14,7 @@ use std::{
 use toolyard::{
     Abort, Batch, Call, Caller, Content, Denied, EventKind, Grant, Hooks, Outcome, Redactor, RetryPolicy,
     RuntimePolicy, Tool, ToolContext, ToolError, ToolErrorKind, ToolOutput, ToolSpec, async_trait, from_fn,
+    tool_fn,
 };
 use toolyard_tests::{Yard, yard};
 
@@ -282,6 +283,21 @@ async fn what_is_kept_is_redacted() {
     assert_eq!(given.lock().unwrap().len(), 3);
     clean("an event", &serde_json::to_string(&yard.events.events()).unwrap());
     yard.events.check();
+}
+
+/// I15, V5: a secret that goes over the end of a line is not cut in two by the message of a failure, which is a line.
+#[tokio::test(start_paused = true)]
+async fn a_secret_of_two_lines_shows_in_no_failure() {
+    const KEY: &str = "the first half\nthe second half";
+    let says_no = tool_fn(ToolSpec::read("says_no"), |_: Value, _: ToolContext| async {
+        Ok(ToolOutput::failure(format!("no: {KEY}, so there\nand more")))
+    });
+    let redactor = Redactor::standard().with_secret(KEY).unwrap();
+    let yard = yard(|builder, _| builder.tool(says_no).redact(redactor)).await;
+    let outcome = yard.engine.session("s").call(Call::new("c", "says_no", "{}")).await;
+    assert_eq!(outcome.error().unwrap().message, "no: [redacted], so there");
+    let told = format!("{outcome:?} {} {:?}", outcome.output(), yard.events.events());
+    assert!(!told.contains("half"), "{told}");
 }
 
 /// I15: a call of a stream that was stopped before it came in shows its arguments as any other does.

@@ -108,7 +108,9 @@ pub(super) fn redact(
             within(output.size(), most)
         }
         Err(error) => {
-            redactor.error(error);
+            // What a failure has was within its bound as the tool put it.
+            let most = most.max(error.output_size());
+            redact_error(error, redactor);
             within(error.output_size(), most)
         }
     };
@@ -117,19 +119,34 @@ pub(super) fn redact(
     }
 }
 
+/// A message that is the first line of what the tool put out is that of what is left of it: a secret may go over its end.
+fn redact_error(error: &mut CallError, redactor: &Redactor) {
+    let first_line =
+        |error: &CallError| error.output().map(|output| first_line(&output.to_text()).to_owned());
+    let is_first_line = first_line(error).is_some_and(|line| line == error.message);
+    redactor.error(error);
+    if is_first_line && let Some(line) = first_line(error) {
+        error.message = line;
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 /// The tool ran and says no: what it put out is kept whole, and the message is its first line (V5).
 fn said_no(mut output: ToolOutput, facts: &Facts<'_>) -> CallError {
+    if let Err(error) = check_size(output.size(), facts) {
+        return error;
+    }
     let text = output.to_text();
     if output.content.is_empty() {
         output.content.push(Content::text(text.as_str()));
     }
-    if let Err(error) = check_size(output.size(), facts) {
-        return error;
-    }
     if let Some(stop) = facts.stop {
         return stopped(stop).with_output(output);
     }
-    CallError::new(ErrorKind::ExecutionError, text.lines().next().unwrap_or_default()).with_output(output)
+    CallError::new(ErrorKind::ExecutionError, first_line(&text)).with_output(output)
 }
 
 /// The call was told to stop and did. What had come out before is kept (SC-5).
