@@ -6,6 +6,7 @@
 //! ```
 
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use toolyard::{
     Answer, ApprovalDesk, Call, Capabilities, Drain, Engine, ForkPolicy, Outcome, PolicyRules, Rule, Session,
     ToolContext, ToolSpec, tool_fn,
@@ -42,7 +43,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         call(2, "post", json!({"channel": "politics", "text": "It has ended"})),
         call(3, "post", json!({"channel": "sports", "text": "It goes on"})),
     ];
-    let (outcomes, ()) = tokio::join!(session.dispatch(batch), editor(&desk));
+    let outcomes = tokio::select! {
+        outcomes = session.dispatch(batch) => outcomes,
+        never = editor(&desk) => match never {},
+    };
     outcomes.iter().for_each(tell);
 
     println!("the policy changes while a question is open");
@@ -57,14 +61,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Says yes to sports, for good, and no to all else.
-async fn editor(desk: &ApprovalDesk) {
-    // Two answers settle three questions: the third has the pattern of the first.
-    for _ in 0..2 {
+/// Says yes to sports, for good, and no to all else, as long as there are questions.
+async fn editor(desk: &ApprovalDesk) -> Infallible {
+    loop {
         let question = desk.next().await;
         let answer = if question.arguments()["channel"] == "sports" { Answer::Always } else { Answer::Deny };
         println!("  may it {}? {answer:?}", question.pattern());
-        // The answer is for exactly what was asked: tool, arguments, session, policy.
+        // The answer is for exactly what was asked: tool, arguments, session, policy. A question that another answer has
+        // settled meanwhile, being of the same pattern, is there no more.
         if let Err(error) = desk.answer(question.id(), question.digest(), answer) {
             println!("  {error}");
         }
