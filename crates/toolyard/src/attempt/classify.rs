@@ -108,8 +108,6 @@ pub(super) fn redact(
             within(output.size(), most)
         }
         Err(error) => {
-            // What a failure has was within its bound as the tool put it.
-            let most = most.max(error.output_size());
             redact_error(error, redactor);
             within(error.output_size(), most)
         }
@@ -135,14 +133,11 @@ fn first_line(text: &str) -> &str {
 }
 
 /// The tool ran and says no: what it put out is kept whole, and the message is its first line (V5).
-fn said_no(mut output: ToolOutput, facts: &Facts<'_>) -> CallError {
+fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
     if let Err(error) = check_size(output.size(), facts) {
         return error;
     }
     let text = output.to_text();
-    if output.content.is_empty() {
-        output.content.push(Content::text(text.as_str()));
-    }
     if let Some(stop) = facts.stop {
         return stopped(stop).with_output(output);
     }
