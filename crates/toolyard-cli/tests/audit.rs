@@ -12,3 +12,5 @@ mod place;
 mod proof;
 #[path = "audit/tampered.rs"]
 mod tampered;
+#[path = "program/workspace.rs"]
+mod workspace;

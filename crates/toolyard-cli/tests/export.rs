@@ -2,27 +2,39 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
+#[allow(dead_code, reason = "others use the rest")]
+mod child;
+#[path = "program/place.rs"]
+mod place;
 #[path = "../../toolyard-otel/tests/otlp/receiver.rs"]
 mod receiver;
+#[path = "program/workspace.rs"]
+mod workspace;
 
+use child::program;
 use receiver::{Receiver, attributes};
-use std::{
-    net::TcpListener,
-    path::Path,
-    process::{Command, Output},
-};
+use std::process::Output;
+use workspace::workspace;
 
-/// Runs a sample response against a collector at this address.
-fn run(collector: Option<&str>) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut program = Command::new(env!("CARGO_BIN_EXE_toolyard"));
-    program.current_dir(root).env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
-    program.args(["run", "examples/responses/openai-chat.json", "--workspace", "examples/workspace"]);
-    program.args(["--approve", "auto", "--report", "none"]);
+/// Nobody listens there: it is no port that a system gives out, as one that was free a moment ago would be.
+const NOBODY: &str = "127.0.0.1:1";
+
+/// Runs a sample response, in a workspace of this name, against a collector at this address.
+fn run(name: &str, collector: Option<&str>) -> Output {
+    let workspace = workspace(&format!("export-{name}"));
+    let args = ["run", "examples/responses/openai-chat.json", "--approve", "auto", "--report", "none"];
+    let mut program = program(&args);
+    program.arg("--workspace").arg(workspace).env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
     if let Some(collector) = collector {
         program.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector);
     }
     program.output().unwrap()
+}
+
+/// The same results and exit code, whatever is exported.
+fn same(one: &Output, other: &Output) {
+    let results = |of: &Output| (of.status.code(), String::from_utf8(of.stdout.clone()).unwrap());
+    assert_eq!(results(one), results(other));
 }
 
 /// OB-4: where the environment names a collector a run sends it a span for each call, and its metrics, before the
@@ -30,9 +42,9 @@ fn run(collector: Option<&str>) -> Output {
 #[test]
 fn a_run_is_exported() {
     let receiver = Receiver::start();
-    let output = run(Some(receiver.address()));
-    let without = run(None);
-    assert_eq!((&output.stdout, output.status.code()), (&without.stdout, without.status.code()));
+    let output = run("there", Some(receiver.address()));
+    let without = run("there-without", None);
+    same(&output, &without);
     let calls = receiver.spans().len();
     assert!(calls > 0);
     for span in receiver.spans() {
@@ -49,9 +61,9 @@ fn a_run_is_exported() {
 /// OB-4: a collector that is away changes neither results nor exit code, and is told of.
 #[test]
 fn a_collector_that_is_away() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (output, without) = (run(Some(&format!("http://{nobody}"))), run(None));
-    assert_eq!((&output.stdout, output.status.code()), (&without.stdout, without.status.code()));
+    let output = run("away", Some(&format!("http://{NOBODY}")));
+    let without = run("away-without", None);
+    same(&output, &without);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("some traces or metrics could not be sent"), "{said}");
 }
@@ -59,10 +71,10 @@ fn a_collector_that_is_away() {
 /// OB-4: so does one that this cannot speak to.
 #[test]
 fn a_collector_behind_tls() {
-    let output = run(Some("https://127.0.0.1:1"));
+    let output = run("tls", Some(&format!("https://{NOBODY}")));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("no traces and metrics: https://127.0.0.1:1/v1/traces: only http:// is spoken"),
+        said.contains(&format!("no traces and metrics: https://{NOBODY}/v1/traces: only http:// is spoken")),
         "{said}"
     );
     assert!(!output.stdout.is_empty());

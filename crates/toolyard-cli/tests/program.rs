@@ -31,3 +31,5 @@ mod shell;
 mod streams;
 #[path = "program/terminal.rs"]
 mod terminal;
+#[path = "program/workspace.rs"]
+mod workspace;

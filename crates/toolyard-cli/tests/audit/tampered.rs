@@ -3,27 +3,13 @@
 use crate::{
     child::{Done, toolyard},
     place::dir,
+    workspace::workspace,
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
-        }
-    }
-}
+use std::{fs, path::PathBuf};
 
 /// The lines of the log of a run of eight calls, two of which are asked about.
 pub(crate) fn log(name: &str) -> (PathBuf, Vec<String>) {
-    let dir = dir(&format!("audit-{name}"));
-    copy(&crate::child::root().join("examples/workspace"), &dir);
+    let dir = workspace(&format!("audit-{name}"));
     let events = dir.join("log.jsonl");
     let (workspace, file) = (dir.to_str().unwrap(), events.to_str().unwrap());
     let response = "examples/responses/openai-chat.json";

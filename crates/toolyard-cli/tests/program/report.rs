@@ -3,6 +3,7 @@
 use crate::{
     child::{program, toolyard},
     place::dir,
+    workspace::workspace,
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Stdio};
@@ -15,10 +16,9 @@ fn reads(calls: usize) -> String {
 
 #[test]
 fn the_json_report_is_one_document() {
-    let done = toolyard(
-        &["run", "--report", "json", "examples/batch.json", "--workspace", "examples/workspace"],
-        "",
-    );
+    let workspace = workspace("report-json");
+    let workspace = workspace.to_str().unwrap();
+    let done = toolyard(&["run", "--report", "json", "examples/batch.json", "--workspace", workspace], "");
     let report: Value = serde_json::from_str(&done.stderr).unwrap();
     assert_eq!((done.code, &report["exit_code"]), (Some(1), &json!(1)));
     assert_eq!((&report["calls"], &report["runs"]), (&json!(8), &json!(5)));

@@ -1,21 +1,10 @@
 //! The samples that the README runs.
 
 use crate::{
-    child::{Done, root, toolyard},
-    place::dir,
+    child::{Done, toolyard},
+    workspace::workspace,
 };
 use serde_json::Value;
-use std::{fs, path::PathBuf};
-
-/// A copy of the sample workspace, so that tests side by side do not share one.
-pub(crate) fn workspace(name: &str) -> PathBuf {
-    let to = dir(name);
-    fs::create_dir_all(to.join("notes")).unwrap();
-    for file in ["README.md", "plants.csv", "notes/watering.md", "notes/pests.md"] {
-        fs::copy(root().join("examples/workspace").join(file), to.join(file)).unwrap();
-    }
-    to
-}
 
 fn run(sample: &str, name: &str, more: &[&str]) -> Done {
     let workspace = workspace(name);

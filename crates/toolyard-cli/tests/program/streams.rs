@@ -4,7 +4,7 @@
 use crate::{
     child::{Done, program, root, toolyard},
     place::dir,
-    samples::workspace,
+    workspace::workspace,
 };
 use serde_json::{Value, json};
 use std::{
