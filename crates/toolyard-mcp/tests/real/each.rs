@@ -102,11 +102,16 @@ impl Both {
         process.stop();
         self.yard.until("the server is stopped", |_| process.is_stopped()).await;
         let session = self.yard.engine.session("t");
+        let (call, unread) = (self.case.call(server, 1), process.unread());
+        // Less than its line, and more than that of a list that a server has asked for by saying that its own has changed.
+        let least =
+            json!({"method": "tools/call", "name": self.case.tools[0], "arguments": (self.case.args)(1)});
+        let least = unread + least.to_string().len() as u64;
         let met = async {
-            self.yard.until("the call is in its pipe", |_| process.unread() > 0).await;
+            self.yard.until("the call is in its pipe", |_| process.unread() > least).await;
             then(&session).await;
         };
-        tokio::join!(session.call(self.case.call(server, 1)), met).0
+        tokio::join!(session.call(call), met).0
     }
 
     /// SC-4: a call that is cancelled ends though its server does not hear of it; that finds both when it goes on, and
