@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::{
     env,
     fs::read_to_string,
-    io::{BufRead, Write, stdin, stdout},
+    io::{BufRead, Read, Write, stdin, stdout},
+    net::TcpStream,
     path::Path,
     process::{Command, exit},
 };
@@ -13,9 +14,13 @@ use toolyard_mcp::ServerConfig;
 
 /// A server of this name that behaves so.
 pub(crate) fn odd(name: &str, how: &str) -> ServerConfig {
-    let this = std::env::current_exe().unwrap();
+    odd_at(&env::current_exe().unwrap(), name, how)
+}
+
+/// One that is started by this name of the test program.
+pub(crate) fn odd_at(program: &Path, name: &str, how: &str) -> ServerConfig {
     let args = ["--exact", "server::be_a_server", "--ignored", "--nocapture", "--test-threads=1"];
-    ServerConfig::new(name, this).args(args).env("ODD", how).trusted(true)
+    ServerConfig::new(name, program).args(args).env("ODD", how).trusted(true)
 }
 
 #[test]
@@ -26,6 +31,10 @@ fn be_a_server() {
     let how = env::var("ODD_FILE").ok().and_then(|file| read_to_string(file).ok()).unwrap_or(how);
     // The harness has begun a line.
     say_bytes(b"\n");
+    if let Ok(place) = env::var("ODD_MEETS") {
+        // Nobody sends anything there: it is closed when all have come.
+        let _ = TcpStream::connect(place).unwrap().read(&mut [0]);
+    }
     let mut server = Odd {
         how,
         asked: Vec::new(),
@@ -175,6 +184,7 @@ impl Odd {
             "no_whole",
             "no_secret",
             "child",
+            "mutter",
         ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
@@ -267,6 +277,10 @@ impl Odd {
                     say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": log}));
                 }
                 text(id, "logged");
+            }
+            "mutter" => {
+                eprintln!("{}", args["text"].as_str().unwrap());
+                text(id, "muttered");
             }
             "cancelled" => text(id, self.cancelled.len()),
             "heard" => text(id, self.heard.join(" ")),
