@@ -17,6 +17,8 @@ mod life;
 mod pins;
 #[path = "program/place.rs"]
 mod place;
+#[path = "mcp/readme.rs"]
+mod readme;
 #[path = "../../toolyard-mcp/tests/real/place.rs"]
 #[expect(dead_code, reason = "what starts servers without the program is not needed here")]
 mod real;
