@@ -136,7 +136,9 @@ async fn two_servers_stand_behind_the_program_as_readme_says() {
     assert!(audit.contains("git__git_status") && audit.contains("\nwhole: "), "{audit}");
     let table = printed(shown);
     assert_eq!(row(&table, "files__read_file")[1..4], ["files", "read", "auto"]);
-    assert_eq!(row(&table, "git__git_status")[1], "git");
+    assert!(row(&table, "files__read_file").join(" ").contains("its trusted server says that it only reads"));
+    assert_eq!(row(&table, "git__git_status")[1..4], ["git", "serial", "prompt"]);
+    assert!(row(&table, "git__git_status").join(" ").contains("its server is not trusted"));
 }
 
 /// README, "Tools of MCP servers": its first configuration, and a call to each of its servers.

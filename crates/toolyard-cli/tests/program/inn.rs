@@ -1,4 +1,5 @@
-//! An MCP server in a few lines of shell: an inn, which mutters and says no to whoever books a room, and has a bell.
+//! An MCP server in a few lines of shell: an inn, which mutters and says no to whoever books a room, and has a bell
+//! and an echo.
 
 use crate::place::dir;
 use std::{fs, path::PathBuf};
@@ -12,7 +13,7 @@ while read -r line; do
   came='"result":{"content":[{"type":"text","text":"somebody comes"}]}'
   case $line in
     *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"n","version":"1"}}' ;;
-    *'"tools/list"'*) say '"result":{"tools":[{"name":"book","description":"'"$(cat says)"'",'"$reads"'},{"name":"ring",'"$reads"'}]}' ;;
+    *'"tools/list"'*) say '"result":{"tools":[{"name":"book","description":"'"$(cat says)"'",'"$reads"'},{"name":"ring",'"$reads"'},{"name":"echo",'"$reads"'}]}' ;;
     *'"tools/call"'*'"loud"'*) say "$came"; echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}' ;;
     *'"tools/call"'*'"ring"'*) say "$came" ;;
     *'"tools/call"'*)

@@ -6,7 +6,10 @@ use crate::{
     inn::Inn,
     place::dir,
 };
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+};
 
 const CALL: &str = r#"{"calls":[{"call_id":"a","name":"echo","arguments":{"text":"x"}}]}"#;
 
@@ -81,4 +84,34 @@ fn what_a_server_mutters_is_logged_on_request() {
     assert_eq!(lines.count(), 1, "{log}");
     let unasked = run("");
     assert!(!unasked.contains("taken"), "{unasked}");
+}
+
+/// A prefix may be empty where no name is there twice; where one is, the program says what to do, and that done it runs.
+#[test]
+fn names_without_a_prefix_must_not_clash() {
+    let inn = Inn::open("no_prefix", "prefix = \"\"");
+    let run = || {
+        toolyard(&["run", "--report", "none", "--config", &inn.config()], &BOOK.replace("inn__book", "book"))
+    };
+    let done = run();
+    let said = "toolyard: the MCP server 'inn' has a tool 'echo', and so has this program: give [mcp.inn] a prefix, or \
+                leave 'echo' out of [builtin] enable\n";
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(2), "", said));
+    fs::write(inn.path("toolyard.toml"), format!("[builtin]\nenable = []\n{}", inn.section())).unwrap();
+    assert_eq!(run().json()["results"][0]["error"]["message"], "no such room");
+}
+
+/// An address that others reach is served with a token alone, which the program says before it serves anybody.
+#[test]
+fn a_public_address_is_not_served_without_a_token() {
+    let mut command = program(&["mcp", "--http", "0.0.0.0:0"]);
+    let mut child = command.env_remove("TOOLYARD_MCP_TOKEN").spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    // One that serves says so and does not end.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said =
+        "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 can be reached from elsewhere: that takes a bearer token\n";
+    assert_eq!(line, said);
 }

@@ -125,8 +125,8 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
     let (log, _listening) = Log::listen();
     let servers = vec![odd("s", "plain").env(MARK, process::id().to_string())];
     // Calls tell what they find, once.
-    let (once, never) = (RetryPolicy::default().with_max_attempts(NonZeroU32::MIN), BreakerPolicy::default());
-    let yard = Yard::built(servers, |engine| engine.retry(once).breaker(never.with_enabled(false))).await;
+    let once = RetryPolicy::default().with_max_attempts(NonZeroU32::MIN);
+    let yard = Yard::built(servers, |engine| engine.retry(once).breaker(BreakerPolicy::DISABLED)).await;
     pause();
     let mut still = Still::hold();
     let server = Dying { yard, log };

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use std::{
     env,
-    fs::read_to_string,
+    fs::{OpenOptions, read_to_string},
     io::{BufRead, Read, Write, stdin, stdout},
     net::TcpStream,
     path::Path,
@@ -42,6 +42,7 @@ fn be_a_server() {
         is_changed: false,
         late: None,
         heard: Vec::new(),
+        held: Vec::new(),
     };
     for line in stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
@@ -59,6 +60,8 @@ struct Odd {
     /// The newer question, where it is answered late.
     late: Option<Value>,
     heard: Vec<String>,
+    /// Calls that are answered when enough have come, the last one first.
+    held: Vec<(Value, Value)>,
 }
 
 fn say(message: &Value) {
@@ -185,10 +188,12 @@ impl Odd {
             "no_secret",
             "child",
             "mutter",
+            "die_once",
         ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
-        for name in ["asks", "logs"] {
+        tools[names.len() - 1]["annotations"] = json!({"idempotentHint": true});
+        for name in ["asks", "logs", "last_first"] {
             tools.push(tool(name, "tells its client something"));
             tools.last_mut().unwrap()["annotations"] = json!({"readOnlyHint": true});
         }
@@ -226,6 +231,18 @@ impl Odd {
                 text(id, "at last");
             }
             "die" => exit(9),
+            "die_once" => {
+                match OpenOptions::new().write(true).create_new(true).open(args["note"].as_str().unwrap()) {
+                    Ok(_) => exit(9),
+                    Err(_) => text(id, "alive"),
+                }
+            }
+            "last_first" => {
+                self.held.push((id.clone(), args["text"].clone()));
+                if self.held.len() as u64 == args["of"].as_u64().unwrap() {
+                    self.held.drain(..).rev().for_each(|(id, said)| text(&id, said.as_str().unwrap()));
+                }
+            }
             "steps" => {
                 for step in 1..=3 {
                     let token = &params["_meta"]["progressToken"];
