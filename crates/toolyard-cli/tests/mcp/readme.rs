@@ -109,8 +109,6 @@ async fn two_servers_stand_behind_the_program_as_readme_says() {
     fs::write(&config, machine.here(block(&readme, "toml"))).unwrap();
     assert!(machine.command("git", "work").args(["init", "--quiet"]).status().unwrap().success());
 
-    // Its servers are others.
-    let shown = machine.toolyard("elsewhere", &["tools", "--config", config.to_str().unwrap()]);
     let client: Value = serde_json::from_str(&machine.here(block(&readme, "json"))).unwrap();
     let server = &client["mcpServers"]["toolyard"];
     let mut command = machine.command(server["command"].as_str().unwrap(), "elsewhere");
@@ -134,19 +132,17 @@ async fn two_servers_stand_behind_the_program_as_readme_says() {
 
     let audit = printed(machine.toolyard("work", &["audit", machine.file("log.jsonl").to_str().unwrap()]));
     assert!(audit.contains("git__git_status") && audit.contains("\nwhole: "), "{audit}");
-    let table = printed(shown);
-    assert_eq!(row(&table, "files__read_file")[1..4], ["files", "read", "auto"]);
-    assert!(row(&table, "files__read_file").join(" ").contains("its trusted server says that it only reads"));
-    assert_eq!(row(&table, "git__git_status")[1..4], ["git", "serial", "prompt"]);
-    assert!(row(&table, "git__git_status").join(" ").contains("its server is not trusted"));
 }
 
-/// README, "Tools of MCP servers": its first configuration, and a call to each of its servers.
+/// README, "Tools of MCP servers": its first configuration, what the program shows of it, and a call to each of its
+/// servers.
 #[test]
 fn servers_are_run_as_readme_says() {
     let Some(machine) = Machine::open("readme-run", "time") else { return };
     let config = machine.file("toolyard.toml");
     fs::write(&config, machine.here(block(&section("Tools of MCP servers"), "toml"))).unwrap();
+    // It starts servers of its own, while those of the run below start.
+    let shown = machine.toolyard("work", &["tools", "--config", config.to_str().unwrap()]);
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     let calls = json!({"calls": [
         {"call_id": "f", "name": "files__read_text_file", "arguments": {"path": "a.txt"}},
@@ -159,4 +155,9 @@ fn servers_are_run_as_readme_says() {
     let results = serde_json::from_str::<Value>(&said).unwrap()["results"].clone();
     assert_eq!(results[0]["content"][0]["text"], "hello");
     assert!(results[1]["content"][0]["text"].as_str().unwrap().contains("21:00"), "{results}");
+    let table = printed(shown);
+    assert_eq!(row(&table, "files__read_file")[1..4], ["files", "read", "auto"]);
+    assert!(row(&table, "files__read_file").join(" ").contains("its trusted server says that it only reads"));
+    assert_eq!(row(&table, "time__convert_time")[1..4], ["time", "serial", "prompt"]);
+    assert!(row(&table, "time__convert_time").join(" ").contains("its server is not trusted"));
 }
