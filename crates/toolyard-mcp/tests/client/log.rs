@@ -5,10 +5,10 @@ use serde_json::json;
 use std::{
     collections::BTreeMap,
     fmt::Debug,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 use tracing::{
-    Event, Level, Subscriber,
+    Dispatch, Event, Level, Subscriber,
     field::{Field, Visit},
     subscriber::DefaultGuard,
 };
@@ -48,6 +48,10 @@ pub(crate) struct Log(Arc<Mutex<Vec<Line>>>);
 impl Log {
     /// Listens until the guard is dropped.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
+        // As long as there is one listener alone, tracing asks the thread that comes by a place first whether anybody listens
+        // there, once for all threads: and that may be a test that does not.
+        static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
+        ANOTHER.get_or_init(|| Dispatch::new(Registry::default()));
         let log = Self::default();
         let guard = tracing::subscriber::set_default(Registry::default().with(log.clone()));
         (log, guard)
