@@ -8,10 +8,17 @@ mod calls;
 mod client;
 #[path = "mcp/foreign.rs"]
 mod foreign;
+#[path = "program/inn.rs"]
+#[expect(dead_code, reason = "a configuration that has nothing else is not needed here")]
+mod inn;
 #[path = "mcp/life.rs"]
 mod life;
+#[path = "mcp/pins.rs"]
+mod pins;
 #[path = "program/place.rs"]
 mod place;
+#[path = "mcp/readme.rs"]
+mod readme;
 #[path = "../../toolyard-mcp/tests/real/place.rs"]
 #[expect(dead_code, reason = "what starts servers without the program is not needed here")]
 mod real;

@@ -11,10 +11,16 @@ mod child;
 mod deep_arguments;
 #[path = "program/episodes.rs"]
 mod episodes;
+#[cfg(unix)]
+#[path = "program/inn.rs"]
+mod inn;
 #[path = "program/interrupt.rs"]
 mod interrupt;
 #[path = "program/permission.rs"]
 mod permission;
+#[cfg(unix)]
+#[path = "program/pins.rs"]
+mod pins;
 #[path = "program/place.rs"]
 mod place;
 #[path = "program/report.rs"]

@@ -11,10 +11,17 @@ mod calls;
 mod life;
 #[path = "client/lists.rs"]
 mod lists;
+#[path = "client/log.rs"]
+mod log;
 #[cfg(target_os = "linux")]
 #[path = "client/memory.rs"]
 mod memory;
+#[cfg(target_os = "linux")]
+#[path = "client/restarts.rs"]
+mod restarts;
 #[path = "client/server.rs"]
 mod server;
+#[path = "client/together.rs"]
+mod together;
 #[path = "client/yard.rs"]
 mod yard;

@@ -42,7 +42,12 @@ pub(crate) fn program(args: &[&str]) -> Command {
 
 /// Runs the program to its end on this input.
 pub(crate) fn toolyard(args: &[&str], input: &str) -> Done {
-    let mut child = program(args).spawn().unwrap();
+    fed(program(args), input)
+}
+
+/// Runs such a program to its end on this input.
+pub(crate) fn fed(mut program: Command, input: &str) -> Done {
+    let mut child = program.spawn().unwrap();
     let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_owned());
     // A child that refuses its arguments reads nothing: then the pipe is closed, and that is fine.
     let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));

@@ -80,9 +80,15 @@ impl Yard {
                     [shell]\nenv = [\"PATH\"]\n";
         fs::write(&config, format!("{text}{servers}")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
-        command.arg("mcp").args(args).current_dir(&dir).env_remove("TOOLYARD_LOG").kill_on_drop(true);
+        command.arg("mcp").args(args).current_dir(&dir);
         command.args(["--events", "events.jsonl", "--config"]).arg(&config);
-        let mut program = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Self::started(command, dir, person).await
+    }
+
+    /// One that this starts.
+    pub(crate) async fn started(mut command: Command, dir: PathBuf, person: Person) -> Self {
+        command.env_remove("TOOLYARD_LOG").kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut program = command.spawn().unwrap();
         let pipes = (program.stdout.take().unwrap(), program.stdin.take().unwrap());
         let client = person.serve(pipes).await.unwrap();
         Self { dir, program, client }

@@ -2,10 +2,14 @@
 #![cfg(unix)]
 
 use crate::{
-    child::{Done, toolyard},
+    child::{Done, fed, program, toolyard},
+    inn::Inn,
     place::dir,
 };
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+};
 
 const CALL: &str = r#"{"calls":[{"call_id":"a","name":"echo","arguments":{"text":"x"}}]}"#;
 
@@ -46,30 +50,13 @@ fn one_that_is_not_required_is_told_of_and_left_out() {
     assert!(done.stdout.contains("warning: mcp 'lame' is not there"), "{}", done.stdout);
 }
 
-/// A server in a line of shell, whose one tool says no with a picture, a sound and data.
-const NO: &str = r#"
-while read -r line; do
-  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
-  case $line in
-    *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
-    *'"tools/list"'*) say '"result":{"tools":[{"name":"book","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
-    *'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"no such room"},{"type":"audio","data":"UklGRg==","mimeType":"audio/wav"}],"structuredContent":{"free":["17"]},"isError":true}' ;;
-    *'"id"'*) say '"error":{"code":-32601,"message":"no such method"}' ;;
-  esac
-done
-"#;
+const BOOK: &str = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;
 
 /// V5: what a tool puts out that says no stands in the report whole.
 #[test]
 fn the_report_has_all_that_a_server_says_with_its_no() {
-    let dir = dir("says_no");
-    let (file, script) = (dir.join("toolyard.toml"), dir.join("no.sh"));
-    fs::write(&script, NO).unwrap();
-    let server = format!("[mcp.inn]\ncommand = \"sh\"\nargs = [{script:?}]\ntrust = true\n");
-    fs::write(&file, server).unwrap();
-    let call = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;
-    let done = toolyard(&["run", "--report", "none", "--config", file.to_str().unwrap()], call);
+    let inn = Inn::open("says_no", "");
+    let done = toolyard(&["run", "--report", "none", "--config", &inn.config()], BOOK);
     let result = done.json()["results"][0].clone();
     assert_eq!(result["status"], "error", "{}", done.stderr);
     assert_eq!(result["content"][0]["text"], "no such room\n[audio audio/wav]");
@@ -78,4 +65,53 @@ fn the_report_has_all_that_a_server_says_with_its_no() {
     assert_eq!(error["content"].as_array().map(Vec::len), Some(2));
     assert_eq!(error["structured"]["free"][0], "17");
     assert_eq!(error["metadata"]["mcp.content"][0]["part"]["data"], "UklGRg==");
+}
+
+/// I15: what a server says on standard error is shown, under its name and without secrets, to whoever asks for it.
+#[test]
+fn what_a_server_mutters_is_logged_on_request() {
+    let inn = Inn::open("mutters", "");
+    let run = |filter: &str| {
+        let mut command = program(&["run", "--report", "none", "--config", &inn.config()]);
+        command.env("TOOLYARD_LOG", filter);
+        let done = fed(command, BOOK);
+        assert_eq!(done.json()["results"][0]["content"][0]["text"], "no such room\n[audio audio/wav]");
+        done.stderr
+    };
+    let line = r#"an MCP server says server="inn" line="all rooms are taken, says postgres://ada:[redacted: url password]@db""#;
+    let log = run("toolyard_mcp=info");
+    let lines = log.lines().filter(|said| said.contains("INFO") && said.ends_with(line));
+    assert_eq!(lines.count(), 1, "{log}");
+    let unasked = run("");
+    assert!(!unasked.contains("taken"), "{unasked}");
+}
+
+/// A prefix may be empty where no name is there twice; where one is, the program says what to do, and that done it runs.
+#[test]
+fn names_without_a_prefix_must_not_clash() {
+    let inn = Inn::open("no_prefix", "prefix = \"\"");
+    let run = || {
+        toolyard(&["run", "--report", "none", "--config", &inn.config()], &BOOK.replace("inn__book", "book"))
+    };
+    let done = run();
+    let said = "toolyard: the MCP server 'inn' has a tool 'echo', and so has this program: give [mcp.inn] a prefix, or \
+                leave 'echo' out of [builtin] enable\n";
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(2), "", said));
+    fs::write(inn.path("toolyard.toml"), format!("[builtin]\nenable = []\n{}", inn.section())).unwrap();
+    assert_eq!(run().json()["results"][0]["error"]["message"], "no such room");
+}
+
+/// An address that others reach is served with a token alone, which the program says before it serves anybody.
+#[test]
+fn a_public_address_is_not_served_without_a_token() {
+    let mut command = program(&["mcp", "--http", "0.0.0.0:0"]);
+    let mut child = command.env_remove("TOOLYARD_MCP_TOKEN").spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    // One that serves says so and does not end.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said =
+        "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 can be reached from elsewhere: that takes a bearer token\n";
+    assert_eq!(line, said);
 }

@@ -17,6 +17,19 @@ async fn sixty_four_calls_at_once_get_their_own_answers() {
     yard.servers.shutdown().await;
 }
 
+/// CL-4: a server that answers the last call first: each has its own answer, in the order of the calls.
+#[tokio::test]
+async fn answers_that_come_out_of_order_find_their_calls() {
+    const CALLS: u32 = 16;
+    let yard = Yard::open(vec![odd("s", "plain")]).await;
+    let call =
+        |n: u32| Call::new(n.to_string(), "s__last_first", json!({"text": n.to_string(), "of": CALLS}));
+    for (n, outcome) in yard.all((0..CALLS).map(call).collect()).await.into_iter().enumerate() {
+        assert_eq!(outcome.status.unwrap().to_text(), n.to_string());
+    }
+    yard.servers.shutdown().await;
+}
+
 /// V5: what a tool says when it says no is kept whole, data included.
 #[tokio::test]
 async fn a_tool_that_says_no_is_an_execution_error_with_its_content() {

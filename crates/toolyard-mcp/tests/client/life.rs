@@ -2,8 +2,8 @@
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
-use std::time::Duration;
-use toolyard::{BreakerOf, Call, Effect, ErrorKind, EventKind};
+use std::{num::NonZeroU32, time::Duration};
+use toolyard::{BreakerOf, BreakerPolicy, Call, Effect, ErrorKind, EventKind, RetryPolicy};
 use toolyard_mcp::{Servers, StartError, State};
 
 /// V4, V5: a death in the middle of calls is transient for each, its outcome unknown, and nothing runs twice; reads are
@@ -18,6 +18,24 @@ async fn a_death_in_mid_call_is_transient_and_reads_survive_it() {
     yard.servers.settled().await;
     assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
     yard.servers.shutdown().await;
+}
+
+/// RT-1, V5: a call that changes things and is lost is made again where its trusted server says that twice is as good as
+/// once, and nowhere else.
+#[tokio::test]
+async fn a_call_that_is_idempotent_is_made_again_after_a_death() {
+    // So many that a server that starts slowly is there before the last.
+    let retry = RetryPolicy::default().with_max_attempts(NonZeroU32::new(30).unwrap());
+    let retry = retry.with_delays(Duration::from_millis(100), 1.5, Duration::from_secs(1)).unwrap();
+    for trusted in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let servers = vec![odd("s", "plain").trusted(trusted)];
+        let yard = Yard::built(servers, |engine| engine.retry(retry).breaker(BreakerPolicy::DISABLED)).await;
+        let outcome = yard.call("s__die_once", json!({"note": dir.path().join("died")})).await;
+        let came = (outcome.attempts > 1, outcome.status.is_ok());
+        assert_eq!(came, (trusted, trusted), "{:?}", outcome.status);
+        yard.servers.shutdown().await;
+    }
 }
 
 /// CB-9: the breaker of a server counts its deaths, over all its tools; what its tools say is not counted.

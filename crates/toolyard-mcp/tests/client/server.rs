@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 use std::{
     env,
-    fs::read_to_string,
-    io::{BufRead, Write, stdin, stdout},
+    fs::{OpenOptions, read_to_string},
+    io::{BufRead, Read, Write, stdin, stdout},
+    net::TcpStream,
     path::Path,
     process::{Command, exit},
 };
@@ -13,9 +14,13 @@ use toolyard_mcp::ServerConfig;
 
 /// A server of this name that behaves so.
 pub(crate) fn odd(name: &str, how: &str) -> ServerConfig {
-    let this = std::env::current_exe().unwrap();
+    odd_at(&env::current_exe().unwrap(), name, how)
+}
+
+/// One that is started by this name of the test program.
+pub(crate) fn odd_at(program: &Path, name: &str, how: &str) -> ServerConfig {
     let args = ["--exact", "server::be_a_server", "--ignored", "--nocapture", "--test-threads=1"];
-    ServerConfig::new(name, this).args(args).env("ODD", how).trusted(true)
+    ServerConfig::new(name, program).args(args).env("ODD", how).trusted(true)
 }
 
 #[test]
@@ -26,6 +31,10 @@ fn be_a_server() {
     let how = env::var("ODD_FILE").ok().and_then(|file| read_to_string(file).ok()).unwrap_or(how);
     // The harness has begun a line.
     say_bytes(b"\n");
+    if let Ok(place) = env::var("ODD_MEETS") {
+        // Nobody sends anything there: it is closed when all have come.
+        let _ = TcpStream::connect(place).unwrap().read(&mut [0]);
+    }
     let mut server = Odd {
         how,
         asked: Vec::new(),
@@ -33,6 +42,7 @@ fn be_a_server() {
         is_changed: false,
         late: None,
         heard: Vec::new(),
+        held: Vec::new(),
     };
     for line in stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
@@ -50,6 +60,8 @@ struct Odd {
     /// The newer question, where it is answered late.
     late: Option<Value>,
     heard: Vec<String>,
+    /// Calls that are answered when enough have come, the last one first.
+    held: Vec<(Value, Value)>,
 }
 
 fn say(message: &Value) {
@@ -175,10 +187,13 @@ impl Odd {
             "no_whole",
             "no_secret",
             "child",
+            "mutter",
+            "die_once",
         ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
         tools[0]["annotations"] = json!({"readOnlyHint": true});
-        for name in ["asks", "logs"] {
+        tools[names.len() - 1]["annotations"] = json!({"idempotentHint": true});
+        for name in ["asks", "logs", "last_first"] {
             tools.push(tool(name, "tells its client something"));
             tools.last_mut().unwrap()["annotations"] = json!({"readOnlyHint": true});
         }
@@ -216,6 +231,18 @@ impl Odd {
                 text(id, "at last");
             }
             "die" => exit(9),
+            "die_once" => {
+                match OpenOptions::new().write(true).create_new(true).open(args["note"].as_str().unwrap()) {
+                    Ok(_) => exit(9),
+                    Err(_) => text(id, "alive"),
+                }
+            }
+            "last_first" => {
+                self.held.push((id.clone(), args["text"].clone()));
+                if self.held.len() as u64 == args["of"].as_u64().unwrap() {
+                    self.held.drain(..).rev().for_each(|(id, said)| text(&id, said.as_str().unwrap()));
+                }
+            }
             "steps" => {
                 for step in 1..=3 {
                     let token = &params["_meta"]["progressToken"];
@@ -267,6 +294,10 @@ impl Odd {
                     say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": log}));
                 }
                 text(id, "logged");
+            }
+            "mutter" => {
+                eprintln!("{}", args["text"].as_str().unwrap());
+                text(id, "muttered");
             }
             "cancelled" => text(id, self.cancelled.len()),
             "heard" => text(id, self.heard.join(" ")),

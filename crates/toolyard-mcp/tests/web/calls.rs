@@ -1,6 +1,7 @@
 //! What comes of calls to a server over HTTP that answers one of them badly, or not.
 
 use crate::{
+    eras::newer,
     server::{Asked, Reply, Web, flood, json_of, pieces, plain, reply},
     yard::Yard,
 };
@@ -98,6 +99,51 @@ async fn silence_ends_with_the_calls_time() {
     })
     .await;
     assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
+}
+
+/// Is there as long as somebody reads the answer that has it.
+struct Read(Arc<AtomicBool>);
+
+impl Drop for Read {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// SC-4: a call that is cancelled is cancelled at its server: an older one is told, a newer one finds its stream closed.
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_at_its_server() {
+    for (greeted, told) in [(plain as fn(&Asked) -> Reply, 1), (newer, 0)] {
+        let is_read = Arc::new(AtomicBool::new(false));
+        let seen = is_read.clone();
+        let web = Web::open(move |asked| match asked.tool() {
+            "odd" => {
+                seen.store(true, Ordering::Relaxed);
+                let read = Read(seen.clone());
+                pieces("text/event-stream", stream::pending().inspect(move |_| _ = &read))
+            }
+            _ => greeted(asked),
+        });
+        let web = web.await;
+        let yard = Yard::open(vec![web.config("s")]).await;
+        let session = yard.engine.session("t");
+        let cancel = async {
+            yard.until("the call is there", |_| is_read.load(Ordering::Relaxed)).await;
+            session.cancel_calls();
+        };
+        let (outcome, ()) = tokio::join!(session.call(Call::new("a", "s__odd", json!({}))), cancel);
+        let error = outcome.status.unwrap_err();
+        assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Unknown), "{error:?}");
+        yard.until("its stream is closed", |_| !is_read.load(Ordering::Relaxed)).await;
+        yard.until("an older one is told", |_| web.count("notifications/cancelled") == told).await;
+        assert_eq!(yard.text("s__echo", json!({})).await, "echo");
+        yard.servers.shutdown().await;
+        let all = web.seen.lock().unwrap().clone();
+        let call = all.iter().find(|asked| asked.tool() == "odd").unwrap();
+        let cancelled = all.iter().filter(|asked| asked.what() == "notifications/cancelled");
+        let cancelled: Vec<&Value> = cancelled.map(|asked| &asked.message["params"]["requestId"]).collect();
+        assert_eq!(cancelled, vec![&call.message["id"]; told]);
+    }
 }
 
 /// A server that does not take a call says that it did nothing.

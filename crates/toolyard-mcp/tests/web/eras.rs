@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolyard::ErrorKind;
 
 /// A server of the newer way that knows nothing of the older.
-fn newer(asked: &Asked) -> Reply {
+pub(crate) fn newer(asked: &Asked) -> Reply {
     match asked.what() {
         "server/discover" => json_of(&asked.result(json!({
             "resultType": "complete",

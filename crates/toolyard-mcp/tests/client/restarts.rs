@@ -1,0 +1,202 @@
+//! A server that dies again and again, on a clock that moves only where the test lets it, while its processes are real.
+
+use crate::{
+    log::Log,
+    server::{odd, odd_at},
+    yard::Yard,
+};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use serde_json::json;
+use std::{
+    env, fs,
+    num::NonZeroU32,
+    os::unix::fs::symlink,
+    process,
+    sync::mpsc::{Sender, channel},
+    time::Duration,
+};
+use tokio::{
+    task::{JoinHandle, spawn_blocking, yield_now},
+    time::{Instant, advance, pause, resume, sleep, sleep_until, timeout},
+};
+use toolyard::{BreakerPolicy, Effect, ErrorKind, RetryPolicy};
+use toolyard_mcp::State;
+
+/// The waits before a server is started again.
+const WAITS_MS: [u64; 5] = [250, 1000, 4000, 16_000, 30_000];
+
+/// The same as they are told.
+const WAITS: [&str; 5] = ["250ms", "1s", "4s", "16s", "30s"];
+
+/// More than the time between two looks at a process that is to end.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// A variable of the server's environment, by which its process is known: it has the number of this one.
+const MARK: &str = "ODD_MARK";
+
+/// While it is there, the paused clock stands still and the real world goes on: a blocking task keeps tokio from moving it.
+/// Dropped, the clock moves to whatever is next as soon as nothing else is to be done.
+struct Still {
+    task: JoinHandle<()>,
+    _end: Sender<()>,
+}
+
+impl Still {
+    fn hold() -> Self {
+        let (_end, ended) = channel::<()>();
+        // What has not come in so long never will.
+        let task = spawn_blocking(move || ended.recv_timeout(Duration::from_secs(30)).unwrap_or_default());
+        Self { task, _end }
+    }
+
+    /// Waits until the real world has come to this.
+    async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            assert!(!self.task.is_finished(), "{what}: not within 30 s");
+            yield_now().await;
+        }
+    }
+}
+
+/// The server's process, if one is alive: it is there as soon as it was started.
+fn alive() -> Option<Pid> {
+    let number = |dir: fs::DirEntry| dir.file_name().to_str()?.parse().ok();
+    let mut numbers = fs::read_dir("/proc").unwrap().flatten().filter_map(number);
+    let mark = format!("{MARK}={}", process::id());
+    // Of the dead and of other people's nothing can be read.
+    let is_it = |number: &i32| {
+        let has = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        has.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    numbers.find(is_it).and_then(Pid::from_raw)
+}
+
+/// Whether a process has ended, buried or not.
+fn has_ended(process: Pid) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(process), look), Ok(None))
+}
+
+/// The waits that were told so far.
+fn waits(log: &Log) -> Vec<String> {
+    let told = log.of("s", "an MCP server ended and is started again");
+    told.iter().map(|line| line.get("wait").to_owned()).collect()
+}
+
+/// What is told when nothing is started any more.
+const GIVEN_UP: &str = "an MCP server died too often and is given up";
+
+struct Dying {
+    yard: Yard,
+    log: Log,
+}
+
+impl Dying {
+    fn state(&self) -> State {
+        self.yard.servers.status().remove(0).state
+    }
+
+    /// Kills the server, and waits until that was taken in.
+    async fn kill(&self, still: &Still) {
+        let process = alive().unwrap();
+        kill_process(process, Signal::KILL).unwrap();
+        still.until("it has ended", || has_ended(process)).await;
+        // Whoever looks from time to time whether it is looks again.
+        advance(LOOKS).await;
+        let is_over = || match self.state() {
+            State::Down { why } | State::GivenUp { why } => why.contains("SIGKILL"),
+            _ => false,
+        };
+        still.until("its death is told", is_over).await;
+    }
+
+    /// What a call is told now, and when to ask again.
+    async fn told(&self) -> (String, Option<Duration>) {
+        let error = self.yard.call("s__hang", json!({})).await.status.unwrap_err();
+        assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Failed), "{error:?}");
+        (error.message, error.retry_after)
+    }
+}
+
+/// V4, V5: a server that dies is started again after waits that grow, never before; after six deaths in a row it is given up,
+/// which calls are told, until the operator has it started, when its deaths are forgotten.
+#[tokio::test]
+async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
+    let (log, _listening) = Log::listen();
+    let servers = vec![odd("s", "plain").env(MARK, process::id().to_string())];
+    // Calls tell what they find, once.
+    let once = RetryPolicy::default().with_max_attempts(NonZeroU32::MIN);
+    let yard = Yard::built(servers, |engine| engine.retry(once).breaker(BreakerPolicy::DISABLED)).await;
+    pause();
+    let mut still = Still::hold();
+    let server = Dying { yard, log };
+    for wait in WAITS_MS.map(Duration::from_millis) {
+        server.kill(&still).await;
+        let died = Instant::now();
+        let (message, retry_after) = server.told().await;
+        assert!(message.contains("it is being started again: ") && message.contains("SIGKILL"), "{message}");
+        assert_eq!(retry_after, Some(wait));
+
+        drop(still);
+        sleep_until(died + wait - Duration::from_millis(5)).await;
+        still = Still::hold();
+        assert_eq!((alive(), died.elapsed() < wait), (None, true), "it was started before its time");
+        drop(still);
+        sleep_until(died + wait).await;
+        still = Still::hold();
+        still.until("it is started again", || alive().is_some()).await;
+        still.until("it takes calls", || server.state() == State::Ready).await;
+    }
+    assert_eq!(waits(&server.log), WAITS);
+
+    server.kill(&still).await;
+    assert!(matches!(server.state(), State::GivenUp { .. }));
+    let (message, retry_after) = server.told().await;
+    assert!(message.contains("the server 's' is not there, it was given up: "), "{message}");
+    assert!(message.contains("SIGKILL") && retry_after.is_none(), "{message}");
+    drop(still);
+    sleep(Duration::from_secs(3600)).await;
+    still = Still::hold();
+    // Whatever would have been started since then has died and was told of.
+    assert_eq!((alive(), server.log.of("s", GIVEN_UP).len()), (None, 1), "it was given up");
+
+    server.yard.servers.restart("s").await.unwrap();
+    assert_eq!(server.yard.text("s__echo", json!({"text": "x"})).await, "x");
+    server.kill(&still).await;
+    assert_eq!(waits(&server.log)[WAITS.len()..], WAITS[..1]);
+    drop(still);
+    resume();
+    server.yard.servers.shutdown().await;
+}
+
+/// A start that fails counts as a death: a program that is not there any more is looked for after the same waits, and is
+/// found by the operator once it is there again.
+#[tokio::test]
+async fn a_server_that_cannot_be_started_again_is_given_up() {
+    let (log, _listening) = Log::listen();
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("server");
+    let put = || symlink(env::current_exe().unwrap(), &program).unwrap();
+    put();
+    let yard = Yard::open(vec![odd_at(&program, "s", "plain")]).await;
+    fs::remove_file(&program).unwrap();
+    assert_eq!(yard.call("s__die", json!({})).await.attempts, 1);
+    yard.until("its death is told", |_| !waits(&log).is_empty()).await;
+    // It died a moment ago, and the first waits may have begun.
+    pause();
+    let paused = Instant::now();
+    timeout(Duration::from_secs(3600), yard.servers.settled()).await.unwrap();
+    let took = paused.elapsed();
+    let [.., last] = WAITS_MS;
+    let most = Duration::from_millis(WAITS_MS.iter().sum()) + LOOKS;
+    assert!(took >= Duration::from_millis(last) && took <= most, "{took:?}");
+    assert_eq!((waits(&log), log.of("s", GIVEN_UP).len()), (WAITS.map(str::to_owned).to_vec(), 1));
+    let State::GivenUp { why } = yard.servers.status().remove(0).state else { panic!("it is not given up") };
+    assert!(why.contains("cannot be started: No such file"), "{why}");
+    resume();
+
+    put();
+    yard.servers.restart("s").await.unwrap();
+    assert_eq!(yard.text("s__echo", json!({"text": "x"})).await, "x");
+    yard.servers.shutdown().await;
+}
