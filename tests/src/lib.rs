@@ -8,6 +8,7 @@
 
 mod data;
 mod grammar;
+mod listening;
 mod log;
 mod recorder;
 mod scripted;
@@ -15,6 +16,7 @@ pub mod sim;
 
 pub use data::data_file;
 pub use grammar::event_faults;
+pub use listening::listen;
 pub use log::Log;
 pub use recorder::Recorder;
 pub use scripted::{Yard, call, kinds, scripted, shape, tries, yard};

@@ -16,7 +16,7 @@ use toolyard::{
     RuntimePolicy, Tool, ToolContext, ToolError, ToolErrorKind, ToolOutput, ToolSpec, async_trait, from_fn,
     tool_fn,
 };
-use toolyard_tests::{Yard, yard};
+use toolyard_tests::{Yard, listen, yard};
 
 /// Has a letter that JSON escapes.
 const SECRET: &str = "sword\"fish-77";
@@ -196,7 +196,7 @@ fn leak(how: &str) -> Call {
 #[tokio::test(start_paused = true)]
 async fn a_planted_secret_shows_nowhere() {
     let traced = Traced::default();
-    let _listening = tracing::subscriber::set_default(traced.clone());
+    let _listening = listen(traced.clone());
     let (yard, given, watcher) = leaky(redactor()).await;
     let mut batch: Vec<Call> = WAYS.iter().map(|how| leak(how)).collect();
     batch.push(Call::new("as text", "leaky", json!({"how": "x", "what": SECRET}).to_string()));

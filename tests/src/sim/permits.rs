@@ -118,7 +118,8 @@ pub(super) fn listen(journal: Option<Journal>, secret: Option<&str>) {
 
 /// Runs something with the engine's changes told.
 pub(super) fn told<T>(run: impl FnOnce() -> T) -> T {
-    tracing::subscriber::with_default(Listener, run)
+    let _listening = crate::listen(Listener);
+    run()
 }
 
 /// Hears of the table's changes; and, where a secret is planted, whether anything else that is traced has it.

@@ -51,7 +51,7 @@ impl Spans {
     /// Listens until the guard is dropped.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
         let spans = Self::default();
-        let guard = tracing::subscriber::set_default(Registry::default().with(spans.clone()));
+        let guard = toolyard_tests::listen(Registry::default().with(spans.clone()));
         (spans, guard)
     }
 

@@ -10,7 +10,7 @@ use std::{
 use tracing::{
     Dispatch, Event, Level, Subscriber,
     field::{Field, Visit},
-    subscriber::DefaultGuard,
+    subscriber::{DefaultGuard, NoSubscriber},
 };
 use tracing_subscriber::{
     Registry,
@@ -51,7 +51,7 @@ impl Log {
         // As long as there is one listener alone, tracing asks the thread that comes by a place first whether anybody listens
         // there, once for all threads: and that may be a test that does not.
         static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
-        ANOTHER.get_or_init(|| Dispatch::new(Registry::default()));
+        ANOTHER.get_or_init(|| Dispatch::new(NoSubscriber::default()));
         let log = Self::default();
         let guard = tracing::subscriber::set_default(Registry::default().with(log.clone()));
         (log, guard)

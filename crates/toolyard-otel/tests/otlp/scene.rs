@@ -45,6 +45,9 @@ fn keyed(id: &str) -> Call {
 
 /// Runs the whole scene, from the engine's build to its end and that of its telemetry.
 pub(crate) async fn play(telemetry: Telemetry, builder: EngineBuilder) -> (Vec<Outcome>, bool) {
+    // As long as there is one listener alone, tracing asks the thread that comes by a place first whether anybody listens
+    // there, once for all threads: and that may be a test that does not.
+    let _another = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default());
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(telemetry.layer()));
     let engine = builder.events(telemetry.sink()).build().await.unwrap();
     telemetry.observe(&engine);
