@@ -38,6 +38,7 @@ use classify::{Facts, classify, redact};
 use futures::FutureExt;
 use next::Next;
 use std::{
+    any::Any,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
@@ -45,7 +46,7 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use supervise::{Bounds, Parting, Told, Verdict, supervise};
+use supervise::{Bounds, Parting, Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext};
 use zombie::{Zombie, a_zombie_keeps};
@@ -250,32 +251,29 @@ impl Attempt {
 
     /// Executes the handler.
     async fn execute(&self) -> Executed {
-        let (work, bounds) = (self.work(), self.bounds());
-        let execution = match catch_unwind(AssertUnwindSafe(|| work.entry.create())) {
-            Ok(tool) => Execution {
-                tool,
-                args: &work.args,
-                cx: self.context(&bounds),
-                grant: self.grant(),
-                call: &self.call,
-                placement: work.entry.spec().placement,
-            },
+        let execution = match self.execution() {
+            Ok(execution) => execution,
             Err(panic) => return (Verdict::Panicked(panic), None),
         };
-        match self.engine().backend.execute(&execution) {
-            Ok(Running { result, stopped }) => {
-                let mut result = within(&self.call, AssertUnwindSafe(result).catch_unwind());
-                let parting = |why| self.parting(why);
-                let (tool, cx) = (execution.tool.as_ref(), &execution.cx);
-                let told = Told { tool, call: &self.call, cx, parting: &parting };
-                let verdict = supervise(Pin::new(&mut result), &told, &bounds).await;
-                if verdict.gave_up() {
-                    execution.cx.cancel_own(); // a blocking handler may look at it
-                }
-                (verdict, stopped.after())
-            }
-            Err(error) => (Verdict::Sandbox(error), None),
+        // Taken apart at once: what a match looks at lives as long as the match, and would have its place in the task.
+        let (result, stopped) = match self.engine().backend.execute(&execution) {
+            Ok(Running { result, stopped }) => (result, stopped),
+            Err(error) => return (Verdict::Sandbox(error), None),
+        };
+        let mut result = within(&self.call, AssertUnwindSafe(result).catch_unwind());
+        let verdict = supervise(Pin::new(&mut result), &execution).await;
+        if verdict.gave_up() {
+            execution.cx.cancel_own(); // a blocking handler may look at it
         }
+        (verdict, stopped.after())
+    }
+
+    /// A fresh tool and what it is to do; the panic of one that cannot be made.
+    fn execution(&self) -> Result<Execution<'_>, Box<dyn Any + Send>> {
+        let work = self.work();
+        let tool = catch_unwind(AssertUnwindSafe(|| work.entry.create()))?;
+        let (cx, placement) = (self.context(&self.bounds()), work.entry.spec().placement);
+        Ok(Execution { tool, args: &work.args, cx, grant: self.grant(), placement, attempt: self })
     }
 
     fn bounds(&self) -> Bounds {

@@ -1,7 +1,7 @@
 //! Where a call executes.
 
-use super::Blocking;
-use crate::nesting::{CallRef, within};
+use super::{Attempt, Blocking};
+use crate::nesting::within;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::{any::Any, panic::AssertUnwindSafe, pin::pin, sync::Arc};
@@ -21,8 +21,8 @@ pub struct Execution<'a> {
     pub grant: &'a Grant,
     /// On what the tool wants to run.
     pub placement: Placement,
-    /// The call, so that a handler on another thread is known to be its.
-    pub(super) call: &'a CallRef,
+    /// Whose it is.
+    pub(super) attempt: &'a Attempt,
 }
 
 /// An attempt that executes.
@@ -109,7 +109,7 @@ impl Backend for HostBackend {
 impl HostBackend {
     fn execute_blocking(&self, execution: &Execution<'_>) -> Running<'static> {
         let (tool, args, cx) = (execution.tool.clone(), execution.args.clone(), execution.cx.clone());
-        let call = execution.call.clone();
+        let call = execution.attempt.call.clone();
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         self.blocking.spawn(Box::pin(async move {

@@ -1,9 +1,9 @@
 //! Watches over a handler: its result, its panic, its time, and its end when it is told to stop.
 
-use super::{SandboxError, backend::NotTaken};
+use super::{Execution, SandboxError, backend::NotTaken};
 use crate::{
-    batch::Ending,
-    nesting::{CallRef, Clock},
+    batch::{BatchState, Stop},
+    nesting::Clock,
 };
 use futures::{FutureExt, future::FusedFuture};
 use std::{
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep_until};
-use toolyard_core::{Tool, ToolContext, ToolError, ToolOutput};
+use toolyard_core::{ToolError, ToolOutput};
 
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -29,15 +29,6 @@ pub(super) struct Bounds {
     pub(super) timeout_grace: Option<Duration>,
     /// When the call has to have ended; this does not move.
     pub(super) deadline: Option<Instant>,
-}
-
-/// Whose handler it is, and how it is told to stop.
-pub(super) struct Told<'a> {
-    pub(super) tool: &'a dyn Tool,
-    pub(super) call: &'a CallRef,
-    pub(super) cx: &'a ToolContext,
-    /// How its call ends if its handler goes on for others.
-    pub(super) parting: &'a (dyn Fn(Parting) -> Ending + Send + Sync),
 }
 
 /// Why a call ends whose handler goes on for others.
@@ -99,26 +90,29 @@ type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 
 /// Drives a handler to its verdict.
 ///
-/// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant.
-pub(super) async fn supervise(
-    mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
-    told: &Told<'_>,
-    bounds: &Bounds,
-) -> Verdict {
-    match futures::poll!(result.as_mut()) {
-        Poll::Ready(done) => Verdict::from_result(done),
-        // Most handlers of a busy engine are done at their first poll: those pay for no timer and no room for
-        // one in their task.
-        Poll::Pending => Box::pin(watch(result, told, bounds)).await,
-    }
+/// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant. Most handlers
+/// of a busy engine are done at their first poll: those pay for no timer, and no task has room for one.
+pub(super) fn supervise<'a>(
+    handler: Pin<&'a mut (impl Future<Output = Caught> + Send)>,
+    execution: &'a Execution<'a>,
+) -> impl Future<Output = Verdict> + Send {
+    let (mut handler, mut watched) = (Some(handler), None);
+    poll_fn(move |cx| {
+        if let Some(mut result) = handler.take() {
+            match result.as_mut().poll(cx) {
+                Poll::Ready(done) => return Poll::Ready(Verdict::from_result(done)),
+                Poll::Pending => watched = Some(Box::pin(watch(result, execution))),
+            }
+        }
+        watched.as_mut().expect("who is polled again has waited").as_mut().poll(cx)
+    })
 }
 
 /// Goes on with a handler that has been polled once. What few handlers come to is boxed: all of those that wait have room
 /// for the rest alone.
 async fn watch(
     mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
-    told: &Told<'_>,
-    bounds: &Bounds,
+    execution: &Execution<'_>,
 ) -> Verdict {
     // The look at it that comes next is in the same poll of the task, but for a task without budget: that looks at nothing
     // any more in this poll, and what the handler waits for may know of no waker.
@@ -127,22 +121,21 @@ async fn watch(
         true => Poll::Pending,
         false => result.as_mut().poll(cx),
     });
-    let (batch, index) = (&told.call.batch, told.call.index);
-    let mut bounds = *bounds;
+    let mut bounds = execution.attempt.bounds();
     loop {
         tokio::select! {
             biased;
             done = &mut result => return Verdict::from_result(done),
-            () = batch.told_to_stop(index) => match batch.cancelled(index) {
+            () = execution.told_to_stop() => match execution.cancelled() {
                 // Those who still wait have deadlines of their own.
-                None if told.leaves(Parting::Cancelled) => bounds.deadline = None,
-                _ => return Box::pin(stop(result, told, &bounds)).await,
+                None if execution.leaves(Parting::Cancelled) => bounds.deadline = None,
+                _ => return Box::pin(stop(result, execution, &bounds)).await,
             },
-            cut = time_is_up(told, &bounds) => match (cut, bounds.timeout_grace) {
+            cut = time_is_up(execution, &bounds) => match (cut, bounds.timeout_grace) {
                 (Verdict::TimedOut(limit, _), Some(grace)) => {
-                    return Box::pin(put_in_order(result, told, limit, grace)).await;
+                    return Box::pin(put_in_order(result, execution, limit, grace)).await;
                 }
-                (Verdict::PastDeadline, _) if told.leaves(Parting::PastDeadline) => bounds.deadline = None,
+                (Verdict::PastDeadline, _) if execution.leaves(Parting::PastDeadline) => bounds.deadline = None,
                 (cut, _) => return cut,
             },
         }
@@ -150,11 +143,15 @@ async fn watch(
 }
 
 /// Tells a handler to stop, and gives it its grace.
-async fn stop(mut result: impl Future<Output = Caught> + Unpin, told: &Told<'_>, bounds: &Bounds) -> Verdict {
-    let engine = &told.call.batch.session.engine;
-    told.call.batch.tell(told.call.index);
+async fn stop(
+    mut result: impl Future<Output = Caught> + Unpin,
+    execution: &Execution<'_>,
+    bounds: &Bounds,
+) -> Verdict {
+    let engine = execution.attempt.engine();
+    execution.batch().tell(execution.index());
     // The tool's own way of stopping runs beside the handler, and both have the grace.
-    let mut stop = pin!(told.stop().fuse());
+    let mut stop = pin!(execution.stop().fuse());
     let told_at = engine.clock.now();
     let mut grace = pin!(tokio::time::sleep(engine.grace));
     loop {
@@ -163,7 +160,7 @@ async fn stop(mut result: impl Future<Output = Caught> + Unpin, told: &Told<'_>,
             done = &mut result => return Verdict::from_result(done),
             () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
-            _ = time_is_up(told, bounds) => break,
+            _ = time_is_up(execution, bounds) => break,
             () = engine.abandon.cancelled() => break,
         }
     }
@@ -171,11 +168,29 @@ async fn stop(mut result: impl Future<Output = Caught> + Unpin, told: &Told<'_>,
     Verdict::Abandoned(engine.clock.now().duration_since(told_at))
 }
 
-impl Told<'_> {
+impl Execution<'_> {
+    fn batch(&self) -> &BatchState {
+        &self.attempt.call.batch
+    }
+
+    fn index(&self) -> u32 {
+        self.attempt.call.index
+    }
+
+    /// Waits until it is told to stop.
+    fn told_to_stop(&self) -> impl Future<Output = ()> {
+        self.batch().told_to_stop(self.index())
+    }
+
+    /// Why it has been told to stop, if it has.
+    fn cancelled(&self) -> Option<Stop> {
+        self.batch().cancelled(self.index())
+    }
+
     /// The call has to end. `true`: others wait for what its handler does, so it ends alone (ID-4).
     fn leaves(&self, why: Parting) -> bool {
-        let CallRef { batch, index } = self.call;
-        batch.flight_run_by(*index).is_some() && batch.detach(*index, || (self.parting)(why))
+        let (batch, index) = (self.batch(), self.index());
+        batch.flight_run_by(index).is_some() && batch.detach(index, || self.attempt.parting(why))
     }
 
     /// The tool's own way of stopping.
@@ -189,12 +204,12 @@ impl Told<'_> {
 /// timed out, whatever comes of that; what it still puts out is kept.
 async fn put_in_order(
     mut result: impl Future<Output = Caught> + Unpin,
-    told: &Told<'_>,
+    execution: &Execution<'_>,
     limit: Duration,
     grace: Duration,
 ) -> Verdict {
-    told.cx.cancel_own();
-    let mut stop = pin!(told.stop().fuse());
+    execution.cx.cancel_own();
+    let mut stop = pin!(execution.stop().fuse());
     let mut grace = pin!(tokio::time::sleep(grace));
     loop {
         tokio::select! {
@@ -202,7 +217,7 @@ async fn put_in_order(
             done = &mut result => return Verdict::TimedOut(limit, put_out(done)),
             () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => return Verdict::TimedOut(limit, nothing()),
-            () = told.call.batch.session.engine.abandon.cancelled() => {
+            () = execution.attempt.engine().abandon.cancelled() => {
                 return Verdict::TimedOut(limit, nothing());
             }
         }
@@ -224,15 +239,15 @@ fn nothing() -> ToolOutput {
 
 /// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
 /// call's deadline has passed, whose clock does not (V3).
-async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
+fn time_is_up(execution: &Execution<'_>, bounds: &Bounds) -> impl Future<Output = Verdict> {
     // Made when there is one: a timer far away is no timer.
     let mut cut = bounds.cut_at.map(|at| Box::pin(sleep_until(at)));
     let mut deadline = bounds.deadline.map(|at| Box::pin(sleep_until(at)));
-    poll_fn(|cx| {
+    poll_fn(move |cx| {
         if deadline.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
             return Poll::Ready(Verdict::PastDeadline);
         }
-        let clock = told.call.batch.nest_of(told.call.index).map(|nest| nest.clock(cx.waker()));
+        let clock = execution.batch().nest_of(execution.index()).map(|nest| nest.clock(cx.waker()));
         let stood = match clock {
             None => Duration::ZERO,
             Some(Clock::Runs(stood)) => stood,
@@ -246,5 +261,4 @@ async fn time_is_up(told: &Told<'_>, bounds: &Bounds) -> Verdict {
         }
         timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout, nothing()))
     })
-    .await
 }
