@@ -282,8 +282,7 @@ impl Attempt {
         let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let cut_at = self.granted_at.checked_add(timeout);
-        let timeout_grace = work.entry.spec().timeout_grace;
-        Bounds { timeout, cut_at, timeout_grace, deadline: batch.deadline_of(*index, self.began().0) }
+        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.began().0) }
     }
 
     /// When the call was ready, and had its first permits.

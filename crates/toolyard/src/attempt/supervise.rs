@@ -5,7 +5,11 @@ use crate::{
     batch::{BatchState, Stop},
     nesting::Clock,
 };
-use futures::{FutureExt, future::FusedFuture};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, FusedFuture},
+    ready,
+};
 use std::{
     any::Any,
     future::{Future, poll_fn},
@@ -25,8 +29,6 @@ pub(super) struct Bounds {
     pub(super) timeout: Duration,
     /// When it is over; `None` for a handler without one. It moves while the handler is parked.
     pub(super) cut_at: Option<Instant>,
-    /// How long a handler that ran into the timeout may go on, told to stop (SC-5).
-    pub(super) timeout_grace: Option<Duration>,
     /// When the call has to have ended; this does not move.
     pub(super) deadline: Option<Instant>,
 }
@@ -91,52 +93,57 @@ type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 /// Drives a handler to its verdict.
 ///
 /// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant. Most handlers
-/// of a busy engine are done at their first poll: those pay for no timer, and no task has room for one.
+/// of a busy engine are done at their first poll: those pay for no timer, and no task has room for one. What few handlers
+/// come to is boxed again: those that wait have room for the rest alone.
 pub(super) fn supervise<'a>(
     handler: Pin<&'a mut (impl Future<Output = Caught> + Send)>,
     execution: &'a Execution<'a>,
 ) -> impl Future<Output = Verdict> + Send {
-    let (mut handler, mut watched) = (Some(handler), None);
+    let (mut handler, mut signal) = (Some(handler), None);
+    let mut leaving: Option<BoxFuture<'a, Verdict>> = None;
     poll_fn(move |cx| {
-        if let Some(mut result) = handler.take() {
-            match result.as_mut().poll(cx) {
-                Poll::Ready(done) => return Poll::Ready(Verdict::from_result(done)),
-                Poll::Pending => watched = Some(Box::pin(watch(result, execution))),
+        if let Some(running) = &mut handler {
+            if let Poll::Ready(done) = running.as_mut().poll(cx) {
+                return Poll::Ready(Verdict::from_result(done));
             }
+            let signal = signal.get_or_insert_with(|| Box::pin(wait_for_signal(execution)));
+            let said = ready!(signal.as_mut().poll(cx));
+            let running = handler.take().expect("it was there just now");
+            leaving = Some(match said {
+                Signal::Over(cut) => return Poll::Ready(cut.verdict()),
+                Signal::Stop { deadline } => Box::pin(stop(running, execution, deadline)),
+                Signal::TimedOut { limit, grace } => Box::pin(put_in_order(running, execution, limit, grace)),
+            });
         }
-        watched.as_mut().expect("who is polled again has waited").as_mut().poll(cx)
+        leaving.as_mut().expect("a handler that does not run is leaving").as_mut().poll(cx)
     })
 }
 
-/// Goes on with a handler that has been polled once. What few handlers come to is boxed: all of those that wait have room
-/// for the rest alone.
-async fn watch(
-    mut result: Pin<&mut (impl Future<Output = Caught> + Send)>,
-    execution: &Execution<'_>,
-) -> Verdict {
-    // The look at it that comes next is in the same poll of the task, but for a task without budget: that looks at nothing
-    // any more in this poll, and what the handler waits for may know of no waker.
-    let mut just_polled = tokio::task::coop::has_budget_remaining();
-    let mut result = poll_fn(|cx| match std::mem::take(&mut just_polled) {
-        true => Poll::Pending,
-        false => result.as_mut().poll(cx),
-    });
-    let mut bounds = execution.attempt.bounds();
+/// Why a handler that runs is to run no longer.
+enum Signal {
+    /// It has had its time, and no grace.
+    Over(Cut),
+    /// Its call is cancelled; it has to have ended by then.
+    Stop { deadline: Option<Instant> },
+    /// It took longer than this, and has that to put its work in order.
+    TimedOut { limit: Duration, grace: Duration },
+}
+
+async fn wait_for_signal(execution: &Execution<'_>) -> Signal {
+    let mut deadline = execution.attempt.bounds().deadline;
     loop {
+        let bounds = Bounds { deadline, ..execution.attempt.bounds() };
         tokio::select! {
             biased;
-            done = &mut result => return Verdict::from_result(done),
             () = execution.told_to_stop() => match execution.cancelled() {
                 // Those who still wait have deadlines of their own.
-                None if execution.leaves(Parting::Cancelled) => bounds.deadline = None,
-                _ => return Box::pin(stop(result, execution, &bounds)).await,
+                None if execution.leaves(Parting::Cancelled) => deadline = None,
+                _ => return Signal::Stop { deadline },
             },
-            cut = time_is_up(execution, &bounds) => match (cut, bounds.timeout_grace) {
-                (Verdict::TimedOut(limit, _), Some(grace)) => {
-                    return Box::pin(put_in_order(result, execution, limit, grace)).await;
-                }
-                (Verdict::PastDeadline, _) if execution.leaves(Parting::PastDeadline) => bounds.deadline = None,
-                (cut, _) => return cut,
+            cut = time_is_up(execution, bounds) => match (cut, execution.timeout_grace()) {
+                (Cut::TimedOut(limit), Some(grace)) => return Signal::TimedOut { limit, grace },
+                (Cut::PastDeadline, _) if execution.leaves(Parting::PastDeadline) => deadline = None,
+                (cut, _) => return Signal::Over(cut),
             },
         }
     }
@@ -146,9 +153,10 @@ async fn watch(
 async fn stop(
     mut result: impl Future<Output = Caught> + Unpin,
     execution: &Execution<'_>,
-    bounds: &Bounds,
+    deadline: Option<Instant>,
 ) -> Verdict {
     let engine = execution.attempt.engine();
+    let bounds = Bounds { deadline, ..execution.attempt.bounds() };
     execution.batch().tell(execution.index());
     // The tool's own way of stopping runs beside the handler, and both have the grace.
     let mut stop = pin!(execution.stop().fuse());
@@ -180,6 +188,11 @@ impl Execution<'_> {
     /// Waits until it is told to stop.
     fn told_to_stop(&self) -> impl Future<Output = ()> {
         self.batch().told_to_stop(self.index())
+    }
+
+    /// How long it may go on when it has timed out, told to stop (SC-5).
+    fn timeout_grace(&self) -> Option<Duration> {
+        self.attempt.work().entry.spec().timeout_grace
     }
 
     /// Why it has been told to stop, if it has.
@@ -237,28 +250,48 @@ fn nothing() -> ToolOutput {
     ToolOutput::parts(Vec::new())
 }
 
+/// What a handler has no more time for.
+enum Cut {
+    /// The attempt: it took longer than this.
+    TimedOut(Duration),
+    /// Its call: the deadline has passed.
+    PastDeadline,
+    /// Going on: what it needs again is held by handlers that were given up (CC-6c).
+    Starved,
+}
+
+impl Cut {
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::TimedOut(limit) => Verdict::TimedOut(limit, nothing()),
+            Self::PastDeadline => Verdict::PastDeadline,
+            Self::Starved => Verdict::Starved,
+        }
+    }
+}
+
 /// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
 /// call's deadline has passed, whose clock does not (V3).
-fn time_is_up(execution: &Execution<'_>, bounds: &Bounds) -> impl Future<Output = Verdict> {
+fn time_is_up(execution: &Execution<'_>, bounds: Bounds) -> impl Future<Output = Cut> {
     // Made when there is one: a timer far away is no timer.
     let mut cut = bounds.cut_at.map(|at| Box::pin(sleep_until(at)));
     let mut deadline = bounds.deadline.map(|at| Box::pin(sleep_until(at)));
     poll_fn(move |cx| {
         if deadline.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
-            return Poll::Ready(Verdict::PastDeadline);
+            return Poll::Ready(Cut::PastDeadline);
         }
         let clock = execution.batch().nest_of(execution.index()).map(|nest| nest.clock(cx.waker()));
         let stood = match clock {
             None => Duration::ZERO,
             Some(Clock::Runs(stood)) => stood,
             Some(Clock::Stands) => return Poll::Pending,
-            Some(Clock::Starved) => return Poll::Ready(Verdict::Starved),
+            Some(Clock::Starved) => return Poll::Ready(Cut::Starved),
         };
         let (Some(timer), Some(cut_at)) = (&mut cut, bounds.cut_at) else { return Poll::Pending };
         let cut_at = cut_at + stood;
         if timer.deadline() != cut_at {
             timer.as_mut().reset(cut_at);
         }
-        timer.as_mut().poll(cx).map(|()| Verdict::TimedOut(bounds.timeout, nothing()))
+        timer.as_mut().poll(cx).map(|()| Cut::TimedOut(bounds.timeout))
     })
 }
