@@ -272,8 +272,9 @@ impl Attempt {
     fn execution(&self) -> Result<Execution<'_>, Box<dyn Any + Send>> {
         let work = self.work();
         let tool = catch_unwind(AssertUnwindSafe(|| work.entry.create()))?;
-        let (cx, placement) = (self.context(&self.bounds()), work.entry.spec().placement);
-        Ok(Execution { tool, args: &work.args, cx, grant: self.grant(), placement, attempt: self })
+        let (cx, args) = (self.context(&self.bounds()), self.batch().args(self.call.index));
+        let placement = work.entry.spec().placement;
+        Ok(Execution { tool, args, cx, grant: self.grant(), placement, attempt: self })
     }
 
     fn bounds(&self) -> Bounds {

@@ -15,6 +15,7 @@ mod in_force;
 mod preview;
 mod reach;
 
+pub(crate) use arguments::Args;
 pub(crate) use consent::{About, Consent, user_denied};
 pub(crate) use in_force::{Allowed, InForce, PolicyVersion, Versioned};
 
@@ -51,7 +52,7 @@ pub(crate) struct Gate {
 /// A call that may run.
 pub(crate) struct Cleared {
     pub(crate) entry: Arc<ToolEntry>,
-    pub(crate) args: Arc<Value>,
+    pub(crate) args: Args,
     pub(crate) class: ToolClass,
     pub(crate) consent: Consent,
     /// Which policy let it through.
@@ -115,21 +116,22 @@ impl Gate {
         policy: &Versioned,
         session: &SessionCore,
     ) -> Result<Cleared, Turned> {
-        let (entry, args, Allowed { grant, policy }) = self.allow(call, table, policy, session)?;
-        let class = entry.class_for(&args);
+        let (entry, parsed, Allowed { grant, policy }) = self.allow(call, table, policy, session)?;
+        let args = parsed.of(call);
+        let class = entry.class_for(args);
         let now = || session.engine.clock.now();
-        let key = match key_of(call, entry, &args) {
+        let key = match key_of(call, entry, args) {
             None => None,
             Some(key) => Some(known(key, entry, class, session, now())?),
         };
         entry.guard().peek(entry.name(), now).map_err(|error| Turned::Answered(class, *error))?;
-        let consent = self.consent(entry, &args, session)?;
+        let consent = self.consent(entry, args, session)?;
         let marked = consent.asks() || session.engine.bus.is_kept();
-        let digest = marked.then(|| digest(entry, &args, session, policy));
+        let digest = marked.then(|| digest(entry, args, session, policy));
         let grant = (grant != *HOST).then_some(grant);
         let has_more = key.is_some() || grant.is_some() || digest.is_some();
         let more = has_more.then(|| Box::new(More { key, grant, digest }));
-        Ok(Cleared { entry: entry.clone(), args, class, consent, policy, more })
+        Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy, more })
     }
 
     /// Whether the call may run at all.
@@ -139,7 +141,7 @@ impl Gate {
         table: &'a Table,
         policy: &Versioned,
         session: &SessionCore,
-    ) -> Result<(&'a Arc<ToolEntry>, Arc<Value>, Allowed), CallError> {
+    ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), CallError> {
         let Some(entry) = table.get(&call.name).filter(|entry| session.sees(entry)) else {
             return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table, session)));
         };
@@ -151,16 +153,22 @@ impl Gate {
             let message = format!("'{}' spawns sub-agents, and none goes deeper than this one", entry.name());
             return Err(CallError::new(ErrorKind::DepthExceeded, message));
         }
-        let args = arguments::parse(call, &self.limits)?;
-        arguments::validate(entry, &args)?;
-        let granted = policy.ask(entry.spec(), &args, &session.caller())?;
-        reach::check(entry, &args, session)?;
-        Ok((entry, args, granted))
+        let parsed = arguments::parse(call, &self.limits)?;
+        let args = parsed.of(call);
+        arguments::validate(entry, args)?;
+        let granted = policy.ask(entry.spec(), args, &session.caller())?;
+        reach::check(entry, args, session)?;
+        Ok((entry, parsed, granted))
     }
 
     /// Asks again about a call that an older policy let through: what the one in force grants (V1).
-    pub(crate) fn allow_again(&self, work: &Cleared, session: &SessionCore) -> Result<Allowed, CallError> {
-        self.policy.current().ask(work.entry.spec(), &work.args, &session.caller())
+    pub(crate) fn allow_again(
+        &self,
+        entry: &ToolEntry,
+        args: &Value,
+        session: &SessionCore,
+    ) -> Result<Allowed, CallError> {
+        self.policy.current().ask(entry.spec(), args, &session.caller())
     }
 }
 

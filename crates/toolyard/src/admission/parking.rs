@@ -134,6 +134,9 @@ impl Admission {
     pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held, at: Instant) {
         let mut table = self.table();
         table.finish(need, entry, || self.moment(at));
+        if table.has_settled() {
+            return; // nobody waited for it
+        }
         let granted = Granted { at: Some(at), ..self.settled(&mut table) };
         drop(table);
         granted.start();

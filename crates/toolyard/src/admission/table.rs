@@ -374,6 +374,11 @@ impl<W> Table<W> {
         self.tickets
     }
 
+    /// Whether nobody was granted or refused since that was asked last.
+    pub(super) fn has_settled(&self) -> bool {
+        self.granted.is_empty() && self.refused.is_empty()
+    }
+
     /// Who was granted since this was asked last, in order.
     pub(super) fn take_granted(&mut self) -> SmallVec<[Going<W>; 1]> {
         std::mem::take(&mut self.granted)

@@ -24,7 +24,7 @@ impl BatchState {
     #[cold]
     fn allow_again(&self, index: u32) -> Result<(), CallError> {
         let Some(work) = self.cleared(index) else { return Ok(()) };
-        let allowed = self.session.engine.gate.allow_again(work, &self.session)?;
+        let allowed = self.session.engine.gate.allow_again(&work.entry, self.args(index), &self.session)?;
         if matches!(work.consent, Consent::Ask { .. }) {
             return Err(changed("The policy changed after this call was approved."));
         }
@@ -61,7 +61,7 @@ impl BatchState {
         let digest = work.digest()?;
         Some(match policy == work.policy {
             true => digest,
-            false => gate::digest(&work.entry, &work.args, &self.session, policy),
+            false => gate::digest(&work.entry, self.args(index), &self.session, policy),
         })
     }
 

@@ -87,7 +87,7 @@ impl BatchState {
     fn question(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) -> Question {
         let (work, engine) = (self.work(index), &self.session.engine);
         let digest = work.digest().expect("a call that is asked about is marked");
-        let (entry, args, call_id) = (&work.entry, &work.args, &self.call(index).id);
+        let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);
         let about = About { session: &self.session, entry, args, call_id, digest };
         let request = engine.gate.request(&about, &engine.blocking);
         Question { batch: self.clone(), index, approver, request }
@@ -170,10 +170,11 @@ impl Question {
         if !self.is_outdated() {
             return Ok(());
         }
-        let (batch, work) = (&self.batch, self.batch.work(self.index));
-        let allowed = batch.session.engine.gate.allow_again(work, &batch.session)?;
+        let (batch, entry) = (&self.batch, &self.batch.work(self.index).entry);
+        let args = batch.args(self.index);
+        let allowed = batch.session.engine.gate.allow_again(entry, args, &batch.session)?;
         batch.grant_anew(self.index, allowed)?;
-        let digest = gate::digest(&work.entry, &work.args, &batch.session, allowed.policy);
+        let digest = gate::digest(entry, args, &batch.session, allowed.policy);
         self.request = self.request.renewed(digest);
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::{
     telemetry::{self, Parent, UNKNOWN_TOOL},
 };
 use futures::{future::AbortHandle, task::AtomicWaker};
+use serde_json::Value;
 use smallvec::SmallVec;
 use std::{
     ops::Range,
@@ -191,6 +192,11 @@ impl BatchState {
 
     pub(crate) fn work(&self, index: u32) -> &Cleared {
         self.cleared(index).expect("only calls that the gate let through are admitted")
+    }
+
+    /// The arguments of a call that the gate let through.
+    pub(crate) fn args(&self, index: u32) -> &Arc<Value> {
+        self.work(index).args.of(self.call(index))
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {

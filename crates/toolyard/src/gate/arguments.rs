@@ -12,8 +12,24 @@ fn invalid(message: impl Into<String>) -> CallError {
     CallError::new(ErrorKind::InvalidInput, message)
 }
 
+/// The arguments of a call as a value: its own where it came with one, so that nobody counts who has them.
+pub(crate) struct Args {
+    /// What its text says, if it came with text.
+    parsed: Option<Arc<Value>>,
+}
+
+impl Args {
+    /// Of the call that they were parsed from.
+    pub(crate) fn of<'a>(&'a self, call: &'a Call) -> &'a Arc<Value> {
+        match (&self.parsed, &call.arguments) {
+            (Some(value), _) | (None, Arguments::Json(value)) => value,
+            (None, Arguments::Text(_)) => unreachable!("text is parsed before a call is let through"),
+        }
+    }
+}
+
 /// The arguments as a value, within their bounds, and the call's own fields in order.
-pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Arc<Value>, CallError> {
+pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Args, CallError> {
     if call.timeout == Some(Duration::ZERO) {
         return Err(invalid("the call's timeout must not be zero"));
     }
@@ -23,14 +39,15 @@ pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Arc<Value>, CallErro
     if let Some(key) = &call.idempotency_key {
         IdempotencyKey::check(key).map_err(|error| invalid(error.to_string()))?;
     }
-    let value = match &call.arguments {
-        Arguments::Text(text) => Arc::new(parse_text(text)?),
-        Arguments::Json(value) => value.clone(),
+    let parsed = match &call.arguments {
+        Arguments::Text(text) => Some(Arc::new(parse_text(text)?)),
+        Arguments::Json(_) => None,
     };
-    if !fits(&value, limits.arguments_depth_max) {
+    let args = Args { parsed };
+    if !fits(args.of(call), limits.arguments_depth_max) {
         return Err(invalid(format!("arguments nest deeper than {} levels", limits.arguments_depth_max)));
     }
-    Ok(value)
+    Ok(args)
 }
 
 fn parse_text(text: &str) -> Result<Value, CallError> {
@@ -86,7 +103,7 @@ mod tests {
     use super::*;
 
     fn message(text: &str) -> String {
-        parse(&Call::new("c", "t", text), &Limits::default()).unwrap_err().message
+        parse(&Call::new("c", "t", text), &Limits::default()).err().unwrap().message
     }
 
     /// V5: the wording of broken JSON, with the position in bytes from 0.
@@ -106,7 +123,7 @@ mod tests {
         let deep = |levels| (0..levels).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
         let check = |value: Value| parse(&Call::new("c", "t", value), &Limits::default());
         assert!(check(deep(64)).is_ok());
-        assert!(check(deep(65)).unwrap_err().message.contains("deeper than 64"));
+        assert!(check(deep(65)).err().unwrap().message.contains("deeper than 64"));
         assert!(message(&deep(65).to_string()).contains("deeper than 64"));
     }
 
@@ -114,11 +131,11 @@ mod tests {
     #[test]
     fn the_calls_own_fields_are_checked() {
         let mut call = Call::new("c", "t", "{}").timeout(Duration::ZERO);
-        assert!(parse(&call, &Limits::default()).unwrap_err().message.contains("timeout"));
+        assert!(parse(&call, &Limits::default()).err().unwrap().message.contains("timeout"));
         call.timeout = None;
         for key in ["", "a b", "ä", "a\n", &"k".repeat(256)] {
             call.idempotency_key = Some(key.into());
-            assert!(parse(&call, &Limits::default()).unwrap_err().message.contains("key"), "{key:?}");
+            assert!(parse(&call, &Limits::default()).err().unwrap().message.contains("key"), "{key:?}");
         }
         call.idempotency_key = Some("k".repeat(255).into());
         assert!(parse(&call, &Limits::default()).is_ok());
