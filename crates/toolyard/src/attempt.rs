@@ -36,7 +36,7 @@ use crate::{
 };
 use classify::{Facts, classify, redact};
 use futures::FutureExt;
-use next::Next;
+pub(crate) use next::Next;
 use std::{
     any::Any,
     future::{Future, poll_fn},
@@ -138,8 +138,8 @@ impl Attempt {
     }
 
     /// Runs the call to its one result, or leaves it to wait for its next attempt. Nothing is left to be done then but to
-    /// drop it, and to run the attempt that its permits have let go, if that is given.
-    pub(crate) async fn run(&mut self) -> Option<Self> {
+    /// drop it, and to run the attempt that its permits have let go, if there is one.
+    pub(crate) async fn run(&mut self) -> Option<Next> {
         self.announce();
         let span = self.span();
         let executed = self.execute_caught(&span).await;
@@ -152,7 +152,7 @@ impl Attempt {
         if let Some((ending, still_running)) = self.come_to(executed, span) {
             self.finish(ending, still_running);
         }
-        next.and_then(Next::taken)
+        next
     }
 
     /// Whether nothing that takes its time lies between the end of its handler and its own: no secrets are looked for, and

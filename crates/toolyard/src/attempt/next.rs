@@ -21,7 +21,7 @@ struct Kept {
 }
 
 /// Keeps the first attempt that is let go on this thread as long as it lives.
-pub(super) struct Next {
+pub(crate) struct Next {
     /// One further out keeps it already.
     is_within: bool,
     /// It belongs to its thread.
@@ -40,7 +40,7 @@ impl Next {
     }
 
     /// What was kept.
-    pub(super) fn taken(self) -> Option<Attempt> {
+    pub(crate) fn taken(self) -> Option<Attempt> {
         self.take()
     }
 

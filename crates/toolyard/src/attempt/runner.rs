@@ -10,7 +10,7 @@
 //! than runners on their way to one. A new task costs an aligned allocation and a place in the runtime's lists; a
 //! runner at rest costs a lock and a wake-up.
 
-use super::Attempt;
+use super::{Attempt, Next};
 use crate::tasks::Tasks;
 use std::{
     collections::VecDeque,
@@ -118,7 +118,7 @@ impl Runner {
     /// From its first attempt to its end.
     async fn run(&mut self) {
         while let Some(attempt) = &mut self.attempt {
-            let next = attempt.run().await;
+            let next = attempt.run().await.and_then(Next::taken);
             // Its batch is not kept while the runner rests. What that is the last to hold may be somebody else's, whose
             // panic is not for the next.
             let _ = catch_unwind(AssertUnwindSafe(|| self.attempt = None));

@@ -8,7 +8,10 @@ use super::admit::ZOMBIE_WAIT;
 use super::intake::Dispatch;
 use super::state::{BatchState, index};
 use super::stop::Stop;
-use crate::{attempt::Attempt, config::OnSerialFailure};
+use crate::{
+    attempt::{Attempt, Next},
+    config::OnSerialFailure,
+};
 use futures::FutureExt;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -85,7 +88,7 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
     let Some(mut attempt) = batch.admit(index, ready_at) else { return };
     let mut attempt = Box::pin(async move {
-        let next = attempt.run().await;
+        let next = attempt.run().await.and_then(Next::taken);
         drop(attempt);
         next.into_iter().for_each(Attempt::spawn);
     });
