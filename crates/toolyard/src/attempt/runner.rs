@@ -146,9 +146,9 @@ impl Runner {
         if let Some(rest) = self.rest.take() {
             state.leave(rest);
         }
-        self.attempt = state.jobs.pop_front();
-        if self.attempt.is_none() {
-            self.rest = state.rest(cx.waker());
+        match state.jobs.pop_front() {
+            Some(job) => self.attempt = Some(job),
+            None => self.rest = state.rest(cx.waker()),
         }
         if self.rest.is_some() { Poll::Pending } else { Poll::Ready(()) }
     }

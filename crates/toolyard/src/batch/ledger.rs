@@ -286,8 +286,9 @@ impl Slot {
     /// The result, with the call's own parts moved into it; `None` before there is one.
     #[inline]
     pub(super) fn into_outcome(self) -> Option<Outcome> {
-        match self.phase.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Phase::Ended(ending) => Some(ending.outcome(self.call, self.routing, self.run)),
+        let Self { call, routing, run, phase, .. } = self;
+        match phase.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Phase::Ended(ending) => Some(ending.outcome(call, routing, run)),
             _ => None,
         }
     }

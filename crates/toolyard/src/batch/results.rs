@@ -21,8 +21,8 @@ impl BatchState {
     pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
         let redactor = batch.session.engine.redactor.clone();
         // Mostly the last task is gone by now; then the calls are moved out and not copied, within the memory they have.
-        let mut outcomes: Vec<Outcome> = match Arc::try_unwrap(batch) {
-            Ok(mut alone) => {
+        let mut outcomes: Vec<Outcome> = match &mut Arc::try_unwrap(batch) {
+            Ok(alone) => {
                 let slots = std::mem::take(&mut alone.slots).into_vec();
                 slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)).collect()
             }
