@@ -133,8 +133,8 @@ pub struct ResourceLimits {
 
 impl ResourceLimits {
     /// No limit at all.
-    pub fn unlimited() -> Self {
-        Self::default()
+    pub const fn unlimited() -> Self {
+        Self { wall_time: None, memory: None, processes: None, open_files: None, output_bytes: None }
     }
 }
 
@@ -149,8 +149,8 @@ pub struct Grant {
 
 impl Grant {
     /// In this process, without limits.
-    pub fn host() -> Self {
-        Self::default()
+    pub const fn host() -> Self {
+        Self { sandbox: Sandbox::Host, limits: ResourceLimits::unlimited() }
     }
 }
 

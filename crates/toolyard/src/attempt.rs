@@ -26,7 +26,7 @@ pub(crate) use runner::Runners;
 
 use crate::{
     admission::Held,
-    batch::{BatchState, Bid, Ending, Progress, Stop, vanished},
+    batch::{BatchState, Bid, Ending, Progress, Stop, earlier, vanished},
     engine::EngineCore,
     gate::Cleared,
     guard::Slots,
@@ -206,6 +206,9 @@ impl Attempt {
         if let Some(flight) = batch.flight_run_by(*index) {
             flight.started();
         }
+        if !self.engine().bus.is_listening() {
+            return;
+        }
         if self.progress.as_ref().is_none_or(|progress| progress.inherited) {
             batch.emit(*index, None, || EventKind::Called {
                 tool_name: batch.call(*index).name.clone(),
@@ -295,11 +298,12 @@ impl Attempt {
     /// How long the call waited for its first permits.
     fn queued(&self) -> Duration {
         let (ready_at, granted_at) = self.began();
-        granted_at.saturating_duration_since(ready_at)
+        // At once, mostly: that is told without arithmetic.
+        if granted_at == ready_at { Duration::ZERO } else { granted_at.saturating_duration_since(ready_at) }
     }
 
     fn context(&self, bounds: &Bounds) -> ToolContext {
-        let deadline = bounds.cut_at.into_iter().chain(bounds.deadline).min();
+        let deadline = earlier(bounds.cut_at, bounds.deadline);
         let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, self.number(), deadline);
         let spec = self.work().entry.spec();
         // One that is not dropped at its timeout has a token of its own, to be told of it.

@@ -37,7 +37,7 @@ mod stop;
 mod stream;
 
 pub(crate) use admit::ZOMBIE_WAIT;
-pub(crate) use deadline::Waits;
+pub(crate) use deadline::{Waits, earlier};
 pub(crate) use flight::{Flight, KeptResult, KeyOf};
 pub(crate) use follow::{already_executed, mismatch};
 pub(crate) use intake::{Dispatch, Order, Origin, Watch};

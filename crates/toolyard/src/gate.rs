@@ -28,7 +28,7 @@ use crate::{
     tasks::Tasks,
 };
 use serde_json::Value;
-use std::sync::{Arc, LazyLock, atomic::AtomicU64};
+use std::sync::{Arc, atomic::AtomicU64};
 use tokio::time::Instant;
 use toolyard_core::{
     Approver, Call, CallDigest, CallError, Capabilities, Confirmations, ErrorKind, Grant, Hooks, ToolClass,
@@ -87,7 +87,7 @@ impl From<CallError> for Turned {
     }
 }
 
-static HOST: LazyLock<Grant> = LazyLock::new(Grant::host);
+static HOST: Grant = Grant::host();
 
 impl Cleared {
     /// Where the call was to execute, and within what, when the gate let it through. What counts later is
@@ -128,7 +128,7 @@ impl Gate {
         let consent = self.consent(entry, args, session)?;
         let marked = consent.asks() || session.engine.bus.is_kept();
         let digest = marked.then(|| digest(entry, args, session, policy));
-        let grant = (grant != *HOST).then_some(grant);
+        let grant = (grant != HOST).then_some(grant);
         let has_more = key.is_some() || grant.is_some() || digest.is_some();
         let more = has_more.then(|| Box::new(More { key, grant, digest }));
         Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy, more })

@@ -146,7 +146,7 @@ impl BatchState {
         now: Instant,
     ) -> Option<Attempt> {
         // It may have waited since its run began: for a hook, a token, or another's flight.
-        let refused = self.unrecorded(index).map(Box::new);
+        let refused = self.unrecorded(index);
         match refused.map_or_else(|| self.slots(index, now), Err) {
             Ok(slots) => {
                 let deadline = self.deadline_of(index, bid.began());

@@ -140,18 +140,19 @@ impl BatchState {
             return Box::new(why.error());
         }
         let work = self.work(index);
-        let refused =
-            self.check_tool(work).and_then(|()| admissible(&self.session.engine.leases, work.class));
-        Box::new(refused.err().unwrap_or_else(past_deadline))
+        let admissible = || admissible(&self.session.engine.leases, work.class).map_err(Box::new);
+        let refused = self.check_tool(work).and_then(|()| admissible());
+        refused.err().unwrap_or_else(|| Box::new(past_deadline()))
     }
 
     /// Whether the call's tool is still there.
-    fn check_tool(&self, work: &Cleared) -> Result<(), CallError> {
+    fn check_tool(&self, work: &Cleared) -> Result<(), Box<CallError>> {
         if !work.entry.is_retired() {
             return Ok(());
         }
         let table = self.session.engine.registry.table();
-        Err(CallError::new(ErrorKind::NotFound, not_found(work.entry.name(), &table, &self.session)))
+        let message = not_found(work.entry.name(), &table, &self.session);
+        Err(Box::new(CallError::new(ErrorKind::NotFound, message)))
     }
 
     pub(super) fn call_at(self: &Arc<Self>, index: u32) -> CallRef {
@@ -214,9 +215,11 @@ impl Waiter for BatchState {
             }
         }
         let deadline = self.deadline_of(index, bid.began());
-        let late = deadline.is_some_and(|deadline| deadline <= granted_at).then(past_deadline);
-        let late = late.or_else(|| self.check_tool(self.work(index)).err());
-        let refused = late.or_else(|| self.unrecorded(index)).map(Box::new).or(denied);
+        let late = deadline.is_some_and(|deadline| deadline <= granted_at);
+        let refused = match late {
+            true => Some(Box::new(past_deadline())),
+            false => self.check_tool(self.work(index)).err().or_else(|| self.unrecorded(index)).or(denied),
+        };
         let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,
             Err(error) => {

@@ -89,13 +89,21 @@ impl Alarms {
     }
 }
 
+/// The earlier of two moments, of which either may never come.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (moment, None) | (None, moment) => moment,
+    }
+}
+
 impl BatchState {
     /// When this call has to have ended that is ready now: the least of its own deadline and those above it.
     pub(crate) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
         let own = self.call(index).deadline.or(self.session.engine.waits.call_deadline);
         let own = own.and_then(|within| ready_at.checked_add(within));
         let above = self.nested.as_ref().and_then(|nested| nested.deadline);
-        own.into_iter().chain(above).min()
+        earlier(own, above)
     }
 
     /// Ends a call that waits, when it has waited long enough.

@@ -43,10 +43,10 @@ impl BatchState {
 
     /// Why a call may not start that has come to its turn, for the first time or again, if its events would be written
     /// nowhere.
-    pub(super) fn unrecorded(&self, index: u32) -> Option<CallError> {
+    pub(super) fn unrecorded(&self, index: u32) -> Option<Box<CallError>> {
         let hold = self.session.engine.bus.hold();
         let refused = hold.is_on() && hold.is_broken() && self.changes_something(index);
-        refused.then(broken)
+        refused.then(|| Box::new(broken()))
     }
 
     fn changes_something(&self, index: u32) -> bool {
