@@ -6,6 +6,7 @@
 mod answers;
 mod blocking;
 mod bounds;
+mod busy;
 mod drain;
 mod events;
 mod load;

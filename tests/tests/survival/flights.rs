@@ -72,6 +72,31 @@ async fn the_last_who_waits_is_there_to_be_cancelled() {
     yard.events.check();
 }
 
+/// ID-4, SC-5: a handler that goes on for others has all of its grace when the last of them leaves, whatever the deadline of
+/// who has left before, in time or at that.
+#[tokio::test(start_paused = true)]
+async fn who_left_before_takes_nothing_of_the_grace() {
+    for leaves_at in [50, 500] {
+        let yard = keys().await;
+        let session = yard.engine.session("s");
+        let (one, two) = (session.turn(), session.turn());
+        let write = |id: &str| keyed(call(id, "write", 0, "stops_late"));
+        let cancel = async {
+            sleep(ms(60)).await;
+            one.cancel();
+            sleep(ms(30)).await;
+            assert!(two.cancel_call("b"));
+        };
+        let a = write("a").deadline(ms(leaves_at.min(100)));
+        let (a, b, ()) =
+            ends(async { tokio::join!(one.dispatch(vec![a]), two.dispatch(vec![write("b")]), cancel) }).await;
+        let left = if leaves_at == 50 { "a deadline_exceeded" } else { "a cancelled" };
+        assert_eq!([shape(&a), shape(&b)], [left, "b cancelled"]);
+        assert_eq!(yard.log.spans(), ["a 0..110"], "it was not given up at 100");
+        yard.events.check();
+    }
+}
+
 /// An engine whose tool `write` runs once at a time in each agent, for a second at most.
 async fn narrow(has_hooks: bool) -> Yard {
     struct Quick;

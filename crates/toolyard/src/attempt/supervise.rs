@@ -19,7 +19,10 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    task::{coop::has_budget_remaining, unconstrained},
+    time::{Instant, sleep, sleep_until},
+};
 use toolyard_core::{ToolError, ToolOutput};
 
 /// The bounds of one attempt.
@@ -95,6 +98,9 @@ type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 /// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant. Most handlers
 /// of a busy engine are done at their first poll: those pay for no timer, and no task has room for one. What few handlers
 /// come to is boxed again: those that wait have room for the rest alone.
+///
+/// A handler may use up what its task may do at once, in each poll anew. What stops it is looked at all the same; but not
+/// in a poll in which the handler itself had nothing to use up: it may be done and not have seen it.
 pub(super) fn supervise<'a>(
     handler: Pin<&'a mut (impl Future<Output = Caught> + Send)>,
     execution: &'a Execution<'a>,
@@ -103,11 +109,15 @@ pub(super) fn supervise<'a>(
     let mut leaving: Option<BoxFuture<'a, Verdict>> = None;
     poll_fn(move |cx| {
         if let Some(running) = &mut handler {
+            let had_budget = has_budget_remaining();
             if let Poll::Ready(done) = running.as_mut().poll(cx) {
                 return Poll::Ready(Verdict::from_result(done));
             }
             let signal = signal.get_or_insert_with(|| Box::pin(wait_for_signal(execution)));
-            let said = ready!(signal.as_mut().poll(cx));
+            let said = ready!(match had_budget {
+                true => pin!(unconstrained(signal.as_mut())).poll(cx),
+                false => signal.as_mut().poll(cx), // it is polled again at once
+            });
             let running = handler.take().expect("it was there just now");
             leaving = Some(match said {
                 Signal::Over(cut) => return Poll::Ready(cut.verdict()),
@@ -159,16 +169,16 @@ async fn stop(
     let bounds = Bounds { deadline, ..execution.attempt.bounds() };
     execution.batch().tell(execution.index());
     // The tool's own way of stopping runs beside the handler, and both have the grace.
-    let mut stop = pin!(execution.stop().fuse());
+    let mut stop = pin!(unconstrained(execution.stop()).fuse());
     let told_at = engine.clock.now();
-    let mut grace = pin!(tokio::time::sleep(engine.grace));
+    let mut grace = pin!(unconstrained(sleep(engine.grace)));
     loop {
         tokio::select! {
             biased;
             done = &mut result => return Verdict::from_result(done),
             () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => break,
-            _ = time_is_up(execution, bounds) => break,
+            _ = unconstrained(time_is_up(execution, bounds)) => break,
             () = engine.abandon.cancelled() => break,
         }
     }
@@ -222,8 +232,8 @@ async fn put_in_order(
     grace: Duration,
 ) -> Verdict {
     execution.cx.cancel_own();
-    let mut stop = pin!(execution.stop().fuse());
-    let mut grace = pin!(tokio::time::sleep(grace));
+    let mut stop = pin!(unconstrained(execution.stop()).fuse());
+    let mut grace = pin!(unconstrained(sleep(grace)));
     loop {
         tokio::select! {
             biased;

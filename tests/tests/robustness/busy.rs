@@ -1,0 +1,204 @@
+//! Handlers that use up what their task may do at once, and tasks that have none of it left.
+
+use crate::{SECOND, ends};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    task::{consume_budget, coop::has_budget_remaining, yield_now},
+    time::{Instant, sleep},
+};
+use toolyard::{
+    Answer, Call, Confirmations, Drain, Engine, ErrorKind, Outcome, RetryPolicy, Session, Spawner, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+};
+
+/// How long a handler may go on that was told to stop (SC-5).
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Always has something more to do, and hears of nothing.
+async fn goes_on(_: Value, _: ToolContext) -> Result<&'static str, ToolError> {
+    loop {
+        consume_budget().await;
+    }
+}
+
+async fn engine() -> Engine {
+    let spec = |name: &'static str| ToolSpec::read(name).timeout(60 * SECOND);
+    let graced = spec("graced").timeout_grace(5 * SECOND);
+    let builder = Engine::builder().retry(RetryPolicy::NONE).tool(tool_fn(spec("busy"), goes_on));
+    let builder = builder.tool(tool_fn(spec("inline").inline(), goes_on));
+    builder.tool(tool_fn(graced, goes_on)).build().await.unwrap()
+}
+
+fn busy(tool: &str) -> Call {
+    Call::new("c", tool, json!({}))
+}
+
+/// Runs a call while time goes on by the second, which it does not by itself while a handler is busy; gives its end, and
+/// when that was.
+async fn runs(session: &Session, call: Call, then: impl Fn(u32)) -> (Outcome, Duration) {
+    let (from, run) = (Instant::now(), session.clone());
+    let run = tokio::spawn(async move { run.call(call).await });
+    for second in 0..100 {
+        then(second);
+        for _ in 0..50 {
+            yield_now().await;
+        }
+        if run.is_finished() {
+            return (run.await.unwrap(), from.elapsed());
+        }
+        tokio::time::advance(SECOND).await;
+    }
+    panic!("nobody stopped {}", session.id());
+}
+
+/// SC-4, SC-6: a handler that leaves its task nothing to do anything else with is told to stop, and given up.
+#[tokio::test(start_paused = true)]
+async fn a_busy_handler_hears_of_a_cancel() {
+    let engine = engine().await;
+    for tool in ["busy", "inline", "graced"] {
+        let session = engine.session(tool);
+        let cancel = |second| {
+            if second == 3 {
+                session.cancel();
+            }
+        };
+        let (outcome, after) = runs(&session, busy(tool), cancel).await;
+        assert_eq!(outcome.error().unwrap().kind, ErrorKind::Cancelled, "{tool}");
+        assert_eq!(after, 3 * SECOND + GRACE, "{tool}");
+    }
+}
+
+/// V3, SC-5: its time is up when it is, with a grace and without.
+#[tokio::test(start_paused = true)]
+async fn a_busy_handler_has_its_time_and_no_more() {
+    let engine = engine().await;
+    for (tool, seconds) in [("busy", 60), ("inline", 60), ("graced", 65)] {
+        let (outcome, after) = runs(&engine.session(tool), busy(tool), |_| {}).await;
+        assert_eq!(outcome.error().unwrap().kind, ErrorKind::Timeout, "{tool}");
+        assert_eq!(after, seconds * SECOND, "{tool}");
+    }
+}
+
+/// V3: so it is with the deadline of its call, and with one that comes in the middle of its grace.
+#[tokio::test(start_paused = true)]
+async fn a_busy_handler_has_until_its_calls_deadline() {
+    let engine = engine().await;
+    let session = engine.session("s");
+    let (outcome, after) = runs(&session, busy("busy").deadline(7 * SECOND), |_| {}).await;
+    assert_eq!(outcome.error().unwrap().kind, ErrorKind::DeadlineExceeded);
+    assert_eq!(after, 7 * SECOND);
+    let cancel = |second| {
+        if second == 3 {
+            assert!(session.cancel_call("c"));
+        }
+    };
+    let (outcome, after) = runs(&session, busy("busy").deadline(7 * SECOND), cancel).await;
+    assert_eq!(outcome.error().unwrap().kind, ErrorKind::Cancelled);
+    assert_eq!(after, 7 * SECOND);
+}
+
+/// Always has something more to do, until it is told to stop.
+#[derive(Default)]
+struct Pumps {
+    is_told: AtomicBool,
+    heard: tokio::sync::Mutex<()>,
+}
+
+#[async_trait]
+impl Tool for Pumps {
+    async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        while !self.is_told.load(Ordering::SeqCst) {
+            consume_budget().await;
+        }
+        Ok("pumped".into())
+    }
+
+    async fn cancel(&self) -> bool {
+        let _heard = self.heard.lock().await;
+        self.is_told.store(true, Ordering::SeqCst);
+        true
+    }
+}
+
+/// SC-4, SC-5: `Tool::cancel` is called of a handler that is busy, and has its share of the task.
+#[tokio::test(start_paused = true)]
+async fn a_busy_tool_is_told_to_stop() {
+    let spec = |name: &'static str| ToolSpec::read(name).timeout(9 * SECOND);
+    let builder = Engine::builder().retry(RetryPolicy::NONE).tool(from_fn(spec("pumps"), Pumps::default));
+    let graced = spec("graced").timeout_grace(5 * SECOND);
+    let engine = builder.tool(from_fn(graced, Pumps::default)).build().await.unwrap();
+    let session = engine.session("s");
+    let cancel = |second| {
+        if second == 3 {
+            assert!(session.cancel_call("c"));
+        }
+    };
+    let (outcome, after) = runs(&session, busy("pumps"), cancel).await;
+    assert_eq!((outcome.to_text().as_str(), outcome.cancel_requested, after), ("pumped", true, 3 * SECOND));
+    let (outcome, after) = runs(&session, busy("graced"), |_| {}).await;
+    assert_eq!((outcome.error().unwrap().kind, after), (ErrorKind::Timeout, 9 * SECOND));
+}
+
+/// SC-8: a drain gives up a handler that is busy.
+#[tokio::test(start_paused = true)]
+async fn a_busy_handler_is_given_up_by_a_drain() {
+    let engine = engine().await;
+    let draining = engine.clone();
+    let drain = move |second| {
+        if second == 3 {
+            let engine = draining.clone();
+            tokio::spawn(async move { engine.shutdown(Drain::default()).await });
+        }
+    };
+    let (outcome, after) = runs(&engine.session("s"), busy("busy").timeout(90 * SECOND), drain).await;
+    assert_eq!(outcome.error().unwrap().kind, ErrorKind::Cancelled);
+    assert!(after > 3 * SECOND, "{after:?}");
+}
+
+/// Polls each task without anything left of its share first, whenever time has gone on.
+struct Spent;
+
+impl Spawner for Spent {
+    fn spawn(&self, mut task: BoxFuture<'static, ()>) {
+        let mut last = None;
+        tokio::spawn(poll_fn(move |cx| {
+            if last.replace(Instant::now()) != Some(Instant::now()) {
+                while has_budget_remaining() {
+                    let _ = pin!(consume_budget()).poll(cx);
+                }
+            }
+            task.as_mut().poll(cx)
+        }));
+    }
+}
+
+/// SC-7: what is done in the instant in which its time is up counts, though its task has no share left to see it with.
+#[tokio::test(start_paused = true)]
+async fn what_is_done_counts_though_its_task_has_no_share_left() {
+    let sleeps = |_: Value, _: ToolContext| async {
+        sleep(SECOND).await;
+        Ok("done")
+    };
+    let (read, write) = (ToolSpec::read("read"), ToolSpec::write("graced").timeout_grace(SECOND));
+    let builder = Engine::builder().spawner(Arc::new(Spent)).confirmations(Confirmations::auto());
+    let builder = builder.approver(Answer::Allow);
+    let engine = builder.tool(tool_fn(read, sleeps)).tool(tool_fn(write, sleeps)).build().await.unwrap();
+    for tool in ["read", "graced"] {
+        let timed = busy(tool).timeout(SECOND);
+        for call in [timed.clone(), busy(tool).deadline(SECOND), timed.deadline(SECOND)] {
+            let from = Instant::now();
+            let outcome = ends(engine.session("s").call(call)).await;
+            assert_eq!((outcome.to_text().as_str(), from.elapsed()), ("done", SECOND), "{tool}");
+        }
+    }
+}
