@@ -17,8 +17,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 use toolyard::{
-    Answer, Call, Confirmations, Drain, Engine, ErrorKind, Outcome, RetryPolicy, Session, Spawner, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    Answer, ApprovalRequest, Approver, Call, Confirmations, Drain, Engine, ErrorKind, Outcome, RetryPolicy,
+    Session, Spawner, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 
 /// How long a handler may go on that was told to stop (SC-5).
@@ -201,4 +201,27 @@ async fn what_is_done_counts_though_its_task_has_no_share_left() {
             assert_eq!((outcome.to_text().as_str(), from.elapsed()), ("done", SECOND), "{tool}");
         }
     }
+}
+
+/// Always has something more to do, and never answers.
+struct Ponders;
+
+#[async_trait]
+impl Approver for Ponders {
+    async fn ask(&self, _: &ApprovalRequest) -> Answer {
+        loop {
+            consume_budget().await;
+        }
+    }
+}
+
+/// PO-3: an approver that leaves its task nothing to do anything else with has its time and no more.
+#[tokio::test(start_paused = true)]
+async fn a_busy_approver_is_not_waited_for() {
+    let confirmations = Confirmations::default().timeout(5 * SECOND);
+    let builder = Engine::builder().approver(Ponders).confirmations(confirmations);
+    let engine = builder.tool(tool_fn(ToolSpec::write("write"), goes_on)).build().await.unwrap();
+    let (outcome, after) = runs(&engine.session("s"), busy("write"), |_| {}).await;
+    let error = outcome.error().unwrap();
+    assert_eq!((error.kind, after), (ErrorKind::ConfirmationTimeout, 5 * SECOND), "{error:?}");
 }

@@ -129,7 +129,9 @@ impl Question {
         let mut others = self.batch.session.approvals().wait(self.request.pattern().key());
         let policy = self.batch.session.engine.gate.policy.changed();
         let showing = self.request.showing().clone();
-        let mut over = std::pin::pin!(showing.over(self.request.expires_in(), tokio::time::sleep));
+        // An approver that always has something to do leaves its task nothing to see the end with.
+        let over = showing.over(self.request.expires_in(), tokio::time::sleep);
+        let mut over = std::pin::pin!(tokio::task::unconstrained(over));
         loop {
             // What is in force now is looked at below; what comes later is heard of.
             let changed = policy.notified();
