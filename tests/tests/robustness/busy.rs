@@ -215,7 +215,7 @@ impl Approver for Ponders {
     }
 }
 
-/// PO-3: an approver that leaves its task nothing to do anything else with has its time and no more.
+/// PO-4: an approver that leaves its task nothing to do anything else with has its time and no more.
 #[tokio::test(start_paused = true)]
 async fn a_busy_approver_is_not_waited_for() {
     let confirmations = Confirmations::default().timeout(5 * SECOND);
