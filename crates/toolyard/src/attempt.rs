@@ -22,6 +22,7 @@ mod zombie;
 
 pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
 pub use blocking::{Blocking, BlockingThreads};
+pub(crate) use next::Next;
 pub(crate) use runner::Runners;
 
 use crate::{
@@ -36,7 +37,6 @@ use crate::{
 };
 use classify::{Facts, classify, redact};
 use futures::FutureExt;
-pub(crate) use next::Next;
 use std::{
     any::Any,
     future::{Future, poll_fn},

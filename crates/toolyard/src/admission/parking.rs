@@ -134,7 +134,7 @@ impl Admission {
     pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held, at: Instant) {
         let mut table = self.table();
         table.finish(need, entry, || self.moment(at));
-        if table.has_settled() {
+        if table.has_nobody_to_start() {
             return; // nobody waited for it
         }
         let granted = Granted { at: Some(at), ..self.settled(&mut table) };

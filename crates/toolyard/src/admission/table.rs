@@ -374,8 +374,8 @@ impl<W> Table<W> {
         self.tickets
     }
 
-    /// Whether nobody was granted or refused since that was asked last.
-    pub(super) fn has_settled(&self) -> bool {
+    /// Whether there is nobody for [`take_granted`](Self::take_granted) and [`take_refused`](Self::take_refused).
+    pub(super) fn has_nobody_to_start(&self) -> bool {
         self.granted.is_empty() && self.refused.is_empty()
     }
 
