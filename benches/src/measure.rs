@@ -16,7 +16,7 @@ pub struct Options {
     pub sizes: Vec<usize>,
     /// How often each contender is measured at each size; each axis's own where nobody says it.
     pub rounds: Option<usize>,
-    /// One contender alone, by its name, for a profiler.
+    /// These contenders alone, by their names with commas between; one, for a profiler.
     pub only: Option<String>,
     /// The axes, by their names; [`WAYS`] where there are none.
     pub axes: Vec<String>,
@@ -64,12 +64,15 @@ pub fn measure_axes(
     Ok(report)
 }
 
+/// Those of these names, separated by commas.
 fn chosen(contenders: Contenders, only: Option<&str>) -> Result<Contenders, String> {
     let Some(only) = only else { return Ok(contenders) };
-    let names = contenders.iter().map(|contender| contender.name()).collect::<Vec<_>>().join(", ");
-    let unknown = format!("there is no contender '{only}': choose {names}");
-    let chosen: Contenders = contenders.into_iter().filter(|contender| contender.name() == only).collect();
-    if chosen.is_empty() { Err(unknown) } else { Ok(chosen) }
+    let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
+    if let Some(unknown) = only.split(',').find(|name| !names.contains(name)) {
+        return Err(format!("there is no contender '{unknown}': choose {}", names.join(", ")));
+    }
+    let wanted = |contender: &Arc<dyn Contender>| only.split(',').any(|name| name == contender.name());
+    Ok(contenders.iter().filter(|contender| wanted(contender)).cloned().collect())
 }
 
 fn measure_axis(
@@ -153,6 +156,8 @@ mod tests {
         assert!(measure(&options, |_| ()).unwrap_err().contains("ways"));
         let options = Options { only: Some("bogus".into()), ..Options::default() };
         assert!(measure(&options, |_| ()).unwrap_err().contains("floor, full, inline, guarded, keyed"));
+        let options = Options { only: Some("floor,bogus".into()), ..Options::default() };
+        assert!(measure(&options, |_| ()).unwrap_err().contains("no contender 'bogus'"));
         let options = Options { sizes: vec![CALLS_MAX + 1], ..Options::default() };
         assert!(measure(&options, |_| ()).unwrap_err().contains("10000"));
     }

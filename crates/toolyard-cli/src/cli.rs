@@ -405,8 +405,8 @@ pub(crate) struct BenchArgs {
     /// Measure every axis, which takes some minutes
     #[arg(long)]
     pub(crate) all: bool,
-    /// Measure one contender alone, for a profiler, such as floor or full
-    #[arg(long, value_name = "NAME")]
+    /// Measure these contenders alone, such as floor,full; one, for a profiler
+    #[arg(long, value_name = "NAMES")]
     pub(crate) only: Option<String>,
 }
 
