@@ -237,7 +237,7 @@ impl Engine {
     /// `permission_denied`, questions about it included; calls that run go on. A call that was approved under the policy
     /// before and waits has to be sent again (PO-4). Gives the new policy's version; the first is 1.
     pub fn set_policy(&self, policy: impl RuntimePolicy + 'static) -> u64 {
-        let version = self.core.gate.policy.set(Arc::new(policy)).into();
+        let version = self.core.gate.rules.set_policy(Arc::new(policy)).into();
         self.core.emit(EventKind::PolicyChanged { version });
         version
     }

@@ -36,7 +36,7 @@ use toolyard_core::{
 
 /// The checks, and what they consult.
 pub(crate) struct Gate {
-    pub(crate) policy: InForce,
+    pub(crate) rules: Arc<InForce>,
     /// What sessions may touch that say nothing themselves.
     pub(crate) capabilities: Option<Arc<Capabilities>>,
     pub(crate) confirmations: Confirmations,
@@ -112,11 +112,11 @@ impl Gate {
     pub(crate) fn check(
         &self,
         call: &Call,
-        table: &Table,
+        tools: &Table,
         policy: &Versioned,
         session: &SessionCore,
     ) -> Result<Cleared, Turned> {
-        let (entry, parsed, Allowed { grant, policy }) = self.allow(call, table, policy, session)?;
+        let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session)?;
         let args = parsed.of(call);
         let class = entry.class_for(args);
         let now = || session.engine.clock.now();
@@ -138,12 +138,12 @@ impl Gate {
     fn allow<'a>(
         &self,
         call: &Call,
-        table: &'a Table,
+        tools: &'a Table,
         policy: &Versioned,
         session: &SessionCore,
     ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), CallError> {
-        let Some(entry) = table.get(&call.name).filter(|entry| session.sees(entry)) else {
-            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, table, session)));
+        let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {
+            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)));
         };
         if !session.may.calls(entry) {
             let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
@@ -168,7 +168,7 @@ impl Gate {
         args: &Value,
         session: &SessionCore,
     ) -> Result<Allowed, CallError> {
-        self.policy.current().ask(entry.spec(), args, &session.caller())
+        self.rules.current().policy.ask(entry.spec(), args, &session.caller())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tools an engine has, by name.
 //!
 //! ```text
-//!   register, replace, unregister ──► a new table, put in place at once
+//!   register, replace, unregister ──► a new table, put in force at once
 //!   batch ──► the table as it is now ──► Arc<ToolEntry> { spec, compiled schema, factory }
 //! ```
 //!
@@ -14,13 +14,9 @@ mod schema;
 pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
-use crate::{config::ToolConfig, guard::Guards, session::SessionCore};
-use arc_swap::{ArcSwap, Guard};
+use crate::{config::ToolConfig, gate::InForce, guard::Guards, session::SessionCore};
 use foldhash::HashMap;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
 use toolyard_core::{ToolFactory, wording};
 
@@ -80,11 +76,8 @@ pub(crate) type Table = HashMap<Arc<str>, Arc<ToolEntry>>;
 /// assert!(!engine.registry().unregister("ping")); // nothing left to do, nothing wrong
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct Registry {
-    table: ArcSwap<Table>,
-    /// Held by the one who changes the table; readers never wait.
-    changing: Mutex<()>,
+    rules: Arc<InForce>,
     /// The operator's settings, in force for whichever tool has the name.
     configs: BTreeMap<String, ToolConfig>,
     guards: Guards,
@@ -95,21 +88,15 @@ pub struct Registry {
 impl Default for Registry {
     /// An empty one, of no engine.
     fn default() -> Self {
-        Self::new(BTreeMap::new(), Guards::default())
+        Self::new(Arc::default(), BTreeMap::new(), Guards::default())
     }
 }
 
 impl Registry {
-    /// An empty registry; each of these settings is for the tool of that name, once there is one. `guards` stand
-    /// before its tools.
-    pub(crate) fn new(configs: BTreeMap<String, ToolConfig>, guards: Guards) -> Self {
-        Self {
-            table: ArcSwap::default(),
-            changing: Mutex::default(),
-            configs,
-            guards,
-            changes: watch::Sender::new(0),
-        }
+    /// What changes the tools of these rules; each of these settings is for the tool of that name, once there is one.
+    /// `guards` stand before its tools.
+    pub(crate) fn new(rules: Arc<InForce>, configs: BTreeMap<String, ToolConfig>, guards: Guards) -> Self {
+        Self { rules, configs, guards, changes: watch::Sender::new(0) }
     }
 
     /// What stands before its tools.
@@ -176,30 +163,26 @@ impl Registry {
         ToolEntry::new(factory, spec, &self.guards)
     }
 
-    /// Applies `change` to a copy of the table and puts it in place.
+    /// Changes the table, unless `change` fails.
     fn change<T, E>(&self, change: impl FnOnce(&mut Table) -> Result<T, E>) -> Result<T, E> {
-        // A change that unwinds has put nothing in place.
-        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = Table::clone(&self.table.load());
-        let done = change(&mut next)?;
-        self.table.store(Arc::new(next));
+        let done = self.rules.change_tools(change)?;
         self.changes.send_modify(|count| *count += 1);
         Ok(done)
     }
 
     /// Whether the entry is the one that has its name now.
     pub(crate) fn is_current(&self, entry: &ToolEntry) -> bool {
-        self.table.load().get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
+        self.rules.current().tools.get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
     }
 
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<Arc<ToolEntry>> {
-        self.table.load().get(name).cloned()
+        self.rules.current().tools.get(name).cloned()
     }
 
     /// Whether there is a tool of this name.
     pub fn has(&self, name: &str) -> bool {
-        self.table.load().contains_key(name)
+        self.rules.current().tools.contains_key(name)
     }
 
     /// Counts the changes to it, for who tells others which tools there are.
@@ -209,14 +192,15 @@ impl Registry {
 
     /// Every tool, by name.
     pub fn list(&self) -> Vec<Arc<ToolEntry>> {
-        let mut entries: Vec<_> = self.table.load().values().cloned().collect();
+        let mut entries: Vec<_> = self.rules.current().tools.values().cloned().collect();
         entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         entries
     }
+}
 
-    /// The table as it is now.
-    pub(crate) fn table(&self) -> Guard<Arc<Table>> {
-        self.table.load()
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("tools", &self.list()).finish_non_exhaustive()
     }
 }
 

@@ -150,8 +150,8 @@ impl BatchState {
         if !work.entry.is_retired() {
             return Ok(());
         }
-        let table = self.session.engine.registry.table();
-        let message = not_found(work.entry.name(), &table, &self.session);
+        let rules = self.session.engine.gate.rules.current();
+        let message = not_found(work.entry.name(), &rules.tools, &self.session);
         Err(Box::new(CallError::new(ErrorKind::NotFound, message)))
     }
 

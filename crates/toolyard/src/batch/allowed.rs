@@ -14,7 +14,7 @@ use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 impl BatchState {
     /// Whether a call may still run. Holds no lock of the batch: it may ask the policy.
     pub(super) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
-        let is_current = self.policy_of(index) == self.session.engine.gate.policy.version();
+        let is_current = self.policy_of(index) == self.session.engine.gate.rules.version();
         if is_current || faulty!(ApprovalNotRechecked) {
             return Ok(());
         }

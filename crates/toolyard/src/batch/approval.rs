@@ -127,7 +127,7 @@ impl Question {
     /// Asks until there is an answer to what would run.
     async fn ask(mut self) {
         let mut others = self.batch.session.approvals().wait(self.request.pattern().key());
-        let policy = self.batch.session.engine.gate.policy.changed();
+        let policy = self.batch.session.engine.gate.rules.changed();
         let showing = self.request.showing().clone();
         // An approver that always has something to do leaves its task nothing to see the end with.
         let over = showing.over(self.request.expires_in(), tokio::time::sleep);
@@ -163,7 +163,7 @@ impl Question {
 
     /// Whether the policy has changed since the call was last allowed.
     fn is_outdated(&self) -> bool {
-        self.batch.policy_of(self.index) != self.batch.session.engine.gate.policy.version()
+        self.batch.policy_of(self.index) != self.batch.session.engine.gate.rules.version()
             && !faulty!(ApprovalNotRechecked)
     }
 

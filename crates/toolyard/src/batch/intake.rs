@@ -100,7 +100,7 @@ impl Dispatch<'_> {
     /// Leads every call through the gate, in call order, and forms the runs.
     async fn open(&self, batch: Batch, earlier: Option<&Earlier>) -> (Arc<BatchState>, Vec<(u32, Early)>) {
         let gate = &self.session.engine.gate;
-        let (table, policy) = (self.session.engine.registry.table(), gate.policy.current());
+        let rules = gate.rules.current();
         let census = Census::of(&batch, &gate.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
@@ -108,16 +108,16 @@ impl Dispatch<'_> {
             let passed = match self.look_at(&call, at, &census) {
                 // Hooks take time: in the meantime another policy may have come.
                 Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
-                    Ok(()) => self.check(&call, &table, &gate.policy.current()),
+                    Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy),
                     Err(early) => Err(early),
                 },
-                Ok(()) => self.check(&call, &table, &policy),
+                Ok(()) => self.check(&call, &rules.tools, &rules.policy),
                 Err(early) => Err(early),
             };
             match passed {
                 Ok(work) => slots.push(Slot::cleared(call, work)),
                 Err(Early::Refused(error)) => {
-                    let known = table.contains_key(&call.name);
+                    let known = rules.tools.contains_key(&call.name);
                     slots.push(Slot::refused(call, known));
                     early.push((index(at), Early::Refused(error)));
                 }
@@ -165,8 +165,8 @@ impl Dispatch<'_> {
     }
 
     /// Leads one call through the rest of the gate.
-    fn check(&self, call: &Call, table: &Table, policy: &Versioned) -> Result<Cleared, Early> {
-        self.session.engine.gate.check(call, table, policy, self.session).map_err(Early::from)
+    fn check(&self, call: &Call, tools: &Table, policy: &Versioned) -> Result<Cleared, Early> {
+        self.session.engine.gate.check(call, tools, policy, self.session).map_err(Early::from)
     }
 }
 

@@ -44,13 +44,12 @@ pub struct PlannedRun {
 
 /// Leads every call through the gate, without hooks, and forms the runs.
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
-    let table = session.engine.registry.table();
     let gate = &session.engine.gate;
-    let policy = gate.policy.current();
+    let rules = gate.rules.current();
     let census = Census::of(batch, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = census.check(call, at).map_err(Turned::from);
-        let checked = checked.and_then(|()| gate.check(call, &table, &policy, session));
+        let checked = checked.and_then(|()| gate.check(call, &rules.tools, &rules.policy, session));
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
             Err(Turned::Refused(error)) => {

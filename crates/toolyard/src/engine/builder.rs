@@ -310,14 +310,16 @@ impl EngineBuilder {
         check(&self.limits, self.waits)?;
         let clock = *self.clock.get_or_insert_default();
         let guards = Guards::new(self.policies, clock.now());
-        let registry =
-            register(std::mem::take(&mut self.tools), std::mem::take(&mut self.tool_configs), guards)?;
+        let policy = self.policy.take().unwrap_or_else(|| Arc::new(AllowAll));
+        let rules = Arc::new(InForce::new(policy));
+        let registry = Registry::new(rules.clone(), std::mem::take(&mut self.tool_configs), guards);
+        fill(&registry, std::mem::take(&mut self.tools))?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
             Admission::new(widths, self.limits.queue_engine_max, self.limits.queue_session_max),
             Leases::new(widths),
         );
-        let core = Arc::new(self.into_core(runtime, registry, admission.clone(), leases.clone()));
+        let core = Arc::new(self.into_core(runtime, rules, registry, admission.clone(), leases.clone()));
         let failing: Weak<EngineCore> = Arc::downgrade(&core);
         let on_failure = move || {
             if let Some(engine) = failing.upgrade() {
@@ -332,6 +334,7 @@ impl EngineBuilder {
     fn into_core(
         self,
         runtime: Handle,
+        rules: Arc<InForce>,
         registry: Registry,
         admission: Arc<Admission>,
         leases: Arc<Leases>,
@@ -342,7 +345,7 @@ impl EngineBuilder {
         EngineCore {
             registry,
             gate: Gate {
-                policy: InForce::new(self.policy.unwrap_or_else(|| Arc::new(AllowAll))),
+                rules,
                 capabilities: self.capabilities,
                 confirmations: self.confirmations,
                 approver: self.approver,
@@ -405,19 +408,13 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
     }
 }
 
-fn register(
-    tools: Vec<Arc<dyn ToolFactory>>,
-    configs: BTreeMap<String, ToolConfig>,
-    guards: Guards,
-) -> Result<Registry, BuildError> {
-    let registry = Registry::new(configs, guards);
+fn fill(registry: &Registry, tools: Vec<Arc<dyn ToolFactory>>) -> Result<(), BuildError> {
     tools.into_iter().try_for_each(|factory| registry.add(factory))?;
-    let unknown = registry.configured().find(|name| !registry.has(name)).map(str::to_owned);
-    match unknown {
+    match registry.configured().find(|name| !registry.has(name)).map(str::to_owned) {
         Some(name) => {
             let known = registry.list().iter().map(|entry| entry.name().to_owned()).collect();
             Err(BuildError::UnknownTool { name, known })
         }
-        None => Ok(registry),
+        None => Ok(()),
     }
 }

@@ -1,8 +1,10 @@
-//! The policy in force, and which it is.
+//! What is in force: the tools there are, the policy, and which policy it is.
 
+use crate::registry::Table;
 use arc_swap::{ArcSwap, Guard};
 use serde_json::Value;
 use std::{
+    convert::Infallible,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
@@ -10,7 +12,9 @@ use std::{
     },
 };
 use tokio::sync::Notify;
-use toolyard_core::{CallError, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec, wording};
+use toolyard_core::{
+    AllowAll, CallError, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec, wording,
+};
 
 /// The number of a policy in its engine, from 1.
 pub(crate) type PolicyVersion = u32;
@@ -22,57 +26,93 @@ pub(crate) struct Allowed {
     pub(crate) policy: PolicyVersion,
 }
 
-/// The policy in force. It may be put in place of another at any time; calls that were allowed by an older one are looked
-/// at again before they go on (V1).
+/// The rules in force. They may be put in place of others at any time; calls that were allowed by an older policy are
+/// looked at again before they go on (V1).
 pub(crate) struct InForce {
-    current: ArcSwap<Versioned>,
-    /// The version of `current`, for those who only ask whether it is still theirs.
+    current: ArcSwap<Rules>,
+    /// The version of the current policy, for those who only ask whether it is still theirs.
     version: AtomicU32,
+    /// Held by the one who changes the rules; readers never wait.
     changing: Mutex<()>,
     /// Wakes in the order in which they came: a watch would in an order by chance that no seed fixes.
     changed: Arc<Notify>,
 }
 
+/// What the gate goes by. A batch looks at all of it once.
+#[derive(Clone)]
+pub(crate) struct Rules {
+    pub(crate) tools: Table,
+    pub(crate) policy: Versioned,
+}
+
 /// A policy and which it is.
+#[derive(Clone)]
 pub(crate) struct Versioned {
     policy: Arc<dyn RuntimePolicy>,
     version: PolicyVersion,
 }
 
+impl Default for InForce {
+    /// No tools, all of which are allowed.
+    fn default() -> Self {
+        Self::new(Arc::new(AllowAll))
+    }
+}
+
 impl InForce {
+    /// This policy, and no tools.
     pub(crate) fn new(policy: Arc<dyn RuntimePolicy>) -> Self {
         let version = 1;
+        let rules = Rules { tools: Table::default(), policy: Versioned { policy, version } };
         Self {
-            current: ArcSwap::from_pointee(Versioned { policy, version }),
+            current: ArcSwap::from_pointee(rules),
             version: AtomicU32::new(version),
             changing: Mutex::new(()),
             changed: Arc::default(),
         }
     }
 
-    /// Puts another policy in force; its version.
-    pub(crate) fn set(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
+    /// Applies `change` to a copy of the rules and puts it in force, unless it fails.
+    fn change<T, E>(&self, change: impl FnOnce(&mut Rules) -> Result<T, E>) -> Result<T, E> {
+        // A change that unwinds has put nothing in force.
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = self.version() + 1;
-        self.current.store(Arc::new(Versioned { policy, version }));
+        let mut next = Rules::clone(&self.current());
+        let done = change(&mut next)?;
+        let version = next.policy.version;
+        self.current.store(Arc::new(next));
         // After the policy: who sees the number finds what it stands for, or a later one.
         self.version.store(version, Ordering::Release);
+        Ok(done)
+    }
+
+    /// Puts other tools in force, unless `change` fails.
+    pub(crate) fn change_tools<T, E>(&self, change: impl FnOnce(&mut Table) -> Result<T, E>) -> Result<T, E> {
+        self.change(|rules| change(&mut rules.tools))
+    }
+
+    /// Puts another policy in force; its version.
+    pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
+        let Ok(version) = self.change(|rules| {
+            let version = rules.policy.version + 1;
+            rules.policy = Versioned { policy, version };
+            Ok::<_, Infallible>(version)
+        });
         self.changed.notify_waiters();
         version
     }
 
-    /// The version in force.
+    /// The version of the policy in force.
     pub(crate) fn version(&self) -> PolicyVersion {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Tells when another is in force, from each `notified()` on.
+    /// Tells when another policy is in force, from each `notified()` on.
     pub(crate) fn changed(&self) -> Arc<Notify> {
         self.changed.clone()
     }
 
-    /// The policy in force at this moment: asked for once by who asks it of many calls.
-    pub(crate) fn current(&self) -> Guard<Arc<Versioned>> {
+    /// The rules in force at this moment: asked for once by who goes by them for many calls.
+    pub(crate) fn current(&self) -> Guard<Arc<Rules>> {
         self.current.load()
     }
 }

@@ -55,7 +55,7 @@ fn a_tool_that_was_replaced_goes_with_its_name() {
 #[test]
 fn settings_outlive_the_tool_they_were_made_for() {
     let network = ToolConfig::default().side_effects(SideEffects::Network);
-    let registry = Registry::new([("a".to_owned(), network)].into(), Guards::default());
+    let registry = Registry::new(Arc::default(), [("a".to_owned(), network)].into(), Guards::default());
     let side_effects = || registry.get("a").unwrap().spec().side_effects;
     registry.register(tool(ToolSpec::read("a"))).unwrap();
     assert_eq!(side_effects(), SideEffects::Network);
