@@ -14,6 +14,7 @@ mod again;
 mod allowed;
 mod approval;
 mod aside;
+mod bell;
 mod census;
 mod deadline;
 mod driver;

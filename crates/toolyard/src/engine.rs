@@ -18,7 +18,7 @@ use in_air::InAir;
 use crate::{
     admission::{Admission, UnitId},
     attempt::{Backend, Blocking, Runners},
-    batch::{Stop, Waits},
+    batch::{BatchState, Stop, Waits},
     chance::Chance,
     clock::Clock,
     config::{Budgets, Drain, OnSerialFailure},
@@ -152,6 +152,11 @@ impl EngineCore {
             self.sessions().open.values().filter_map(|named| named.core.upgrade()).collect();
         sessions.sort_unstable_by_key(|session| session.root());
         sessions
+    }
+
+    /// The batches in the air.
+    fn batches(&self) -> Vec<Arc<BatchState>> {
+        self.open_sessions().iter().flat_map(|session| session.batches()).collect()
     }
 
     /// Tells of the engine itself, under a session name of its own.

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod core;
+mod flying;
 mod fork;
 mod may;
 mod scopes;

@@ -76,7 +76,10 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
     for index in batch.calls_of(run).map(index) {
         let Some(work) = batch.cleared(index) else { continue };
         if work.entry.spec().placement == Placement::Inline && batch.depth() < IN_PLACE_DEPTH_MAX {
-            entered.get_or_insert_with(|| batch.session.engine.tasks.enter());
+            entered.get_or_insert_with(|| {
+                batch.bell.look();
+                batch.session.engine.tasks.enter()
+            });
             begin_inline(batch, index, ready_at);
         } else {
             batch.go(index, ready_at);

@@ -88,14 +88,14 @@ impl BatchState {
     }
 
     fn act_on(&self, counted: Counted) {
-        if counted.ended && self.open_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if counted.ended && self.run_has_ended() {
             let failed = self.failed.load(Ordering::Relaxed);
             self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
             self.parent.let_go();
-            self.session.engine.in_air.end();
+            self.session.engine.in_air.landed();
         }
         if counted.ended || counted.rests {
-            self.driver.wake();
+            self.bell.ring();
         }
     }
 
@@ -139,7 +139,7 @@ impl BatchState {
                     nested.has_zombies.store(true, Ordering::Release);
                 }
                 run.list();
-                self.driver.wake();
+                self.bell.ring();
                 Counted { ended: false, rests: false }
             }
             Up::Quiescent => run.count_down(Step::Rested),
@@ -220,7 +220,7 @@ impl BatchState {
             if is_so() {
                 return Poll::Ready(());
             }
-            self.driver.register(cx.waker());
+            self.bell.register(cx.waker());
             // It may have come to be so before the waker was in place.
             if is_so() { Poll::Ready(()) } else { Poll::Pending }
         })

@@ -31,7 +31,7 @@ const OPEN: u64 = 1 << 32;
 /// One call that is not quiescent, in [`Run::left`].
 const ACTIVE: u64 = 1;
 
-/// A run of the batch.
+/// A run of the batch. Its counts are sequentially consistent, with who is told of them only while they wait for it.
 pub(super) struct Run {
     calls: Range<usize>,
     /// Two counts in one, so that a call which ends and rests at once is counted down in one step: in the upper
@@ -54,20 +54,20 @@ impl Run {
 
     /// Whether every call has its result.
     pub(super) fn is_ended(&self) -> bool {
-        self.left.load(Ordering::Acquire) < OPEN
+        self.left.load(Ordering::SeqCst) < OPEN
     }
 
     /// Whether every call is quiescent.
     pub(super) fn is_quiescent(&self) -> bool {
-        self.left.load(Ordering::Acquire) == 0
+        self.left.load(Ordering::SeqCst) == 0
     }
 
     /// Whether every call is quiescent or a listed zombie.
     pub(super) fn is_settled(&self) -> bool {
         // In this order: whoever is listed at the second look was left at the first, so equal counts are of the same
         // calls. One that comes to rest in between looks by itself.
-        let left = self.left.load(Ordering::Acquire);
-        left <= u64::from(self.listed.load(Ordering::Acquire))
+        let left = self.left.load(Ordering::SeqCst);
+        left <= u64::from(self.listed.load(Ordering::SeqCst))
     }
 
     pub(super) fn count_down(&self, step: Step) -> Counted {
@@ -76,18 +76,18 @@ impl Run {
             Step::Rested => ACTIVE,
             Step::EndedAndRested => OPEN + ACTIVE,
         };
-        let left = self.left.fetch_sub(by, Ordering::AcqRel) - by;
+        let left = self.left.fetch_sub(by, Ordering::SeqCst) - by;
         Counted { ended: by >= OPEN && left < OPEN, rests: left == 0 }
     }
 
     /// All that is left of one call are listed zombies.
     pub(super) fn list(&self) {
-        self.listed.fetch_add(1, Ordering::AcqRel);
+        self.listed.fetch_add(1, Ordering::SeqCst);
     }
 
     /// A call that was listed is quiescent. It is never in the count of the listed alone.
     pub(super) fn count_down_listed(&self) -> Counted {
-        self.listed.fetch_sub(1, Ordering::AcqRel);
+        self.listed.fetch_sub(1, Ordering::SeqCst);
         self.count_down(Step::Rested)
     }
 }

@@ -1,6 +1,7 @@
 //! What a batch's driver, attempts and approvals share.
 
 use super::aside::Aside;
+use super::bell::Bell;
 use super::deadline::Alarms;
 use super::ledger::{Delayed, Ending, Phase, Slot, Started};
 use super::progress::{Bid, Progress};
@@ -14,7 +15,7 @@ use crate::{
     session::{SessionCore, Where},
     telemetry::{self, Parent, UNKNOWN_TOOL},
 };
-use futures::{future::AbortHandle, task::AtomicWaker};
+use futures::future::AbortHandle;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::{
@@ -31,9 +32,6 @@ use toolyard_core::{
     Call, CallError, Caller, Dedupe, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass,
     error::TerminalEvent, event::Failure,
 };
-
-/// The place of a batch that its session does not know yet.
-const UNREGISTERED: usize = usize::MAX;
 
 /// A place in a batch, as small as its bound allows.
 pub(super) fn index(at: usize) -> u32 {
@@ -86,12 +84,10 @@ pub(crate) struct BatchState {
     pub(super) questions: Mutex<Vec<(u32, AbortHandle)>>,
     /// Most batches have few: those need no allocation.
     pub(super) runs: SmallVec<[Run; 2]>,
-    /// Its place among the open batches of its session, from when a cancel can find it.
-    place: AtomicUsize,
-    /// Runs with a call that has no result.
-    pub(super) open_runs: AtomicUsize,
+    /// Runs with a call that has no result; not counted where there is but one.
+    open_runs: AtomicUsize,
     pub(super) failed: AtomicUsize,
-    pub(super) driver: AtomicWaker,
+    pub(super) bell: Bell,
 }
 
 impl BatchState {
@@ -106,9 +102,6 @@ impl BatchState {
     ) -> Arc<Self> {
         for (number, run) in runs.iter().enumerate() {
             slots[run.calls()].iter_mut().for_each(|slot| slot.run = base.run + index(number));
-        }
-        if !slots.is_empty() {
-            session.engine.in_air.begin();
         }
         Arc::new(Self {
             base,
@@ -126,16 +119,24 @@ impl BatchState {
             questions: Mutex::new(Vec::new()),
             open_runs: AtomicUsize::new(runs.len()),
             runs,
-            place: AtomicUsize::new(UNREGISTERED),
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
-            driver: AtomicWaker::new(),
+            bell: Bell::default(),
         })
     }
 
     /// Whether some call has no result yet.
-    pub(super) fn is_open(&self) -> bool {
-        self.open_runs.load(Ordering::Acquire) > 0
+    pub(crate) fn is_open(&self) -> bool {
+        match &*self.runs {
+            [run] => !run.is_ended(),
+            _ => self.open_runs.load(Ordering::SeqCst) > 0,
+        }
+    }
+
+    /// The last call of a run has its result; whether no call of the batch is without.
+    pub(super) fn run_has_ended(&self) -> bool {
+        // Most batches are one run, which has been counted down.
+        self.runs.len() == 1 || self.open_runs.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
     pub(super) fn run_of(&self, index: u32) -> &Run {
@@ -434,19 +435,10 @@ impl BatchState {
         let is_failed = |slot: &Slot| matches!(&*slot.phase(), Phase::Ended(Ending { status: Err(_), .. }));
         calls.any(|slot| slot.routing.class() == Some(ToolClass::Serial) && is_failed(slot))
     }
-
-    /// Where its session finds it.
-    pub(crate) fn registered_at(&self, place: usize) {
-        self.place.store(place, Ordering::Relaxed);
-    }
 }
 
 impl Drop for BatchState {
     fn drop(&mut self) {
-        let place = *self.place.get_mut();
-        if place != UNREGISTERED {
-            self.session.forget(place);
-        }
         // A loop and no recursion: the last of a chain of nested batches may be the last to hold all of them.
         let mut above = self.nested.take();
         while let Some(nested) = above {

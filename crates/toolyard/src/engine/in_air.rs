@@ -1,46 +1,58 @@
-//! How many batches have calls without a result, for whoever waits until none has.
+//! Waiting until no batch has a call without a result.
+//!
+//! Nobody counts the batches: who waits looks for them where a cancel finds them, and is told when one lands.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::batch::BatchState;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 use tokio::sync::Notify;
 
-/// Counts batches in the air. One count a batch, none a call.
+/// Tells whoever waits of batches that land.
 #[derive(Debug, Default)]
 pub(crate) struct InAir {
-    batches: AtomicUsize,
-    /// How many wait for the last to land. Nearly always none, and then a landing tells nobody.
+    /// How many wait. Nearly always none, and then a landing tells nobody.
     waiting: AtomicUsize,
     landed: Notify,
 }
 
 impl InAir {
-    pub(crate) fn begin(&self) {
-        self.batches.fetch_add(1, Ordering::SeqCst);
-    }
-
-    pub(crate) fn end(&self) {
-        // Sequentially consistent with `none`: the last to land sees who waits, or who waits sees that none is left.
-        if self.batches.fetch_sub(1, Ordering::SeqCst) == 1 && self.waiting.load(Ordering::SeqCst) > 0 {
+    /// A batch has the last of its results.
+    pub(crate) fn landed(&self) {
+        // Sequentially consistent with `none`, as what a batch counts its results by is: the one that lands sees who waits,
+        // or who waits sees that it has landed.
+        if self.waiting.load(Ordering::SeqCst) > 0 {
             self.landed.notify_waiters();
         }
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.batches.load(Ordering::SeqCst)
-    }
-
-    /// Waits until no batch is in the air.
-    pub(super) async fn none(&self) {
+    /// Waits until none of these is in the air, those that come meanwhile included.
+    pub(super) async fn none(&self, batches: impl Fn() -> Vec<Arc<BatchState>>) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(self);
         loop {
-            // Made before the count is read: a landing in between is not missed.
-            let landed = self.landed.notified();
-            if self.count() == 0 {
+            // Not kept while they are waited for. Each landing looks at the last of them alone, however many there are.
+            let mut left: Vec<_> = open(batches()).map(|batch| Arc::downgrade(&batch)).collect();
+            if left.is_empty() {
                 return;
             }
-            landed.await;
+            while let Some(batch) = left.last() {
+                // Made before the batch is looked at: a landing in between is not missed.
+                let landed = self.landed.notified();
+                if batch.upgrade().is_some_and(|batch| batch.is_open()) {
+                    landed.await;
+                } else {
+                    left.pop();
+                }
+            }
         }
     }
+}
+
+/// Those of which a call has no result.
+pub(super) fn open(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
+    batches.into_iter().filter(|batch| batch.is_open())
 }
 
 /// Somebody who waits, or has gone.

@@ -1,6 +1,6 @@
 //! Stopping an engine, step by step (SC-8).
 
-use super::EngineCore;
+use super::{EngineCore, in_air::open};
 use crate::{batch::Stop, config::Drain, pool::Pools};
 use std::{sync::atomic::Ordering, time::Duration};
 use tokio::time::timeout;
@@ -25,14 +25,15 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
     step(DrainStep::ClearQueue);
     engine.stop(Stop::ShuttingDown);
     step(DrainStep::Finish);
-    if timeout(drain.finish, engine.in_air.none()).await.is_err() {
+    let in_air = || engine.in_air.none(|| engine.batches());
+    if timeout(drain.finish, in_air()).await.is_err() {
         step(DrainStep::Cancel);
         cancel_running(engine);
-        if timeout(drain.grace, engine.in_air.none()).await.is_err() {
+        if timeout(drain.grace, in_air()).await.is_err() {
             step(DrainStep::Abandon);
             engine.abandon.cancel();
-            if timeout(LAST_WORDS, engine.in_air.none()).await.is_err() {
-                let batches = engine.in_air.count();
+            if timeout(LAST_WORDS, in_air()).await.is_err() {
+                let batches = open(engine.batches()).count();
                 tracing::error!(batches, "calls did not end when their handlers were given up");
             }
         }
@@ -45,7 +46,5 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
 }
 
 fn cancel_running(engine: &EngineCore) {
-    for session in engine.open_sessions() {
-        session.batches().iter().for_each(|batch| batch.cancel());
-    }
+    engine.batches().iter().for_each(|batch| batch.cancel());
 }

@@ -2,6 +2,7 @@
 
 use super::SessionOptions;
 use super::approvals::Approvals;
+use super::flying::Flying;
 use super::fork::ForkPolicy;
 use super::may::May;
 use super::tree::{Numbers, Tree};
@@ -72,7 +73,7 @@ struct Parent {
 /// What is in the air.
 #[derive(Default)]
 struct Open {
-    batches: Slab<Weak<BatchState>>,
+    batches: Flying<BatchState>,
     forks: Slab<Weak<SessionCore>>,
     stopped: Option<Stop>,
 }
@@ -279,21 +280,16 @@ impl SessionCore {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch where a cancel of the session finds it, until [`forget`](Self::forget) is told its place; a
-    /// session that was cancelled stops it at once.
+    /// Puts a batch where a cancel of the session finds it; a session that was cancelled stops it at once.
     pub(crate) fn register(&self, batch: &Arc<BatchState>) {
         let stopped = {
             let mut open = self.open_now();
-            batch.registered_at(open.batches.insert(Arc::downgrade(batch)));
+            open.batches.push(batch);
             open.stopped
         };
         if let Some(why) = stopped.filter(|why| reaches(*why, batch)) {
             batch.stop(why);
         }
-    }
-
-    pub(crate) fn forget(&self, place: usize) {
-        self.open_now().batches.remove(place);
     }
 
     /// The batches in the air, those of its forks included.
@@ -310,7 +306,7 @@ impl SessionCore {
 
     fn in_air(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
         let open = self.open_now();
-        let batches = open.batches.iter().filter_map(|(_, batch)| batch.upgrade()).collect();
+        let batches = open.batches.in_air().collect();
         let forks = open.forks.iter().filter_map(|(_, fork)| fork.upgrade()).collect();
         (batches, forks)
     }
