@@ -32,7 +32,7 @@ use toolyard_core::ToolClass;
 /// A call that waits, and how to start it.
 pub(crate) trait Waiter: Send + Sync {
     /// Starts call `index` with the permit it waited for.
-    fn start(self: Arc<Self>, index: u32, permit: Permit);
+    fn start(self: Arc<Self>, index: u32, permit: Permit<'_>);
 
     /// Lets the handler of call `index` go on, which was parked and has what it needs again (CC-6).
     fn resume(self: Arc<Self>, index: u32);
@@ -136,9 +136,9 @@ impl Admission {
 
     /// A permit now, without waiting.
     #[cfg(any(test, toolyard_faults))]
-    pub(crate) fn try_admit(self: &Arc<Self>, root: u64, need: Need) -> Option<Permit> {
+    pub(crate) fn try_admit(self: &Arc<Self>, root: u64, need: Need) -> Option<Permit<'_>> {
         let entry = self.table().try_grant(&Ask::of_root(root, need))?;
-        Some(Permit::new(self.clone(), need, entry, Instant::now()))
+        Some(Permit::new(self, need, entry, Instant::now()))
     }
 
     /// Leaves the line (CC-9), unless the call has been granted its permit meanwhile. Who can go for it is the

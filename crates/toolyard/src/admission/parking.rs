@@ -170,7 +170,7 @@ impl Admission {
     }
 }
 
-impl Permit {
+impl Permit<'_> {
     /// What it holds.
     pub(crate) fn held(&self) -> Held {
         Held { need: self.need, entry: self.entry }

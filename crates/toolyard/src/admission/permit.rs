@@ -7,19 +7,19 @@ use tokio::time::Instant;
 /// Everything one call was granted. Dropping it gives all of it back and starts whoever can go now; the attempt
 /// that takes it over does the same with what it holds.
 #[must_use = "a permit that is dropped is given back"]
-pub(crate) struct Permit {
+pub(crate) struct Permit<'a> {
     /// `None` when an attempt has taken over what it holds.
-    admission: Option<Arc<Admission>>,
+    admission: Option<&'a Arc<Admission>>,
     pub(super) need: Need,
     /// Its place on its lease, if it is serial.
     pub(super) entry: Option<EntryId>,
     granted_at: Instant,
 }
 
-impl Permit {
+impl<'a> Permit<'a> {
     /// The table has granted `need` at that time.
     pub(super) fn new(
-        admission: Arc<Admission>,
+        admission: &'a Arc<Admission>,
         need: Need,
         entry: Option<EntryId>,
         granted_at: Instant,
@@ -39,7 +39,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if let Some(admission) = self.admission.take() {
             admission.finish(self.held(), Instant::now());

@@ -11,6 +11,7 @@
 use super::{Admission, Going, Permit, Place};
 use smallvec::SmallVec;
 use std::{
+    any::Any,
     cell::RefCell,
     collections::VecDeque,
     mem::ManuallyDrop,
@@ -19,14 +20,20 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A call and the permit it waited for: whatever becomes of it, the permit is given back. A handler that resumes
-/// has its units by itself.
-type Ready = (Place, Option<Permit>);
+/// One who goes: a call gets a permit when it is started, and whatever becomes of it, that is given back. A handler that
+/// resumes has its units by itself.
+struct Ready {
+    going: Going<Place>,
+    at: Instant,
+}
+
+/// What is to be started later: the table it was granted by may be another one then.
+type Later = (Arc<Admission>, Ready);
 
 thread_local! {
     /// What is still to be started while this thread starts something. It has no destructor, so that it is
     /// there to the end of the thread: permits may be among the last values that a thread drops.
-    static STARTING: RefCell<Option<ManuallyDrop<VecDeque<Ready>>>> = const { RefCell::new(None) };
+    static STARTING: RefCell<Option<ManuallyDrop<VecDeque<Later>>>> = const { RefCell::new(None) };
 }
 
 /// What one change of the table has granted.
@@ -65,47 +72,48 @@ impl Granted<'_> {
 /// Starts the calls, or has the start do it that this thread is in.
 fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>, at: Option<Instant>) {
     let at = at.unwrap_or_else(Instant::now);
-    let ready = |Going { waiter, need, entry }: Going<Place>| {
-        let permit = (!waiter.resumes).then(|| Permit::new(admission.clone(), need, entry, at));
-        if permit.is_none() {
-            admission.unparked();
-        }
-        (waiter, permit)
-    };
-    let mut ready = calls.into_iter().map(ready);
+    let mut ready = calls.into_iter().map(|going| Ready { going, at });
     let first = STARTING.with_borrow_mut(|starting| {
+        let later = |ready| (admission.clone(), ready);
         let Some(starting) = starting else {
             let first = ready.next()?;
-            *starting = Some(ManuallyDrop::new(ready.collect()));
+            *starting = Some(ManuallyDrop::new(ready.map(later).collect()));
             return Some(first);
         };
-        starting.extend(ready);
+        starting.extend(ready.map(later));
         None
     });
     if let Some(first) = first {
-        start_all(first);
+        start_all(admission, first);
     }
 }
 
 /// Starts `first` and everything that is or comes behind it.
-fn start_all(first: Ready) {
-    let (mut next, mut panic) = (Some(first), None);
-    while let Some((place, permit)) = next {
-        // Those behind one that panics have their permits, and nobody else would start them.
-        let start = AssertUnwindSafe(|| match permit {
-            Some(permit) => place.waiter.start(place.index, permit),
-            None => place.waiter.resume(place.index),
-        });
-        panic = panic.or(catch_unwind(start).err());
-        next = next_ready();
+fn start_all(admission: &Arc<Admission>, first: Ready) {
+    let mut panic = start(admission, first);
+    while let Some((admission, ready)) = next_ready() {
+        panic = panic.or(start(&admission, ready));
     }
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
 }
 
+/// Starts one; its panic, for those behind it have their units and nobody else would start them.
+fn start(admission: &Arc<Admission>, Ready { going, at }: Ready) -> Option<Box<dyn Any + Send>> {
+    let Going { waiter: Place { waiter, index, resumes }, need, entry } = going;
+    let start = AssertUnwindSafe(|| match resumes {
+        true => {
+            admission.unparked();
+            waiter.resume(index);
+        }
+        false => waiter.start(index, Permit::new(admission, need, entry, at)),
+    });
+    catch_unwind(start).err()
+}
+
 /// The next to start; without one this thread has done.
-fn next_ready() -> Option<Ready> {
+fn next_ready() -> Option<Later> {
     STARTING.with_borrow_mut(|starting| {
         let next = starting.as_mut().and_then(|ready| ready.pop_front());
         if next.is_none() {

@@ -10,7 +10,7 @@ use std::{
 /// What a waiter does with its permit.
 struct Does<F>(F);
 
-impl<F: Fn(u32, Permit) + Send + Sync> Waiter for Does<F> {
+impl<F: Fn(u32, Permit<'_>) + Send + Sync> Waiter for Does<F> {
     fn resume(self: Arc<Self>, _: u32) {
         unreachable!("nobody is parked here")
     }
@@ -23,7 +23,7 @@ impl<F: Fn(u32, Permit) + Send + Sync> Waiter for Does<F> {
         unreachable!("nothing is nested here");
     }
 
-    fn start(self: Arc<Self>, index: u32, permit: Permit) {
+    fn start(self: Arc<Self>, index: u32, permit: Permit<'_>) {
         (self.0)(index, permit);
     }
 }
@@ -31,8 +31,12 @@ impl<F: Fn(u32, Permit) + Send + Sync> Waiter for Does<F> {
 const READ: ToolClass = ToolClass::Read;
 
 /// An admission of one read at a time, whose permit is out, and `waiters` calls in line for it.
-fn in_line(waiters: u32, does: impl Fn(u32, Permit) + Send + Sync + 'static) -> (Arc<Admission>, Permit) {
-    let admission = Admission::new([1, 1, 1], 100_000, 100_000);
+fn in_line(
+    waiters: u32,
+    does: impl Fn(u32, Permit<'_>) + Send + Sync + 'static,
+) -> (&'static Admission, Permit<'static>) {
+    // Never dropped, for threads that keep a permit to their end.
+    let admission: &'static Arc<Admission> = Box::leak(Box::new(Admission::new([1, 1, 1], 100_000, 100_000)));
     let need = Need::of(admission.open_class(READ), None, None);
     let permit = admission.try_admit(1, need).unwrap();
     let waiter: Arc<dyn Waiter> = Arc::new(Does(does));
@@ -80,7 +84,7 @@ fn a_start_that_panics_takes_nobody_with_it() {
 #[test]
 fn a_permit_may_be_the_last_thing_a_thread_drops() {
     thread_local! {
-        static KEPT: std::cell::RefCell<Option<Permit>> = const { std::cell::RefCell::new(None) };
+        static KEPT: std::cell::RefCell<Option<Permit<'static>>> = const { std::cell::RefCell::new(None) };
     }
     let (started, starts) = mpsc::channel();
     let (admission, permit) = in_line(3, move |index, permit| {

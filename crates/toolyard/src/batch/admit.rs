@@ -194,7 +194,7 @@ impl Waiter for BatchState {
         }
     }
 
-    fn start(self: Arc<Self>, index: u32, permit: Permit) {
+    fn start(self: Arc<Self>, index: u32, permit: Permit<'_>) {
         let granted_at = permit.granted_at();
         let denied = self.still_allowed(index).err();
         let mut phase = self.slots[index as usize].phase();

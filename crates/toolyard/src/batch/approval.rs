@@ -77,7 +77,7 @@ impl BatchState {
     }
 
     #[cfg(toolyard_faults)]
-    fn held_in_approval(&self, index: u32) -> Option<crate::admission::Permit> {
+    fn held_in_approval(&self, index: u32) -> Option<crate::admission::Permit<'_>> {
         let work = self.work(index);
         let need = self.session.need(&work.entry, work.class);
         let permit = || self.session.engine.admission.try_admit(self.session.root(), need);

@@ -176,7 +176,13 @@ impl<W> Lanes<W> {
 
     /// The lane that is open, if it is the only one: it goes before nobody and after nobody.
     pub(super) fn only(&self) -> Option<u32> {
-        if self.by_key.len() == 1 { self.by_key.values().next().copied() } else { None }
+        let newest = || self.get(self.newest).map(|_| self.newest); // nearly always, and it needs no search
+        if self.by_key.len() == 1 { newest().or_else(|| self.by_key.values().next().copied()) } else { None }
+    }
+
+    /// Whether there is but one, or none.
+    pub(super) fn are_one(&self) -> bool {
+        self.by_key.len() <= 1
     }
 
     /// Whether its place in the lists matters to nobody before another lane opens.
