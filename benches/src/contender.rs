@@ -13,6 +13,10 @@ pub trait Contender: Send + Sync {
     /// So many batches of so many calls, one after the other, to be run by whoever polls this.
     fn work(&self, calls: usize, batches: usize) -> Work;
 
+    /// Forgets what the work has left behind, after each measurement: what others cost is not to depend on who took turns
+    /// with them.
+    fn forget(&self) {}
+
     /// By how many things the time of a batch is divided: its calls, unless it says otherwise.
     fn units(&self, calls: usize) -> usize {
         calls

@@ -112,7 +112,9 @@ fn sample(runtime: &Runtime, axis: &Axis, contender: Arc<dyn Contender>, size: u
         let work = contender.work(size, batches);
         let started_at = Instant::now();
         work.await;
-        started_at.elapsed()
+        let took = started_at.elapsed();
+        contender.forget();
+        took
     });
     let took = runtime.block_on(measured).map_err(|error| format!("a contender failed: {error}"))?;
     Ok(took.as_secs_f64() * 1e9 / count(units))

@@ -6,7 +6,7 @@ use crate::{
 };
 use serde_json::json;
 use std::sync::{
-    Arc, LazyLock,
+    Arc, LazyLock, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 use toolyard::{Answer, Batch, Call, CallId, Engine, EngineBuilder, Outcome, Session, ToolSpec, from_fn};
@@ -44,10 +44,28 @@ pub struct Yard {
     name: &'static str,
     session: Session,
     tool: Arc<str>,
-    /// No key comes twice.
-    keys: Option<Arc<AtomicU64>>,
+    keys: Option<Arc<Keys>>,
     // Keeps the pools alive.
     engine: Engine,
+}
+
+/// What calls with keys need.
+#[derive(Default)]
+struct Keys {
+    /// No key comes twice.
+    next: AtomicU64,
+    /// A session keeps the results of its keys: this is that of the work at hand.
+    session: Mutex<Option<Session>>,
+}
+
+impl Keys {
+    fn next(&self) -> Arc<str> {
+        self.next.fetch_add(1, Ordering::Relaxed).to_string().into()
+    }
+
+    fn session(&self) -> MutexGuard<'_, Option<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Yard {
@@ -66,7 +84,7 @@ impl Yard {
         Ok(Self { name, session: engine.session("bench"), tool, keys: None, engine })
     }
 
-    /// The same, each call with a key of its own.
+    /// The same, each call with a key of its own, and all work in a session of its own.
     #[must_use]
     pub fn keyed(mut self) -> Self {
         self.keys = Some(Arc::default());
@@ -95,7 +113,7 @@ impl Yard {
     fn call(&self, n: usize) -> Call {
         let mut call = Call::new(id(n), self.tool.clone(), json!({"n": n}));
         if let Some(keys) = &self.keys {
-            call.idempotency_key = Some(keys.fetch_add(1, Ordering::Relaxed).to_string().into());
+            call.idempotency_key = Some(keys.next());
         }
         call
     }
@@ -124,6 +142,17 @@ impl Contender for Yard {
     }
 
     fn work(&self, calls: usize, batches: usize) -> Work {
-        one_by_one(&self.session, (0..batches).map(|_| self.batch(calls)).collect())
+        let batches = (0..batches).map(|_| self.batch(calls)).collect();
+        let Some(keys) = &self.keys else { return one_by_one(&self.session, batches) };
+        let session = self.engine.session("keyed");
+        // Kept until it is forgotten: to let go of all results is not the work of its last call.
+        *keys.session() = Some(session.clone());
+        one_by_one(&session, batches)
+    }
+
+    fn forget(&self) {
+        if let Some(keys) = &self.keys {
+            *keys.session() = None;
+        }
     }
 }
