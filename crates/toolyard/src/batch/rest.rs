@@ -20,7 +20,6 @@ use std::{
     task::Poll,
 };
 use tokio::time::Instant;
-use toolyard_core::EventKind;
 
 /// What a batch that a handler dispatched knows of where it comes from.
 pub(super) struct Nested {
@@ -89,10 +88,7 @@ impl BatchState {
 
     fn act_on(&self, counted: Counted) {
         if counted.ended && self.run_has_ended() {
-            let failed = self.failed.load(Ordering::Relaxed);
-            self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
-            self.parent.let_go();
-            self.session.engine.in_air.landed();
+            self.tell_end();
         }
         if counted.ended || counted.rests {
             self.bell.ring();

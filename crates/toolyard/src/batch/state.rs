@@ -87,6 +87,8 @@ pub(crate) struct BatchState {
     /// Runs with a call that has no result; not counted where there is but one.
     open_runs: AtomicUsize,
     pub(super) failed: AtomicUsize,
+    /// Whether everybody knows that it has ended: from the begin where nobody is there to be told.
+    told: AtomicBool,
     pub(super) bell: Bell,
 }
 
@@ -103,7 +105,9 @@ impl BatchState {
         for (number, run) in runs.iter().enumerate() {
             slots[run.calls()].iter_mut().for_each(|slot| slot.run = base.run + index(number));
         }
+        let hears = session.engine.bus.is_listening() || parent.is_kept();
         Arc::new(Self {
+            told: AtomicBool::new(slots.is_empty() || !hears),
             base,
             session,
             nested,
@@ -126,7 +130,7 @@ impl BatchState {
     }
 
     /// Whether some call has no result yet.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         match &*self.runs {
             [run] => !run.is_ended(),
             _ => self.open_runs.load(Ordering::SeqCst) > 0,
@@ -137,6 +141,22 @@ impl BatchState {
     pub(super) fn run_has_ended(&self) -> bool {
         // Most batches are one run, which has been counted down.
         self.runs.len() == 1 || self.open_runs.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+
+    /// Whether some call has no result yet, or it has yet to be told that all have.
+    pub(crate) fn is_in_air(&self) -> bool {
+        self.is_open() || !self.told.load(Ordering::SeqCst)
+    }
+
+    /// Every call has its result: tells of that.
+    pub(super) fn tell_end(&self) {
+        let failed = self.failed();
+        self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
+        self.parent.let_go();
+        if !self.told.load(Ordering::Relaxed) {
+            self.told.store(true, Ordering::SeqCst); // as the counts: see `InAir`
+        }
+        self.session.engine.in_air.landed();
     }
 
     pub(super) fn run_of(&self, index: u32) -> &Run {

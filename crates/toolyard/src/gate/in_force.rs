@@ -74,14 +74,18 @@ impl InForce {
 
     /// Applies `change` to a copy of the rules and puts it in force, unless it fails.
     fn change<T, E>(&self, change: impl FnOnce(&mut Rules) -> Result<T, E>) -> Result<T, E> {
-        // A change that unwinds has put nothing in force.
-        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = Rules::clone(&self.current());
-        let done = change(&mut next)?;
-        let version = next.policy.version;
-        self.current.store(Arc::new(next));
-        // After the policy: who sees the number finds what it stands for, or a later one.
-        self.version.store(version, Ordering::Release);
+        let (done, before) = {
+            // A change that unwinds has put nothing in force.
+            let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = Rules::clone(&self.current());
+            let done = change(&mut next)?;
+            let version = next.policy.version;
+            let before = self.current.swap(Arc::new(next));
+            // After the policy: who sees the number finds what it stands for, or a later one.
+            self.version.store(version, Ordering::Release);
+            (done, before)
+        };
+        drop(before); // not under the lock: a tool or a policy that goes may change the rules again
         Ok(done)
     }
 
@@ -138,5 +142,39 @@ impl Versioned {
                 Err(error.not_started())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Weak;
+
+    /// A policy that takes the tools with it when it goes.
+    struct Last(Weak<InForce>);
+
+    impl RuntimePolicy for Last {
+        fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
+            unreachable!("nobody asks")
+        }
+    }
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let rules = self.0.upgrade().unwrap();
+            let Ok(()) = rules.change_tools(|tools| {
+                tools.clear();
+                Ok::<_, Infallible>(())
+            });
+        }
+    }
+
+    /// V1: what an embedder's policy does when it goes finds the rules that are in force by then, and no lock taken.
+    #[test]
+    fn a_policy_that_goes_may_change_the_tools() {
+        let rules = Arc::new(InForce::default());
+        assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules)))), 2);
+        assert_eq!(rules.set_policy(Arc::new(AllowAll)), 3);
+        assert_eq!(rules.version(), 3);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 /// What may still be in the air of what was put here. Nobody has to take anything out, which would cost as much as to put
-/// it in: what has landed makes room when something else comes.
+/// it in: what has landed makes room when something else comes. Until then its own memory is kept, not what it held.
 pub(super) struct Flying<T>(Vec<Weak<T>>);
 
 impl<T> Default for Flying<T> {

@@ -23,6 +23,11 @@ impl Parent {
         Self((!span.is_none()).then(|| Box::new(Mutex::new(span))))
     }
 
+    /// Whether there was a span to keep.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The span, or none once every call has ended.
     pub(super) fn span(&self) -> Span {
         let Some(kept) = &self.0 else { return Span::none() };
