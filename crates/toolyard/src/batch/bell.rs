@@ -13,7 +13,7 @@ use std::{
 #[derive(Default)]
 pub(super) struct Bell {
     driver: AtomicWaker,
-    /// The driver is busy with the batch.
+    /// The driver is busy with the batch, or with the stream it is a piece of.
     looking: AtomicBool,
 }
 
