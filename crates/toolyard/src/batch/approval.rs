@@ -25,6 +25,21 @@ use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, Eve
 /// The bytes of a call's arguments that events about its question show.
 const SHOWN_MAX: usize = 1024;
 
+/// What a faulty engine holds while it asks.
+#[cfg(toolyard_faults)]
+struct HeldInApproval {
+    batch: Arc<BatchState>,
+    held: crate::admission::Held,
+}
+
+#[cfg(toolyard_faults)]
+impl Drop for HeldInApproval {
+    fn drop(&mut self) {
+        let engine = &self.batch.session.engine;
+        engine.admission.finish(self.held, engine.clock.now());
+    }
+}
+
 /// What a question came to.
 enum Settled {
     Answered(Answer),
@@ -77,11 +92,12 @@ impl BatchState {
     }
 
     #[cfg(toolyard_faults)]
-    fn held_in_approval(&self, index: u32) -> Option<crate::admission::Permit<'_>> {
+    fn held_in_approval(self: &Arc<Self>, index: u32) -> Option<HeldInApproval> {
         let work = self.work(index);
         let need = self.session.need(&work.entry, work.class);
         let permit = || self.session.engine.admission.try_admit(self.session.root(), need);
-        faulty!(PermitHeldInApproval).then(permit).flatten()
+        let permit = faulty!(PermitHeldInApproval).then(permit).flatten()?;
+        Some(HeldInApproval { batch: self.clone(), held: permit.hand_over() })
     }
 
     fn question(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) -> Question {
