@@ -38,3 +38,37 @@ impl Bell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::task::{ArcWake, waker};
+    use std::sync::{Arc, atomic::AtomicUsize};
+
+    #[derive(Default)]
+    struct Rings(AtomicUsize);
+
+    impl ArcWake for Rings {
+        fn wake_by_ref(rings: &Arc<Self>) {
+            rings.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_driver_that_looks_for_itself_is_left_alone_until_it_waits() {
+        let (rings, bell) = (Arc::new(Rings::default()), Bell::default());
+        let driver = waker(rings.clone());
+        let woken = || rings.0.swap(0, Ordering::Relaxed);
+        for _ in 0..2 {
+            bell.look();
+            bell.ring();
+            assert_eq!(woken(), 0, "it looks for itself");
+            bell.register(&driver);
+            bell.ring();
+            assert_eq!(woken(), 1, "it waits");
+            bell.ring();
+            assert_eq!(woken(), 0, "once for each time it waits");
+            bell.register(&driver);
+        }
+    }
+}

@@ -33,7 +33,7 @@ impl InAir {
         let _waiting = Waiting(self);
         loop {
             // Not kept while they are waited for. Each landing looks at the last of them alone, however many there are.
-            let mut left: Vec<_> = open(batches()).map(|batch| Arc::downgrade(&batch)).collect();
+            let mut left: Vec<_> = not_landed(batches()).map(|batch| Arc::downgrade(&batch)).collect();
             if left.is_empty() {
                 return;
             }
@@ -51,7 +51,7 @@ impl InAir {
 }
 
 /// Those that have not landed.
-pub(super) fn open(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
+pub(super) fn not_landed(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
     batches.into_iter().filter(|batch| batch.is_in_air())
 }
 

@@ -1,6 +1,6 @@
 //! Stopping an engine, step by step (SC-8).
 
-use super::{EngineCore, in_air::open};
+use super::{EngineCore, in_air::not_landed};
 use crate::{batch::Stop, config::Drain, pool::Pools};
 use std::{sync::atomic::Ordering, time::Duration};
 use tokio::time::timeout;
@@ -33,7 +33,7 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
             step(DrainStep::Abandon);
             engine.abandon.cancel();
             if timeout(LAST_WORDS, in_air()).await.is_err() {
-                let batches = open(engine.batches()).count();
+                let batches = not_landed(engine.batches()).count();
                 tracing::error!(batches, "calls did not end when their handlers were given up");
             }
         }
