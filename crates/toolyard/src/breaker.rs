@@ -21,6 +21,7 @@ mod tally;
 mod tests;
 mod window;
 
+use machine::Generation;
 pub(crate) use machine::{Admission, Breaker};
 pub(crate) use shared::SharedBreaker;
 pub(crate) use slot::Slot;

@@ -135,8 +135,7 @@ pub(crate) struct Guard {
 #[derive(Debug)]
 pub(crate) struct Slots {
     tool: Slot,
-    /// Boxed: few tools have one, and an attempt is moved about.
-    backend: Option<Box<Slot>>,
+    backend: Option<Slot>,
 }
 
 /// A move of one of the breakers before a tool.
@@ -197,7 +196,7 @@ impl Guard {
         }
         let backend = match &self.backend {
             None => None,
-            Some(backend) => Some(Box::new(backend.breaker.pass()?)),
+            Some(backend) => Some(backend.breaker.pass()?),
         };
         Some(Slots { tool: self.breaker.pass()?, backend })
     }
@@ -234,8 +233,7 @@ impl Guard {
         let backend = match &self.backend {
             None => None,
             Some(backend) => {
-                let slot = admit(&backend.breaker, true).map_err(|open| is_open(&backend.name, open))?;
-                Some(Box::new(slot))
+                Some(admit(&backend.breaker, true).map_err(|open| is_open(&backend.name, open))?)
             }
         };
         let tool = admit(&self.breaker, false).map_err(|open| is_open(tool, open))?;
@@ -250,7 +248,7 @@ impl Guard {
         }
         self.breaker.succeeded(slots.tool, now);
         if let (Some(backend), Some(slot)) = (&self.backend, slots.backend) {
-            backend.breaker.succeeded(*slot, now);
+            backend.breaker.succeeded(slot, now);
         }
         None
     }
@@ -268,7 +266,7 @@ impl Guard {
         let mut moves: Moves =
             moved.into_iter().map(|transition| Moved { transition, of_backend: false }).collect();
         if let (Some(backend), Some(slot)) = (&self.backend, slots.backend) {
-            let moved = backend.breaker.record(*slot, of_transport(error), &now, &chance);
+            let moved = backend.breaker.record(slot, of_transport(error), &now, &chance);
             moves.extend(moved.map(|transition| Moved { transition, of_backend: true }));
         }
         moves

@@ -11,10 +11,20 @@ use toolyard_core::{BreakerPolicy, BreakerState, error::BreakerVerdict};
 /// When to ask again while a probe runs, which may end at any time.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
 
+/// Which stretch between two moves of a breaker it is. It comes again after 2^32 moves, and no attempt takes so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Generation(pub(super) u32);
+
+impl Generation {
+    fn pass(&mut self) {
+        self.0 = self.0.wrapping_add(1);
+    }
+}
+
 /// The right to one attempt. A copy that is used twice, or late, moves nothing: its generation tells (CB-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Admission {
-    pub(super) generation: u64,
+    pub(super) generation: Generation,
     pub(super) is_probe: bool,
 }
 
@@ -27,7 +37,7 @@ pub(crate) struct Breaker {
     /// Failures since the last success.
     in_a_row: u32,
     /// Another one after every move, every reset and every probe let go.
-    generation: u64,
+    generation: Generation,
     state: State,
 }
 
@@ -43,7 +53,7 @@ enum State {
 /// The one probe in flight.
 #[derive(Debug)]
 struct Probe {
-    generation: u64,
+    generation: Generation,
     expires_at: Duration,
 }
 
@@ -55,7 +65,7 @@ impl Breaker {
             slicing: Slicing::new(policy.window()),
             window: Window::default(),
             in_a_row: 0,
-            generation: 0,
+            generation: Generation::default(),
             state: State::Closed,
         }
     }
@@ -91,7 +101,7 @@ impl Breaker {
                 return (Ok(Admission { generation: self.generation, is_probe: false }), None);
             }
         };
-        self.generation += 1;
+        self.generation.pass();
         let probe = Probe { generation: self.generation, expires_at: now.saturating_add(attempt_timeout) };
         self.state = State::HalfOpen { opens, probe: Some(probe) };
         (Ok(Admission { generation: self.generation, is_probe: true }), moved)
@@ -180,7 +190,7 @@ impl Breaker {
     }
 
     /// Its generation, if every call passes.
-    pub(super) fn passing(&self) -> Option<u64> {
+    pub(super) fn passing(&self) -> Option<Generation> {
         matches!(self.state, State::Closed | State::ForcedClosed).then_some(self.generation)
     }
 
@@ -233,7 +243,7 @@ impl Breaker {
     fn forget(&mut self) {
         self.window.clear();
         self.in_a_row = 0;
-        self.generation += 1;
+        self.generation.pass();
     }
 
     fn refuse(&self, retry_after: Duration) -> OpenFor {
@@ -243,7 +253,7 @@ impl Breaker {
     fn go(&mut self, to: State) -> Transition {
         let from = self.state();
         self.state = to;
-        self.generation += 1;
+        self.generation.pass();
         let moved = Transition { from, to: self.state() };
         debug_assert!(moved.from.may_become(moved.to), "CB-10: {moved:?}");
         moved

@@ -7,7 +7,7 @@
 //! ```
 
 use super::{
-    Admission, Breaker, Counts, OpenFor, Slot, Transition,
+    Admission, Breaker, Counts, Generation, OpenFor, Slot, Transition,
     tally::Tally,
     window::{Slice, Slicing},
 };
@@ -161,9 +161,9 @@ impl SharedBreaker {
     }
 
     #[inline]
-    fn passing(&self) -> Option<u64> {
+    fn passing(&self) -> Option<Generation> {
         let gate = self.gate.load(Acquire);
-        (gate & PASSES != 0).then_some(gate >> 1)
+        (gate & PASSES != 0).then(|| Generation(u32::try_from(gate >> 32).expect("half of it is left")))
     }
 
     /// The tally is of another slice: begins one of this slice, with a success in it.
@@ -200,9 +200,9 @@ impl SharedBreaker {
     }
 }
 
-/// Set in the gate while every call passes; the generation is above it.
+/// Set in the gate while every call passes; the generation is its upper half.
 const PASSES: u64 = 1;
 
 fn gate(machine: &Breaker) -> u64 {
-    machine.passing().map_or(0, |generation| generation << 1 | PASSES)
+    machine.passing().map_or(0, |Generation(number)| u64::from(number) << 32 | PASSES)
 }

@@ -4,7 +4,7 @@ use super::{Admission, SharedBreaker};
 use std::sync::Arc;
 
 /// The right to one attempt. If it is dropped, nothing is said of how the attempt ended; that of a probe goes to
-/// the next call then (CB-5). 24 bytes, and while the breaker is closed it counts no reference.
+/// the next call then (CB-5). 16 bytes, and while the breaker is closed it counts no reference.
 #[derive(Debug)]
 #[must_use = "the breaker has to be told how the attempt ended"]
 pub(crate) struct Slot {
