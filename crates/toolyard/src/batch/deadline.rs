@@ -53,6 +53,31 @@ pub(super) fn past_deadline() -> CallError {
     CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed before it could start")
 }
 
+/// Neighbours that have until then to wait, the first and the last of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Alarm {
+    at: Instant,
+    first: u32,
+    last: u32,
+    limit: Limit,
+}
+
+impl Alarm {
+    fn of(index: u32, at: Instant, limit: Limit) -> Self {
+        Self { at, first: index, last: index, limit }
+    }
+
+    /// Takes in that of the next call, if that is like this one.
+    fn goes_on_with(&mut self, next: Self) -> bool {
+        let goes_on =
+            (self.at, self.limit) == (next.at, next.limit) && self.last.checked_add(1) == Some(next.first);
+        if goes_on {
+            self.last = next.last;
+        }
+        goes_on
+    }
+}
+
 /// The limits of a batch's calls that wait, the next one first.
 #[derive(Default)]
 pub(super) struct Alarms {
@@ -63,9 +88,23 @@ pub(super) struct Alarms {
 
 #[derive(Default)]
 struct Set {
-    heap: BinaryHeap<Reverse<(Instant, u32, Limit)>>,
+    heap: BinaryHeap<Reverse<Alarm>>,
+    /// The one that came last: all calls of a run that come to wait one after the other have but one.
+    latest: Option<Alarm>,
     /// Whether a task watches over them.
     watched: bool,
+}
+
+impl Set {
+    /// Puts one there; whether it is before all others.
+    fn add(&mut self, alarm: Alarm) -> bool {
+        if self.latest.as_mut().is_some_and(|latest| latest.goes_on_with(alarm)) {
+            return false;
+        }
+        let before = self.latest.replace(alarm);
+        self.heap.extend(before.map(Reverse));
+        self.heap.peek().is_none_or(|Reverse(next)| alarm.at < next.at)
+    }
 }
 
 impl Alarms {
@@ -74,15 +113,17 @@ impl Alarms {
     }
 
     /// Takes those that are due; gives when the next one is. Without one the task that asks is to end.
-    fn due(&self, now: Instant) -> (Vec<(u32, Limit)>, Option<Instant>) {
+    fn due(&self, now: Instant) -> (Vec<Alarm>, Option<Instant>) {
         let mut set = self.set();
+        let latest = set.latest.take();
+        set.heap.extend(latest.map(Reverse));
         let mut due = Vec::new();
-        while let Some(Reverse((at, index, limit))) = set.heap.peek().copied() {
-            if at > now {
-                return (due, Some(at));
+        while let Some(Reverse(alarm)) = set.heap.peek().copied() {
+            if alarm.at > now {
+                return (due, Some(alarm.at));
             }
             set.heap.pop();
-            due.push((index, limit));
+            due.push(alarm);
         }
         set.watched = false;
         (due, None)
@@ -109,9 +150,9 @@ impl BatchState {
     /// Ends a call that waits, when it has waited long enough.
     pub(super) fn limit_wait(self: &Arc<Self>, index: u32, bid: &Bid) {
         let queue = self.session.engine.waits.queue_timeout;
-        let queue =
-            queue.and_then(|limit| Some((bid.ready_at.checked_add(limit)?, index, Limit::Queue(limit))));
-        let deadline = self.deadline_of(index, bid.began()).map(|at| (at, index, Limit::Deadline));
+        let queue = queue
+            .and_then(|limit| Some(Alarm::of(index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit))));
+        let deadline = self.deadline_of(index, bid.began()).map(|at| Alarm::of(index, at, Limit::Deadline));
         if let Some(alarm) = queue.into_iter().chain(deadline).min() {
             self.set_alarm(alarm);
         }
@@ -120,21 +161,21 @@ impl BatchState {
     /// The same of a call that is in no line: it has a deadline and no queue timeout.
     pub(super) fn limit_rest(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(at) = self.deadline_of(index, ready_at) {
-            self.set_alarm((at, index, Limit::Deadline));
+            self.set_alarm(Alarm::of(index, at, Limit::Deadline));
         }
     }
 
-    fn set_alarm(self: &Arc<Self>, alarm: (Instant, u32, Limit)) {
+    fn set_alarm(self: &Arc<Self>, alarm: Alarm) {
         let alarms = self.alarms.get_or_init(Box::default);
-        let watched = {
+        let (watched, is_next) = {
             let mut set = alarms.set();
-            set.heap.push(Reverse(alarm));
-            std::mem::replace(&mut set.watched, true)
+            let is_next = set.add(alarm);
+            (std::mem::replace(&mut set.watched, true), is_next)
         };
-        if watched {
-            alarms.changed.notify_one();
-        } else {
+        if !watched {
             self.session.engine.tasks.spawn(watch(Arc::downgrade(self)));
+        } else if is_next {
+            alarms.changed.notify_one(); // whoever watches waits for one that is later
         }
     }
 
@@ -160,7 +201,9 @@ async fn watch(batch: Weak<BatchState>) {
         let alarms = alive.alarms.get_or_init(Box::default);
         let now = alive.session.engine.clock.now();
         let (due, next) = alarms.due(now);
-        due.into_iter().for_each(|(index, limit)| alive.waits_too_long(index, limit, now));
+        for Alarm { first, last, limit, .. } in due {
+            (first..=last).for_each(|index| alive.waits_too_long(index, limit, now));
+        }
         let Some(next) = next else { return };
         let changed = alarms.changed.clone();
         drop(alive);
@@ -169,5 +212,34 @@ async fn watch(batch: Weak<BatchState>) {
             () = changed.notified() => {}
             () = tokio::time::sleep_until(next) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_have_one_alarm_and_each_is_told_of_once() {
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        let alarms = Alarms::default();
+        let add = |index, millis| alarms.set().add(Alarm::of(index, after(millis), Limit::Deadline));
+        let calls =
+            |due: Vec<Alarm>| due.iter().flat_map(|alarm| alarm.first..=alarm.last).collect::<Vec<_>>();
+        assert!(add(0, 10), "the first is the next");
+        assert!(!add(1, 10) && !add(2, 10));
+        assert!(alarms.set().heap.is_empty(), "they are one");
+        assert!(!add(4, 10), "not a neighbour, and not before the others");
+        assert!(!add(5, 20), "at another time");
+        assert!(add(6, 5), "before all others");
+        assert!(!add(0, 20), "after the last comes no first");
+        let (due, next) = alarms.due(after(4));
+        assert!(due.is_empty() && next == Some(after(5)));
+        let (due, next) = alarms.due(after(10));
+        assert_eq!((calls(due), next), (vec![6, 0, 1, 2, 4], Some(after(20))));
+        assert!(!add(1, 20), "its neighbour waits as long, and has been looked at before");
+        let (due, next) = alarms.due(after(20));
+        assert_eq!((calls(due), next), (vec![0, 1, 5], None));
     }
 }
