@@ -17,6 +17,7 @@ mod aside;
 mod bell;
 mod census;
 mod deadline;
+mod draws;
 mod driver;
 mod flight;
 mod follow;

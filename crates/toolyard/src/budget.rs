@@ -5,8 +5,8 @@
 //!   tool                                                       and on its tool's
 //! ```
 //!
-//! A call *reserves* before anything is started: from all or from none. What it reserved comes back when it is
-//! dropped, unless it was *settled*. So nothing is ever negative, and no more is started than there is.
+//! A call *reserves* before anything is started: from all or from none. A call that is started has spent it; one that
+//! never is gives it back. So nothing is ever negative, and no more is started than there is.
 
 mod spent;
 
@@ -15,11 +15,10 @@ mod tests;
 
 pub(crate) use spent::{Spent, Unit, Whose};
 
-use smallvec::SmallVec;
 use std::{
-    iter, mem,
+    iter,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -27,12 +26,15 @@ use toolyard_core::Budget;
 
 /// Makes the allowances of one session tree.
 ///
-/// What is left is atomic, but to take from several is done by one at a time: without that, one that takes here and
-/// is then refused there would have others refused here in between.
+/// What is spent is written by one at a time: one that takes here and is then refused there would otherwise have others
+/// refused here in between. Who only asks what is left asks nobody.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Books {
-    taking: Arc<Mutex<()>>,
+    writing: Arc<Mutex<()>>,
 }
+
+/// Who has it writes into the accounts of a tree.
+type Pen<'a> = MutexGuard<'a, ()>;
 
 impl Books {
     /// An allowance of that much, whose calls also draw on `parent`, on what that draws on, and so forth. One that
@@ -70,7 +72,7 @@ pub(crate) struct Allowance {
 #[derive(Debug)]
 struct Account {
     limit: u64,
-    /// Never more than the limit.
+    /// Never more than the limit. Written by whoever has the pen, so that no step of it is locked once more.
     used: AtomicU64,
 }
 
@@ -84,14 +86,17 @@ impl Account {
     }
 
     /// Takes so much, or says how much there is.
-    fn take(&self, wanted: u64) -> Result<(), u64> {
-        let more = |used: u64| used.checked_add(wanted).filter(|sum| *sum <= self.limit);
-        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        taken.map(drop).map_err(|used| self.limit - used)
+    fn take(&self, wanted: u64, _: &Pen<'_>) -> Result<(), u64> {
+        let used = self.used.load(Ordering::Relaxed);
+        match used.checked_add(wanted).filter(|sum| *sum <= self.limit) {
+            Some(sum) => self.used.store(sum, Ordering::Relaxed),
+            None => return Err(self.limit - used),
+        }
+        Ok(())
     }
 
-    fn give(&self, back: u64) {
-        self.used.fetch_sub(back, Ordering::Relaxed);
+    fn give(&self, back: u64, _: &Pen<'_>) {
+        self.used.store(self.used.load(Ordering::Relaxed) - back, Ordering::Relaxed);
     }
 }
 
@@ -119,76 +124,63 @@ impl Allowance {
         iter::successors(Some(self), |allowance| allowance.parent.as_deref())
     }
 
-    fn take(&self, cost: u64) -> Result<(), Spent> {
+    fn take(&self, cost: u64, pen: &Pen<'_>) -> Result<(), Spent> {
         let spent = |unit, limit, left| Spent { whose: self.whose, unit, limit, left };
         if let Some(calls) = &self.calls {
-            calls.take(1).map_err(|left| spent(Unit::Calls, calls.limit, left))?;
+            calls.take(1, pen).map_err(|left| spent(Unit::Calls, calls.limit, left))?;
         }
         let Some(account) = &self.cost else { return Ok(()) };
-        account.take(cost).map_err(|left| {
-            self.calls.iter().for_each(|calls| calls.give(1));
+        account.take(cost, pen).map_err(|left| {
+            self.calls.iter().for_each(|calls| calls.give(1, pen));
             spent(Unit::Cost, account.limit, left)
         })
     }
 
-    fn give(&self, cost: u64) {
-        self.calls.iter().for_each(|calls| calls.give(1));
-        self.cost.iter().for_each(|account| account.give(cost));
+    fn give(&self, cost: u64, pen: &Pen<'_>) {
+        self.calls.iter().for_each(|calls| calls.give(1, pen));
+        self.cost.iter().for_each(|account| account.give(cost, pen));
     }
 }
 
-/// Takes one call of that cost from these allowances and all that they draw on: from all of them or from none.
-///
-/// No allowance may be in it twice. Where there is none, nothing is locked.
-///
-/// # Errors
-/// The first that has not enough left.
-pub(crate) fn reserve<'a>(
-    from: impl IntoIterator<Item = &'a Arc<Allowance>>,
-    cost: u64,
-) -> Result<Reserved, Spent> {
-    let from: SmallVec<[_; 2]> = from.into_iter().cloned().collect();
-    take_all(&from, cost)?;
-    Ok(Reserved { from, cost })
+/// What one call draws on: these allowances, and all that they draw on. No allowance may be in it twice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drawn<'a> {
+    /// Of its turn, and what that hangs under.
+    pub(crate) turn: Option<&'a Allowance>,
+    /// Of its tool.
+    pub(crate) tool: Option<&'a Allowance>,
 }
 
-fn take_all(from: &[Arc<Allowance>], cost: u64) -> Result<(), Spent> {
-    let Some(first) = from.first() else { return Ok(()) };
-    let _one_at_a_time = first.books.taking.lock().unwrap_or_else(PoisonError::into_inner);
-    for (taken, allowance) in all(from).enumerate() {
-        if let Err(spent) = allowance.take(cost) {
-            all(from).take(taken).for_each(|allowance| allowance.give(cost));
-            return Err(spent);
+impl<'a> Drawn<'a> {
+    /// Takes one call of that cost from all of them or from none. Where there is none, nothing is locked; `false` then:
+    /// nothing was taken.
+    ///
+    /// # Errors
+    /// The first that has not enough left.
+    pub(crate) fn reserve(self, cost: u64) -> Result<bool, Spent> {
+        let Some(pen) = self.pen() else { return Ok(false) };
+        for (taken, allowance) in self.all().enumerate() {
+            if let Err(spent) = allowance.take(cost, &pen) {
+                self.all().take(taken).for_each(|allowance| allowance.give(cost, &pen));
+                return Err(spent);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives back what a call of that cost has reserved that never started: it cost nothing.
+    pub(crate) fn refund(self, cost: u64) {
+        if let Some(pen) = self.pen() {
+            self.all().for_each(|allowance| allowance.give(cost, &pen));
         }
     }
-    Ok(())
-}
 
-/// These and all that they draw on.
-fn all(from: &[Arc<Allowance>]) -> impl Iterator<Item = &Allowance> {
-    from.iter().flat_map(|allowance| allowance.chain())
-}
-
-/// One call's part of every allowance it draws on. Dropped, it gives all of it back.
-#[derive(Debug)]
-#[must_use = "what is reserved comes back when this is dropped"]
-pub(crate) struct Reserved {
-    from: SmallVec<[Arc<Allowance>; 2]>,
-    cost: u64,
-}
-
-impl Reserved {
-    /// The call was started: what it reserved is spent.
-    pub(crate) fn settle(mut self) {
-        mem::take(&mut self.from);
+    fn pen(self) -> Option<Pen<'a>> {
+        let Books { writing } = &self.turn.or(self.tool)?.books;
+        Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The call never started: it cost nothing. The same as to drop it.
-    pub(crate) fn refund(self) {}
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        all(&self.from).for_each(|allowance| allowance.give(self.cost));
+    fn all(self) -> impl Iterator<Item = &'a Allowance> {
+        self.turn.into_iter().chain(self.tool).flat_map(Allowance::chain)
     }
 }

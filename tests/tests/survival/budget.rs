@@ -143,3 +143,27 @@ async fn a_call_that_its_sandbox_refuses_costs_nothing() {
     assert_eq!(session.budget_left(), Budget::calls(3));
     yard.events.check();
 }
+
+/// RT-11: a call of a tool that another has replaced draws on what it had when it came, and gives back to that alone.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_takes_the_place_of_another_has_a_budget_of_its_own() {
+    let dear = |calls: u64| ToolSpec::read("dear").budget(Budget::calls(calls));
+    let yard =
+        yard(|builder, log| builder.tool(scripted(dear(4), log)).max_in_flight(1.try_into().unwrap())).await;
+    let session = yard.engine.session("s");
+    let batch =
+        |count: usize| (0..count).map(|n| call(&format!("d{n}"), "dear", 1000, "ok")).collect::<Vec<_>>();
+    let (outcomes, ()) = ends(async {
+        tokio::join!(session.dispatch(batch(5)), async {
+            sleep(SECOND / 2).await;
+            yard.engine.registry().replace(scripted(dear(2), &yard.log)).unwrap();
+            assert_eq!(session.cancel_calls(), 4, "one was refused");
+        })
+    })
+    .await;
+    assert_eq!(shape(&outcomes), "d0 ok, d1 cancelled, d2 cancelled, d3 cancelled, d4 budget_exceeded");
+    assert_eq!(succeeded(&session, batch(3)).await, 2, "neither more nor less for what the other gave back");
+    yard.engine.registry().replace(scripted(dear(4), &yard.log)).unwrap();
+    assert_eq!(succeeded(&session, batch(5)).await, 4, "a new one begins anew");
+    yard.events.check();
+}

@@ -16,7 +16,6 @@ use super::state::{BatchState, vanished};
 use crate::{
     admission::{Admitted, Held, Waiter},
     attempt::{Attempt, Go},
-    budget::reserve,
     guard::Slots,
     rate::{Taken, TooLong},
 };
@@ -28,20 +27,6 @@ use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, wording};
 
 impl BatchState {
-    /// Reserves of the budgets what a call needs that leads to an attempt for the first time.
-    pub(super) fn reserve(&self, index: u32) -> Result<(), Box<CallError>> {
-        let entry = &self.work(index).entry;
-        let tool = self.session.tool_allowance(entry);
-        if self.allowance.is_none() && tool.is_none() {
-            return Ok(());
-        }
-        let from = self.allowance.iter().chain(&tool);
-        let reserved = reserve(from, entry.spec().cost)
-            .map_err(|spent| Box::new(CallError::new(ErrorKind::BudgetExceeded, spent.to_string())))?;
-        self.slots[index as usize].make_aside().reserve(reserved);
-        Ok(())
-    }
-
     /// Asks for a token, and with it for permits; gives the attempt if all is there. The call has just been
     /// [rechecked](Self::recheck), and its phase says that it waits for nothing else.
     pub(super) fn acquire(

@@ -15,7 +15,7 @@
 use super::flight::Flight;
 use super::ledger::Started;
 use super::shown::Streamed;
-use crate::{budget::Reserved, nesting::Nest};
+use crate::nesting::Nest;
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering, fence},
@@ -30,8 +30,6 @@ pub(super) struct Aside {
     pub(super) nest: OnceLock<Box<Nest>>,
     /// Fires when the call is to stop; made when its handler asks for it.
     token: OnceLock<CancellationToken>,
-    /// What it has reserved and not spent yet (RT-11).
-    reserved: Mutex<Option<Reserved>>,
     /// The flight that it leads or has joined.
     flight: OnceLock<Arc<Flight>>,
     /// What a policy grants that came after the one which let it through.
@@ -70,30 +68,6 @@ impl Aside {
         if let Some(token) = self.token.get() {
             token.cancel();
         }
-    }
-
-    /// Keeps what the call has reserved until it ends.
-    pub(super) fn reserve(&self, reserved: Reserved) {
-        *self.reserved() = Some(reserved);
-    }
-
-    /// The call has ended and its handler had started: what it reserved is spent.
-    pub(super) fn settle(&self) {
-        if let Some(reserved) = self.reserved().take() {
-            reserved.settle();
-        }
-    }
-
-    /// The call has ended and never started: what it reserved goes back.
-    pub(super) fn refund(&self) {
-        let reserved = self.reserved().take();
-        if let Some(reserved) = reserved {
-            reserved.refund();
-        }
-    }
-
-    fn reserved(&self) -> MutexGuard<'_, Option<Reserved>> {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a call on a flight. It has none, or had this one.

@@ -12,7 +12,7 @@ use crate::{
 use std::{
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU8, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -167,6 +167,8 @@ pub(super) struct Slot {
     /// Which policy it was last allowed by.
     policy: AtomicU32,
     nesting: AtomicU8,
+    /// Whether it has a part of what it draws on that comes back should it end without having started (RT-11).
+    reserved: AtomicBool,
 }
 
 /// Its handler has dispatched nothing.
@@ -204,6 +206,7 @@ impl Slot {
             aside: OnceLock::new(),
             policy: AtomicU32::new(policy),
             nesting: AtomicU8::new(ALONE),
+            reserved: AtomicBool::new(false),
         }
     }
 
@@ -251,6 +254,20 @@ impl Slot {
     /// It is allowed by this policy.
     pub(super) fn allowed_by(&self, policy: PolicyVersion) {
         self.policy.store(policy, Ordering::Release);
+    }
+
+    /// It has reserved its part of what it draws on.
+    pub(super) fn reserve(&self) {
+        self.reserved.store(true, Ordering::Relaxed); // under its phase, as its end is
+    }
+
+    /// It ends: whether it had reserved anything.
+    pub(super) fn settle(&self) -> bool {
+        let reserved = self.reserved.load(Ordering::Relaxed);
+        if reserved {
+            self.reserved.store(false, Ordering::Relaxed);
+        }
+        reserved
     }
 
     /// What it has beside this, made now if it has nothing yet.

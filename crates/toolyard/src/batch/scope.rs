@@ -60,7 +60,7 @@ impl CallScope for BatchState {
     /// The calls belong to the turn of the handler's own call.
     fn dispatch(self: Arc<Self>, index: u32, batch: Batch) -> Dispatching {
         Box::pin(async move {
-            let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
+            let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance().cloned() };
             let (session, call) = (self.session.clone(), CallRef { batch: self, index });
             let span = telemetry::here(Some(&call));
             let dispatch = Dispatch {

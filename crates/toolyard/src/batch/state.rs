@@ -3,6 +3,7 @@
 use super::aside::Aside;
 use super::bell::Bell;
 use super::deadline::Alarms;
+use super::draws::Draws;
 use super::ledger::{Delayed, Ending, Phase, Slot, Started};
 use super::progress::{Bid, Progress};
 use super::rest::Nested;
@@ -64,8 +65,7 @@ pub(crate) struct BatchState {
     /// Where it comes from, if a handler dispatched it.
     pub(super) nested: Option<Box<Nested>>,
     pub(crate) turn: u64,
-    /// What its calls may spend; `None` where that has no bound.
-    pub(crate) allowance: Option<Arc<Allowance>>,
+    pub(super) draws: Draws,
     /// Whether it is all of its turn: then its begin and end are the turn's.
     is_turn: bool,
     pub(super) base: Base,
@@ -105,6 +105,7 @@ impl BatchState {
         for (number, run) in runs.iter().enumerate() {
             slots[run.calls()].iter_mut().for_each(|slot| slot.run = base.run + index(number));
         }
+        let draws = Draws::of(&session, turn.allowance, &slots);
         let hears = session.engine.bus.is_listening() || parent.is_kept();
         Arc::new(Self {
             told: AtomicBool::new(slots.is_empty() || !hears),
@@ -113,7 +114,7 @@ impl BatchState {
             nested,
             parent,
             turn: turn.number,
-            allowance: turn.allowance,
+            draws,
             is_turn: turn.is_whole,
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
@@ -337,15 +338,6 @@ impl BatchState {
         self.session.engine.tasks.spawn(async move {
             session.engine.gate.ended(&outcome, &session.caller()).await;
         });
-    }
-
-    /// A call ends: what it reserved is spent if its handler has started, and comes back if not (RT-11).
-    fn settle(&self, index: u32, has_run: bool) {
-        match self.slots[index as usize].aside() {
-            Some(aside) if has_run => aside.settle(),
-            Some(aside) if !faulty!(RefundLost) => aside.refund(),
-            _ => {}
-        }
     }
 
     /// The end of a call that waited for its first attempt or for another, told of; and what it had behind it.

@@ -2,6 +2,10 @@ use super::*;
 use proptest::prelude::*;
 use std::{sync::Barrier, thread};
 
+fn draws<'a>(turn: &'a Arc<Allowance>, tool: Option<&'a Arc<Allowance>>) -> Drawn<'a> {
+    Drawn { turn: Some(turn), tool: tool.map(Arc::as_ref) }
+}
+
 fn open(budget: Budget, parent: Option<&Arc<Allowance>>) -> Arc<Allowance> {
     Books::default().open(Whose::Tree, budget, parent).unwrap()
 }
@@ -16,27 +20,27 @@ fn of_fifty_at_once_ten_start() {
     let results: Vec<_> = thread::scope(|scope| {
         let come = || {
             start.wait();
-            reserve([&turn], 0)
+            draws(&turn, None).reserve(0)
         };
         let threads: Vec<_> = (0..50).map(|_| scope.spawn(come)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let spent = Spent { whose: Whose::Tree, unit: Unit::Calls, limit: 10, left: 0 };
-    let (mut started, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    let (started, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     assert_eq!((started.len(), refused.len()), (10, 40));
     assert!(refused.iter().all(|result| result.as_ref().err() == Some(&spent)));
     assert_eq!((tree.left().calls, turn.left().calls), (Some(0), Some(30)));
-    started.truncate(7);
+    (0..3).for_each(|_| draws(&turn, None).refund(0));
     assert_eq!((tree.left().calls, turn.left().calls), (Some(3), Some(33)));
 }
 
-/// RT-11: what is settled is spent, what is dropped or refunded comes back whole.
+/// RT-11: what is refunded comes back whole, what is not is spent.
 #[test]
 fn a_call_that_never_started_costs_nothing() {
     let tree = open(Budget::calls(3).with_cost(10), None);
-    reserve([&tree], 4).unwrap().settle();
-    reserve([&tree], 4).unwrap().refund();
-    drop(reserve([&tree], 6).unwrap());
+    assert_eq!(draws(&tree, None).reserve(4), Ok(true));
+    assert_eq!(draws(&tree, None).reserve(6), Ok(true));
+    draws(&tree, None).refund(6);
     assert_eq!(tree.left(), Budget::calls(2).with_cost(6));
 }
 
@@ -49,28 +53,29 @@ fn all_or_nothing_is_taken() {
     let turn = books.open(Whose::Turn, Budget::calls(3).with_cost(50), Some(&session)).unwrap();
     let tool = books.open(Whose::Tool, Budget::calls(1), None).unwrap();
     let all = || [&tree, &session, &turn, &tool].map(|allowance| allowance.left());
-    let first = reserve([&turn, &tool], 10).unwrap();
+    let drawn = draws(&turn, Some(&tool));
+    assert_eq!(drawn.reserve(10), Ok(true));
     assert_eq!(all(), [Budget::cost(90), Budget::calls(4), Budget::calls(2).with_cost(40), Budget::calls(0)]);
     let before = all();
-    let spent = reserve([&turn, &tool], 10).unwrap_err();
+    let spent = drawn.reserve(10).unwrap_err();
     assert_eq!(spent, Spent { whose: Whose::Tool, unit: Unit::Calls, limit: 1, left: 0 });
     assert_eq!(spent.to_string(), "the budget of this tool is spent: 0 of 1 calls left");
     assert_eq!(all(), before);
-    let spent = reserve([&turn], 41).unwrap_err();
+    let spent = draws(&turn, None).reserve(41).unwrap_err();
     assert_eq!(spent, Spent { whose: Whose::Turn, unit: Unit::Cost, limit: 50, left: 40 });
     assert_eq!(all(), before);
-    drop(first);
+    drawn.refund(10);
     assert_eq!(all()[0], Budget::cost(100));
 }
 
 /// RT-11: zero lets nothing start, and what costs nothing starts when no cost is left.
 #[test]
 fn zero_is_a_bound() {
-    assert!(reserve([&open(Budget::calls(0), None)], 0).is_err());
+    assert!(draws(&open(Budget::calls(0), None), None).reserve(0).is_err());
     let free = open(Budget::cost(0), None);
-    assert!(reserve([&free], 1).is_err());
-    assert!(reserve([&free], 0).is_ok());
-    assert!(reserve([&open(Budget::cost(5), None)], u64::MAX).is_err());
+    assert!(draws(&free, None).reserve(1).is_err());
+    assert!(draws(&free, None).reserve(0).is_ok());
+    assert!(draws(&open(Budget::cost(5), None), None).reserve(u64::MAX).is_err());
 }
 
 /// RT-11: where nothing is bounded there is nothing to draw on.
@@ -81,7 +86,7 @@ fn what_bounds_nothing_is_nothing() {
     let tree = books.open(Whose::Tree, Budget::calls(1), None).unwrap();
     let turn = books.open(Whose::Turn, Budget::UNLIMITED, Some(&tree)).unwrap();
     assert!(Arc::ptr_eq(&turn, &tree));
-    assert!(reserve([], u64::MAX).is_ok());
+    assert_eq!(Drawn { turn: None, tool: None }.reserve(u64::MAX), Ok(false));
 }
 
 /// RT-11: one who is refused elsewhere has nobody refused here: the last place of a turn goes to who can use it.
@@ -91,8 +96,13 @@ fn nobody_is_refused_for_what_is_given_back() {
     let turn = books.open(Whose::Turn, Budget::calls(1), None).unwrap();
     let spent = books.open(Whose::Tool, Budget::calls(0), None).unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| (0..5_000).for_each(|_| assert!(reserve([&turn, &spent], 0).is_err())));
-        scope.spawn(|| (0..5_000).for_each(|_| assert!(reserve([&turn], 0).is_ok())));
+        scope.spawn(|| (0..5_000).for_each(|_| assert!(draws(&turn, Some(&spent)).reserve(0).is_err())));
+        scope.spawn(|| {
+            for _ in 0..5_000 {
+                assert_eq!(draws(&turn, None).reserve(0), Ok(true));
+                draws(&turn, None).refund(0);
+            }
+        });
     });
     assert_eq!(turn.left().calls, Some(1));
 }
@@ -108,14 +118,14 @@ fn is_enough(left: Option<u64>, wanted: u64) -> bool {
 enum Step {
     Reserve { with_tool: bool, cost: u64 },
     Settle(usize),
-    Drop(usize),
+    Refund(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => (any::<bool>(), 0..6u64).prop_map(|(with_tool, cost)| Step::Reserve { with_tool, cost }),
         2 => any::<usize>().prop_map(Step::Settle),
-        3 => any::<usize>().prop_map(Step::Drop),
+        3 => any::<usize>().prop_map(Step::Refund),
     ]
 }
 
@@ -148,24 +158,28 @@ proptest! {
                     let drawn = if with_tool { 4 } else { 3 };
                     let mut fits = model[..drawn].iter();
                     let fits = fits.all(|left| is_enough(left.0, 1) && is_enough(left.1, cost));
-                    let tool = tool.as_ref().filter(|_| with_tool);
-                    let reserved = reserve(turn.as_ref().into_iter().chain(tool), cost);
+                    let tool = tool.as_deref().filter(|_| with_tool);
+                    let draws = Drawn { turn: turn.as_deref(), tool };
+                    let reserved = draws.reserve(cost);
                     prop_assert_eq!(reserved.is_ok(), fits);
-                    if let Ok(reserved) = reserved {
+                    if reserved.is_ok() {
                         for left in &mut model[..drawn] {
                             *left = (left.0.map(|calls| calls - 1), left.1.map(|all| all - cost));
                         }
-                        held.push((reserved, drawn, cost));
+                        held.push((draws, drawn, cost));
                     }
                 }
-                Step::Settle(at) if !held.is_empty() => held.swap_remove(at % held.len()).0.settle(),
-                Step::Drop(at) if !held.is_empty() => {
-                    let (_, drawn, cost) = held.swap_remove(at % held.len());
+                Step::Settle(at) if !held.is_empty() => {
+                    held.swap_remove(at % held.len());
+                }
+                Step::Refund(at) if !held.is_empty() => {
+                    let (draws, drawn, cost) = held.swap_remove(at % held.len());
+                    draws.refund(cost);
                     for left in &mut model[..drawn] {
                         *left = (left.0.map(|calls| calls + 1), left.1.map(|all| all + cost));
                     }
                 }
-                Step::Settle(_) | Step::Drop(_) => {}
+                Step::Settle(_) | Step::Refund(_) => {}
             }
             for (at, allowance) in [&tree, &session, &turn, &tool].into_iter().enumerate() {
                 // One without a bound is the one above it.

@@ -130,7 +130,7 @@ impl SessionCore {
             false => ConcurrentPool::new(engine.admission.clone()),
         };
         // What the handler that makes it may spend in its turn is what its sub-agent may.
-        let above = made_by.as_ref().and_then(|call| call.batch.allowance.clone());
+        let above = made_by.as_ref().and_then(|call| call.batch.allowance().cloned());
         let allowance = tree.spending.agent(above.as_ref().or(parent.allowance.as_ref()));
         let place = parent.open_now().forks.insert(Weak::new());
         let made_by = made_by.map(|call| (Arc::downgrade(&call.batch), call.index));

@@ -50,10 +50,12 @@ impl Spending {
         }
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || OfTool { budget, allowance: self.books.open(Whose::Tool, budget, None) };
-        let tool = tools.entry(entry.shared_name()).or_insert_with(open);
-        if tool.budget != budget {
-            *tool = open();
+        if let Some(tool) = tools.get_mut(entry.name()) {
+            if tool.budget != budget {
+                *tool = open();
+            }
+            return tool.allowance.clone();
         }
-        tool.allowance.clone()
+        tools.entry(entry.shared_name()).or_insert_with(open).allowance.clone()
     }
 }
