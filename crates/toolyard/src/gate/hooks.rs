@@ -6,7 +6,13 @@ use futures::FutureExt;
 use std::{
     future::{Future, poll_fn},
     panic::AssertUnwindSafe,
+    pin::pin,
+    task::Poll,
     time::Duration,
+};
+use tokio::{
+    task::{coop::has_budget_remaining, unconstrained},
+    time::sleep,
 };
 use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 
@@ -22,21 +28,24 @@ enum Hooked<T> {
 
 /// Runs a hook. It is made inside, so that one that panics before its first wait is caught too.
 async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> Hooked<T> {
-    let hook = AssertUnwindSafe(outside(async move { hook().await })).catch_unwind();
-    let mut bounded = {
+    let mut hook = pin!(AssertUnwindSafe(outside(async move { hook().await })).catch_unwind());
+    let mut timer = None;
+    poll_fn(|cx| {
+        // The caller may be outside of tokio, and a hook need not know.
         let _runtime = tasks.enter();
-        Box::pin(tokio::time::timeout(HOOK_WITHIN, hook))
-    };
-    // The caller may be outside of tokio, and a hook need not know.
-    let hooked = poll_fn(|cx| {
-        let _runtime = tasks.enter();
-        bounded.as_mut().poll(cx)
-    });
-    match hooked.await {
-        Ok(Ok(done)) => Hooked::Done(done),
-        Ok(Err(_)) => Hooked::Panicked,
-        Err(_) => Hooked::TooSlow,
-    }
+        let had_budget = has_budget_remaining();
+        if let Poll::Ready(done) = hook.as_mut().poll(cx) {
+            return Poll::Ready(done.map_or(Hooked::Panicked, Hooked::Done));
+        }
+        // Made now: most hooks do not wait, and need none.
+        let timer = timer.get_or_insert_with(|| Box::pin(sleep(HOOK_WITHIN)));
+        let late = match had_budget {
+            true => pin!(unconstrained(timer.as_mut())).poll(cx), // the hook may have used it up
+            false => timer.as_mut().poll(cx),
+        };
+        late.map(|()| Hooked::TooSlow)
+    })
+    .await
 }
 
 impl Gate {
