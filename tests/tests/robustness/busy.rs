@@ -17,8 +17,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 use toolyard::{
-    Answer, ApprovalRequest, Approver, Call, Confirmations, Drain, Engine, ErrorKind, Outcome, RetryPolicy,
-    Session, Spawner, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
+    Abort, Answer, ApprovalRequest, Approver, Call, Caller, Confirmations, Drain, Engine, ErrorKind, Hooks,
+    Outcome, RetryPolicy, Session, Spawner, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait,
+    from_fn, tool_fn,
 };
 
 /// How long a handler may go on that was told to stop (SC-5).
@@ -224,4 +225,26 @@ async fn a_busy_approver_is_not_waited_for() {
     let (outcome, after) = runs(&engine.session("s"), busy("write"), |_| {}).await;
     let error = outcome.error().unwrap();
     assert_eq!((error.kind, after), (ErrorKind::ConfirmationTimeout, 5 * SECOND), "{error:?}");
+}
+
+/// Always has something more to do before a call goes.
+struct Dawdles;
+
+#[async_trait]
+impl Hooks for Dawdles {
+    async fn on_tool_call(&self, _: &Call, _: &Caller<'_>) -> Result<(), Abort> {
+        loop {
+            consume_budget().await;
+        }
+    }
+}
+
+/// V1: a hook that leaves its task nothing to do anything else with has its time and no more.
+#[tokio::test(start_paused = true)]
+async fn a_busy_hook_is_not_waited_for() {
+    let builder = Engine::builder().hooks(Dawdles);
+    let engine = builder.tool(tool_fn(ToolSpec::read("read"), goes_on)).build().await.unwrap();
+    let (outcome, after) = runs(&engine.session("s"), busy("read"), |_| {}).await;
+    let error = outcome.error().unwrap();
+    assert_eq!((error.kind, after), (ErrorKind::Aborted, 5 * SECOND), "{error:?}");
 }
