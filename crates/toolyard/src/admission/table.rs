@@ -108,6 +108,8 @@ pub(super) struct Table<W> {
     queue_session_max: usize,
     /// Of root sessions whose weight is not 1.
     weights: HashMap<u64, u8>,
+    /// Whether somebody who waits may have been given more credit than one, by a weight that may be gone since.
+    weighted: bool,
     tickets: u64,
     turns: u64,
     /// What has come free and may let somebody go.
@@ -135,6 +137,7 @@ impl<W> Table<W> {
             queue_max,
             queue_session_max,
             weights: HashMap::new(),
+            weighted: false,
             tickets: 0,
             turns: 0,
             freed: VecDeque::new(),
@@ -228,6 +231,7 @@ impl<W> Table<W> {
         let Waiting { number, since, lineage, .. } = waiting;
         if !self.wants_time() {
             self.aging.begin(since);
+            self.weighted = false;
         }
         let lane = lane.unwrap_or_else(|| self.open_lane(key));
         self.lanes.open_one_mut(lane).push(waiting);
@@ -362,7 +366,9 @@ impl<W> Table<W> {
     /// A turn of a root session behind all there are.
     fn next_turn(&mut self, root: u64) -> Turn {
         self.turns += 1;
-        Turn { number: self.turns, weight: self.weight(root) }
+        let weight = self.weight(root);
+        self.weighted |= weight > 1;
+        Turn { number: self.turns, weight }
     }
 
     fn weight(&self, root: u64) -> u8 {

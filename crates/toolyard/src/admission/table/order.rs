@@ -210,7 +210,7 @@ impl<W> Table<W> {
 
     /// Counts a grant against the session's credit for everything it takes.
     fn charge(&mut self, key: &LaneKey, root: u64) {
-        if self.lanes.are_one() && self.weights.is_empty() {
+        if self.lanes.are_one() && self.weights.is_empty() && !self.weighted {
             return; // its credit is one, and it is its turn again
         }
         let next = self.next_turn(root);

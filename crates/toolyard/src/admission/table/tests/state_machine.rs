@@ -397,6 +397,32 @@ impl Pair {
     }
 }
 
+/// CC-3: a session that came to wait under a weight has the credit of it to the end, and is charged though the weight is
+/// gone and nobody else waits.
+#[test]
+fn credit_outlives_the_weight_it_came_with() {
+    let ask = |root, need| Step::Ask { root, parent: 0, nested: false, need };
+    let steps = [
+        Step::Weight { root: 0, weight: 2 },
+        ask(0, 0),
+        ask(0, 0),
+        Step::Resume(0),
+        ask(0, 5),
+        ask(0, 4),
+        Step::End(4_560_570_109_118_743_244),
+        Step::Weight { root: 0, weight: 1 },
+        ask(0, 9),
+        Step::End(7_840_864_050_754_180_571),
+        Step::Resume(0),
+        ask(0, 5),
+        ask(0, 6),
+        ask(1, 5),
+    ];
+    let mut pair = Pair::new([1; UNITS]);
+    steps.iter().for_each(|step| pair.run(step));
+    pair.drain();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
