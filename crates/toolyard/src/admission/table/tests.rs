@@ -6,6 +6,7 @@ mod programs;
 mod random;
 mod rules;
 mod search;
+mod slab;
 mod starve;
 mod state_machine;
 mod world;
