@@ -40,7 +40,7 @@ async fn main() -> Result<(), BuildError> {
         if outcome.run != run {
             (begins, longest, run) = (begins + longest, 0.0, outcome.run);
         }
-        let (queued, ran) = (outcome.queued.as_secs_f64(), outcome.ran.as_secs_f64());
+        let (queued, ran) = (outcome.queued().as_secs_f64(), outcome.ran().as_secs_f64());
         longest = f64::max(longest, queued + ran);
         rows.push((outcome, begins + queued, begins + queued + ran));
     }
@@ -54,7 +54,7 @@ async fn main() -> Result<(), BuildError> {
             outcome.call_id
         );
     }
-    let alone: f64 = outcomes.iter().map(|outcome| outcome.ran.as_secs_f64()).sum();
+    let alone: f64 = outcomes.iter().map(|outcome| outcome.ran().as_secs_f64()).sum();
     println!("{:.0} ms; one by one it would have been {:.0} ms", whole * 1e3, alone * 1e3);
     engine.shutdown(Drain::default()).await;
     Ok(())

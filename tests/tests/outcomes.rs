@@ -312,7 +312,7 @@ async fn questions_are_asked_at_once_and_hold_nothing() {
             "tool.call.denied"
         ]
     );
-    assert_eq!(outcomes[2].queued, Duration::ZERO, "approval time is no queue time (V3)");
+    assert_eq!(outcomes[2].queued(), Duration::ZERO, "approval time is no queue time (V3)");
     yard.events.check();
 }
 

@@ -17,6 +17,7 @@ mod capability;
 mod class;
 mod context;
 mod digest;
+mod elapsed;
 pub mod error;
 pub mod event;
 mod hooks;
@@ -41,6 +42,8 @@ pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostP
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};
 pub use digest::{CallDigest, DigestError};
+#[doc(hidden)]
+pub use elapsed::Elapsed;
 pub use error::{
     CallError, Effect, ErrorKind, Reaction, Reason, RetryStopped, ToolError, ToolErrorKind, ValidationError,
 };

@@ -1,6 +1,6 @@
 //! The one result of a call.
 
-use crate::{Arguments, Call, CallError, CallId, Routing, Sandbox, ToolOutput};
+use crate::{Arguments, Call, CallError, CallId, Elapsed, Routing, Sandbox, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -66,10 +66,8 @@ pub struct Outcome {
     pub run: u32,
     /// How often the handler was started.
     pub attempts: u32,
-    /// From the begin of its run to its permits.
-    pub queued: Duration,
-    /// From its permits to its end.
-    pub ran: Duration,
+    queued: Elapsed,
+    ran: Elapsed,
     /// Where it executed.
     pub sandbox: Sandbox,
     /// Whether it shares another call's run.
@@ -108,12 +106,29 @@ impl Outcome {
             status,
             routing,
             run: 0,
-            queued: Duration::ZERO,
-            ran: Duration::ZERO,
+            queued: Elapsed::default(),
+            ran: Elapsed::default(),
             sandbox: Sandbox::Host,
             dedupe: Dedupe::Fresh,
             cancel_requested: false,
         }
+    }
+
+    /// From the begin of its run to its permits.
+    pub fn queued(&self) -> Duration {
+        self.queued.into()
+    }
+
+    /// From its permits to its end.
+    pub fn ran(&self) -> Duration {
+        self.ran.into()
+    }
+
+    /// How long it waited and ran; for engines.
+    #[doc(hidden)]
+    #[inline]
+    pub fn set_times(&mut self, queued: Elapsed, ran: Elapsed) {
+        (self.queued, self.ran) = (queued, ran);
     }
 
     /// Whether there is an output.
@@ -144,6 +159,6 @@ impl Outcome {
 
     /// Milliseconds from the begin of its run to its end.
     pub fn duration_ms(&self) -> u64 {
-        u64::try_from((self.queued + self.ran).as_millis()).unwrap_or(u64::MAX)
+        u64::try_from((self.queued() + self.ran()).as_millis()).unwrap_or(u64::MAX)
     }
 }

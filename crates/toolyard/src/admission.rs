@@ -24,8 +24,11 @@ pub(crate) use table::{
 };
 
 use crate::pool::PoolLoad;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize};
-use table::{Asked, Going, Moment, Table};
+use std::{
+    ptr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
+};
+use table::{Asked, Going, Moment, Table, Waits};
 use tokio::time::Instant;
 use toolyard_core::ToolClass;
 
@@ -44,13 +47,39 @@ pub(crate) trait Waiter: Send + Sync {
     fn refuse(&self, index: u32);
 }
 
-/// A place in line: the batch, and the call's index in it. 24 bytes; a waiting call has no task.
+/// A place in line: the batch, and the call's index in it. A waiting call has no task, and not even this of its own where
+/// it came right behind its neighbour of the batch.
 #[derive(Clone)]
 struct Place {
     waiter: Arc<dyn Waiter>,
     index: u32,
     /// Whether it is a handler that waits to go on.
     resumes: bool,
+}
+
+impl Waits for Place {
+    fn behind(self, places: u32) -> Self {
+        Self { index: self.index + places, ..self }
+    }
+}
+
+/// Who comes to wait, unless it goes at once. Its batch is counted once more only where it begins a party.
+struct Newcomer<'a, T> {
+    waiter: &'a Arc<T>,
+    index: u32,
+    resumes: bool,
+}
+
+impl<T: Waiter + 'static> table::Newcomer<Place> for Newcomer<'_, T> {
+    fn is_behind(&self, first: &Place, places: u32) -> bool {
+        ptr::addr_eq(Arc::as_ptr(self.waiter), Arc::as_ptr(&first.waiter))
+            && u64::from(first.index) + u64::from(places) == u64::from(self.index)
+            && first.resumes == self.resumes
+    }
+
+    fn into_first(self) -> Place {
+        Place { waiter: self.waiter.clone(), index: self.index, resumes: self.resumes }
+    }
 }
 
 /// The lock around the [`Table`].
@@ -107,7 +136,8 @@ impl Admission {
         self: &Arc<Self>,
         ask: &Ask,
         at: Instant,
-        waiter: impl FnOnce() -> (Arc<dyn Waiter>, u32),
+        waiter: &Arc<impl Waiter + 'static>,
+        index: u32,
     ) -> Result<Admitted, Refusal> {
         let now = |entry| Ok(Admitted::Now(Held { need: ask.need, entry }));
         let mut table = self.table();
@@ -115,11 +145,8 @@ impl Admission {
             drop(table);
             return now(entry);
         }
-        let place = || {
-            let (waiter, index) = waiter();
-            Place { waiter, index, resumes: false }
-        };
-        match table.admit(ask, || self.moment(at), place) {
+        let newcomer = Newcomer { waiter, index, resumes: false };
+        match table.admit(ask, || self.moment(at), newcomer) {
             Asked::Granted(entry) => {
                 // It stands on its lease now, and that may end calls which may not wait for it.
                 let refused = self.settled(&mut table);

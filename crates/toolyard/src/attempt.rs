@@ -403,8 +403,8 @@ impl Attempt {
         let now = self.engine().clock.now();
         Ending {
             status: Err(Box::new(error)),
-            queued: self.queued(),
-            ran: now.saturating_duration_since(self.began().1),
+            queued: self.queued().into(),
+            ran: now.saturating_duration_since(self.began().1).into(),
             attempts: self.number(),
             sandbox: self.grant().sandbox,
             cancel_requested: matches!(why, Parting::Cancelled),
@@ -434,8 +434,8 @@ impl Attempt {
         let attempts = self.number() - u32::from(!has_run);
         Ending {
             status,
-            queued: self.queued(),
-            ran: ended_at.saturating_duration_since(self.began().1),
+            queued: self.queued().into(),
+            ran: ended_at.saturating_duration_since(self.began().1).into(),
             attempts,
             sandbox: grant.sandbox,
             cancel_requested: stop.is_some(),

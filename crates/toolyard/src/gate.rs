@@ -28,7 +28,10 @@ use crate::{
     tasks::Tasks,
 };
 use serde_json::Value;
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, AtomicU64, Ordering},
+};
 use tokio::time::Instant;
 use toolyard_core::{
     Approver, Call, CallDigest, CallError, Capabilities, Confirmations, ErrorKind, Grant, Hooks, ToolClass,
@@ -55,8 +58,8 @@ pub(crate) struct Cleared {
     pub(crate) args: Args,
     pub(crate) class: ToolClass,
     pub(crate) consent: Consent,
-    /// Which policy let it through.
-    pub(crate) policy: PolicyVersion,
+    /// Which policy let it through, or has allowed it since.
+    policy: AtomicU32,
     more: Option<Box<More>>,
 }
 
@@ -67,8 +70,8 @@ struct More {
     key: Option<KeyOf>,
     /// Where and within what, unless it is on the host without limits.
     grant: Option<Grant>,
-    /// The mark of what runs, where somebody keeps that.
-    digest: Option<CallDigest>,
+    /// The mark of what runs under this policy, where somebody keeps that.
+    digest: Option<(PolicyVersion, CallDigest)>,
 }
 
 /// A call that does not go.
@@ -101,9 +104,19 @@ impl Cleared {
         self.more.as_ref()?.key.as_ref()
     }
 
-    /// The mark of what runs, where somebody keeps that.
-    pub(crate) fn digest(&self) -> Option<CallDigest> {
+    /// The mark of what was to run when the gate let it through, and under which policy, where somebody keeps that.
+    pub(crate) fn digest_at_gate(&self) -> Option<(PolicyVersion, CallDigest)> {
         self.more.as_ref()?.digest
+    }
+
+    /// Which policy it was last allowed by.
+    pub(crate) fn policy(&self) -> PolicyVersion {
+        self.policy.load(Ordering::Acquire)
+    }
+
+    /// It is allowed by this policy.
+    pub(crate) fn allowed_by(&self, policy: PolicyVersion) {
+        self.policy.store(policy, Ordering::Release);
     }
 }
 
@@ -127,11 +140,11 @@ impl Gate {
         entry.guard().peek(entry.name(), now).map_err(|error| Turned::Answered(class, *error))?;
         let consent = self.consent(entry, args, session)?;
         let marked = consent.asks() || session.engine.bus.is_kept();
-        let digest = marked.then(|| digest(entry, args, session, policy));
+        let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
         let grant = (grant != HOST).then_some(grant);
         let has_more = key.is_some() || grant.is_some() || digest.is_some();
         let more = has_more.then(|| Box::new(More { key, grant, digest }));
-        Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy, more })
+        Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
     }
 
     /// Whether the call may run at all.

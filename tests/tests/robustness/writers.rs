@@ -154,7 +154,7 @@ async fn a_full_queue_holds_new_calls_back() {
     stuck.let_go();
     let outcomes = ends(waiting).await.unwrap();
     assert_eq!(shape(&outcomes), "b ok, c ok");
-    assert_eq!(outcomes[0].queued, 10 * SECOND);
+    assert_eq!(outcomes[0].queued(), 10 * SECOND);
     assert!(running.await.unwrap().success());
     drop(session);
     yard.engine.shutdown(Drain::default()).await;

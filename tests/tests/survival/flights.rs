@@ -48,7 +48,7 @@ async fn a_leader_that_is_cancelled_alone_ends_alone() {
     };
     let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch.to_vec()), cancel) }).await;
     assert_eq!(shape(&outcomes), "a cancelled, b ok");
-    assert_eq!(outcomes[0].ran, ms(10));
+    assert_eq!(outcomes[0].ran(), ms(10));
     yard.events.check();
 }
 
@@ -127,7 +127,7 @@ async fn who_takes_over_has_its_attempts_time() {
     };
     let (_, a, b, ()) = ends(all).await;
     assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
-    assert_eq!((b[0].queued, b[0].ran), (5 * SECOND, ms(500)));
+    assert_eq!((b[0].queued(), b[0].ran()), (5 * SECOND, ms(500)));
     yard.events.check();
 }
 

@@ -37,7 +37,7 @@ async fn attempts_wait_for_their_token_in_order() {
     let refused = second[0].error().unwrap();
     assert_eq!((refused.kind, refused.attempts), (ErrorKind::RateLimited, 0));
     assert!(refused.retry_after.unwrap() > 5 * SECOND, "{refused:?}");
-    assert_eq!(first[4].queued, Duration::from_millis(1500));
+    assert_eq!(first[4].queued(), Duration::from_millis(1500));
     yard.events.check();
 }
 
@@ -102,6 +102,6 @@ async fn t10_a_hint_pauses_the_tool_for_everybody() {
     assert_eq!(shape(&others), "b ok, c ok");
     let spans = yard.log.spans();
     assert_eq!(spans[..2], ["a 0..0", "c 10..10"]);
-    assert!(a.ran >= 2 * SECOND && others[0].queued >= Duration::from_millis(1990), "{spans:?}");
+    assert!(a.ran() >= 2 * SECOND && others[0].queued() >= Duration::from_millis(1990), "{spans:?}");
     yard.events.check();
 }

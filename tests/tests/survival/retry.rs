@@ -34,11 +34,11 @@ async fn a_fault_that_passes_is_tried_again() {
     let from = Instant::now();
     let outcome = one(&yard, tries("a", "read", 0, &["transient", "transient", "ok"])).await;
     assert!(outcome.success());
-    assert_eq!((outcome.attempts, outcome.queued), (3, Duration::ZERO));
+    assert_eq!((outcome.attempts, outcome.queued()), (3, Duration::ZERO));
     let delays = delays(&yard);
     assert!((100..=150).contains(&delays[0]) && (400..=600).contains(&delays[1]), "{delays:?}");
     assert!(from.elapsed() >= Duration::from_millis(500), "{:?}", from.elapsed());
-    assert_eq!(outcome.ran, from.elapsed(), "all attempts and what is between them");
+    assert_eq!(outcome.ran(), from.elapsed(), "all attempts and what is between them");
     yard.events.check();
 }
 

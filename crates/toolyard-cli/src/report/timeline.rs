@@ -100,7 +100,7 @@ impl Span {
         let started = times.called.map(&since);
         let ended = match started {
             // The outcome counts from permit to end; the event of the end may come a little later.
-            Some(started) => started + outcome.ran,
+            Some(started) => started + outcome.ran(),
             None => times.ended.map_or(Duration::ZERO, &since),
         };
         let tried = |attempt: &AttemptTimes| Tried {
@@ -120,7 +120,7 @@ impl Span {
             routing: outcome.routing,
             run: outcome.run,
             came: times.came.filter(|_| streamed).map_or(Duration::ZERO, &since),
-            ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued)),
+            ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued())),
             started,
             ended,
             attempts: times.attempts.iter().map(tried).collect(),

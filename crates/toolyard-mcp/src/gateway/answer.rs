@@ -27,8 +27,8 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
     let call = json!({
         "attempts": outcome.attempts,
         "dedupe": outcome.dedupe,
-        "queued_ms": millis(outcome.queued),
-        "ran_ms": millis(outcome.ran),
+        "queued_ms": millis(outcome.queued()),
+        "ran_ms": millis(outcome.ran()),
     });
     let (mut result, error) = match outcome.status {
         Ok(output) => (success(&output), None),

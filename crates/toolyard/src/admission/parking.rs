@@ -1,6 +1,6 @@
 //! Handlers that await calls of their own: what they hold is given back and taken again (CC-6).
 
-use super::{Admission, EntryId, Granted, Need, Permit, Place, Ticket, UnitKind, Waiter, table};
+use super::{Admission, EntryId, Granted, Need, Newcomer, Permit, Ticket, UnitKind, Waiter, table};
 use std::sync::{Arc, atomic::Ordering};
 use tokio::time::Instant;
 
@@ -82,11 +82,11 @@ impl Admission {
     pub(crate) fn resume(
         self: &Arc<Self>,
         Held { need, entry }: Held,
-        waiter: Arc<dyn Waiter>,
+        waiter: &Arc<impl Waiter + 'static>,
         index: u32,
     ) -> (Resumed, Granted<'_>) {
         let mut table = self.table();
-        let resumed = table.resume(need, entry, || self.now(), || Place { waiter, index, resumes: true });
+        let resumed = table.resume(need, entry, || self.now(), Newcomer { waiter, index, resumes: true });
         let resumed = match resumed {
             table::Resumed::Now => {
                 self.unparked();

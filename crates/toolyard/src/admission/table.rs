@@ -11,6 +11,7 @@
 //!
 //! A *lane* is those who wait of whom each can go if one can: a root session's calls of one depth, one need
 //! and, if they are serial, one nearest ancestor on the lease. A head that cannot go blocks its own lane only.
+//! Those who came to a lane together are kept as one (`party.rs`).
 //! Who of the others goes first is in `order.rs`, and who has waited so long that it is not passed any more in
 //! `aging.rs`. After every change no head is left that could go; hence a newcomer whose lane is empty and who
 //! can go passes nobody who could have gone instead.
@@ -18,12 +19,14 @@
 //! It knows no clock: whoever changes it says when, and is asked only while somebody waits.
 
 mod aging;
+mod lane;
 mod lanes;
 mod leases;
 mod life;
 mod lines;
 mod need;
 mod order;
+mod party;
 mod pools;
 mod queue;
 mod slab;
@@ -36,12 +39,14 @@ pub(crate) use leases::{EntryId, EntryState, LeaseId, Scope};
 pub(super) use life::Resumed;
 pub(crate) use lines::{Line, Missing};
 pub(crate) use need::{Ask, Need};
+pub(super) use party::{Newcomer, Waits};
 pub(crate) use units::{UnitId, UnitKind};
 
 use aging::Aging;
 use foldhash::{HashMap, HashMapExt};
-use lanes::{LaneKey, Lanes, Waiting, Who};
+use lanes::{LaneKey, Lanes, Who};
 use leases::Leases;
+use party::Came;
 use pools::ClassRule;
 use queue::{Change, Queue, Turn};
 use slab::Slab;
@@ -119,7 +124,7 @@ pub(super) struct Table<W> {
     refused: Vec<W>,
 }
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// `widths` are in the order of [`ToolClass::index`].
     pub(super) fn new(
         widths: [usize; ToolClass::ALL.len()],
@@ -170,7 +175,7 @@ impl<W> Table<W> {
         &mut self,
         ask: &Ask,
         now: impl FnOnce() -> Moment,
-        waiter: impl FnOnce() -> W,
+        waiter: impl Newcomer<W>,
     ) -> Asked {
         let now = now();
         let (key, may_push) = self.key(ask);
@@ -192,8 +197,8 @@ impl<W> Table<W> {
         if let Some(lease) = ask.need.lease {
             self.leases.get_mut(lease).queued += 1;
         }
-        let waiting = Waiting::new(self.next_ticket(), now, ask.lineage, waiter());
-        Asked::Waiting(self.enqueue(key, lane, waiting))
+        let came = Came { number: self.next_ticket(), since: now, lineage: ask.lineage };
+        Asked::Waiting(self.enqueue((&key, lane), came, waiter))
     }
 
     /// The lane of a call, and whether its lease, if it needs one, may be stepped on now.
@@ -227,24 +232,38 @@ impl<W> Table<W> {
     }
 
     /// Puts one at the end of his lane, which is opened if it is not.
-    fn enqueue(&mut self, key: LaneKey, lane: Option<u32>, waiting: Waiting<W>) -> Ticket {
-        let Waiting { number, since, lineage, .. } = waiting;
-        if !self.wants_time() {
-            self.aging.begin(since);
-            self.weighted = false;
-        }
-        let lane = lane.unwrap_or_else(|| self.open_lane(key));
-        self.lanes.open_one_mut(lane).push(waiting);
-        self.relist(lane);
-        self.tell(|| self.told_of("queue", &key, lineage, number));
-        Ticket { lane, number }
+    #[inline]
+    fn enqueue(
+        &mut self,
+        (key, lane): (&LaneKey, Option<u32>),
+        came: Came,
+        waiter: impl Newcomer<W>,
+    ) -> Ticket {
+        let lane = match lane {
+            Some(lane) => {
+                // Its head stays who it was, and so it keeps its place everywhere.
+                self.lanes.open_one_mut(lane).push(came, waiter);
+                lane
+            }
+            None => self.open_lane(*key, came, waiter),
+        };
+        self.tell(|| self.told_of("queue", key, came.lineage, came.number));
+        Ticket { lane, number: came.number }
     }
 
-    fn open_lane(&mut self, key: LaneKey) -> u32 {
+    #[inline(never)]
+    fn open_lane(&mut self, key: LaneKey, head: Came, waiter: impl Newcomer<W>) -> u32 {
+        if !self.wants_time() {
+            self.aging.begin(head.since);
+            self.weighted = false;
+        }
         if let Some(only) = self.lanes.only() {
             self.list(only); // it is not the only one any more
         }
-        self.lanes.open(key)
+        let lane = self.lanes.open(key);
+        self.lanes.open_one_mut(lane).push(head, waiter);
+        self.list(lane);
+        lane
     }
 
     /// What happens to one who waits.

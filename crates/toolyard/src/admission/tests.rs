@@ -39,10 +39,10 @@ fn in_line(
     let admission: &'static Arc<Admission> = Box::leak(Box::new(Admission::new([1, 1, 1], 100_000, 100_000)));
     let need = Need::of(admission.open_class(READ), None, None);
     let permit = admission.try_admit(1, need).unwrap();
-    let waiter: Arc<dyn Waiter> = Arc::new(Does(does));
+    let waiter = Arc::new(Does(does));
     for index in 0..waiters {
         assert!(matches!(
-            admission.admit(&Ask::of_root(1, need), Instant::now(), || (waiter.clone(), index)),
+            admission.admit(&Ask::of_root(1, need), Instant::now(), &waiter, index),
             Ok(Admitted::Waiting { .. })
         ));
     }

@@ -14,7 +14,7 @@ use super::ledger::{Delayed, Phase, Started};
 use super::progress::Bid;
 use super::state::{BatchState, vanished};
 use crate::{
-    admission::{Admitted, Held, Waiter},
+    admission::{Admitted, Held},
     attempt::{Attempt, Go},
     guard::Slots,
     rate::{Taken, TooLong},
@@ -94,7 +94,7 @@ impl BatchState {
         let need = self.session.need(&work.entry, work.class);
         // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
         let ask = self.ask_for(need);
-        match engine.admission.admit(&ask, now, || (self.clone() as Arc<dyn Waiter>, index)) {
+        match engine.admission.admit(&ask, now, self, index) {
             #[cfg(toolyard_faults)]
             Ok(Admitted::Now(held)) if faulty!(KeyAfterQueue) && bid.progress.is_none() => {
                 match self.key_after_queue(phase, index, now) {

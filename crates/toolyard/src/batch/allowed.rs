@@ -8,7 +8,7 @@
 //! ```
 
 use super::state::BatchState;
-use crate::gate::{self, Allowed, Consent, PolicyVersion};
+use crate::gate::{self, Allowed, Cleared, Consent, PolicyVersion};
 use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 
 impl BatchState {
@@ -37,29 +37,27 @@ impl BatchState {
         if grant != *self.grant(index) && !self.slots[index as usize].make_aside().regrant(grant) {
             return Err(changed("The policy changed twice while this call waited."));
         }
-        self.slots[index as usize].allowed_by(policy);
+        self.work(index).allowed_by(policy);
         Ok(())
     }
 
     /// Which policy a call was last allowed by.
     pub(crate) fn policy_of(&self, index: u32) -> PolicyVersion {
-        self.slots[index as usize].policy()
+        // What the gate did not let through no policy has allowed.
+        self.cleared(index).map_or(0, Cleared::policy)
     }
 
     /// Where a call executes, and within what.
     pub(crate) fn grant(&self, index: u32) -> &Grant {
-        let (slot, work) = (&self.slots[index as usize], self.work(index));
-        if slot.policy() == work.policy {
-            return work.grant_at_gate();
-        }
-        slot.aside().and_then(|aside| aside.grant()).unwrap_or_else(|| work.grant_at_gate())
+        let since = self.slots[index as usize].aside().and_then(|aside| aside.grant());
+        since.unwrap_or_else(|| self.work(index).grant_at_gate())
     }
 
     /// The mark of what runs under the policy that allowed the call last, where somebody keeps that.
     pub(crate) fn digest(&self, index: u32) -> Option<CallDigest> {
-        let (work, policy) = (self.cleared(index)?, self.policy_of(index));
-        let digest = work.digest()?;
-        Some(match policy == work.policy {
+        let work = self.cleared(index)?;
+        let ((at_gate, digest), policy) = (work.digest_at_gate()?, work.policy());
+        Some(match policy == at_gate {
             true => digest,
             false => gate::digest(&work.entry, self.args(index), &self.session, policy),
         })

@@ -5,19 +5,20 @@ use super::flight::KeptResult;
 use super::progress::{Bid, Progress};
 use crate::{
     admission::{Held, Ticket},
-    gate::{Cleared, PolicyVersion},
+    gate::Cleared,
     nesting::Nest,
     rate,
 };
+use once_cell::race::OnceBox;
 use std::{
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     time::Duration,
 };
 use tokio::time::Instant;
-use toolyard_core::{Call, CallError, CallId, Dedupe, Outcome, Routing, Sandbox, ToolOutput};
+use toolyard_core::{Call, CallError, CallId, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput};
 
 /// Where a call is. It only moves down this list, but for a call that is tried again.
 pub(super) enum Phase {
@@ -75,8 +76,8 @@ pub(crate) struct Started {
 #[derive(Clone)]
 pub(crate) struct Ending {
     pub(crate) status: Result<ToolOutput, Box<CallError>>,
-    pub(crate) queued: Duration,
-    pub(crate) ran: Duration,
+    pub(crate) queued: Elapsed,
+    pub(crate) ran: Elapsed,
     pub(crate) attempts: u32,
     pub(crate) sandbox: Sandbox,
     pub(crate) cancel_requested: bool,
@@ -90,8 +91,7 @@ impl Ending {
         let mut outcome = Outcome::of_call(call, routing, self.status);
         outcome.run = run;
         outcome.attempts = self.attempts;
-        outcome.queued = self.queued;
-        outcome.ran = self.ran;
+        outcome.set_times(self.queued, self.ran);
         outcome.sandbox = self.sandbox;
         outcome.cancel_requested = self.cancel_requested;
         outcome.dedupe = self.dedupe;
@@ -102,8 +102,8 @@ impl Ending {
     pub(super) fn replayed(outcome: Outcome) -> Self {
         Self {
             status: outcome.status,
-            queued: Duration::ZERO,
-            ran: Duration::ZERO,
+            queued: Elapsed::default(),
+            ran: Elapsed::default(),
             attempts: outcome.attempts,
             sandbox: outcome.sandbox,
             cancel_requested: outcome.cancel_requested,
@@ -125,8 +125,8 @@ impl Ending {
     ) -> Self {
         Self {
             status,
-            queued: waited,
-            ran: Duration::ZERO,
+            queued: waited.into(),
+            ran: Elapsed::default(),
             attempts,
             sandbox: Sandbox::Host,
             cancel_requested: false,
@@ -136,15 +136,15 @@ impl Ending {
 
     /// The end of a call whose task was dropped under it.
     pub(crate) fn vanished(error: CallError, queued: Duration) -> Self {
-        Self { queued, attempts: error.attempts, ..Self::unstarted(error) }
+        Self { queued: queued.into(), attempts: error.attempts, ..Self::unstarted(error) }
     }
 
     /// The end of a call that never started.
     pub(super) fn unstarted(error: CallError) -> Self {
         Self {
             status: Err(Box::new(error)),
-            queued: Duration::ZERO,
-            ran: Duration::ZERO,
+            queued: Elapsed::default(),
+            ran: Elapsed::default(),
             attempts: 0,
             sandbox: Sandbox::Host,
             cancel_requested: false,
@@ -163,9 +163,7 @@ pub(super) struct Slot {
     /// Whether the engine has a tool of that name: only such names are put into events (OB-4).
     pub(super) known: bool,
     phase: Mutex<Phase>,
-    aside: OnceLock<Box<Aside>>,
-    /// Which policy it was last allowed by.
-    policy: AtomicU32,
+    aside: OnceBox<Aside>,
     nesting: AtomicU8,
     /// Whether it has a part of what it draws on that comes back should it end without having started (RT-11).
     reserved: AtomicBool,
@@ -195,7 +193,6 @@ impl Slot {
     }
 
     fn new(call: Call, routing: Routing, work: Option<Cleared>, known: bool) -> Self {
-        let policy = work.as_ref().map_or(0, |work| work.policy);
         Self {
             call,
             routing,
@@ -203,8 +200,7 @@ impl Slot {
             work,
             known,
             phase: Mutex::new(Phase::Waiting),
-            aside: OnceLock::new(),
-            policy: AtomicU32::new(policy),
+            aside: OnceBox::new(),
             nesting: AtomicU8::new(ALONE),
             reserved: AtomicBool::new(false),
         }
@@ -246,16 +242,6 @@ impl Slot {
         }
     }
 
-    /// Which policy it was last allowed by.
-    pub(super) fn policy(&self) -> PolicyVersion {
-        self.policy.load(Ordering::Acquire)
-    }
-
-    /// It is allowed by this policy.
-    pub(super) fn allowed_by(&self, policy: PolicyVersion) {
-        self.policy.store(policy, Ordering::Release);
-    }
-
     /// It has reserved its part of what it draws on.
     pub(super) fn reserve(&self) {
         self.reserved.store(true, Ordering::Relaxed); // under its phase, as its end is
@@ -276,7 +262,7 @@ impl Slot {
     }
 
     pub(super) fn aside(&self) -> Option<&Aside> {
-        self.aside.get().map(Box::as_ref)
+        self.aside.get()
     }
 
     /// The handler is over and there will be another: none has dispatched anything.
@@ -334,3 +320,6 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,8 +53,8 @@ impl Progress {
     /// The end of the call before its next attempt.
     pub(super) fn ending(&self, error: CallError, sandbox: Sandbox, now: Instant) -> Ending {
         Ending {
-            queued: self.queued(),
-            ran: now.saturating_duration_since(self.granted_at),
+            queued: self.queued().into(),
+            ran: now.saturating_duration_since(self.granted_at).into(),
             attempts: self.attempts,
             sandbox,
             cancel_requested: error.kind == toolyard_core::ErrorKind::Cancelled,

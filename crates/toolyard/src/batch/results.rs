@@ -30,7 +30,7 @@ impl BatchState {
         };
         Self::shown(redactor.as_ref(), &mut outcomes);
         if faulty!(ResultsByCompletion) {
-            outcomes.sort_by_key(|outcome| outcome.queued + outcome.ran);
+            outcomes.sort_by_key(|outcome| outcome.queued() + outcome.ran());
         }
         outcomes
     }

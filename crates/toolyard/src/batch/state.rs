@@ -408,7 +408,7 @@ impl BatchState {
 
     pub(super) fn started_event(&self, index: u32, ending: &Ending) -> EventKind {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (queue_ms, duration_ms) = (millis(ending.queued), millis(ending.ran));
+        let (queue_ms, duration_ms) = (millis(ending.queued.into()), millis(ending.ran.into()));
         let tool_name = self.shown_name(index);
         match &ending.status {
             Ok(output) => EventKind::Completed {

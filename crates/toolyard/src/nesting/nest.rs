@@ -252,7 +252,7 @@ impl Nest {
         state.unsettled -= 1;
         let mut granted = None;
         if state.unsettled == 0 && matches!(state.units, Units::Parked) {
-            let (resumed, others) = engine.admission.resume(self.held, call.batch.clone(), call.index);
+            let (resumed, others) = engine.admission.resume(self.held, &call.batch, call.index);
             granted = Some(others);
             match resumed {
                 Resumed::Now => state.runs_again(engine.clock.now()),

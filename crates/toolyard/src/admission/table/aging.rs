@@ -10,7 +10,7 @@
 //! qualifies, and whoever held it before has lost it.
 
 use super::queue::Change;
-use super::{LeaseId, Moment, Need, Resource, Table, Told, UnitId, UnitKind, Who};
+use super::{LeaseId, Moment, Need, Resource, Table, Told, UnitId, UnitKind, Waits, Who};
 use std::collections::BTreeSet;
 use toolyard_core::ToolClass;
 
@@ -69,7 +69,7 @@ impl Aging {
     }
 }
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// The list of a need's class. What no pool bounds has the last one.
     pub(super) fn class_of(&self, need: Need) -> usize {
         match need.class().map(|unit| self.unit(unit).kind) {

@@ -10,8 +10,11 @@
 //!
 //! The states are those of an entry. A handler that is not on a lease has none and goes the same way.
 
-use super::lanes::{LaneKey, Waiting};
-use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, Told, UnitId, Who};
+use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, Told, UnitId, Waits, Who};
+use super::{
+    lanes::LaneKey,
+    party::{Came, Newcomer},
+};
 
 /// What a handler that is to go on is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub(crate) enum Resumed {
     Waiting(Ticket),
 }
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// A handler awaits calls of its own: its units are given back and its lease is lent to them (CC-6).
     pub(in crate::admission) fn park(
         &mut self,
@@ -47,7 +50,7 @@ impl<W> Table<W> {
         need: Need,
         entry: Option<EntryId>,
         now: impl FnOnce() -> Moment,
-        waiter: impl FnOnce() -> W,
+        waiter: impl Newcomer<W>,
     ) -> Resumed {
         let key = LaneKey { need, who: Who::Resume { entry } };
         if self.can_go(&key, None) {
@@ -58,9 +61,9 @@ impl<W> Table<W> {
         }
         let now = now();
         self.set_states(entry, EntryState::Resuming);
-        let waiting = Waiting::new(self.next_ticket(), now, None, waiter());
+        let came = Came { number: self.next_ticket(), since: now, lineage: None };
         let lane = self.lanes.find(&key);
-        let ticket = self.enqueue(key, lane, waiting);
+        let ticket = self.enqueue((&key, lane), came, waiter);
         self.settle(|| now);
         Resumed::Waiting(ticket)
     }

@@ -1,7 +1,7 @@
 //! Who runs and who waits for what, for people.
 
 use super::leases::Lease;
-use super::{EntryState, Moment, Scope, Table, UnitKind, Who, lanes::Lane};
+use super::{EntryState, Moment, Scope, Table, UnitKind, Waits, Who, lane::Lane};
 use crate::pool::PoolLoad;
 use std::time::Duration;
 use toolyard_core::ToolClass;
@@ -52,7 +52,7 @@ pub(crate) enum Missing {
     },
 }
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// How many calls of a class run and wait. Parked handlers do neither.
     pub(in crate::admission) fn load(&self, class: ToolClass) -> PoolLoad {
         if class == ToolClass::Serial {

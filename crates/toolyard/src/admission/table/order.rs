@@ -11,10 +11,10 @@
 
 use super::lanes::LaneKey;
 use super::queue::Queue;
-use super::{EntryState, Going, Moment, Resource, Table, UnitId, Who};
+use super::{EntryState, Going, Moment, Resource, Table, UnitId, Waits, Who};
 use std::cmp::Reverse;
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// Grants whoever can go after a change.
     pub(super) fn settle(&mut self, now: impl FnOnce() -> Moment) {
         if !self.wants_time() {
@@ -194,7 +194,7 @@ impl<W> Table<W> {
         self.relist(lane);
         let entry = match key.who {
             Who::Resume { entry } => {
-                self.take_again(key.need, entry, head.number);
+                self.take_again(key.need, entry, head.came.number);
                 if let Some(entry) = entry {
                     self.set_state(entry, EntryState::Running);
                 }
@@ -202,10 +202,10 @@ impl<W> Table<W> {
             }
             Who::Call { root, .. } => {
                 self.charge(&key, root);
-                self.take(key.need, root, head.lineage, head.number)
+                self.take(key.need, root, head.came.lineage, head.came.number)
             }
         };
-        self.granted.push(Going { waiter: head.into_what(), need: key.need, entry });
+        self.granted.push(Going { waiter: head.what, need: key.need, entry });
     }
 
     /// Counts a grant against the session's credit for everything it takes.

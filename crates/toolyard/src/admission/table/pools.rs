@@ -1,6 +1,6 @@
 //! What is opened and closed, and what an operator changes.
 
-use super::{LeaseId, Moment, Need, Resource, Scope, Table, Told, Unit, UnitId, UnitKind};
+use super::{LeaseId, Moment, Need, Resource, Scope, Table, Told, Unit, UnitId, UnitKind, Waits};
 use toolyard_core::ToolClass;
 
 /// What every unit of a class has in common, those still to be opened included.
@@ -16,7 +16,7 @@ impl ClassRule {
     }
 }
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// A unit as wide as its class is now, and paused if its class is.
     pub(in crate::admission) fn open_class(&mut self, class: ToolClass) -> UnitId {
         let ClassRule { width, paused } = self.classes[class.index()];

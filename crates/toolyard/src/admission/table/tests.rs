@@ -1,10 +1,12 @@
 mod directed;
 mod life;
 mod model;
+mod parties;
 mod programs;
 mod random;
 mod rules;
 mod search;
+mod slab;
 mod starve;
 mod state_machine;
 mod world;
@@ -21,6 +23,29 @@ fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
     (table, units)
 }
 
+/// Numbers that follow each other came together.
+macro_rules! waits {
+    ($($number:ty),*) => {$(
+        impl Waits for $number {
+            fn behind(self, places: u32) -> Self {
+                self + <$number>::try_from(places).unwrap()
+            }
+        }
+
+        impl Newcomer<$number> for $number {
+            fn is_behind(&self, first: &$number, places: u32) -> bool {
+                first.behind(places) == *self
+            }
+
+            fn into_first(self) -> $number {
+                self
+            }
+        }
+    )*};
+}
+
+waits!(u32, usize);
+
 /// A call of a root session.
 fn ask(root: u64, need: Need) -> Ask {
     Ask::of_root(root, need)
@@ -35,7 +60,7 @@ const START: fn() -> Moment = Moment::default;
 
 /// Asks, and has to wait.
 fn wait(table: &mut Table<u32>, ask: Ask, now: u64, waiter: u32) -> Ticket {
-    match table.admit(&ask, at(now), || waiter) {
+    match table.admit(&ask, at(now), waiter) {
         Asked::Waiting(ticket) => ticket,
         other => panic!("{waiter} was to wait: {other:?}"),
     }
@@ -43,7 +68,7 @@ fn wait(table: &mut Table<u32>, ask: Ask, now: u64, waiter: u32) -> Ticket {
 
 /// Asks, and goes at once.
 fn go(table: &mut Table<u32>, ask: Ask, now: u64) -> Option<EntryId> {
-    match table.admit(&ask, at(now), || unreachable!("goes at once")) {
+    match table.admit(&ask, at(now), u32::MAX) {
         Asked::Granted(entry) => entry,
         other => panic!("{ask:?} was to go: {other:?}"),
     }

@@ -10,7 +10,7 @@
 //! A unit is told with how many of it are out and how wide it is, as they are after the change. With nobody
 //! listening all of this is one relaxed load.
 
-use super::{EntryId, LeaseId, Need, Scope, Table, Unit, UnitId, UnitKind};
+use super::{EntryId, LeaseId, Need, Scope, Table, Unit, UnitId, UnitKind, Waits};
 use std::fmt;
 use tracing::level_filters::LevelFilter;
 
@@ -41,7 +41,7 @@ impl Told {
     }
 }
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// Tells a change.
     #[inline(always)]
     pub(super) fn tell(&self, told: impl FnOnce() -> Told) {
@@ -79,7 +79,7 @@ struct Units<'a, W> {
     need: Need,
 }
 
-impl<W> fmt::Display for Units<'_, W> {
+impl<W: Waits> fmt::Display for Units<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, UnitId(key)) in self.need.units().enumerate() {
             // Gone when it is told that it is closed.
@@ -110,7 +110,7 @@ struct Lease<'a, W> {
     id: LeaseId,
 }
 
-impl<W> fmt::Display for Lease<'_, W> {
+impl<W: Waits> fmt::Display for Lease<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LeaseId(key) = self.id;
         match &self.table.leases.get(self.id).scope {

@@ -1,9 +1,10 @@
 //! Who waits for nothing but what handlers hold that were given up and still run (V3).
 
-use super::lanes::{Lane, LaneKey, Who};
-use super::{Table, Ticket};
+use super::lane::Lane;
+use super::lanes::{LaneKey, Who};
+use super::{Table, Ticket, Waits};
 
-impl<W> Table<W> {
+impl<W: Waits> Table<W> {
     /// Whether whoever has this ticket still waits, for nothing but what handlers hold that were given up.
     pub(in crate::admission) fn is_behind_zombies(&self, ticket: Ticket) -> bool {
         // In this order: hardly anybody is, and to look for one in a long lane takes its time.
@@ -36,10 +37,10 @@ impl<W> Table<W> {
     }
 }
 
-impl<W: Clone> Table<W> {
+impl<W: Waits> Table<W> {
     /// Who has waited since that ticket or before, for nothing but what handlers hold that were given up.
     pub(in crate::admission) fn behind_zombies(&self, ticket: u64) -> Vec<W> {
         let is_behind = |lane: &&Lane<W>| self.is_key_behind_zombies(&lane.key);
-        self.lanes.iter().filter(is_behind).flat_map(|lane| lane.until(ticket)).cloned().collect()
+        self.lanes.iter().filter(is_behind).flat_map(|lane| lane.until(ticket)).collect()
     }
 }

@@ -51,7 +51,7 @@ fn a_serial_handler_resumes_as_the_top() {
     table.park(need, top, START);
     let child = go(&mut table, under(top, 1, need), 0);
     table.become_zombie(need, Need::default(), child, START);
-    let Resumed::Waiting(ticket) = table.resume(need, top, START, || 10) else {
+    let Resumed::Waiting(ticket) = table.resume(need, top, START, 10) else {
         panic!("the child is above it");
     };
     assert!(table.is_behind_zombies(ticket), "CC-6c: it waits for what a zombie holds");
@@ -73,7 +73,7 @@ fn resumes_go_first() {
     go(&mut table, ask(1, Need::of(units[1], None, None)), 0);
     wait(&mut table, ask(2, one), 0, 20);
     for (waiter, need) in [(30, both), (31, one), (32, one)] {
-        assert!(matches!(table.resume(need, None, START, || waiter), Resumed::Waiting(_)));
+        assert!(matches!(table.resume(need, None, START, waiter), Resumed::Waiting(_)));
     }
     let mut order = Vec::new();
     for _ in 0..3 {
@@ -95,7 +95,7 @@ fn a_pause_does_not_hold_back_a_resume() {
     table.park(need, None, START);
     table.pause_class(ToolClass::Read, true, START);
     wait(&mut table, ask(1, need), 0, 10);
-    assert_eq!(table.resume(need, None, START, || 11), Resumed::Now);
+    assert_eq!(table.resume(need, None, START, 11), Resumed::Now);
     table.finish(need, None, START);
     assert!(granted(&mut table).is_empty());
 }
@@ -122,7 +122,7 @@ fn a_resume_can_be_cancelled() {
     table.park(need, entry, START);
     let tool = Need::of(units[0], None, None);
     go(&mut table, ask(1, tool), 0);
-    let Resumed::Waiting(ticket) = table.resume(need, entry, START, || 10) else { panic!("its tool is out") };
+    let Resumed::Waiting(ticket) = table.resume(need, entry, START, 10) else { panic!("its tool is out") };
     wait(&mut table, under(entry, 1, need), 0, 11);
     assert_eq!(table.cancel(ticket, START), Some(10));
     table.finish(tool, None, START);
@@ -147,13 +147,13 @@ fn a_nested_call_waits_for_what_ranks_above() {
     table.park(a, parent, START);
     wait(&mut table, under(parent, 1, b), 0, 10);
     let refused = Asked::Refused(Refusal::SerialNesting);
-    assert_eq!(table.admit(&under(parent, 1, tree), START, || 11), refused);
+    assert_eq!(table.admit(&under(parent, 1, tree), START, 11), refused);
     table.finish(b, others[2], START);
     let inner = table.take_granted().pop().unwrap().entry;
     table.park(b, inner, START);
-    assert_eq!(table.admit(&under(inner, 2, tree), START, || 12), refused, "the tree ranks lowest");
+    assert_eq!(table.admit(&under(inner, 2, tree), START, 12), refused, "the tree ranks lowest");
     go(&mut table, under(inner, 2, a), 0); // its parked ancestor is the top there
-    assert_eq!(table.admit(&under(inner, 2, a), START, || 13), refused, "held higher up, and in use");
+    assert_eq!(table.admit(&under(inner, 2, a), START, 13), refused, "held higher up, and in use");
 }
 
 /// CC-8: who may not wait for a lease may wait for units while it could step on it, and ends when it cannot.

@@ -224,9 +224,9 @@ fn the_queue_is_bounded() {
     wait(&mut table, ask(1, need), 0, 1);
     wait(&mut table, ask(1, need), 0, 2);
     let full = |queue_max| Asked::Refused(Refusal::QueueFull { queue_max });
-    assert_eq!(table.admit(&ask(1, need), START, || 3), full(2));
+    assert_eq!(table.admit(&ask(1, need), START, 3), full(2));
     wait(&mut table, ask(2, need), 0, 4);
-    assert_eq!(table.admit(&ask(3, need), START, || 5), full(3));
+    assert_eq!(table.admit(&ask(3, need), START, 5), full(3));
     assert_eq!(table.waiting_by_root.len(), 2, "of a session that may not wait nothing is kept");
 }
 
@@ -281,7 +281,7 @@ fn who_waits_too_long_is_passed_no_more() {
 }
 
 fn wait_or_go_is(table: &mut Table<u32>, ask: Ask, now: u64, goes: bool) {
-    let asked = table.admit(&ask, at(now), || 99);
+    let asked = table.admit(&ask, at(now), 99);
     assert_eq!(matches!(asked, Asked::Granted(_)), goes, "{asked:?}");
 }
 
@@ -354,10 +354,8 @@ fn the_lines_tell_who_waits_for_what() {
     assert_eq!(lines[1].missing, [full]);
 }
 
-/// What stands for a fork or a call that waits is small.
+/// What stands for a fork is small.
 #[test]
 fn what_there_are_many_of_is_small() {
     assert!(size_of::<Unit>() < 128);
-    assert!(size_of::<Waiting<[u64; 3]>>() <= 56, "{}", size_of::<Waiting<[u64; 3]>>());
-    assert!(size_of::<Waiting<(std::sync::Arc<u8>, u32)>>() <= 48);
 }

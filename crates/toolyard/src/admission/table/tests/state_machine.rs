@@ -7,12 +7,13 @@ use proptest::prelude::*;
 /// What a driver of the table may do. Numbers choose among those to whom it may be done.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A call, of a root session or of a parked handler.
+    /// Calls, of a root session or of a parked handler, one right behind the other.
     Ask {
         root: u64,
         parent: usize,
         nested: bool,
         need: usize,
+        calls: usize,
     },
     Park(usize),
     Resume(usize),
@@ -46,8 +47,8 @@ const RANKS: [u32; 5] = [0, 0, 0, 1, 2];
 fn step() -> impl Strategy<Value = Step> {
     let number = any::<usize>;
     prop_oneof![
-        10 => (0..ROOTS, number(), any::<bool>(), 0..20usize)
-            .prop_map(|(root, parent, nested, need)| Step::Ask { root, parent, nested, need }),
+        10 => (0..ROOTS, number(), any::<bool>(), 0..20usize, prop_oneof![4 => Just(1), 1 => 2..7usize])
+            .prop_map(|(root, parent, nested, need, calls)| Step::Ask { root, parent, nested, need, calls }),
         4 => number().prop_map(Step::Park),
         4 => number().prop_map(Step::Resume),
         6 => number().prop_map(Step::End),
@@ -154,7 +155,9 @@ impl Pair {
 
     fn run(&mut self, step: &Step) {
         match *step {
-            Step::Ask { root, parent, nested, need } => self.ask(root, (nested, parent), need),
+            Step::Ask { root, parent, nested, need, calls } => {
+                (0..calls).for_each(|_| self.ask(root, (nested, parent), need));
+            }
             Step::Park(at) => self.each(at, |phase| *phase == Phase::Running, Self::park),
             Step::Resume(at) => self.each(at, |phase| *phase == Phase::Parked, Self::resume),
             Step::End(at) => self.each(at, |phase| *phase == Phase::Running, Self::end),
@@ -213,7 +216,7 @@ impl Pair {
         let expected = self.model.admit(Waiter { id, since: self.now, need: need.1.clone(), kind });
         let asked = match self.table.try_grant(&ask) {
             Some(entry) => Asked::Granted(entry),
-            None => self.table.admit(&ask, self.clock(), || id),
+            None => self.table.admit(&ask, self.clock(), id),
         };
         let (phase, entry) = match (asked, expected) {
             (Asked::Granted(entry), model::Asked::Granted(expected)) => (Phase::Running, entry.zip(expected)),
@@ -239,7 +242,7 @@ impl Pair {
         }
         let call = self.calls[at].clone();
         let id = u32::try_from(at).unwrap();
-        let resumed = self.table.resume(call.need.0, call.entry.map(|e| e.0), self.clock(), || id);
+        let resumed = self.table.resume(call.need.0, call.entry.map(|e| e.0), self.clock(), id);
         let kind = Kind::Resume { entry: call.entry.map(|e| e.1) };
         let goes = self.model.resume(Waiter { id, since: self.now, need: call.need.1, kind });
         self.calls[at].phase = match resumed {
@@ -401,7 +404,7 @@ impl Pair {
 /// gone and nobody else waits.
 #[test]
 fn credit_outlives_the_weight_it_came_with() {
-    let ask = |root, need| Step::Ask { root, parent: 0, nested: false, need };
+    let ask = |root, need| Step::Ask { root, parent: 0, nested: false, need, calls: 1 };
     let steps = [
         Step::Weight { root: 0, weight: 2 },
         ask(0, 0),

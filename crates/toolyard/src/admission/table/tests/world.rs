@@ -354,14 +354,14 @@ impl<'a> World<'a> {
                 }
                 self.calls[call].step += 1;
                 let state = &self.calls[call];
-                self.calls[call].phase =
-                    match self.table.resume(state.need, state.entry, self.clock(), || call) {
-                        Resumed::Now => Phase::Running,
-                        Resumed::Waiting(ticket) => {
-                            self.line.push(call);
-                            Phase::Resuming(ticket)
-                        }
-                    };
+                self.calls[call].phase = match self.table.resume(state.need, state.entry, self.clock(), call)
+                {
+                    Resumed::Now => Phase::Running,
+                    Resumed::Waiting(ticket) => {
+                        self.line.push(call);
+                        Phase::Resuming(ticket)
+                    }
+                };
             }
             _ => return false,
         }
@@ -389,7 +389,7 @@ impl<'a> World<'a> {
             .is_none_or(|lease| self.table.leases.may_push(lease, self.table.leases.holder(lease, lineage)));
         let asked = match self.table.try_grant(&ask) {
             Some(entry) => Asked::Granted(entry),
-            None => self.table.admit(&ask, self.clock(), || call),
+            None => self.table.admit(&ask, self.clock(), call),
         };
         match asked {
             Asked::Granted(entry) => {

@@ -1,0 +1,158 @@
+//! A lane: who waits of whom each can go if one can, first in, first out.
+
+use super::lanes::LaneKey;
+use super::party::{Came, Newcomer, Party, Waits};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Those of one key.
+#[derive(Debug, Clone)]
+pub(super) struct Lane<W> {
+    pub(super) key: LaneKey,
+    /// In order of their numbers. Who is the first of all waits still.
+    parties: VecDeque<Party<W>>,
+    /// How many wait.
+    len: usize,
+    /// The numbers of those who have left and are in a party still. They never outnumber those who wait.
+    gone: BTreeSet<u64>,
+    /// The number under which it is listed; `None` before it is.
+    listed: Option<u64>,
+}
+
+/// The head of a lane, which goes.
+#[derive(Debug)]
+pub(super) struct Head<W> {
+    pub(super) came: Came,
+    pub(super) what: W,
+}
+
+impl<W> Lane<W> {
+    pub(super) fn new(key: LaneKey) -> Self {
+        Self { key, parties: VecDeque::new(), len: 0, gone: BTreeSet::new(), listed: None }
+    }
+
+    /// When its head came.
+    pub(super) fn head(&self) -> Option<Came> {
+        self.parties.front().map(|first| first.came)
+    }
+
+    /// The number of the head, under which the lane is to be listed.
+    pub(super) fn turn(&self) -> Option<u64> {
+        self.head().map(|head| head.number)
+    }
+
+    /// It is to be listed under the number of its head from now on: the number before and this one.
+    pub(super) fn list(&mut self) -> (Option<u64>, Option<u64>) {
+        let now = self.turn();
+        (std::mem::replace(&mut self.listed, now), now)
+    }
+
+    /// Whether it is listed and has somebody to be listed for.
+    pub(super) fn stays_listed(&self) -> bool {
+        self.listed.is_some() && self.len > 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many places it keeps, those of the ones that left included.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.parties.len() + self.gone.len()
+    }
+}
+
+impl<W: Waits> Lane<W> {
+    /// Puts one at the end: with those before him, if he came together with them.
+    pub(super) fn push(&mut self, came: Came, newcomer: impl Newcomer<W>) {
+        self.len += 1;
+        if !self.parties.back_mut().is_some_and(|last| last.takes_in(came, &newcomer)) {
+            self.parties.push_back(Party::new(came, newcomer.into_first()));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Head<W>> {
+        let party = self.parties.front_mut()?;
+        let head = Head { came: party.came, what: party.pop() };
+        self.len -= 1;
+        if party.is_empty() || !self.gone.is_empty() {
+            self.tidy();
+        }
+        Some(head)
+    }
+
+    /// Takes all out, with their numbers.
+    pub(super) fn take_all(&mut self) -> Vec<(u64, W)> {
+        let all = self.waiting().collect();
+        (self.len, self.gone) = (0, BTreeSet::new());
+        self.parties.clear();
+        all
+    }
+
+    /// Takes one out, wherever he stands; `None` when he is no longer there.
+    pub(super) fn cancel(&mut self, number: u64) -> Option<W> {
+        if self.turn() == Some(number) {
+            return self.pop().map(|head| head.what);
+        }
+        let at = self.party_of(number)?;
+        if !self.gone.insert(number) {
+            return None;
+        }
+        self.len -= 1;
+        let what = self.parties[at].leave(number);
+        self.tidy();
+        Some(what)
+    }
+
+    /// Forgets those who left: before the first who waits at once, in between before they outnumber those who wait.
+    #[inline(never)]
+    fn tidy(&mut self) {
+        while let Some(first) = self.parties.front_mut() {
+            if first.is_empty() {
+                self.parties.pop_front();
+            } else if self.gone.first() == Some(&first.came.number) {
+                self.gone.pop_first();
+                first.pass_first();
+            } else {
+                break;
+            }
+        }
+        if self.gone.len() > self.len {
+            self.part();
+        }
+    }
+
+    /// Makes parties of those who wait still, where others have left from between them.
+    fn part(&mut self) {
+        let mut gone = std::mem::take(&mut self.gone).into_iter().peekable();
+        for mut party in std::mem::take(&mut self.parties) {
+            while let Some(left) = gone.next_if(|left| *left < party.end()) {
+                self.parties.extend(party.part_at(left));
+            }
+            self.parties.extend((!party.is_empty()).then_some(party));
+        }
+    }
+
+    /// Those who came up to that number.
+    pub(super) fn until(&self, number: u64) -> impl Iterator<Item = W> {
+        self.waiting().take_while(move |(came, _)| *came <= number).map(|(_, what)| what)
+    }
+
+    /// Whether this one still waits here.
+    pub(super) fn holds(&self, number: u64) -> bool {
+        self.party_of(number).is_some() && !self.gone.contains(&number)
+    }
+
+    /// Those who wait, with their numbers.
+    fn waiting(&self) -> impl Iterator<Item = (u64, W)> {
+        let all = self.parties.iter().flat_map(Party::all);
+        all.filter(|(number, _)| !self.gone.contains(number))
+    }
+
+    /// Where the party stands to which this number belongs, or belonged.
+    fn party_of(&self, number: u64) -> Option<usize> {
+        let at = self.parties.partition_point(|party| party.end() <= number);
+        self.parties.get(at).filter(|party| party.came.number <= number).map(|_| at)
+    }
+}
