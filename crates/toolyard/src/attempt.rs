@@ -18,6 +18,7 @@ mod classify;
 mod next;
 mod runner;
 mod supervise;
+mod watch;
 mod zombie;
 
 pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
@@ -46,9 +47,10 @@ use std::{
     task::{Context, Poll},
     time::Duration,
 };
-use supervise::{Bounds, Parting, Verdict, supervise};
+use supervise::{Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext};
+use watch::{Bounds, Parting};
 use zombie::{Zombie, a_zombie_keeps};
 
 /// What an attempt starts with.

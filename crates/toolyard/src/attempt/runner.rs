@@ -175,3 +175,21 @@ impl Drop for Runner {
         }
     }
 }
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+    use tokio::runtime::Handle;
+
+    /// What tokio adds to a future to make a task of it, whose size it rounds up to a multiple of 128.
+    const OF_A_TASK: usize = 104;
+
+    /// A running call costs its task, which is 128 bytes larger for a word too many: see what the compiler keeps over a wait
+    /// (`-Zprint-type-sizes`), for what is borrowed, matched on or given to an `async fn` is there as well.
+    #[tokio::test]
+    async fn a_runner_is_a_task_of_512_bytes() {
+        let runners = Runners::new(Tasks::new(Handle::current(), None));
+        let task = Runner { runners, attempt: None, rest: None }.run();
+        assert!(size_of_val(&task) + OF_A_TASK <= 512, "{}", size_of_val(&task));
+    }
+}
