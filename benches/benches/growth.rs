@@ -9,11 +9,16 @@
 
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use std::{alloc::System, num::NonZeroUsize, sync::Arc};
+use std::{
+    alloc::System,
+    num::NonZeroUsize,
+    sync::Arc,
+    task::{Context, Waker},
+};
 use tokio::{sync::watch, time::Instant};
 use toolyard::{
-    Batch, Call, Drain, Engine, EngineBuilder, ForkPolicy, Limits, Outcome, PoolWidths, Session, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Batch, Call, ContextParts, Drain, Engine, EngineBuilder, ForkPolicy, Limits, Outcome, PoolWidths,
+    Session, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_bench::{Contender, Floor, Handler};
 
@@ -149,17 +154,36 @@ impl Tool for Waits {
     }
 }
 
+fn waits(gate: watch::Receiver<bool>) -> impl ToolFactory + 'static {
+    from_fn(ToolSpec::read("waits"), move || Waits(gate.clone()))
+}
+
+/// Bytes of heap that the tool itself has in a call that waits in it: its instance and its future.
+fn own(tool: &impl ToolFactory, calls: usize) -> usize {
+    let (args, cx) = (json!({}), ToolContext::new(ContextParts::detached("waits")));
+    let (mut tools, mut handlers) = (Vec::with_capacity(calls), Vec::with_capacity(calls));
+    let before = heap();
+    tools.extend((0..calls).map(|_| tool.create()));
+    for tool in &tools {
+        let mut handler = tool.execute(&args, &cx);
+        let polled = handler.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "the gate is closed");
+        handlers.push(handler);
+    }
+    grown(before) / calls
+}
+
 async fn flying(calls: usize) {
     for (what, width) in [("running", calls), ("waiting", 1)] {
         let (open, gate) = watch::channel(false);
+        let own = if what == "running" { own(&waits(gate.clone()), calls) } else { 0 };
         let engine = engine(|builder| {
             let mut widths = PoolWidths::default();
             widths.read = NonZeroUsize::new(width).expect("a width is not zero");
             let mut limits = Limits::default();
             (limits.batch_calls_max, limits.queue_session_max, limits.queue_engine_max) =
                 (calls, calls, calls);
-            let waits = from_fn(ToolSpec::read("waits"), move || Waits(gate.clone()));
-            builder.pools(widths).limits(limits).tool(waits)
+            builder.pools(widths).limits(limits).tool(waits(gate))
         })
         .await;
         let session = engine.session("flying");
@@ -169,7 +193,9 @@ async fn flying(calls: usize) {
         let dispatch = tokio::spawn(async move { session.dispatch(batch).await });
         until_all_are_in(&engine, calls).await;
         let (held, given) = (grown(before) / calls, given / calls);
-        println!("{calls} calls {what}: {held} bytes of heap a call, {given} of them as it was given");
+        println!(
+            "{calls} calls {what}: {held} bytes of heap a call, {given} of them as it was given, {own} the tool's own"
+        );
         open.send_replace(true);
         let outcomes = dispatch.await.expect("the dispatch ends");
         assert!(outcomes.iter().all(Outcome::success));

@@ -18,6 +18,7 @@ mod classify;
 mod next;
 mod runner;
 mod supervise;
+mod watch;
 mod zombie;
 
 pub use backend::{Backend, Execution, HostBackend, Running, SandboxError, Stopped};
@@ -33,7 +34,7 @@ use crate::{
     guard::Slots,
     nesting::{CallRef, Up, within},
     retry::Decision,
-    telemetry,
+    telemetry::{self, OpenSpan},
 };
 use classify::{Facts, classify, redact};
 use futures::FutureExt;
@@ -43,12 +44,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
     time::Duration,
 };
-use supervise::{Bounds, Parting, Verdict, supervise};
+use supervise::{Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext};
+use watch::{Bounds, Parting};
 use zombie::{Zombie, a_zombie_keeps};
 
 /// What an attempt starts with.
@@ -139,20 +141,30 @@ impl Attempt {
 
     /// Runs the call to its one result, or leaves it to wait for its next attempt. Nothing is left to be done then but to
     /// drop it, and to run the attempt that its permits have let go, if there is one.
-    pub(crate) async fn run(&mut self) -> Option<Next> {
-        self.announce();
-        let span = self.span();
-        let executed = self.execute_caught(&span).await;
-        if self.engine().gate.hooks.is_some() {
-            // Boxed: a call without hooks has no room for them in its task.
-            Box::pin(self.end_with_hook(executed, span)).await;
-            return None;
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "the arguments of an async fn have their place in its future twice"
+    )]
+    pub(crate) fn run(&mut self) -> impl Future<Output = Option<Next>> + Send {
+        async move {
+            self.announce();
+            let span = self.span();
+            let executed = {
+                // Pinned where it is made and polled by hand: it is large, and each wrapper would move it once.
+                let (mut executing, span) = (pin!(self.execute()), &span);
+                poll_fn(move |cx| poll_caught(executing.as_mut(), span, cx)).await
+            };
+            if self.engine().gate.hooks.is_some() {
+                // Boxed: a call without hooks has no room for them in its task.
+                Box::pin(self.end_with_hook(executed, span.into_span())).await;
+                return None;
+            }
+            let next = self.ends_soon().then(|| Next::of(self.engine()));
+            if let Some((ending, still_running)) = self.come_to(executed, span.into_span()) {
+                self.finish(ending, still_running);
+            }
+            next
         }
-        let next = self.ends_soon().then(|| Next::of(self.engine()));
-        if let Some((ending, still_running)) = self.come_to(executed, span) {
-            self.finish(ending, still_running);
-        }
-        next
     }
 
     /// Whether nothing that takes its time lies between the end of its handler and its own: no secrets are looked for, and
@@ -224,11 +236,11 @@ impl Attempt {
     }
 
     /// The span of the call: all its attempts share one (RT-9).
-    fn span(&self) -> tracing::Span {
-        match &self.progress {
+    fn span(&self) -> OpenSpan {
+        OpenSpan::new(match &self.progress {
             Some(progress) if !progress.inherited => progress.span.clone(),
             _ => telemetry::of_attempts(self.batch(), self.call.index, || self.queued()),
-        }
+        })
     }
 
     /// Notes how the call ended in its span, and keeps that no longer: it is told of before the result is.
@@ -238,18 +250,6 @@ impl Attempt {
         if let Some(progress) = &mut self.progress {
             progress.span = tracing::Span::none();
         }
-    }
-
-    /// Executes the handler. Whatever of the tool panics, its synchronous part or its drop: that is this call's panic.
-    async fn execute_caught(&self, span: &tracing::Span) -> Executed {
-        // Pinned where it is made and polled by hand: it is large, and each wrapper would move it once.
-        let mut executing = pin!(self.execute());
-        poll_fn(|cx| {
-            let _entered = span.enter();
-            let polled = catch_unwind(AssertUnwindSafe(|| executing.as_mut().poll(cx)));
-            polled.unwrap_or_else(|panic| Poll::Ready((Verdict::Panicked(panic), None)))
-        })
-        .await
     }
 
     /// Executes the handler.
@@ -442,6 +442,18 @@ impl Attempt {
             dedupe: Dedupe::Fresh,
         }
     }
+}
+
+/// Polls what executes a handler, in the span of its call. Whatever of the tool panics, its synchronous part or its drop:
+/// that is this call's panic.
+fn poll_caught(
+    executing: Pin<&mut impl Future<Output = Executed>>,
+    span: &OpenSpan,
+    cx: &mut Context<'_>,
+) -> Poll<Executed> {
+    let _entered = span.enter();
+    let polled = catch_unwind(AssertUnwindSafe(|| executing.poll(cx)));
+    polled.unwrap_or_else(|panic| Poll::Ready((Verdict::Panicked(panic), None)))
 }
 
 impl Drop for Attempt {

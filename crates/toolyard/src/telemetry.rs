@@ -53,7 +53,7 @@ mod span;
 
 pub(crate) use content::Content;
 pub(crate) use parent::{Parent, here};
-pub(crate) use span::{ended, of_attempts, without_attempt};
+pub(crate) use span::{OpenSpan, ended, of_attempts, without_attempt};
 
 /// The name of the span of a call, and of what it does.
 pub const EXECUTE_TOOL: &str = "execute_tool";

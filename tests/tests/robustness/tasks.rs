@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use std::{
     future::poll_fn,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     task::Poll,
+    time::Duration,
 };
 use tokio::sync::{Semaphore, oneshot};
 use toolyard::{Call, Engine, Spawner, ToolContext, ToolSpec, tool_fn};
@@ -34,6 +35,27 @@ impl Spawner for Tasks {
                 task = None;
             }
             task.as_mut().map_or(Poll::Ready(()), |task| task.as_mut().poll(cx))
+        }));
+    }
+}
+
+/// Counts how often each task is polled.
+#[derive(Default)]
+struct Polls(Mutex<Vec<Arc<AtomicUsize>>>);
+
+impl Polls {
+    fn counts(&self) -> Vec<usize> {
+        self.0.lock().unwrap().iter().map(|polls| polls.load(Ordering::SeqCst)).collect()
+    }
+}
+
+impl Spawner for Polls {
+    fn spawn(&self, mut task: BoxFuture<'static, ()>) {
+        let polls = Arc::new(AtomicUsize::new(0));
+        self.0.lock().unwrap().push(polls.clone());
+        tokio::spawn(poll_fn(move |cx| {
+            polls.fetch_add(1, Ordering::SeqCst);
+            task.as_mut().poll(cx)
         }));
     }
 }
@@ -94,4 +116,31 @@ async fn a_handler_that_comes_to_wait_without_budget_is_woken() {
         let outcomes = ends(engine.session("s").dispatch(vec![call])).await;
         assert_eq!(shape(&outcomes), "a ok", "{units}");
     }
+}
+
+/// SC-4: a call that is told to stop wakes the task it runs on, and leaves those of its neighbours alone.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_told_to_stop_wakes_its_own_task_alone() {
+    let waits = tool_fn(ToolSpec::read("waits"), |_: Value, cx: ToolContext| async move {
+        cx.cancelled().await;
+        Ok("stopped")
+    });
+    let polls = Arc::new(Polls::default());
+    let engine = Engine::builder().tool(waits).spawner(polls.clone()).build().await.unwrap();
+    let session = engine.session("s");
+    let calls = ["a", "b", "c"].map(|id| Call::new(id, "waits", json!({})));
+    let dispatch = tokio::spawn({
+        let session = session.clone();
+        async move { session.dispatch(calls.to_vec()).await }
+    });
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let before = polls.counts();
+    assert!(session.cancel_call("b"));
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let woken = before.iter().zip(polls.counts()).filter(|(before, after)| *before < after).count();
+    assert_eq!((before.len(), woken), (3, 1));
+    assert_eq!(session.cancel_calls(), 2);
+    let outcomes = ends(dispatch).await.unwrap();
+    assert_eq!(shape(&outcomes), "a ok, b ok, c ok");
+    assert!(outcomes.iter().all(|outcome| outcome.cancel_requested));
 }

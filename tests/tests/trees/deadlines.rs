@@ -39,6 +39,19 @@ async fn a_call_waits_no_longer_than_the_queue_timeout() {
     yard.events.check();
 }
 
+/// V3: where an attempt has had its time at the moment of its call's deadline, the deadline counts: nothing comes after it.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_counts_before_a_timeout_of_the_same_moment() {
+    let yard = yard(|builder, _| builder).await;
+    let session = yard.engine.session("s");
+    let hangs = |id: &str, timeout, deadline| call(id, "read", 100, "ok").timeout(timeout).deadline(deadline);
+    let batch =
+        vec![hangs("first", ms(40), ms(50)), hangs("both", ms(40), ms(40)), hangs("last", ms(50), ms(40))];
+    let outcomes = session.dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "first timeout, both deadline_exceeded, last deadline_exceeded");
+    yard.events.check();
+}
+
 /// V3: a call has to have ended by its deadline, waiting or running; the engine's is for calls without one.
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_by_its_deadline() {

@@ -14,7 +14,8 @@ use super::{Attempt, Next};
 use crate::tasks::Tasks;
 use std::{
     collections::VecDeque,
-    future::poll_fn,
+    future::{Future, poll_fn},
+    num::NonZeroU64,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
@@ -36,13 +37,13 @@ struct State {
     /// In the order in which they came to rest. The one that rested last is woken first: its memory is still near.
     resting: Vec<Resting>,
     closed: bool,
-    /// How often a runner came to rest.
-    rests: u64,
+    /// Which rest was the last.
+    rests: Option<NonZeroU64>,
 }
 
 struct Resting {
-    /// Which rest of all it is.
-    rest: u64,
+    /// Which rest of all it is, from 1.
+    rest: NonZeroU64,
     waker: Waker,
 }
 
@@ -69,8 +70,8 @@ impl Runners {
     }
 
     fn run_on_a_new_one(self: &Arc<Self>, attempt: Attempt) {
-        let mut runner = Runner { runners: self.clone(), attempt: Some(attempt), rest: None };
-        self.tasks.spawn(async move { runner.run().await });
+        let runner = Runner { runners: self.clone(), attempt: Some(attempt), rest: None };
+        self.tasks.spawn(runner.run());
     }
 
     /// Ends those that rest; those that run end when they have done.
@@ -86,22 +87,23 @@ impl Runners {
 
 impl State {
     /// A runner rests from now on; `None` when it is to end.
-    fn rest(&mut self, waker: &Waker) -> Option<u64> {
+    fn rest(&mut self, waker: &Waker) -> Option<NonZeroU64> {
         if self.closed || self.resting.len() >= RESTING_MAX {
             return None;
         }
-        self.rests += 1;
-        self.resting.push(Resting { rest: self.rests, waker: waker.clone() });
-        Some(self.rests)
+        let rest = self.rests.map_or(NonZeroU64::MIN, |rests| rests.saturating_add(1));
+        self.rests = Some(rest);
+        self.resting.push(Resting { rest, waker: waker.clone() });
+        Some(rest)
     }
 
     /// Where a runner rests; `None` for one that was woken.
-    fn place_of(&self, rest: u64) -> Option<usize> {
+    fn place_of(&self, rest: NonZeroU64) -> Option<usize> {
         self.resting.binary_search_by_key(&rest, |resting| resting.rest).ok()
     }
 
     /// A runner rests no more. `false` when it was woken for a job, which it may find taken.
-    fn leave(&mut self, rest: u64) -> bool {
+    fn leave(&mut self, rest: NonZeroU64) -> bool {
         self.place_of(rest).map(|at| self.resting.remove(at)).is_some()
     }
 }
@@ -111,23 +113,29 @@ struct Runner {
     runners: Arc<Runners>,
     attempt: Option<Attempt>,
     /// Which rest it has, if it rests or has not come back since it was woken.
-    rest: Option<u64>,
+    rest: Option<NonZeroU64>,
 }
 
 impl Runner {
     /// From its first attempt to its end.
-    async fn run(&mut self) {
-        while let Some(attempt) = &mut self.attempt {
-            let next = attempt.run().await.and_then(Next::taken);
-            // Its batch is not kept while the runner rests. What that is the last to hold may be somebody else's, whose
-            // panic is not for the next.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.attempt = None));
-            self.attempt = next;
-            // Attempts that are done at once would otherwise keep others off this worker.
-            tokio::task::coop::consume_budget().await;
-            if self.attempt.is_none() {
-                // Put in its place there: an attempt is large, and each hand it goes through would move it.
-                poll_fn(|cx| self.come(cx)).await;
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "the arguments of an async fn have their place in its future twice"
+    )]
+    fn run(mut self) -> impl Future<Output = ()> + Send {
+        async move {
+            while let Some(attempt) = &mut self.attempt {
+                let next = attempt.run().await.and_then(Next::taken);
+                // Its batch is not kept while the runner rests. What that is the last to hold may be somebody else's,
+                // whose panic is not for the next.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.attempt = None));
+                self.attempt = next;
+                // Attempts that are done at once would otherwise keep others off this worker.
+                tokio::task::coop::consume_budget().await;
+                if self.attempt.is_none() {
+                    // Put in its place there: an attempt is large, and each hand it goes through would move it.
+                    poll_fn(|cx| self.come(cx)).await;
+                }
             }
         }
     }
@@ -165,5 +173,23 @@ impl Drop for Runner {
         if let Some(job) = job {
             self.runners.run(job);
         }
+    }
+}
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+    use tokio::runtime::Handle;
+
+    /// What tokio adds to a future to make a task of it, whose size it rounds up to a multiple of 128.
+    const OF_A_TASK: usize = 104;
+
+    /// A running call costs its task, which is 128 bytes larger for a word too many: see what the compiler keeps over a wait
+    /// (`-Zprint-type-sizes`), for what is borrowed, matched on or given to an `async fn` is there as well.
+    #[tokio::test]
+    async fn a_runner_is_a_task_of_512_bytes() {
+        let runners = Runners::new(Tasks::new(Handle::current(), None));
+        let task = Runner { runners, attempt: None, rest: None }.run();
+        assert!(size_of_val(&task) + OF_A_TASK <= 512, "{}", size_of_val(&task));
     }
 }

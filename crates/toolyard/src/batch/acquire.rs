@@ -135,7 +135,7 @@ impl BatchState {
         match refused.map_or_else(|| self.slots(index, now), Err) {
             Ok(slots) => {
                 let deadline = self.deadline_of(index, bid.began());
-                *phase = Phase::Started(Started { held, deadline });
+                *phase = Phase::Started(Started { held, deadline }.into());
                 Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
             }
             Err(error) => {

@@ -228,7 +228,7 @@ impl Waiter for BatchState {
             }
         };
         let held = permit.hand_over();
-        *phase = Phase::Started(Started { held, deadline });
+        *phase = Phase::Started(Started { held, deadline }.into());
         drop(phase);
         let go = Go { held, slots, bid, granted_at };
         Attempt::new(CallRef { batch: self, index }, go).spawn();

@@ -13,7 +13,7 @@
 //! Without a flight the first three lead to `told`; on a flight they detach the call while others wait.
 
 use super::flight::Flight;
-use super::ledger::Started;
+use super::ledger::{Runs, Started};
 use super::shown::Streamed;
 use crate::nesting::Nest;
 use std::sync::{
@@ -43,7 +43,7 @@ pub(super) struct Aside {
     /// What its handler streams and has not been shown yet, where secrets are looked for.
     streamed: Mutex<Option<Box<Streamed>>>,
     /// What its handler has that goes on so, until it is over.
-    goes_on: Mutex<Option<Started>>,
+    goes_on: Mutex<Option<Runs>>,
     /// Its span, while somebody listens and its handler runs.
     span: Mutex<Option<Box<tracing::Span>>>,
 }
@@ -91,13 +91,13 @@ impl Aside {
 
     /// The call has ended; its handler goes on for others with what it has.
     pub(super) fn detach(&self, started: Option<Started>) {
-        *self.goes_on() = started;
+        *self.goes_on() = started.map(Runs::from);
         self.detached.store(true, Ordering::SeqCst);
     }
 
-    /// What a handler has that goes on though its call has ended.
-    pub(super) fn still_runs(&self) -> Option<Started> {
-        *self.goes_on()
+    /// Looks at what a handler has that goes on though its call has ended.
+    pub(super) fn while_it_goes_on<T>(&self, look: impl FnOnce(&mut Runs) -> T) -> Option<T> {
+        self.goes_on().as_mut().map(look)
     }
 
     /// The handler is over.
@@ -105,7 +105,7 @@ impl Aside {
         *self.goes_on() = None;
     }
 
-    fn goes_on(&self) -> MutexGuard<'_, Option<Started>> {
+    fn goes_on(&self) -> MutexGuard<'_, Option<Runs>> {
         self.goes_on.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

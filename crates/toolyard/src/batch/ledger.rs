@@ -15,6 +15,7 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU8, Ordering},
     },
+    task::Waker,
     time::Duration,
 };
 use tokio::time::Instant;
@@ -33,7 +34,7 @@ pub(super) enum Phase {
     /// In line for its permits.
     Queued { ticket: Ticket, bid: Bid },
     /// It has its permits; its attempt alone ends it.
-    Started(Started),
+    Started(Runs),
     /// It has its one result. Its handler may go on: as a zombie, or for others who share its flight.
     Ended(Ending),
     /// Its result has been handed over.
@@ -70,6 +71,19 @@ pub(crate) struct Started {
     pub(crate) held: Held,
     /// When it has to have ended.
     pub(crate) deadline: Option<Instant>,
+}
+
+/// A call whose handler runs.
+pub(super) struct Runs {
+    pub(super) started: Started,
+    /// The task that waits for it, to be woken when the call is told to stop. In the room that its end will have.
+    watch: Option<Waker>,
+}
+
+impl From<Started> for Runs {
+    fn from(started: Started) -> Self {
+        Self { started, watch: None }
+    }
 }
 
 /// How a call ended, without what its [`Call`] says already.
@@ -216,9 +230,27 @@ impl Slot {
 
     /// What a call has whose handler runs.
     pub(super) fn started(&self) -> Option<Started> {
-        match *self.phase() {
-            Phase::Started(started) => Some(started),
-            Phase::Ended(_) | Phase::Taken => self.aside()?.still_runs(),
+        self.while_it_runs(|runs| runs.started)
+    }
+
+    /// From now on this task is woken when a call that runs is told to stop.
+    pub(super) fn watch(&self, task: &Waker) {
+        // What was there before is dropped outside of the lock: what a task does then is its own.
+        let _before = self.while_it_runs(|runs| {
+            let is_known = runs.watch.as_ref().is_some_and(|known| known.will_wake(task));
+            if is_known { None } else { runs.watch.replace(task.clone()) }
+        });
+    }
+
+    /// The task that waits for a call that runs, to be woken: it comes back when it waits on.
+    pub(super) fn take_watch(&self) -> Option<Waker> {
+        self.while_it_runs(|runs| runs.watch.take()).flatten()
+    }
+
+    fn while_it_runs<T>(&self, look: impl FnOnce(&mut Runs) -> T) -> Option<T> {
+        match &mut *self.phase() {
+            Phase::Started(runs) => Some(look(runs)),
+            Phase::Ended(_) | Phase::Taken => self.aside()?.while_it_goes_on(look),
             _ => None,
         }
     }

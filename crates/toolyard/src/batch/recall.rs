@@ -1,10 +1,13 @@
 //! Telling calls that run to stop: all of a batch, one of them, or the handler of a flight. Who says what is in the table
-//! of `aside.rs`.
+//! of `aside.rs`. A call that waits in its handler has left its task's waker in its slot: whoever tells it wakes that.
 
 use super::aside::Aside;
-use super::state::BatchState;
+use super::state::{BatchState, index};
 use super::stop::Stop;
-use std::sync::atomic::{Ordering, fence};
+use std::{
+    sync::atomic::{Ordering, fence},
+    task::{Context, Poll},
+};
 use tokio_util::sync::CancellationToken;
 
 impl BatchState {
@@ -16,19 +19,19 @@ impl BatchState {
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
-        self.recalled.notify_waiters();
+        (0..index(self.slots.len())).for_each(|index| self.wake(index));
     }
 
     /// Tells one call to stop that runs, and leaves the others.
     pub(super) fn recall(&self, index: u32) {
         self.slots[index as usize].make_aside().tell();
-        self.recalled.notify_waiters();
+        self.wake(index);
     }
 
     /// The caller of a call that leads a flight or has joined one does not want it any more.
     pub(super) fn call_off(&self, index: u32) {
         self.slots[index as usize].make_aside().call_off();
-        self.recalled.notify_waiters();
+        self.wake(index);
     }
 
     /// Tells a call that runs and that is to stop, by its own token and through what it has dispatched.
@@ -39,16 +42,18 @@ impl BatchState {
         }
     }
 
-    /// Waits until a call that runs is told to stop.
-    pub(crate) async fn told_to_stop(&self, index: u32) {
-        loop {
-            // Made before the look: what is told in between is not missed.
-            let recalled = self.recalled.notified();
-            if self.is_to_stop(index) {
-                return;
-            }
-            recalled.await;
+    /// Has the task that waits for a call that runs look whether that is to stop.
+    fn wake(&self, index: u32) {
+        if let Some(task) = self.slots[index as usize].take_watch() {
+            task.wake();
         }
+    }
+
+    /// Whether a call that runs is told to stop. If it is not yet, this task is woken when it is.
+    pub(crate) fn poll_stop(&self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
+        // Before the look: what is told in between is not missed.
+        self.slots[index as usize].watch(cx.waker());
+        if self.is_to_stop(index) { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// The token of one call, made now if it is the first time somebody asks.

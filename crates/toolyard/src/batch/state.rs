@@ -27,7 +27,6 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
     Call, CallError, Caller, Dedupe, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass,
@@ -74,8 +73,6 @@ pub(crate) struct BatchState {
     /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
     pub(super) cancel: OnceLock<CancellationToken>,
     pub(super) cancelled: AtomicBool,
-    /// For attempts that wait: some of its calls, or all, are to stop.
-    pub(super) recalled: Notify,
     pub(super) slots: Box<[Slot]>,
     pub(super) stopped: OnceLock<Stop>,
     /// Limits of calls that wait, where there are any.
@@ -118,7 +115,6 @@ impl BatchState {
             is_turn: turn.is_whole,
             cancel: OnceLock::new(),
             cancelled: AtomicBool::new(false),
-            recalled: Notify::new(),
             stopped: OnceLock::new(),
             alarms: OnceLock::new(),
             questions: Mutex::new(Vec::new()),

@@ -7,7 +7,24 @@ use super::{
 };
 use crate::batch::{BatchState, Ending};
 use std::time::Duration;
-use tracing::{Span, field::Empty};
+use tracing::{Span, field::Empty, span::Entered};
+
+/// The span of a call while its handler runs. In a box: mostly nobody listens, and a task has room for as much as that.
+pub(crate) struct OpenSpan(Option<Box<Span>>);
+
+impl OpenSpan {
+    pub(crate) fn new(span: Span) -> Self {
+        Self((!span.is_disabled()).then(|| Box::new(span)))
+    }
+
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        self.0.as_deref().map(Span::enter)
+    }
+
+    pub(crate) fn into_span(self) -> Span {
+        self.0.map_or_else(Span::none, |span| *span)
+    }
+}
 
 /// The span of a call whose first attempt starts.
 pub(crate) fn of_attempts(batch: &BatchState, index: u32, queued: impl FnOnce() -> Duration) -> Span {

@@ -1,0 +1,165 @@
+//! What ends a handler from outside while it waits: its time, its call's deadline, and whoever tells it to stop.
+//!
+//! ```text
+//!   told to stop ─┬─ others of its key wait ──► its call ends alone, the handler goes on without a deadline
+//!                 └─────────────────────────► Stop
+//!   one timer ────┬─ deadline ─────────────── as above, or Over
+//!                 └─ attempt timeout ───────► TimedOut, where the tool has a grace for that, or Over
+//! ```
+//!
+//! A call that waits costs what is here: a timer, for the earlier of its two moments, and its task's waker in its slot.
+
+use super::Execution;
+use crate::{
+    batch::{BatchState, Stop, earlier},
+    nesting::Clock,
+};
+use futures::ready;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The bounds of one attempt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// The attempt timeout, for the message.
+    pub(super) timeout: Duration,
+    /// When it is over; `None` for a handler without one. It moves while the handler is parked.
+    pub(super) cut_at: Option<Instant>,
+    /// When the call has to have ended; this does not move.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// Why a handler that runs is to run no longer.
+pub(super) enum Signal {
+    /// It has had its time, and no grace.
+    Over(Cut),
+    /// Its call is cancelled.
+    Stop,
+    /// It took longer than this, and has that to put its work in order.
+    TimedOut { limit: Duration, grace: Duration },
+}
+
+/// What a handler has no more time for.
+pub(super) enum Cut {
+    /// The attempt: it took longer than this.
+    TimedOut(Duration),
+    /// Its call: the deadline has passed.
+    PastDeadline,
+    /// Going on: what it needs again is held by handlers that were given up (CC-6c).
+    Starved,
+}
+
+/// Why a call ends whose handler goes on for others.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Parting {
+    /// Its caller has called it off.
+    Cancelled,
+    /// Its deadline has passed.
+    PastDeadline,
+}
+
+/// Watches over a handler that waits.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// Made when there is something to wait for: a timer far away is no timer.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watch {
+    /// Waits until the handler is to run no longer.
+    pub(super) fn poll(&mut self, execution: &Execution<'_>, cx: &mut Context<'_>) -> Poll<Signal> {
+        loop {
+            if execution.poll_stop(cx).is_ready() {
+                match execution.cancelled() {
+                    // Those who still wait have deadlines of their own.
+                    None if execution.leaves(Parting::Cancelled) => continue,
+                    _ => return Poll::Ready(Signal::Stop),
+                }
+            }
+            let cut = ready!(self.poll_time(execution, cx));
+            return Poll::Ready(match (cut, execution.timeout_grace()) {
+                (Cut::TimedOut(limit), Some(grace)) => Signal::TimedOut { limit, grace },
+                (Cut::PastDeadline, _) if execution.leaves(Parting::PastDeadline) => continue,
+                (cut, _) => Signal::Over(cut),
+            });
+        }
+    }
+
+    /// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
+    /// call's deadline has passed, whose clock does not (V3).
+    pub(super) fn poll_time(&mut self, execution: &Execution<'_>, cx: &mut Context<'_>) -> Poll<Cut> {
+        let Bounds { timeout, cut_at, deadline } = execution.bounds();
+        let clock = execution.clock(cx);
+        let cut_at = match clock {
+            Clock::Runs(stood) => cut_at.map(|at| at + stood),
+            Clock::Stands | Clock::Starved => None,
+        };
+        let next = earlier(cut_at, deadline);
+        match next.map(|at| (at, self.poll_until(at, cx))) {
+            // Both may have come since it was looked at last: then the deadline counts.
+            Some((at, Poll::Ready(()))) => {
+                let now = execution.attempt.engine().clock.now().max(at);
+                let is_past = deadline.is_some_and(|deadline| deadline <= now);
+                Poll::Ready(if is_past { Cut::PastDeadline } else { Cut::TimedOut(timeout) })
+            }
+            _ if matches!(clock, Clock::Starved) => Poll::Ready(Cut::Starved),
+            _ => Poll::Pending,
+        }
+    }
+
+    fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
+        if timer.deadline() != at {
+            timer.as_mut().reset(at);
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
+impl Execution<'_> {
+    pub(super) fn batch(&self) -> &BatchState {
+        &self.attempt.call.batch
+    }
+
+    pub(super) fn index(&self) -> u32 {
+        self.attempt.call.index
+    }
+
+    /// Waits until it is told to stop.
+    fn poll_stop(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.batch().poll_stop(self.index(), cx)
+    }
+
+    /// Why it has been told to stop, if it has.
+    fn cancelled(&self) -> Option<Stop> {
+        self.batch().cancelled(self.index())
+    }
+
+    /// What it has to keep within. One whose call has ended alone has no deadline any more.
+    fn bounds(&self) -> Bounds {
+        let bounds = self.attempt.bounds();
+        if self.batch().is_detached(self.index()) { Bounds { deadline: None, ..bounds } } else { bounds }
+    }
+
+    /// Its clock, which stands still only where it has calls of its own; the task is told when that changes.
+    fn clock(&self, cx: &Context<'_>) -> Clock {
+        let nest = self.batch().nest_of(self.index());
+        nest.map_or(Clock::Runs(Duration::ZERO), |nest| nest.clock(cx.waker()))
+    }
+
+    /// How long it may go on when it has timed out, told to stop (SC-5).
+    fn timeout_grace(&self) -> Option<Duration> {
+        self.attempt.work().entry.spec().timeout_grace
+    }
+
+    /// The call has to end. `true`: others wait for what its handler does, so it ends alone (ID-4).
+    fn leaves(&self, why: Parting) -> bool {
+        let (batch, index) = (self.batch(), self.index());
+        batch.flight_run_by(index).is_some() && batch.detach(index, || self.attempt.parting(why))
+    }
+}
