@@ -1,19 +1,24 @@
 //! Tasks of attempts that are used again, and that are lost (SC-2, SC-3).
 
-use crate::ends;
+use crate::{ends, soon};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::{
     future::poll_fn,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
-use tokio::sync::{Semaphore, oneshot};
-use toolyard::{Call, Engine, Spawner, ToolContext, ToolSpec, tool_fn};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    task::yield_now,
+};
+use toolyard::{
+    Answer, Call, Confirmations, Engine, Session, Spawner, ToolContext, ToolError, ToolSpec, tool_fn,
+};
 use toolyard_tests::shape;
 
 /// Counts tasks, and runs them but for the first few: those are lost when they are woken.
@@ -143,4 +148,72 @@ async fn a_call_that_is_told_to_stop_wakes_its_own_task_alone() {
     let outcomes = ends(dispatch).await.unwrap();
     assert_eq!(shape(&outcomes), "a ok, b ok, c ok");
     assert!(outcomes.iter().all(|outcome| outcome.cancel_requested));
+}
+
+/// What becomes of its task's wakers is the spawner's: each of these cancels its call when it is dropped.
+struct Cancels {
+    task: Waker,
+    session: Arc<OnceLock<Session>>,
+}
+
+impl Wake for Cancels {
+    fn wake(self: Arc<Self>) {
+        self.task.wake_by_ref();
+    }
+}
+
+impl Drop for Cancels {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.get() {
+            session.cancel_call("c");
+        }
+    }
+}
+
+/// Polls each time with a waker of its own.
+#[derive(Default)]
+struct Cancelling(Arc<OnceLock<Session>>);
+
+impl Spawner for Cancelling {
+    fn spawn(&self, mut task: BoxFuture<'static, ()>) {
+        let session = self.0.clone();
+        tokio::spawn(poll_fn(move |cx| {
+            let waker = Waker::from(Arc::new(Cancels { task: cx.waker().clone(), session: session.clone() }));
+            task.as_mut().poll(&mut Context::from_waker(&waker))
+        }));
+    }
+}
+
+/// SC-3: no lock of a call is held while a waker of its task is dropped, be it at its end, before its next attempt or while it
+/// goes on for others.
+#[tokio::test]
+async fn a_waker_may_look_at_its_call_when_it_is_dropped() {
+    let waits = |spec: ToolSpec| {
+        tool_fn(spec.concurrent().idempotent(), |_: Value, cx: ToolContext| async move {
+            yield_now().await;
+            if cx.attempt() == 1 { Err(ToolError::transient("again")) } else { Ok("ok") }
+        })
+    };
+    // On a thread of its own: what waits for itself there is left behind.
+    let (tell, told) = oneshot::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for key in [None, Some("k")] {
+                let spawner = Arc::new(Cancelling::default());
+                let builder = Engine::builder().confirmations(Confirmations::auto()).approver(Answer::Allow);
+                let builder = builder.tool(waits(ToolSpec::write("waits"))).spawner(spawner.clone());
+                let session = builder.build().await.unwrap().session("s");
+                spawner.0.set(session.clone()).unwrap();
+                let calls = ["c", "d"].map(|id| {
+                    let mut call = Call::new(id, "waits", json!({}));
+                    call.idempotency_key = key.map(Into::into);
+                    call
+                });
+                assert_eq!(session.dispatch(calls.to_vec()).await.len(), 2);
+            }
+        });
+        tell.send(()).unwrap();
+    });
+    soon(told).await.unwrap();
 }

@@ -47,6 +47,7 @@ impl BatchState {
             // The flight may go on for longer than this one of its callers waits.
             self.limit_rest(index, progress.ready_at);
         }
+        let _watch = phase.unwatch();
         *phase = Phase::Delayed(Delayed::Backoff(progress));
         // Not before: a handler that is over dispatches nothing any more.
         self.slots[index as usize].reopen_nest();

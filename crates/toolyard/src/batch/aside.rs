@@ -102,7 +102,7 @@ impl Aside {
 
     /// The handler is over.
     pub(super) fn has_run(&self) {
-        *self.goes_on() = None;
+        let _over = self.goes_on().take(); // dropped outside of the lock
     }
 
     fn goes_on(&self) -> MutexGuard<'_, Option<Runs>> {

@@ -63,6 +63,11 @@ impl Phase {
             | Self::Taken => None,
         }
     }
+
+    /// The task that waits for a call whose handler is over. It is dropped outside of the lock, as in [`Slot::watch`].
+    pub(super) fn unwatch(&mut self) -> Option<Waker> {
+        if let Self::Started(runs) = self { runs.watch.take() } else { None }
+    }
 }
 
 /// A call that has its permits.

@@ -385,6 +385,7 @@ impl BatchState {
         if faulty!(SecondEnd) && index == 3 {
             self.emit(index, None, || self.started_event(index, &ending));
         }
+        let _watch = phase.unwatch();
         *phase = Phase::Ended(ending);
         drop(phase);
         self.count_down(index, ok, if is_quiescent { Step::EndedAndRested } else { Step::Ended });
