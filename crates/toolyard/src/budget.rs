@@ -33,12 +33,13 @@ pub(crate) struct Books {
     writing: Arc<Mutex<()>>,
 }
 
-/// Who has it writes into the accounts of a tree.
-type Pen<'a> = MutexGuard<'a, ()>;
+/// Who has it writes into the accounts that a call draws on: those of its tree, and where a handler of another tree made
+/// its agent, those of that.
+type Pen<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
 
 impl Books {
-    /// An allowance of that much, whose calls also draw on `parent`, on what that draws on, and so forth. One that
-    /// bounds nothing is its parent.
+    /// An allowance of that much, whose calls also draw on `parent`, on what that draws on, and so forth: all of them are
+    /// in the same books, though a parent may be of another tree. One that bounds nothing is its parent.
     pub(crate) fn open(
         &self,
         whose: Whose,
@@ -53,8 +54,16 @@ impl Books {
             calls: budget.calls.map(Account::new),
             cost: budget.cost.map(Account::new),
             parent: parent.cloned(),
-            books: self.clone(),
+            books: parent.map_or(self, |parent| &parent.books).clone(),
         }))
+    }
+
+    fn write(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn address(&self) -> *const Mutex<()> {
+        Arc::as_ptr(&self.writing)
     }
 }
 
@@ -176,8 +185,14 @@ impl<'a> Drawn<'a> {
     }
 
     fn pen(self) -> Option<Pen<'a>> {
-        let Books { writing } = &self.turn.or(self.tool)?.books;
-        Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
+        let books = |allowance: Option<&'a Allowance>| Some(&allowance?.books);
+        let (one, other) = match (books(self.turn), books(self.tool)) {
+            (Some(turn), Some(tool)) if turn.address() != tool.address() => (turn, tool),
+            (turn, tool) => return Some((turn.or(tool)?.write(), None)),
+        };
+        // In this order for all: nobody waits for one who waits for him.
+        let (first, second) = if one.address() < other.address() { (one, other) } else { (other, one) };
+        Some((first.write(), Some(second.write())))
     }
 
     fn all(self) -> impl Iterator<Item = &'a Allowance> {

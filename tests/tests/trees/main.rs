@@ -3,6 +3,7 @@
 
 mod deadlines;
 mod deep;
+mod engines;
 mod forks;
 mod nested;
 mod pools;

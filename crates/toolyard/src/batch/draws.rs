@@ -46,6 +46,7 @@ impl Draws {
         if tools.len() > 1 {
             tools.sort_unstable_by_key(OfTool::address);
             tools.dedup_by_key(|tool| tool.address());
+            tools.shrink_to_fit();
         }
         Self { turn, tools }
     }

@@ -72,7 +72,7 @@ impl BatchState {
     /// a flight of its own (ID-3a).
     fn would_deadlock(&self) -> bool {
         let mut above = self.nested.as_deref();
-        if above.is_some_and(|nested| nested.lineage.is_some()) {
+        if above.is_some_and(|nested| nested.is_under_lease) {
             return true;
         }
         while let Some(nested) = above {

@@ -133,7 +133,8 @@ impl Dispatch<'_> {
         };
         let nested = match self.origin {
             Origin::Nested(entered) => {
-                Some(Box::new(Nested::new(entered.call().clone(), entered.child(), runs.len())))
+                let engine = &self.session.engine;
+                Some(Box::new(Nested::new(entered.call().clone(), entered.child(), runs.len(), engine)))
             }
             Origin::Outside | Origin::Refused(_) => None,
         };

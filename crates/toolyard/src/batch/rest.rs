@@ -9,6 +9,7 @@ use super::run::{Counted, Run, Step};
 use super::state::BatchState;
 use crate::{
     admission::EntryId,
+    engine::EngineCore,
     nesting::{CallRef, Nest, Up},
 };
 use std::{
@@ -27,8 +28,10 @@ pub(super) struct Nested {
     pub(super) call: CallRef,
     /// Its place among that handler's dispatches.
     pub(super) child: usize,
-    /// The nearest place on a lease above it.
+    /// The nearest place above it on a lease of its own engine: a place is a number that other engines have too.
     pub(super) lineage: Option<EntryId>,
+    /// Whether there is a place on a lease above it, of any engine.
+    pub(super) is_under_lease: bool,
     pub(super) depth: u8,
     /// When the call has to have ended, and with it its own calls (V3).
     pub(super) deadline: Option<Instant>,
@@ -40,16 +43,18 @@ pub(super) struct Nested {
 }
 
 impl Nested {
-    pub(super) fn new(call: CallRef, child: usize, runs: usize) -> Self {
-        let above = call.batch.nested.as_ref();
+    /// Of a batch in this engine.
+    pub(super) fn new(call: CallRef, child: usize, runs: usize, engine: &Arc<EngineCore>) -> Self {
+        let above = call.batch.nested.as_deref();
         let started = call.batch.started(call.index);
         // Of a flight it is that of all its callers.
         let flight = call.batch.flight_run_by(call.index);
         let deadline =
             flight.map_or(started.and_then(|started| started.deadline), |flight| flight.deadline());
-        let ancestors = above.and_then(|above| above.lineage);
+        let holds_lease = started.is_some_and(|started| started.held.lineage(None).is_some());
         Self {
-            lineage: started.map_or(ancestors, |started| started.held.lineage(ancestors)),
+            lineage: lineage_in(engine, &call),
+            is_under_lease: holds_lease || above.is_some_and(|above| above.is_under_lease),
             deadline,
             depth: above.map_or(0, |above| above.depth).saturating_add(1),
             call,
@@ -58,6 +63,18 @@ impl Nested {
             has_zombies: AtomicBool::new(false),
             settled_told: AtomicBool::new(false),
         }
+    }
+}
+
+/// The nearest place on a lease of this engine that a call has, or one above it.
+fn lineage_in(engine: &Arc<EngineCore>, mut call: &CallRef) -> Option<EntryId> {
+    loop {
+        let above = call.batch.nested.as_deref();
+        if Arc::ptr_eq(engine, &call.batch.session.engine) {
+            let ancestors = above.and_then(|above| above.lineage);
+            return call.batch.started(call.index).map_or(ancestors, |call| call.held.lineage(ancestors));
+        }
+        call = &above?.call; // the handler of another engine's call dispatched here
     }
 }
 

@@ -107,6 +107,44 @@ fn nobody_is_refused_for_what_is_given_back() {
     assert_eq!(turn.left().calls, Some(1));
 }
 
+/// RT-11, I13: an agent that a handler of another tree made draws on the turn of that handler, beside the calls of that
+/// tree and of its own: nothing is lost between the two.
+#[test]
+fn trees_that_meet_count_every_call() {
+    let (here, there) = (Books::default(), Books::default());
+    let plenty = |whose| (whose, Budget::calls(1_000_000).with_cost(1_000_000));
+    let open = |books: &Books, (whose, budget), parent| books.open(whose, budget, parent).unwrap();
+    let turn = open(&here, plenty(Whose::Turn), None);
+    let agent = open(&there, plenty(Whose::Session), Some(&turn));
+    let [tool_here, tool_there] = [&here, &there].map(|books| open(books, plenty(Whose::Tool), None));
+    let drawn = [
+        draws(&turn, Some(&tool_here)),
+        draws(&agent, Some(&tool_there)),
+        draws(&turn, Some(&tool_there)),
+        Drawn { turn: None, tool: Some(&*tool_there) },
+        // The calls of an agent whose own tree bounds nothing.
+        draws(&turn, None),
+        draws(&agent, Some(&tool_here)),
+    ];
+    let start = Barrier::new(drawn.len());
+    thread::scope(|scope| {
+        for drawn in drawn {
+            let start = &start;
+            scope.spawn(move || {
+                start.wait();
+                for _ in 0..20_000 {
+                    assert_eq!(drawn.reserve(3), Ok(true));
+                    drawn.refund(3);
+                }
+                assert_eq!(drawn.reserve(3), Ok(true));
+            });
+        }
+    });
+    let spent = |calls: u64| Budget::calls(1_000_000 - calls).with_cost(1_000_000 - 3 * calls);
+    let left = [&turn, &agent, &tool_here, &tool_there].map(|allowance| allowance.left());
+    assert_eq!(left, [5, 2, 2, 3].map(spent));
+}
+
 /// A turn and a tool that draw on a session and a tree, as plain numbers: what is left of calls and of cost.
 type Model = [(Option<u64>, Option<u64>); 4];
 

@@ -1,0 +1,62 @@
+//! Handlers that dispatch into another engine: the leases of one are nothing to the other (CC-7, CC-7b).
+
+use serde_json::json;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+use tokio::time::{sleep, timeout};
+use toolyard::{Call, Session, ToolContext, ToolFactory, ToolSpec, tool_fn};
+use toolyard_tests::{call, shape, yard};
+
+/// A serial tool that dispatches one call in the session that it is given by then.
+fn reaches(name: &str, there: &Arc<OnceLock<Session>>, inner: Call) -> impl ToolFactory + use<> {
+    let there = there.clone();
+    tool_fn(ToolSpec::write(name), move |(): (), _: ToolContext| {
+        let (there, inner) = (there.clone(), inner.clone());
+        async move { Ok(shape(&there.get().unwrap().dispatch(vec![inner]).await)) }
+    })
+}
+
+/// CC-7: the first serial call of one engine is not taken for that of another, under which only its own calls may go.
+#[tokio::test(start_paused = true)]
+async fn a_call_from_another_engine_is_an_ordinary_waiter() {
+    let there = Arc::new(OnceLock::new());
+    let outer = tool_fn(ToolSpec::write("outer"), |(): (), cx: ToolContext| async move {
+        Ok(shape(&cx.dispatch(vec![call("inner", "read", 1000, "ok")]).await))
+    });
+    let (one, other) = (
+        yard(|builder, _| builder.tool(outer)).await,
+        yard(|builder, _| builder.tool(reaches("reach", &there, call("late", "serial", 10, "ok")))).await,
+    );
+    let session = there.get_or_init(|| one.engine.session("one"));
+    let from_there = other.engine.session("other");
+    let (outer, reached) = tokio::join!(session.call(Call::new("outer", "outer", json!({}))), async {
+        sleep(Duration::from_millis(10)).await;
+        from_there.call(Call::new("reach", "reach", json!({}))).await
+    });
+    assert_eq!((outer.to_text().as_str(), reached.to_text().as_str()), ("inner ok", "late ok"));
+    assert_eq!(one.log.spans(), ["inner 0..1000", "late 1000..1010"]);
+    one.events.check();
+    other.events.check();
+}
+
+/// CC-7, CC-7b: a call that comes back through another engine is one of the handler's that it comes from, which lends it
+/// its lease; without that the two would wait for each other.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_back_stands_on_the_lease_above() {
+    let (here, there) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
+    let (one, other) = (
+        yard(|builder, _| builder.tool(reaches("go", &there, Call::new("back", "back", json!({}))))).await,
+        yard(|builder, _| builder.tool(reaches("back", &here, call("home", "serial", 10, "ok")))).await,
+    );
+    let session = here.get_or_init(|| one.engine.session("one"));
+    there.get_or_init(|| other.engine.session("other"));
+    // So that their places have other numbers in the two engines.
+    session.call(call("before", "serial", 10, "ok")).await;
+    let gone = timeout(Duration::from_secs(60), session.call(Call::new("go", "go", json!({})))).await;
+    assert_eq!(gone.expect("nobody waits for himself").to_text(), "back ok");
+    assert_eq!(one.log.spans(), ["before 0..10", "home 10..20"]);
+    one.events.check();
+    other.events.check();
+}
