@@ -88,8 +88,8 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     while stage.journal.open_calls() > 0 || stage.busy() > 0 {
         sleep(LOOK).await;
     }
-    // What follows a result is short: hooks, and tasks that are dropped.
-    sleep(Duration::from_secs(1)).await;
+    // What follows a result is short: hooks, tasks that are dropped, and the grace of a handler whose last caller left.
+    sleep(Duration::from_millis(program.grace_ms) + Duration::from_secs(1)).await;
     if let Ok(status) = engine.status().await {
         stage.journal.note(Fact::Quiet(status.pools));
     }
