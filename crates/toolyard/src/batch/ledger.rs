@@ -279,9 +279,9 @@ impl Slot {
         }
     }
 
-    /// It has reserved its part of what it draws on.
+    /// It has reserved its part of what it draws on. Its phase is locked, and it ends from a later one: no order is needed.
     pub(super) fn reserve(&self) {
-        self.reserved.store(true, Ordering::Relaxed); // under its phase, as its end is
+        self.reserved.store(true, Ordering::Relaxed);
     }
 
     /// It ends: whether it had reserved anything.
