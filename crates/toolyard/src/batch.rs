@@ -1,4 +1,4 @@
-//! One batch: its calls are routed, its runs are played in order, its results come back in its own order.
+//! One batch: its calls are routed, its runs execute in order, and its results come back in call order.
 //!
 //! ```text
 //!   calls      R1     R2     S1     C1     C2     ??      R3

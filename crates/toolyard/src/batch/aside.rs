@@ -1,16 +1,18 @@
-//! What few calls have: calls of their own, a cancel token, a flight. In an allocation that the others do without.
+//! State that only few calls need: calls of their own, a cancel token, a flight. It has its own allocation, so that a
+//! slot stays small.
 //!
-//! Who wants a call to stop, and who is told:
+//! How a call is stopped:
 //!
-//! | | said by | means |
+//! | | set by | meaning |
 //! |---|---|---|
-//! | `BatchState::stopped` | a stop of the batch | what has not started ends; says why |
-//! | `BatchState::cancelled` | a stop that reaches what runs | the batch's callers want no more |
-//! | `called_off` | a cancel of this call, which is on a flight | its caller wants no more |
-//! | `told` | whoever ends the handler | the handler is to stop: its token fires |
-//! | `detached` | its attempt | it has its result, and the handler goes on for others |
+//! | `BatchState::stopped` | a stop of the batch | calls that have not started end; says why |
+//! | `BatchState::cancelled` | a stop that reaches running calls | the batch's callers no longer want its results |
+//! | `called_off` | a cancel of this call, which is on a flight | its caller no longer wants the result |
+//! | `told` | whatever ends the handler | the handler must stop: its token fires |
+//! | `detached` | its attempt | the call has its result, and the handler goes on for others |
 //!
-//! Without a flight the first three lead to `told`; on a flight they detach the call while others wait.
+//! Without a flight, `cancelled` or `told` stops the handler. On a flight, `cancelled` and `called_off` detach the
+//! call while others wait for the result, and otherwise lead to `told`.
 
 use super::flight::Flight;
 use super::ledger::{Runs, Started};
@@ -23,47 +25,47 @@ use std::sync::{
 use tokio_util::sync::CancellationToken;
 use toolyard_core::Grant;
 
-/// What a call has beside its slot.
+/// The part of a call's state that is outside its slot.
 #[derive(Default)]
 pub(super) struct Aside {
-    /// What its handler holds while it awaits calls of its own; made by the first of them.
+    /// What its handler holds while it awaits calls of its own; created by the first of them.
     pub(super) nest: OnceLock<Box<Nest>>,
-    /// Fires when the call is to stop; made when its handler asks for it.
+    /// Fires when the call is cancelled; created when its handler asks for it.
     token: OnceLock<CancellationToken>,
     /// The flight that it leads or has joined.
     flight: OnceLock<Arc<Flight>>,
-    /// What a policy grants that came after the one which let it through.
+    /// The grant of a policy that came into force after the gate let the call through.
     grant: OnceLock<Grant>,
-    /// Whether this call, and not its batch, was told to stop.
+    /// Whether this call's handler, and not its whole batch, is told to stop.
     told: AtomicBool,
-    /// Whether its caller, and not its batch, wants no more of the flight that it leads or has joined.
+    /// Whether the caller of this call, not of its whole batch, no longer wants the result of its flight.
     called_off: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
-    /// What its handler streams and has not been shown yet, where secrets are looked for.
+    /// The handler's output that is held back while it is searched for secrets.
     streamed: Mutex<Option<Box<Streamed>>>,
-    /// What its handler has that goes on so, until it is over.
+    /// The permits and the waker of a handler that goes on after its call has ended.
     goes_on: Mutex<Option<Runs>>,
-    /// Its span, while somebody listens and its handler runs.
+    /// Its span, while its handler runs and a subscriber listens.
     span: Mutex<Option<Box<tracing::Span>>>,
 }
 
 impl Aside {
-    /// Its token, made now by `make` if it is the first time somebody asks.
+    /// Its token, created by `make` on first use.
     pub(super) fn token(&self, make: impl FnOnce() -> CancellationToken) -> &CancellationToken {
         let token = self.token.get_or_init(make);
         fence(Ordering::SeqCst);
-        // Told to stop before there was a token to fire.
+        // It was told to stop before there was a token to fire.
         if self.is_told() {
             token.cancel();
         }
         token
     }
 
-    /// Tells the call to stop.
+    /// Tells the handler to stop.
     pub(super) fn tell(&self) {
         self.told.store(true, Ordering::SeqCst);
-        // Either this sees the token that comes to be, or who makes it sees that it is too late.
+        // Either this sees a token that is created concurrently, or its creator sees `told`.
         fence(Ordering::SeqCst);
         if let Some(token) = self.token.get() {
             token.cancel();
@@ -79,23 +81,23 @@ impl Aside {
         self.flight.get()
     }
 
-    /// What a later policy grants, if that is otherwise than what the gate let through.
+    /// The grant of a later policy, if it differs from the one at the gate.
     pub(super) fn grant(&self) -> Option<&Grant> {
         self.grant.get()
     }
 
-    /// A later policy grants this; `false` when one before it granted otherwise again.
+    /// Stores the grant of a later policy. Returns `false` if a different one has been stored before.
     pub(super) fn regrant(&self, grant: Grant) -> bool {
         *self.grant.get_or_init(|| grant) == grant
     }
 
-    /// The call has ended; its handler goes on for others with what it has.
+    /// Notes that the call has ended and its handler goes on for others, with what it has started with.
     pub(super) fn detach(&self, started: Option<Started>) {
         *self.goes_on() = started.map(Runs::from);
         self.detached.store(true, Ordering::SeqCst);
     }
 
-    /// Looks at what a handler has that goes on though its call has ended.
+    /// Looks at what a handler has if it goes on after its call has ended.
     pub(super) fn while_it_goes_on<T>(&self, look: impl FnOnce(&mut Runs) -> T) -> Option<T> {
         self.goes_on().as_mut().map(look)
     }
@@ -109,12 +111,12 @@ impl Aside {
         self.goes_on.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the span of its handler, or with `None` forgets it; gives the one before.
+    /// Sets the span of its handler, or clears it with `None`; returns the previous one.
     pub(super) fn set_span(&self, span: Option<tracing::Span>) -> Option<Box<tracing::Span>> {
         std::mem::replace(&mut *self.span_now(), span.map(Box::new))
     }
 
-    /// The span of its handler; none where nobody listens, or it does not run.
+    /// The span of its handler; none if no subscriber listens or the handler does not run.
     pub(super) fn span(&self) -> tracing::Span {
         self.span_now().as_deref().cloned().unwrap_or_else(tracing::Span::none)
     }
@@ -123,7 +125,7 @@ impl Aside {
         self.span.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What its handler streams.
+    /// The handler's output that is held back.
     pub(super) fn streamed(&self) -> MutexGuard<'_, Option<Box<Streamed>>> {
         self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,7 +134,7 @@ impl Aside {
         self.detached.load(Ordering::SeqCst)
     }
 
-    /// Its caller wants no more of its flight.
+    /// Notes that its caller no longer wants the result of its flight.
     pub(super) fn call_off(&self) {
         self.called_off.store(true, Ordering::SeqCst);
     }

@@ -21,36 +21,36 @@ use std::{
 use tokio::time::Instant;
 use toolyard_core::{Call, CallError, CallId, Dedupe, Elapsed, Outcome, Routing, Sandbox, ToolOutput};
 
-/// Where a call is. It only moves down this list, but for a call that is tried again.
+/// Where a call is. It only moves down this list, unless it is retried.
 pub(super) enum Phase {
     /// Its run has not begun, or it is on its way to its permits.
     Waiting,
-    /// The approver is asked; `run_begun` when the run waits for the answer.
+    /// The approver is being asked; `run_begun` once the call's run has begun and waits for the answer.
     Asking { run_begun: bool },
-    /// Another call of its key is in the air: it waits for the result of that.
+    /// It waits for the result of another call that is in flight under its key.
     Following { ready_at: Instant },
-    /// It waits and is in no line for permits; it holds nothing (CC-5).
+    /// It waits outside the queue for permits and holds nothing (CC-5).
     Delayed(Delayed),
-    /// In line for its permits.
+    /// It is queued for its permits.
     Queued { ticket: Ticket, bid: Bid },
-    /// It has its permits; its attempt alone ends it.
+    /// It has its permits; only its attempt ends it.
     Started(Runs),
-    /// It has its one result. Its handler may go on: as a zombie, or for others who share its flight.
+    /// It has its one result. Its handler may still run, as a zombie or for other calls of its flight.
     Ended(Ending),
-    /// Its result has been handed over.
+    /// Its result has been moved out.
     Taken,
 }
 
-/// What a call waits for that is in no line for permits.
+/// What a call waits for outside the queue for permits.
 pub(super) enum Delayed {
-    /// Its next attempt.
+    /// The end of the backoff before its next attempt.
     Backoff(Box<Progress>),
-    /// A token of its tool's rate.
+    /// A rate token of its tool.
     Rate { ticket: rate::Ticket, bid: Bid },
 }
 
 impl Phase {
-    /// What a call has behind it that waits, if it has been tried before.
+    /// The failed attempts of a call that waits, if it has been tried before.
     pub(super) fn into_progress(self) -> Option<Box<Progress>> {
         match self {
             Self::Delayed(Delayed::Backoff(progress)) => Some(progress),
@@ -64,7 +64,8 @@ impl Phase {
         }
     }
 
-    /// The task that waits for a call whose handler is over. It is dropped outside of the lock, as in [`Slot::watch`].
+    /// Takes the waker of the task that drives a call whose handler is over. The caller drops it outside of the lock,
+    /// as in [`Slot::watch`].
     pub(super) fn unwatch(&mut self) -> Option<Waker> {
         if let Self::Started(runs) = self { runs.watch.take() } else { None }
     }
@@ -74,14 +75,15 @@ impl Phase {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     pub(crate) held: Held,
-    /// When it has to have ended.
+    /// The instant by which it must have ended.
     pub(crate) deadline: Option<Instant>,
 }
 
 /// A call whose handler runs.
 pub(super) struct Runs {
     pub(super) started: Started,
-    /// The task that waits for it, to be woken when the call is told to stop. In the room that its end will have.
+    /// The waker of the task that drives it, used when the call is cancelled. Fits into the space that `Ending` needs
+    /// later.
     watch: Option<Waker>,
 }
 
@@ -91,7 +93,7 @@ impl From<Started> for Runs {
     }
 }
 
-/// How a call ended, without what its [`Call`] says already.
+/// How a call ended: its [`Outcome`] without the parts that its [`Call`] has already.
 #[derive(Clone)]
 pub(crate) struct Ending {
     pub(crate) status: Result<ToolOutput, Box<CallError>>,
@@ -104,7 +106,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// The end of this call as its caller sees it.
+    /// The outcome of this call as its caller sees it.
     #[inline]
     fn outcome(self, call: Call, routing: Routing, run: u32) -> Outcome {
         let mut outcome = Outcome::of_call(call, routing, self.status);
@@ -130,13 +132,13 @@ impl Ending {
         }
     }
 
-    /// The end of a call whose key has a result.
+    /// The end of a call for which a result is kept under its key.
     pub(super) fn kept(kept: &KeptResult) -> Self {
         let shared = Self::shared(kept.status.clone(), kept.attempts, Duration::ZERO);
         Self { sandbox: kept.sandbox, dedupe: Dedupe::Replayed, ..shared }
     }
 
-    /// The end of a call that shares the result of another.
+    /// The end of a call that shares the result of another call.
     pub(super) fn shared(
         status: Result<ToolOutput, Box<CallError>>,
         attempts: u32,
@@ -153,7 +155,7 @@ impl Ending {
         }
     }
 
-    /// The end of a call whose task was dropped under it.
+    /// The end of a call whose task was dropped.
     pub(crate) fn vanished(error: CallError, queued: Duration) -> Self {
         Self { queued: queued.into(), attempts: error.attempts, ..Self::unstarted(error) }
     }
@@ -179,20 +181,20 @@ pub(super) struct Slot {
     pub(super) run: u32,
     /// What the gate let through; `None` for a refused call.
     pub(super) work: Option<Cleared>,
-    /// Whether the engine has a tool of that name: only such names are put into events (OB-4).
+    /// Whether the engine has a tool of this name: only such names appear in events (OB-4).
     pub(super) known: bool,
     phase: Mutex<Phase>,
     aside: OnceBox<Aside>,
     nesting: AtomicU8,
-    /// Whether it has a part of what it draws on that comes back should it end without having started (RT-11).
+    /// Whether it has reserved budget, which is refunded if it ends without having started (RT-11).
     reserved: AtomicBool,
 }
 
-/// Its handler has dispatched nothing.
+/// The handler has dispatched nothing so far.
 const ALONE: u8 = 0;
-/// Its handler has dispatched calls: its nest gives back what it holds.
+/// The handler has dispatched calls: its nest releases what it holds.
 const NESTED: u8 = 1;
-/// Its handler is over and had dispatched nothing.
+/// The handler is over and has dispatched nothing.
 const CLOSED: u8 = 2;
 
 impl Slot {
@@ -201,7 +203,7 @@ impl Slot {
         Self::new(call, work.class.into(), Some(work), true)
     }
 
-    /// A call that the gate refused; `known` when the engine has a tool of its name.
+    /// A call that the gate refused; `known` if the engine has a tool of its name.
     pub(super) fn refused(call: Call, known: bool) -> Self {
         Self::new(call, Routing::ShortCircuit, None, known)
     }
@@ -225,7 +227,7 @@ impl Slot {
         }
     }
 
-    /// The call's nest, made if its handler runs and has none.
+    /// The call's nest, created if its handler runs and has none.
     pub(super) fn open_nest(&self) -> Option<&Nest> {
         let held = self.started()?.held;
         let nest = self.make_aside().nest.get_or_init(|| Box::new(Nest::new(held)));
@@ -233,21 +235,21 @@ impl Slot {
         (was != Err(CLOSED)).then_some(nest)
     }
 
-    /// What a call has whose handler runs.
+    /// The permits and the deadline of a call whose handler runs.
     pub(super) fn started(&self) -> Option<Started> {
         self.while_it_runs(|runs| runs.started)
     }
 
-    /// From now on this task is woken when a call that runs is told to stop.
+    /// Registers the task to be woken when a running call is cancelled.
     pub(super) fn watch(&self, task: &Waker) {
-        // What was there before is dropped outside of the lock: what a task does then is its own.
+        // The previous waker is dropped outside of the lock, because dropping a waker may run any code.
         let _before = self.while_it_runs(|runs| {
             let is_known = runs.watch.as_ref().is_some_and(|known| known.will_wake(task));
             if is_known { None } else { runs.watch.replace(task.clone()) }
         });
     }
 
-    /// The task that waits for a call that runs, to be woken: it comes back when it waits on.
+    /// Takes the waker of the task that drives a running call. The task registers again if it continues to wait.
     pub(super) fn take_watch(&self) -> Option<Waker> {
         self.while_it_runs(|runs| runs.watch.take()).flatten()
     }
@@ -260,7 +262,7 @@ impl Slot {
         }
     }
 
-    /// The nest of a call that has one.
+    /// The call's nest, if it has one.
     pub(super) fn nest(&self) -> Option<&Nest> {
         (self.nesting.load(Ordering::Acquire) == NESTED)
             .then(|| self.aside()?.nest.get())
@@ -268,7 +270,7 @@ impl Slot {
             .map(Box::as_ref)
     }
 
-    /// The handler is over: its nest, or none, and from now on none.
+    /// Notes that the handler is over, and returns its nest. A call without one cannot get one any more.
     pub(super) fn close_nest(&self) -> Option<&Nest> {
         if let Some(aside) = self.aside() {
             aside.has_run();
@@ -279,12 +281,12 @@ impl Slot {
         }
     }
 
-    /// It has reserved its part of what it draws on. Its phase is locked, and it ends from a later one: no order is needed.
+    /// Notes a budget reservation. Relaxed is enough: the phase is locked here, and the call ends from a later phase.
     pub(super) fn reserve(&self) {
         self.reserved.store(true, Ordering::Relaxed);
     }
 
-    /// It ends: whether it had reserved anything.
+    /// Takes the mark of a call that ends: whether it had reserved anything.
     pub(super) fn settle(&self) -> bool {
         let reserved = self.reserved.load(Ordering::Relaxed);
         if reserved {
@@ -293,7 +295,7 @@ impl Slot {
         reserved
     }
 
-    /// What it has beside this, made now if it has nothing yet.
+    /// The call's [`Aside`], created if it has none yet.
     pub(super) fn make_aside(&self) -> &Aside {
         self.aside.get_or_init(Box::default)
     }
@@ -302,13 +304,13 @@ impl Slot {
         self.aside.get()
     }
 
-    /// The handler is over and there will be another: none has dispatched anything.
+    /// Allows a nest for the next attempt. No attempt so far has dispatched anything.
     pub(super) fn reopen_nest(&self) {
         self.nesting.store(ALONE, Ordering::Release);
     }
 
     pub(super) fn phase(&self) -> MutexGuard<'_, Phase> {
-        // A phase is replaced whole, never half: a panic under the lock leaves a valid one.
+        // A phase is always replaced as a whole, so a panic under the lock leaves a valid one.
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -316,14 +318,14 @@ impl Slot {
         &self.call.id
     }
 
-    /// The call and its end as the caller sees them.
+    /// The call's outcome as its caller sees it.
     pub(super) fn outcome(&self, ending: Ending) -> Outcome {
         let Call { id, name, arguments, .. } = &self.call;
         let call = Call::new(id.clone(), name.clone(), arguments.clone());
         ending.outcome(call, self.routing, self.run)
     }
 
-    /// The result, with the call's own parts moved into it; `None` before there is one.
+    /// The outcome, with the call's own parts moved into it; `None` if the call has not ended.
     #[inline]
     pub(super) fn into_outcome(self) -> Option<Outcome> {
         let Self { call, routing, run, phase, .. } = self;
@@ -337,7 +339,7 @@ impl Slot {
         matches!(*self.phase(), Phase::Ended(_) | Phase::Taken)
     }
 
-    /// A copy of the result; `None` before there is one.
+    /// A copy of the outcome; `None` if the call has not ended.
     pub(super) fn peek(&self) -> Option<Outcome> {
         match &*self.phase() {
             Phase::Ended(ending) => Some(self.outcome(ending.clone())),
@@ -345,7 +347,7 @@ impl Slot {
         }
     }
 
-    /// Takes the result out; `None` before there is one.
+    /// Moves the result out; `None` if the call has not ended.
     pub(super) fn take(&self) -> Option<Outcome> {
         let mut phase = self.phase();
         match std::mem::replace(&mut *phase, Phase::Taken) {

@@ -1,4 +1,4 @@
-//! What a call has behind it that is to be tried again.
+//! What a call carries from a failed attempt to the next one.
 
 use super::ledger::Ending;
 use crate::retry::Paid;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolyard_core::{CallError, Dedupe, Sandbox};
 
-/// The attempts of a call that have failed.
+/// The failed attempts of a call that is to be retried.
 pub(crate) struct Progress {
     /// How often the handler was started.
     pub(crate) attempts: u32,
-    /// What the last one failed with.
+    /// The error of the last attempt.
     pub(crate) error: Box<CallError>,
-    /// When the call was ready, and had its first permits.
+    /// When the call was ready, and when it got its first permits.
     pub(crate) ready_at: Instant,
     pub(crate) granted_at: Instant,
-    /// When the next attempt may be made.
+    /// The earliest instant of the next attempt.
     pub(crate) not_before: Instant,
     /// What the next attempt took from the tool's retry bucket (RT-5).
     pub(crate) paid: Paid,
-    /// The span of all its attempts.
+    /// The span that all its attempts share.
     pub(crate) span: tracing::Span,
-    /// Whether another call had these attempts, whose flight this one has taken over.
+    /// Whether another call made these attempts, in a flight that this call has taken over.
     pub(crate) inherited: bool,
 }
 
-/// What a call asks for its next attempt with.
+/// A call's request for its next attempt.
 pub(crate) struct Bid {
-    /// When it came to ask.
+    /// When it began to wait for this attempt.
     pub(crate) ready_at: Instant,
-    /// What it has behind it, if it has been tried before.
+    /// Its failed attempts, if it has been tried before.
     pub(crate) progress: Option<Box<Progress>>,
 }
 
 impl Bid {
-    /// That of a first attempt.
+    /// The bid for a first attempt.
     pub(super) fn first(ready_at: Instant) -> Self {
         Self { ready_at, progress: None }
     }
 
-    /// When the call was ready for its first attempt: its deadline counts from there (V3).
+    /// When the call was ready for its first attempt. Its deadline counts from there (V3).
     pub(crate) fn began(&self) -> Instant {
         self.progress.as_ref().map_or(self.ready_at, |progress| progress.ready_at)
     }
@@ -50,7 +50,7 @@ impl Progress {
         self.granted_at.saturating_duration_since(self.ready_at)
     }
 
-    /// The end of the call before its next attempt.
+    /// The end of a call that does not get its next attempt.
     pub(super) fn ending(&self, error: CallError, sandbox: Sandbox, now: Instant) -> Ending {
         Ending {
             queued: self.queued().into(),

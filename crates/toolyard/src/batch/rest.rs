@@ -1,8 +1,9 @@
-//! Coming to rest: calls are counted down in their runs, and what a batch comes to is told upwards.
+//! Quiescence: calls are counted down in their runs, and a nested batch reports what it has reached to the call above
+//! it.
 //!
 //! ```text
-//!   call ended ──► its run ──► the driver: the next run, or the end
-//!   call rests ──► its run ──► its batch ──► the call that dispatched the batch ──► its run ──► ...
+//!   call ended     ──► its run ──► the driver: the next run, or the end
+//!   call quiescent ──► its run ──► its batch ──► the call that dispatched the batch ──► its run ──► ...
 //! ```
 
 use super::run::{Counted, Run, Step};
@@ -22,20 +23,20 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// What a batch that a handler dispatched knows of where it comes from.
+/// The position of a batch that a handler dispatched.
 pub(super) struct Nested {
     /// The call whose handler dispatched it.
     pub(super) call: CallRef,
-    /// Its place among that handler's dispatches.
+    /// Its number among that handler's dispatches.
     pub(super) child: usize,
-    /// The nearest place above it on a lease of its own engine: a place is a number that other engines have too.
+    /// The nearest lease entry above it in its own engine; entry ids are only unique within an engine.
     pub(super) lineage: Option<EntryId>,
-    /// Whether there is a place on a lease above it, of any engine.
+    /// Whether a call above it has a lease entry, in any engine.
     pub(super) is_under_lease: bool,
     pub(super) depth: u8,
-    /// When the call has to have ended, and with it its own calls (V3).
+    /// The instant by which the call, and with it its own calls, must have ended (V3).
     pub(super) deadline: Option<Instant>,
-    /// Runs with a call that is not quiescent.
+    /// How many runs have a call that is not quiescent.
     active_runs: AtomicUsize,
     /// Whether a call of it has been listed as a zombie.
     has_zombies: AtomicBool,
@@ -43,11 +44,11 @@ pub(super) struct Nested {
 }
 
 impl Nested {
-    /// Of a batch in this engine.
+    /// For a batch in this engine.
     pub(super) fn new(call: CallRef, child: usize, runs: usize, engine: &Arc<EngineCore>) -> Self {
         let above = call.batch.nested.as_deref();
         let started = call.batch.started(call.index);
-        // Of a flight it is that of all its callers.
+        // A flight has the latest deadline of all its callers.
         let flight = call.batch.flight_run_by(call.index);
         let deadline =
             flight.map_or(started.and_then(|started| started.deadline), |flight| flight.deadline());
@@ -66,7 +67,7 @@ impl Nested {
     }
 }
 
-/// The nearest place on a lease of this engine that a call has, or one above it.
+/// The nearest lease entry in this engine, of the call or of one above it.
 fn lineage_in(engine: &Arc<EngineCore>, mut call: &CallRef) -> Option<EntryId> {
     loop {
         let above = call.batch.nested.as_deref();
@@ -74,11 +75,11 @@ fn lineage_in(engine: &Arc<EngineCore>, mut call: &CallRef) -> Option<EntryId> {
             let ancestors = above.and_then(|above| above.lineage);
             return call.batch.started(call.index).map_or(ancestors, |call| call.held.lineage(ancestors));
         }
-        call = &above?.call; // the handler of another engine's call dispatched here
+        call = &above?.call; // a handler of another engine dispatched here
     }
 }
 
-/// What a batch has come to.
+/// What a batch has reached.
 #[derive(Debug, Clone, Copy)]
 enum Came {
     /// All its calls are quiescent or listed zombies.
@@ -88,8 +89,7 @@ enum Came {
 }
 
 impl BatchState {
-    /// Counts a call down. The last of a run wakes the driver, and the last result of the last run to have one
-    /// ends the turn.
+    /// Counts a call down. The last call of a run wakes the driver, and the last result of the batch ends the turn.
     pub(super) fn count_down(&self, index: u32, ok: bool, step: Step) {
         if !ok {
             self.failed.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl BatchState {
         }
     }
 
-    /// What a nested batch has come to by this step.
+    /// What a nested batch reaches by this step, if anything.
     fn came_to(&self, counted: Counted) -> Option<Came> {
         let nested = self.nested.as_ref()?;
         if counted.rests && nested.active_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -124,8 +124,8 @@ impl BatchState {
         settled.then_some(Came::Settled)
     }
 
-    /// Tells the call above what this batch came to, and the calls above that what they came to by it. A loop and no
-    /// recursion: calls nest as deep as handlers make them.
+    /// Reports to the call above what this batch has reached, and so on for the calls above that. A loop, not
+    /// recursion: handlers nest to any depth.
     fn tell_up(&self, came: Came, also: &mut Vec<(CallRef, Up)>) {
         let (mut batch, mut came) = (self, came);
         while let Some(nested) = &batch.nested {
@@ -143,7 +143,7 @@ impl BatchState {
         }
     }
 
-    /// Counts what came to rest in or under a call of this batch; gives what the batch has come to by it.
+    /// Counts what a call of this batch, or something under it, has reached; returns what the batch reaches by it.
     fn take_up(&self, index: u32, up: Up) -> Option<Came> {
         let run = self.run_of(index);
         let counted = match up {
@@ -162,7 +162,7 @@ impl BatchState {
         self.came_to(counted)
     }
 
-    /// Something in or under a call of this batch has come to rest.
+    /// Reports that a call of this batch has settled or become quiescent.
     pub(crate) fn rises(&self, index: u32, up: Up) {
         let mut also = Vec::new();
         self.rise(index, up, &mut also);
@@ -176,14 +176,14 @@ impl BatchState {
         }
     }
 
-    /// A dispatch of a handler has come to rest without a batch.
+    /// Reports that a dispatch of a handler is over without a batch.
     pub(crate) fn dispatch_rests(&self, call: &CallRef, child: usize) {
         if let Some(up) = call.child_rests(child) {
             self.rises(call.index, up);
         }
     }
 
-    /// A handler of this batch that was parked has its units again.
+    /// Lets a parked handler of this batch continue with the units it was granted.
     pub(super) fn resumed(self: Arc<Self>, index: u32) {
         let call = CallRef { batch: self, index };
         call.batch.entered_nest(index).resumed(&call);
@@ -192,12 +192,12 @@ impl BatchState {
         }
     }
 
-    /// The nest of a call whose handler runs, to dispatch calls of its own; `None` when the handler is over.
+    /// The nest of a call, opened for a dispatch if need be; `None` if the handler is over.
     pub(crate) fn nest(&self, index: u32) -> Option<&Nest> {
         self.slots[index as usize].open_nest()
     }
 
-    /// The nest of a call that has one.
+    /// The nest of a call, if it has one.
     pub(crate) fn nest_of(&self, index: u32) -> Option<&Nest> {
         self.slots[index as usize].nest()
     }
@@ -207,7 +207,7 @@ impl BatchState {
         self.nest_of(index).expect("a call that was entered has a nest as long as it is there")
     }
 
-    /// A handler is over: its nest, if it has one.
+    /// Notes that a handler is over; returns its nest, if it has one.
     pub(crate) fn close_nest(&self, index: u32) -> Option<&Nest> {
         self.slots[index as usize].close_nest()
     }
@@ -227,21 +227,22 @@ impl BatchState {
         self.until(|| self.runs[run].is_settled()).await;
     }
 
-    /// Waits, as the one driver of this batch, until it is so.
+    /// Waits until `is_so`. Only the driver of the batch may call this, because the bell has one waker.
     async fn until(&self, is_so: impl Fn() -> bool) {
         poll_fn(|cx| {
             if is_so() {
                 return Poll::Ready(());
             }
             self.bell.register(cx.waker());
-            // It may have come to be so before the waker was in place.
+            // It may have become true before the waker was registered.
             if is_so() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
 }
 
-/// Has calls rise that rest with a flight, and whoever rests with them. A loop and no recursion, as above.
+/// Reports for calls that become quiescent with a flight, and for those that do so with them. A loop, not recursion,
+/// as above.
 fn rise_all(mut also: Vec<(CallRef, Up)>) {
     while let Some((call, up)) = also.pop() {
         call.batch.rise(call.index, up, &mut also);

@@ -1,4 +1,4 @@
-//! One run of a batch, counted down as its calls end and come to rest.
+//! One run of a batch, counted down as its calls end and become quiescent.
 
 use super::state::index;
 use std::{
@@ -6,21 +6,21 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-/// What a call is counted down by.
+/// A step by which a call is counted down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It has its result, and its handler or something under it goes on.
+    /// It has its result, but its handler or something under it still runs.
     Ended,
-    /// It has come to rest after its end.
+    /// It has become quiescent after its end.
     Rested,
-    /// Both at once, as nearly always.
+    /// Both at once, the usual case.
     EndedAndRested,
 }
 
-/// What a step was the last of.
+/// What a step has completed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
-    /// Every call of the run has its result now, and had not before.
+    /// Every call of the run has its result, by this step.
     pub(super) ended: bool,
     /// Every call of the run is quiescent now.
     pub(super) rests: bool,
@@ -31,14 +31,15 @@ const OPEN: u64 = 1 << 32;
 /// One call that is not quiescent, in [`Run::left`].
 const ACTIVE: u64 = 1;
 
-/// A run of the batch. Its counts are sequentially consistent, with who is told of them only while they wait for it.
+/// A run of the batch. Its counts are sequentially consistent, because wake-ups are sent only to a driver or a drain
+/// that waits (see `Bell` and `InAir`).
 pub(super) struct Run {
     calls: Range<usize>,
-    /// Two counts in one, so that a call which ends and rests at once is counted down in one step: in the upper
-    /// half calls without a result, in the lower half calls that are not quiescent: without a result, or with a
-    /// handler or calls of their own that go on (V2).
+    /// Two counts in one word, so that a call which ends and becomes quiescent at once is counted down in one step.
+    /// Upper half: calls without a result. Lower half: calls that are not quiescent, because they have no result, or
+    /// their handler or calls under them still run (V2).
     left: AtomicU64,
-    /// Of those that are not quiescent, how many have nothing left but listed zombies. Hardly ever any.
+    /// How many of the calls that are not quiescent wait for listed zombies only. Almost always zero.
     listed: AtomicU32,
 }
 
@@ -64,8 +65,8 @@ impl Run {
 
     /// Whether every call is quiescent or a listed zombie.
     pub(super) fn is_settled(&self) -> bool {
-        // In this order: whoever is listed at the second look was left at the first, so equal counts are of the same
-        // calls. One that comes to rest in between looks by itself.
+        // In this order: a call that the second load counts as listed was not quiescent at the first, so equal counts
+        // mean the same calls. A call that becomes quiescent in between triggers its own check.
         let left = self.left.load(Ordering::SeqCst);
         left <= u64::from(self.listed.load(Ordering::SeqCst))
     }
@@ -80,12 +81,12 @@ impl Run {
         Counted { ended: by >= OPEN && left < OPEN, rests: left == 0 }
     }
 
-    /// All that is left of one call are listed zombies.
+    /// Counts a call that waits for listed zombies only.
     pub(super) fn list(&self) {
         self.listed.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A call that was listed is quiescent. It is never in the count of the listed alone.
+    /// A call that was listed is now quiescent. Unlisted first, so that it is never counted as listed alone.
     pub(super) fn count_down_listed(&self) -> Counted {
         self.listed.fetch_sub(1, Ordering::SeqCst);
         self.count_down(Step::Rested)
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
     use std::{hint::spin_loop, sync::atomic::AtomicUsize, thread};
 
-    /// A run of two calls that have their results: one is a listed zombie, the handler of the other goes on.
+    /// A run of two calls that have their results: one is a listed zombie, the handler of the other still runs.
     fn half_listed() -> Run {
         let run = Run::new(0..2);
         for _ in run.calls() {
@@ -107,7 +108,7 @@ mod tests {
         run
     }
 
-    /// V2: while a handler goes on that is not listed, the run is not settled, whatever else of it comes to rest at
+    /// V2: a run is not settled while a handler runs that is not listed, even if another call becomes quiescent at
     /// that moment.
     #[test]
     fn a_zombie_that_comes_to_rest_does_not_stand_for_a_handler_that_goes_on() {

@@ -1,4 +1,4 @@
-//! What a batch's driver, attempts and approvals share.
+//! The state that a batch's driver, attempts and approvals share.
 
 use super::aside::Aside;
 use super::bell::Bell;
@@ -33,7 +33,7 @@ use toolyard_core::{
     error::TerminalEvent, event::Failure,
 };
 
-/// A place in a batch, as small as its bound allows.
+/// A place in a batch as a `u32`, which is enough for the largest batch allowed.
 pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).expect("a batch is far smaller than 2^32")
 }
@@ -42,49 +42,49 @@ pub(super) fn index(at: usize) -> u32 {
 #[derive(Debug, Clone)]
 pub(crate) struct TurnOf {
     pub(crate) number: u64,
-    /// What its calls may spend; `None` where that has no bound (RT-11).
+    /// The budget of its calls; `None` if it is unlimited (RT-11).
     pub(crate) allowance: Option<Arc<Allowance>>,
-    /// Whether the batch is all of it. Calls of a handler's own belong to the turn of the handler's call.
+    /// Whether the batch is the whole turn. Calls that a handler dispatches belong to the turn of the handler's call.
     pub(crate) is_whole: bool,
 }
 
-/// Where in its session a batch stands. A stream is many batches with one number.
+/// The position of a batch in its session. A stream consists of several batches with one number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Base {
     pub(super) number: u64,
-    /// Calls of the stream before its first.
+    /// How many calls of the stream precede its first one.
     pub(super) index: u32,
-    /// The number of its first run, which may be that of the run before.
+    /// The number of its first run, which may continue the last run of the stream so far.
     pub(super) run: u32,
 }
 
-/// A batch in the air. It outlives its driver: calls that run when their caller leaves end in it.
+/// A batch in flight. It outlives its driver: calls that still run when their caller leaves end in it.
 pub(crate) struct BatchState {
     pub(crate) session: Arc<SessionCore>,
-    /// Where it comes from, if a handler dispatched it.
+    /// Which call it was dispatched from, if a handler dispatched it.
     pub(super) nested: Option<Box<Nested>>,
     pub(crate) turn: u64,
     pub(super) draws: Draws,
-    /// Whether it is all of its turn: then its begin and end are the turn's.
+    /// Whether it is its whole turn: then its start and end are the turn's.
     is_turn: bool,
     pub(super) base: Base,
     /// The span it was dispatched in.
     pub(crate) parent: Parent,
-    /// Fires when running calls are to stop; made when somebody asks for it, which most batches see nobody do.
+    /// Fires when running calls are to stop. Created on demand: most batches never need it.
     pub(super) cancel: OnceLock<CancellationToken>,
     pub(super) cancelled: AtomicBool,
     pub(super) slots: Box<[Slot]>,
     pub(super) stopped: OnceLock<Stop>,
-    /// Limits of calls that wait, where there are any.
+    /// The time limits of waiting calls, if there are any.
     pub(super) alarms: OnceLock<Box<Alarms>>,
-    /// Questions to the approver that are in the air; a batch that stops withdraws them.
+    /// Pending questions to the approver; a batch that stops withdraws them.
     pub(super) questions: Mutex<Vec<(u32, AbortHandle)>>,
-    /// Most batches have few: those need no allocation.
+    /// Most batches have few runs, which then need no allocation.
     pub(super) runs: SmallVec<[Run; 2]>,
-    /// Runs with a call that has no result; not counted where there is but one.
+    /// How many runs have a call without a result; not maintained for a single run.
     open_runs: AtomicUsize,
     pub(super) failed: AtomicUsize,
-    /// Whether everybody knows that it has ended: from the begin where nobody is there to be told.
+    /// Whether the end of the batch has been announced. True from the start if nobody listens.
     told: AtomicBool,
     pub(super) bell: Bell,
 }
@@ -134,24 +134,24 @@ impl BatchState {
         }
     }
 
-    /// The last call of a run has its result; whether no call of the batch is without.
+    /// Counts down a run whose calls all have results; returns whether every call of the batch has one.
     pub(super) fn run_has_ended(&self) -> bool {
-        // Most batches are one run, which has been counted down.
+        // Most batches are one run, which is the one that has just ended.
         self.runs.len() == 1 || self.open_runs.fetch_sub(1, Ordering::SeqCst) == 1
     }
 
-    /// Whether some call has no result yet, or it has yet to be told that all have.
+    /// Whether some call has no result yet, or the end of the batch is still to be announced.
     pub(crate) fn is_in_air(&self) -> bool {
         self.is_open() || !self.told.load(Ordering::SeqCst)
     }
 
-    /// Every call has its result: tells of that.
+    /// Announces the end of the batch: every call has its result.
     pub(super) fn tell_end(&self) {
         let failed = self.failed();
         self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
         self.parent.let_go();
         if !self.told.load(Ordering::Relaxed) {
-            self.told.store(true, Ordering::SeqCst); // as the counts: see `InAir`
+            self.told.store(true, Ordering::SeqCst); // SeqCst like the counts: see `InAir`
         }
         self.session.engine.in_air.landed();
     }
@@ -160,18 +160,19 @@ impl BatchState {
         &self.runs[(self.slots[index as usize].run - self.base.run) as usize]
     }
 
-    /// What a call has whose handler runs: its result is not written, or it goes on for others of its key.
+    /// The permits and the deadline of a call whose handler runs: it has no result yet, or its flight goes on for
+    /// other calls.
     pub(crate) fn started(&self, index: u32) -> Option<Started> {
         self.slots[index as usize].started()
     }
 
-    /// What a call of this batch asks for to run.
+    /// What a call of this batch asks admission for.
     pub(super) fn ask_for(&self, need: Need) -> Ask {
         let lineage = self.nested.as_ref().and_then(|nested| nested.lineage);
         Ask { root: self.session.root(), depth: self.depth(), lineage, need }
     }
 
-    /// How deep its calls are nested.
+    /// The nesting depth of its calls.
     pub(super) fn depth(&self) -> u8 {
         self.nested.as_ref().map_or(0, |nested| nested.depth)
     }
@@ -180,7 +181,6 @@ impl BatchState {
         self.runs.len()
     }
 
-    /// How the calls of a run are routed.
     pub(super) fn routing_of(&self, run: usize) -> Routing {
         self.slots[self.calls_of(run).start].routing
     }
@@ -203,7 +203,7 @@ impl BatchState {
         &self.slots[index as usize].call
     }
 
-    /// What the gate made of a call; `None` for one that does not go.
+    /// What the gate made of a call; `None` for a call that it did not let through.
     pub(crate) fn cleared(&self, index: u32) -> Option<&Cleared> {
         self.slots[index as usize].work.as_ref()
     }
@@ -221,7 +221,7 @@ impl BatchState {
         self.session.caller()
     }
 
-    /// Emits an event of this call, if anybody would see it.
+    /// Emits an event of this call if anyone listens.
     pub(crate) fn emit(&self, index: u32, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
         let slot = &self.slots[index as usize];
         self.session.emit_lazily(kind, || Where {
@@ -248,7 +248,7 @@ impl BatchState {
         self.base.number
     }
 
-    /// Whether the call names a tool that there is.
+    /// Whether the call names a tool that the engine has.
     pub(crate) fn is_known(&self, index: u32) -> bool {
         self.slots[index as usize].known
     }
@@ -258,12 +258,13 @@ impl BatchState {
         if self.is_known(index) { self.call(index).name.clone() } else { UNKNOWN_TOOL.into() }
     }
 
-    /// Ends a call that has not started, from wherever it waits; `false` when it has started or ended.
+    /// Ends a call that has not started, whatever it waits for. Returns `false` if it has started, has ended, or
+    /// still waits for the result of its flight.
     pub(super) fn end_unstarted(&self, index: u32, error: impl FnOnce() -> CallError) -> bool {
         let phase = self.slots[index as usize].phase();
         let granted = match &*phase {
             Phase::Started(_) | Phase::Ended(_) | Phase::Taken => return false,
-            // Granted at this very moment: the permit finds the call ended and goes back.
+            // A permit that has just been granted finds the call ended and is released.
             Phase::Queued { ticket, .. } => Some(self.session.engine.admission.leave(*ticket)),
             Phase::Following { ready_at } => {
                 let ready_at = *ready_at;
@@ -282,13 +283,13 @@ impl BatchState {
         true
     }
 
-    /// Ends a call that waits, whose phase the caller has looked at.
+    /// Ends a waiting call whose phase the caller has checked.
     pub(super) fn end_waiting(&self, mut phase: MutexGuard<'_, Phase>, index: u32, error: CallError) {
         let before = std::mem::replace(&mut *phase, Phase::Waiting);
         self.end_from(phase, index, before, error);
     }
 
-    /// The same of a call that asks with this.
+    /// The same for a call whose bid is not in its phase.
     pub(super) fn end_with(&self, phase: MutexGuard<'_, Phase>, index: u32, bid: Bid, error: CallError) {
         let before =
             bid.progress.map_or(Phase::Waiting, |progress| Phase::Delayed(Delayed::Backoff(progress)));
@@ -314,7 +315,7 @@ impl BatchState {
         *phase = Phase::Ended(ending);
         drop(phase);
         self.settle(index, progress.is_some());
-        // What has run for a flight rests with it.
+        // A call that has run for a flight becomes quiescent with the flight.
         let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
         self.count_down(index, false, step);
         if runs_flight {
@@ -324,8 +325,8 @@ impl BatchState {
         }
     }
 
-    /// Tells the hook of a call that has run and ends while no task of its own is there to wait for that: its end does
-    /// not wait.
+    /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
+    /// the hook.
     pub(super) fn tell_hook_of(&self, index: u32, ending: &Ending) {
         if self.session.engine.gate.hooks.is_none() {
             return;
@@ -336,7 +337,7 @@ impl BatchState {
         });
     }
 
-    /// The end of a call that waited for its first attempt or for another, told of; and what it had behind it.
+    /// The end of a call that waited for an attempt, with its events emitted; also returns its failed attempts.
     fn end_of(
         &self,
         index: u32,
@@ -356,7 +357,7 @@ impl BatchState {
             true => telemetry::without_attempt(self, index, &ending),
             false => telemetry::ended(&progress.span, self, &ending),
         }
-        // One that took a flight over may never have started by itself.
+        // A call that has taken over a flight may never have started itself.
         self.emit(index, None, || self.started_event(index, &ending));
         (ending, Some(progress))
     }
@@ -370,15 +371,14 @@ impl BatchState {
         }
     }
 
-    /// Ends a call that has started. Its permits have been given back and it is quiescent, or they go on with its
-    /// handler.
+    /// Ends a call that has started. Its permits have been released, or stay with its handler, which still runs.
     pub(crate) fn end_started(&self, index: u32, ending: Ending, is_quiescent: bool) {
         let ok = ending.status.is_ok();
         self.settle(index, ending.attempts > 0);
         if ending.dedupe != Dedupe::Fresh {
             telemetry::without_attempt(self, index, &ending);
         }
-        // Under the lock, so that nothing the handler still streams comes after its end.
+        // Under the lock, so that no streamed output follows the terminal event.
         let mut phase = self.slots[index as usize].phase();
         self.stream_ends(index);
         self.emit(index, None, || self.started_event(index, &ending));
@@ -396,7 +396,7 @@ impl BatchState {
         self.slots[index as usize].aside().is_some_and(Aside::is_detached)
     }
 
-    /// A call and its end as the caller will see them.
+    /// The call's outcome as its caller will see it.
     pub(crate) fn outcome(&self, index: u32, ending: Ending) -> Outcome {
         let mut outcome = self.slots[index as usize].outcome(ending);
         Self::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
@@ -448,7 +448,7 @@ impl BatchState {
 
 impl Drop for BatchState {
     fn drop(&mut self) {
-        // A loop and no recursion: the last of a chain of nested batches may be the last to hold all of them.
+        // A loop, not recursion: the innermost batch of a long chain may hold the last reference to all the others.
         let mut above = self.nested.take();
         while let Some(nested) = above {
             above = Arc::into_inner(nested.call.batch).and_then(|mut batch| batch.nested.take());
@@ -456,7 +456,7 @@ impl Drop for BatchState {
     }
 }
 
-/// The error of a call whose attempt vanished: its runtime was shut down under it (SC-3).
+/// The error of a call whose task was dropped because its runtime was shut down (SC-3).
 pub(crate) fn vanished(attempts: u32) -> CallError {
     let mut error = CallError::new(ErrorKind::Internal, "the call's task was dropped before it ended");
     error.effect = Effect::Unknown;
