@@ -1,13 +1,13 @@
-//! What an attempt needs, one after the other: budget, token, permits, the breakers' leave (V1).
+//! Acquires what an attempt needs, step by step: budget, rate token, permits, breaker slots (V1).
 //!
 //! ```text
-//!   budget ──► token of the tool's rate ──► permits, all at once ──► breakers ──► attempt
-//!     │            │ none: in the tool's line     │ none: in line          │
-//!     └────────────┴──── the call ends ───────────┴────────────────────────┘
+//!   budget ──► rate token ──► permits, all at once ──► breaker slots ──► attempt
+//!     │            │ none: in the tool's line │ none: queued    │
+//!     └────────────┴──── the call ends ───────┴─────────────────┘
 //! ```
 //!
-//! Whatever is waited for, nothing is held but what the call has reserved of its budget (CC-5). A further attempt
-//! begins at the token.
+//! Whatever a call waits for, it holds nothing but its budget reservation (CC-5). A further attempt starts at the
+//! rate token.
 
 use super::admit::refused;
 use super::ledger::{Delayed, Phase, Started};
@@ -27,8 +27,8 @@ use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, wording};
 
 impl BatchState {
-    /// Asks for a token, and with it for permits; gives the attempt if all is there. The call has just been
-    /// [rechecked](Self::recheck), and its phase says that it waits for nothing else.
+    /// Takes a rate token and then permits; returns the attempt if both are available now. The caller has just
+    /// [rechecked](Self::recheck) the call, and its phase says that it waits for nothing else.
     pub(super) fn acquire(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -53,7 +53,7 @@ impl BatchState {
         None
     }
 
-    /// A token has come for a call that waits for one.
+    /// Continues with a call that has been granted the rate token it waited for.
     pub(crate) fn has_token(self: &Arc<Self>, index: u32) {
         let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
@@ -70,7 +70,7 @@ impl BatchState {
         }
     }
 
-    /// No token comes in time for a call that waits for one.
+    /// Ends a call that would get its rate token too late.
     pub(crate) fn has_no_token(&self, index: u32, retry_after: Duration) {
         let waits = matches!(*self.slots[index as usize].phase(), Phase::Delayed(Delayed::Rate { .. }));
         if waits {
@@ -78,7 +78,7 @@ impl BatchState {
         }
     }
 
-    /// Nobody drives the line any more in which a call waits: its runtime was shut down under it.
+    /// Ends a call in a line that is no longer driven, because its runtime was shut down.
     pub(crate) fn has_lost_its_line(&self, index: u32) {
         self.end_unstarted(index, || vanished(0));
     }
@@ -92,7 +92,7 @@ impl BatchState {
     ) -> Option<Attempt> {
         let (engine, work) = (&self.session.engine, self.work(index));
         let need = self.session.need(&work.entry, work.class);
-        // The phase stays locked until the ticket is in it: whoever is granted at once waits for that.
+        // The phase stays locked until it has the ticket: another thread that grants it at once waits for that.
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, now, self, index) {
             #[cfg(toolyard_faults)]
@@ -121,7 +121,7 @@ impl BatchState {
         }
     }
 
-    /// The attempt of a call that has its permits, if its events can be written and the breakers let it go.
+    /// Makes the attempt of a call that has its permits, if its events can be written and the breakers admit it.
     fn start_with(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -130,7 +130,7 @@ impl BatchState {
         held: Held,
         now: Instant,
     ) -> Option<Attempt> {
-        // It may have waited since its run began: for a hook, a token, or another's flight.
+        // The call may have waited since its run began: for a hook, a token, or the flight of another call.
         let refused = self.unrecorded(index);
         match refused.map_or_else(|| self.slots(index, now), Err) {
             Ok(slots) => {
@@ -159,7 +159,7 @@ impl BatchState {
         }
     }
 
-    /// The breakers' leave for an attempt that has its permits.
+    /// Takes the breaker slots of an attempt that has its permits.
     pub(super) fn slots(&self, index: u32, now: Instant) -> Result<Slots, Box<CallError>> {
         match self.work(index).entry.guard().pass() {
             Some(slots) => Ok(slots),
@@ -177,7 +177,7 @@ impl BatchState {
     }
 }
 
-/// The error of calls that come too fast for their tool.
+/// The error of a call that exceeds the rate limit of its tool.
 fn too_many(retry_after: Duration) -> CallError {
     let span = wording::Span(retry_after);
     let message = format!("the tool is called too often; there is room again in {span}");

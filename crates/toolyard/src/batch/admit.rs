@@ -1,4 +1,4 @@
-//! From ready to started: permits at once, or a place in line, or the end.
+//! From ready to started: a call gets its permits at once, is queued for them, or ends.
 
 use super::deadline::past_deadline;
 use super::ledger::{Phase, Started};
@@ -20,19 +20,19 @@ use std::{
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 
-/// How long calls wait for handlers that were given up and still run (V3, CL-3).
+/// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
-/// With what a call sets out for its attempt.
+/// The circumstances in which a call sets out for its attempt.
 pub(super) struct Setting {
-    /// Whether the policy in force lets it.
+    /// Whether the policy in force allows the call.
     pub(super) allowed: Result<(), Box<CallError>>,
     pub(super) ready_at: Instant,
     pub(super) now: Instant,
 }
 
 impl BatchState {
-    /// Leads a call whose run has begun towards its attempt; gives the attempt if it can start now.
+    /// Admits a call whose run has begun; returns its attempt if it can start now.
     pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
         let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
@@ -42,7 +42,7 @@ impl BatchState {
         self.set_out(phase, index, Setting { allowed, ready_at, now: ready_at })
     }
 
-    /// The same of a call that waits for nothing else, and has been ready since then.
+    /// The same for a call that waits for nothing else and has been ready since `ready_at`.
     pub(super) fn set_out<'a>(
         self: &'a Arc<Self>,
         mut phase: MutexGuard<'a, Phase>,
@@ -70,7 +70,7 @@ impl BatchState {
         self.lead(phase, index, ready_at, now)
     }
 
-    /// Lets a call go on that leads to an attempt from now on.
+    /// Continues with a call that has just taken over a flight.
     pub(super) fn go_ahead(self: &Arc<Self>, index: u32, ready_at: Instant) {
         match self.session.engine.gate.hooks.is_some() {
             true => self.go_after_hook(index, ready_at),
@@ -78,7 +78,7 @@ impl BatchState {
         }
     }
 
-    /// Lets a call go on after the hook before its permits.
+    /// Runs the hook that precedes the permits, then continues with the call.
     fn go_after_hook(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
         self.session.engine.tasks.spawn(async move {
@@ -88,7 +88,7 @@ impl BatchState {
         });
     }
 
-    /// Has a call that has been ready since then lead to an attempt, if it has not ended meanwhile.
+    /// Continues towards an attempt, if the call has not ended meanwhile.
     fn lead_if_it_waits(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let allowed = self.still_allowed(index);
         let phase = self.slots[index as usize].phase();
@@ -104,7 +104,7 @@ impl BatchState {
         }
     }
 
-    /// Reserves what a call needs of its budgets, and asks for the rest.
+    /// Reserves what a call needs of its budgets, then acquires the rest.
     fn lead(
         self: &Arc<Self>,
         phase: MutexGuard<'_, Phase>,
@@ -121,7 +121,7 @@ impl BatchState {
         }
     }
 
-    /// Whether a call that has been ready since then may go on towards an attempt.
+    /// Checks whether a call that began at `began` may still proceed towards an attempt.
     pub(super) fn recheck(&self, index: u32, now: Instant, began: Instant) -> Result<(), Box<CallError>> {
         let entry = &self.work(index).entry;
         let late = || self.deadline_of(index, began).is_some_and(|deadline| deadline <= now);
@@ -132,11 +132,11 @@ impl BatchState {
         entry.guard().peek(entry.name(), || now)
     }
 
-    /// Why a call may not go on that may not.
+    /// The reason of a failed [`recheck`](Self::recheck).
     #[cold]
     fn why_not(&self, index: u32) -> Box<CallError> {
         if let Some(why) = self.stopped.get() {
-            // The stop is on its way through the batch and has not come to this call.
+            // The stop is still going through the batch and has not reached this call.
             return Box::new(why.error());
         }
         let work = self.work(index);
@@ -145,7 +145,7 @@ impl BatchState {
         refused.err().unwrap_or_else(|| Box::new(past_deadline()))
     }
 
-    /// Whether the call's tool is still there.
+    /// Checks that the call's tool is still registered.
     fn check_tool(&self, work: &Cleared) -> Result<(), Box<CallError>> {
         if !work.entry.is_retired() {
             return Ok(());
@@ -159,8 +159,8 @@ impl BatchState {
         CallRef { batch: self.clone(), index }
     }
 
-    /// Ends a call that came to wait behind handlers that were given up, if it still does when they have had
-    /// their time (V3). A batch that ends meanwhile is not kept for it.
+    /// Ends a call that was queued behind zombies if it still is after [`ZOMBIE_WAIT`] (V3). This does not keep alive
+    /// a batch that ends meanwhile.
     pub(super) fn expire_later(self: &Arc<Self>, index: u32, ticket: Ticket) {
         let batch = Arc::downgrade(self);
         self.session.engine.tasks.spawn(async move {
@@ -200,7 +200,7 @@ impl Waiter for BatchState {
         let mut phase = self.slots[index as usize].phase();
         let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Queued { bid, .. } => bid,
-            // Ended at this very moment.
+            // The call has just ended.
             other => {
                 *phase = other;
                 drop(phase);
@@ -235,7 +235,7 @@ impl Waiter for BatchState {
     }
 }
 
-/// Whether a call in this phase may go; one that is asked about is marked to go when it is approved.
+/// Whether a call in this phase may proceed. If its approval is pending, it is marked to proceed once approved.
 fn may_go(phase: &mut Phase) -> bool {
     match phase {
         Phase::Waiting => true,
@@ -252,7 +252,7 @@ fn may_go(phase: &mut Phase) -> bool {
     }
 }
 
-/// Whether the pool takes calls.
+/// Checks that the pool of a class takes calls.
 fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
     if leases.takes_calls(class) {
         return Ok(());
@@ -263,7 +263,7 @@ fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
     })
 }
 
-/// The error of calls that may not wait.
+/// The error of a call that may not even wait.
 pub(super) fn refused(refusal: Refusal) -> CallError {
     match refusal {
         Refusal::QueueFull { queue_max } => {
@@ -277,7 +277,7 @@ pub(super) fn refused(refusal: Refusal) -> CallError {
     }
 }
 
-/// The error of calls behind handlers that were given up and do not stop (V3, CL-3).
+/// The error of a call that waits behind zombies (V3, CL-3).
 pub(super) fn behind_a_zombie() -> CallError {
     CallError::new(
         ErrorKind::QueueTimeout,
@@ -286,8 +286,8 @@ pub(super) fn behind_a_zombie() -> CallError {
     .with_reason(Reason::Zombie)
 }
 
-/// Ends a call that has not started should the task that leads it there vanish (SC-3). Without it a batch that has ended
-/// is not kept.
+/// Ends a call that has not started if the task that is to start it is dropped (SC-3). It holds the batch weakly, so
+/// as not to keep alive one that has ended.
 pub(super) struct OrEnd {
     batch: Weak<BatchState>,
     index: u32,
@@ -299,7 +299,7 @@ impl OrEnd {
         Self { batch: Arc::downgrade(batch), index, armed: true }
     }
 
-    /// The call goes on by itself.
+    /// The call no longer depends on this task.
     pub(super) fn disarm(mut self) {
         self.armed = false;
     }
@@ -310,7 +310,7 @@ impl Drop for OrEnd {
         if self.armed
             && let Some(batch) = self.batch.upgrade()
         {
-            // A question that is withdrawn is no task that vanished.
+            // A withdrawn question also drops its task, but because of a stop.
             let error = || batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
             batch.end_unstarted(self.index, error);
         }

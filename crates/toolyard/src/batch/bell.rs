@@ -6,24 +6,26 @@ use std::{
     task::Waker,
 };
 
-/// Wakes the driver, which alone waits for it.
+/// Wakes the driver of a batch, the only task that waits for it.
 ///
-/// Whoever rings has changed what the driver waits for; the driver registers, and looks before it waits. Both are
-/// sequentially consistent with `looking`: who does not ring because of it has changed what the driver will see.
+/// A ringer changes what the driver waits for and then looks at `looking`; the driver clears `looking` and then looks
+/// at what it waits for. All of this is sequentially consistent, so a ringer that skips the wake-up has made its
+/// change in time for the driver to see it.
 #[derive(Default)]
 pub(super) struct Bell {
     driver: AtomicWaker,
-    /// The driver is busy with the batch, or with the stream it is a piece of.
+    /// The driver is running, in this batch or in the stream that the batch is a piece of.
     looking: AtomicBool,
 }
 
 impl Bell {
-    /// The driver looks for itself before it waits: until then nobody need wake it. What runs in place is over by then.
+    /// Suppresses wake-ups while the driver runs: it checks again before it waits, and has polled the in-place calls
+    /// by then.
     pub(super) fn look(&self) {
         self.looking.store(true, Ordering::Relaxed);
     }
 
-    /// The driver waits, unless it finds now that it need not.
+    /// Registers the driver's waker. The driver must check once more afterwards, before it waits.
     pub(super) fn register(&self, driver: &Waker) {
         if self.looking.load(Ordering::Relaxed) {
             self.looking.store(false, Ordering::SeqCst);
@@ -31,7 +33,7 @@ impl Bell {
         self.driver.register(driver);
     }
 
-    /// What the driver waits for may have come to be.
+    /// Wakes the driver, because what it waits for may have happened.
     pub(super) fn ring(&self) {
         if !self.looking.load(Ordering::SeqCst) {
             self.driver.wake();

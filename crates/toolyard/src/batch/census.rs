@@ -1,4 +1,4 @@
-//! What is refused before anything else is looked at: too many calls, ids used twice, arguments too large.
+//! Refusals that precede all other checks: too many calls, ids used twice, arguments too large.
 
 use super::intake::Earlier;
 use crate::config::Limits;
@@ -6,13 +6,13 @@ use foldhash::fast::RandomState;
 use std::{collections::HashSet, hash::BuildHasher};
 use toolyard_core::{Batch, Call, CallError, CallId, ErrorKind};
 
-/// The bounds of a batch (CC-4) and its repeated ids (CL-8), looked at once.
+/// The bounds of a batch (CC-4) and its repeated ids (CL-8), computed once.
 pub(super) struct Census {
     calls_max: usize,
     arguments_bytes_max: usize,
-    /// Calls of the same stream before these.
+    /// How many calls of the same stream precede these.
     earlier: usize,
-    /// The places of calls whose id an earlier one has.
+    /// The places of calls whose id an earlier call has.
     repeats: HashSet<usize>,
 }
 
@@ -28,7 +28,7 @@ impl Census {
         Self { calls_max, arguments_bytes_max, earlier, repeats }
     }
 
-    /// Whether this call, the one at `at`, may be looked at.
+    /// Checks the call at place `at`.
     pub(super) fn check(&self, call: &Call, at: usize) -> Result<(), CallError> {
         if self.earlier + at >= self.calls_max {
             let most = self.calls_max;
@@ -51,18 +51,19 @@ impl Census {
     }
 }
 
-/// Whether two ids have the same hash. Ids hardly ever repeat, and a table of hashes says so without one of ids.
+/// Whether two ids have the same hash. Ids hardly ever repeat, and a table of hashes shows that more cheaply than a
+/// set of ids.
 fn may_repeat(calls: &[Call]) -> bool {
     if calls.len() < 2 {
         return false;
     }
     let state = RandomState::default();
-    // Half of it stays empty, so a probe ends soon; zero stands for an empty place.
+    // At least half of it stays empty, so probes are short; zero marks an empty place.
     let mut table = vec![0u64; (2 * calls.len()).next_power_of_two()];
     let mask = table.len() - 1;
     calls.iter().any(|call| {
         let hash = state.hash_one(call.id.as_str()) | 1;
-        // The low bit is always set: the place comes from the others.
+        // The low bit is always set, so the place comes from other bits.
         let mut at = usize::try_from(hash >> 32).unwrap_or_default() & mask;
         while table[at] != 0 && table[at] != hash {
             at = (at + 1) & mask;

@@ -1,6 +1,7 @@
-//! What the calls of a batch draw on (RT-11).
+//! The budgets that the calls of a batch draw on (RT-11).
 //!
-//! Looked up once for all of them: a call takes its part and gives it back with nothing of its own but a mark in its slot.
+//! Looked up once for the whole batch: a call reserves and refunds its part with nothing of its own but a mark in its
+//! slot.
 
 use super::ledger::Slot;
 use super::state::BatchState;
@@ -15,9 +16,9 @@ use toolyard_core::{CallError, ErrorKind};
 
 /// The allowances of a batch.
 pub(super) struct Draws {
-    /// Of its turn, and what that hangs under; `None` where there is no bound.
+    /// That of its turn, chained to those above it; `None` if there is no bound.
     turn: Option<Arc<Allowance>>,
-    /// Of its tools that have one, in the order of their addresses.
+    /// Those of its tools that have a budget, ordered by address.
     tools: SmallVec<[OfTool; 1]>,
 }
 
@@ -37,7 +38,7 @@ impl Draws {
         let mut tools: SmallVec<[OfTool; 1]> = SmallVec::new();
         for entry in slots.iter().filter_map(|slot| Some(&slot.work.as_ref()?.entry)) {
             let is_bounded = !entry.spec().budget.is_unlimited();
-            // Neighbours are often calls of one tool; what still comes twice goes below.
+            // Neighbours are often calls of one tool; the remaining duplicates are removed below.
             if is_bounded && tools.last().is_none_or(|last| !Arc::ptr_eq(&last.entry, entry)) {
                 let allowance = session.tool_allowance(entry);
                 tools.extend(allowance.map(|allowance| OfTool { entry: entry.clone(), allowance }));
@@ -51,7 +52,7 @@ impl Draws {
         Self { turn, tools }
     }
 
-    /// What a call of this tool draws on.
+    /// The budgets that a call of this tool draws on.
     fn of_tool(&self, entry: &Arc<ToolEntry>) -> Drawn<'_> {
         let at = self.tools.binary_search_by_key(&Arc::as_ptr(entry), OfTool::address);
         let tool = at.ok().map(|at| self.tools[at].allowance.as_ref());
@@ -60,12 +61,12 @@ impl Draws {
 }
 
 impl BatchState {
-    /// What its turn draws on; `None` where that has no bound.
+    /// The allowance of its turn; `None` if there is no bound.
     pub(crate) fn allowance(&self) -> Option<&Arc<Allowance>> {
         self.draws.turn.as_ref()
     }
 
-    /// Reserves what a call needs of its budgets that leads to an attempt for the first time.
+    /// Reserves what a call needs of its budgets. Done once, before its first attempt.
     pub(super) fn reserve(&self, index: u32) -> Result<(), Box<CallError>> {
         let entry = &self.work(index).entry;
         if self.draws.of_tool(entry).reserve(entry.spec().cost).map_err(spent)? {
@@ -74,7 +75,7 @@ impl BatchState {
         Ok(())
     }
 
-    /// A call ends: what it reserved is spent if its handler has started, and comes back if not.
+    /// Settles the reservation of a call that ends: it is spent if the handler has started, and refunded otherwise.
     pub(super) fn settle(&self, index: u32, has_run: bool) {
         let has_reserved = self.slots[index as usize].settle();
         if has_reserved && !has_run && !faulty!(RefundLost) {

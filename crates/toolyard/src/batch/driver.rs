@@ -1,8 +1,8 @@
-//! Plays the runs of a batch in order and hands back one result per call.
+//! Plays the runs of a batch in order and returns one result per call.
 //!
-//! The driver waits for runs, never for permits: it puts every call of a run in line, and whoever gives a
-//! permit back starts the next call. So a waiting call costs a place in line and no task, and no message and
-//! no wake-up of the driver stands between two calls.
+//! The driver waits for runs, never for permits: it enqueues every call of a run, and whatever releases a permit
+//! starts the next call. So a waiting call costs a place in the queue and no task, and between two calls there is
+//! neither a message nor a wake-up of the driver.
 
 use super::admit::ZOMBIE_WAIT;
 use super::intake::Dispatch;
@@ -20,7 +20,7 @@ use toolyard_core::{Batch, Outcome, Placement};
 impl Dispatch<'_> {
     /// Runs a batch to its end.
     ///
-    /// Cancel safety: dropping the future cancels the batch; calls that run have their grace in the background
+    /// Cancel safety: dropping the future cancels the batch; running calls have their grace in the background
     /// (CC-6b).
     pub(crate) async fn run(self, batch: Batch) -> Vec<Outcome> {
         let batch = self.launch(batch, None).await;
@@ -40,11 +40,11 @@ impl Dispatch<'_> {
     }
 }
 
-/// How deep calls run in place. A handler that runs in place and dispatches such calls has them on its own stack,
-/// and handlers nest as deep as they like.
+/// The nesting depth up to which calls run in place. A handler that runs in place polls the calls it dispatches on
+/// its own stack, and handlers nest to any depth.
 const IN_PLACE_DEPTH_MAX: u8 = 8;
 
-/// Cancels the batch when its caller leaves.
+/// Cancels the batch when its caller drops the future.
 pub(super) struct StopOnDrop<'a> {
     batch: &'a BatchState,
     armed: bool,
@@ -68,10 +68,10 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Lets every call of a run go.
+/// Starts every call of a run, or enqueues it.
 pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
     let ready_at = batch.session.engine.clock.now();
-    // The caller may be outside of tokio, and a handler that runs in place need not know.
+    // The caller may be outside of tokio, which a handler that runs in place must not notice.
     let mut entered = None;
     for index in batch.calls_of(run).map(index) {
         let Some(work) = batch.cleared(index) else { continue };
@@ -87,7 +87,7 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
     }
 }
 
-/// Runs a call in place as far as its first wait (SC-2).
+/// Runs a call in place up to its first wait (SC-2).
 fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
     let Some(mut attempt) = batch.admit(index, ready_at) else { return };
     let mut attempt = Box::pin(async move {
@@ -95,14 +95,14 @@ fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
         drop(attempt);
         next.into_iter().for_each(Attempt::spawn);
     });
-    // Polled without a task: should it wait, its task polls it again and is the one that is woken.
+    // Polled with a waker that does nothing: if it has to wait, its own task polls it again and registers a real one.
     if attempt.as_mut().now_or_never().is_none() {
         batch.session.engine.tasks.spawn(attempt);
     }
 }
 
 impl BatchState {
-    /// Lets a call go whose run has begun: it starts, or waits for what it needs.
+    /// Admits a call whose run has begun: it starts, or waits for what it needs.
     pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(attempt) = self.admit(index, ready_at) {
             self.session.engine.runners.run(attempt);
@@ -110,7 +110,8 @@ impl BatchState {
     }
 }
 
-/// Waits until nothing runs of a run that has ended and is not the last; gives why those behind it are not to go.
+/// Waits until a run that has ended is quiescent. Returns the reason if the runs behind it must not start. Not needed
+/// for the last run of a batch.
 pub(super) async fn rest(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
     if faulty!(BarrierSkipped) {
         return None;
@@ -122,7 +123,7 @@ pub(super) async fn rest(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
     (skip && batch.serial_failed(run)).then_some(Stop::Predecessor)
 }
 
-/// Gives handlers that were given up their time to stop; says whether they have not taken it (CL-3).
+/// Gives abandoned handlers time to stop; returns whether some still run after it (CL-3).
 async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) -> bool {
     let wait = {
         // A caller outside of tokio has no timer of its own.
@@ -132,7 +133,7 @@ async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) -> bool {
     if wait.await.is_ok() {
         return false;
     }
-    // What is not given up yet has its grace and comes to rest.
+    // A handler that has not been abandoned yet still has its grace, and settles within it.
     batch.run_settled(run).await;
     batch.run_quiescent(run).now_or_never().is_none()
 }

@@ -1,4 +1,4 @@
-//! From calls to a batch in the air: the gate, the runs, the first events.
+//! From calls to a batch in flight: the gate, the runs, the first events.
 
 use super::census::Census;
 use super::driver::StopOnDrop;
@@ -21,54 +21,54 @@ use std::{collections::HashSet, sync::Arc};
 use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
 use tracing::Span;
 
-/// In which order the calls of a batch go.
+/// In which order the calls of a batch run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// By runs (CL-3).
     Runs,
-    /// Every call alone: what a batch by runs is compared with.
+    /// Every call in a run of its own: the baseline for comparisons.
     OneByOne,
 }
 
-/// Whoever follows a batch from outside: a turn.
+/// Follows a batch from outside; implemented by turns.
 pub(crate) trait Watch: Send + Sync {
-    /// Whether the batch is to be stopped before it has begun.
+    /// Whether the batch is to be stopped before it starts.
     fn is_cancelled(&self) -> bool;
 
-    /// The result of a call that was answered before.
+    /// The result of a call that was answered before, if it was.
     fn replay(&self, call: &Call) -> Option<Outcome>;
 
-    /// The batch has been told of and its first call has yet to go.
+    /// Called once the batch has been announced, before its first call starts.
     fn opened(&self, batch: &Arc<BatchState>);
 }
 
-/// A batch to be run, and how.
+/// How a batch is run.
 pub(crate) struct Dispatch<'a> {
     pub(crate) session: &'a Arc<SessionCore>,
     pub(crate) turn: TurnOf,
     pub(crate) order: Order,
-    /// Who follows it; its results are kept for them.
+    /// The follower of the batch; its results are then kept for it.
     pub(crate) watch: Option<&'a dyn Watch>,
     pub(crate) origin: Origin<'a>,
     /// The span it is dispatched in.
     pub(crate) span: Span,
 }
 
-/// Who dispatches a batch.
+/// Where a batch is dispatched from.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
-    /// Somebody outside of all calls.
+    /// From outside of all calls.
     Outside,
-    /// A handler, which is parked for it.
+    /// By a handler, which is parked meanwhile.
     Nested(&'a Entered),
-    /// A handler that may not: its calls are answered with this.
+    /// By a handler that may not dispatch: the calls are answered with this.
     Refused(Stop),
 }
 
-/// What of a stream came before a batch that goes on with it.
+/// The part of a stream that precedes a batch.
 pub(super) struct Earlier {
     pub(super) number: u64,
-    /// Its calls, by their ids.
+    /// The ids of its calls.
     pub(super) ids: HashSet<CallId>,
     pub(super) calls: u32,
     /// The routing and the number of its last run.
@@ -76,12 +76,13 @@ pub(super) struct Earlier {
 }
 
 impl Dispatch<'_> {
-    /// Leads a batch through the gate and puts it where it can be stopped. Its first run has yet to go.
+    /// Takes a batch through the gate and makes it known to those that may stop it. Its first run has not started
+    /// yet.
     pub(super) async fn launch(&self, batch: Batch, earlier: Option<&Earlier>) -> Arc<BatchState> {
         let (batch, early) = self.open(batch, earlier).await;
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
-        // From here on others can stop it: not before every call has been told of.
+        // From here on others can stop the batch, which must not happen before every call has been announced.
         if let Some(watch) = self.watch {
             watch.opened(&batch);
         }
@@ -97,7 +98,7 @@ impl Dispatch<'_> {
         batch
     }
 
-    /// Leads every call through the gate, in call order, and forms the runs.
+    /// Takes every call through the gate, in call order, and forms the runs.
     async fn open(&self, batch: Batch, earlier: Option<&Earlier>) -> (Arc<BatchState>, Vec<(u32, Early)>) {
         let gate = &self.session.engine.gate;
         let rules = gate.rules.current();
@@ -106,7 +107,7 @@ impl Dispatch<'_> {
         let mut slots = Vec::with_capacity(batch.len());
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.look_at(&call, at, &census) {
-                // Hooks take time: in the meantime another policy may have come.
+                // Hooks take time, and the policy may be replaced meanwhile.
                 Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
                     Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy),
                     Err(early) => Err(early),
@@ -148,7 +149,7 @@ impl Dispatch<'_> {
         (batch, early)
     }
 
-    /// What is to be said of a call before anything is asked.
+    /// Checks what needs no hook and no gate: the bounds, and results to be replayed.
     fn look_at(&self, call: &Call, at: usize, census: &Census) -> Result<(), Early> {
         census.check(call, at)?;
         match self.watch.and_then(|watch| watch.replay(call)) {
@@ -157,7 +158,7 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Has the hook look at a call; a stop in the meantime is not to wait for those of the calls to come.
+    /// Runs the hook for a call. After a stop, the calls left are refused without one.
     async fn hook(&self, call: &Call) -> Result<(), Early> {
         if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
             return Err(Early::Refused(Stop::Cancelled.error()));
@@ -165,15 +166,15 @@ impl Dispatch<'_> {
         Ok(self.session.engine.gate.before(call, &self.session.caller()).await?)
     }
 
-    /// Leads one call through the rest of the gate.
+    /// Takes one call through the rest of the gate.
     fn check(&self, call: &Call, tools: &Table, policy: &Versioned) -> Result<Cleared, Early> {
         self.session.engine.gate.check(call, tools, policy, self.session).map_err(Early::from)
     }
 }
 
 impl Earlier {
-    /// Where a batch stands that goes on with the stream, whose first call has this routing: its first run may be the
-    /// rest of one that has begun (CL-5).
+    /// The position of a batch that continues the stream and whose first call has this routing. Its first run may be
+    /// the rest of one that has begun (CL-5).
     fn base(&self, first: Option<Routing>) -> Base {
         let run = match self.last_run {
             None => 0,
@@ -187,11 +188,11 @@ impl Earlier {
 /// A result that a call has before its run begins.
 enum Early {
     Refused(CallError),
-    /// Not at present, or not under its key.
+    /// It may run, but not at present, or not under its key.
     Answered(ToolClass, CallError),
     /// The turn has answered this very call before (CL-8).
     Replayed(Outcome),
-    /// Its key has a result (ID-6).
+    /// A result is kept under its key (ID-6).
     Kept(ToolClass, Arc<KeptResult>),
 }
 
@@ -221,14 +222,14 @@ impl From<CallError> for Early {
     }
 }
 
-/// Tells that the calls came in, and ends those that have their result already.
+/// Announces the calls, and ends those that have their result already.
 fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
     batch.emit_turn(|| EventKind::TurnStarted { calls: Some(batch.slots.len()) });
     if batch.slots.is_empty() {
         batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
     }
     if early.is_empty() && !batch.session.engine.bus.is_listening() {
-        return; // as nearly always
+        return; // the usual case
     }
     let mut early = early.into_iter().peekable();
     for index in 0..index(batch.slots.len()) {

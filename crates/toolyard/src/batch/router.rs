@@ -31,7 +31,7 @@ pub(crate) fn goes_on(last: Routing, next: Option<Routing>) -> bool {
     last != Routing::Serial && next == Some(last)
 }
 
-/// A run per call, for a batch that is to go one by one.
+/// One run per call, for a batch whose calls run one by one.
 pub(crate) fn one_by_one(calls: usize) -> impl Iterator<Item = Range<usize>> {
     (0..calls).map(|at| at..at + 1)
 }

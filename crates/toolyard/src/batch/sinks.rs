@@ -1,5 +1,5 @@
-//! Calls whose events could not be written: with a full queue they wait, with a broken writer they do not run (OB-3,
-//! PO-6).
+//! Calls whose events cannot be written: if a queue is full they wait, and if a writer is broken those with side
+//! effects do not run (OB-3, PO-6).
 
 use super::admit::{OrEnd, Setting};
 use super::ledger::Phase;
@@ -11,12 +11,12 @@ use std::{
 use tokio::time::{Instant, timeout_at};
 use toolyard_core::{CallError, ErrorKind, Reason};
 
-/// How long a call waits for room in a queue of events.
+/// How long a call waits for room in an event queue.
 const ROOM_WAIT: Duration = Duration::from_secs(30);
 
 impl BatchState {
-    /// Whether a call may go on that is about to; the phase is given back if so. Otherwise it waits and holds nothing, or
-    /// has ended.
+    /// Checks whether a call may proceed, and returns its phase if so. Otherwise it waits for room and holds nothing,
+    /// or has ended.
     #[cold]
     pub(super) fn pass_sinks<'a>(
         self: &Arc<Self>,
@@ -41,8 +41,7 @@ impl BatchState {
         None
     }
 
-    /// Why a call may not start that has come to its turn, for the first time or again, if its events would be written
-    /// nowhere.
+    /// Why a call whose turn has come, for the first time or again, may not start: its events would not be written.
     pub(super) fn unrecorded(&self, index: u32) -> Option<Box<CallError>> {
         let hold = self.session.engine.bus.hold();
         let refused = hold.is_on() && hold.is_broken() && self.changes_something(index);
@@ -53,14 +52,15 @@ impl BatchState {
         !self.work(index).entry.spec().side_effects.is_read_only()
     }
 
-    /// Lets a call go on when there is room, or its time is up. A batch that ends meanwhile is not kept for it.
+    /// Continues with a call when there is room or its time is up. This does not keep alive a batch that ends
+    /// meanwhile.
     fn wait_for_room(self: &Arc<Self>, index: u32, ready_at: Instant, room_by: Instant) {
         let engine = &self.session.engine;
         let hold = engine.bus.hold().clone();
         let until = self.deadline_of(index, ready_at).map_or(room_by, |deadline| deadline.min(room_by));
         let (batch, or_end) = (Arc::downgrade(self), OrEnd::new(self, index));
         engine.tasks.spawn(async move {
-            // Whether there is room is asked again below.
+            // Whether there is room is checked again below.
             let _ = timeout_at(until, hold.room()).await;
             if let Some(batch) = batch.upgrade() {
                 batch.go_after_wait(index, ready_at);
