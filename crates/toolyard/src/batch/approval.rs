@@ -1,11 +1,11 @@
-//! Asking before a call runs: every question of a batch at once, none of them holding a permit (CC-5).
+//! Asking for approval before a call runs: all questions of a batch at once, none of them holding a permit (CC-5).
 //!
 //! ```text
-//!   ask ─► question ─┬─ answered ───────────► allowed still? ─► approved, or refused
-//!                    ├─ another answer is for it too ─────────► approved, or refused
-//!                    ├─ another policy ─► allowed still? ─► asked anew, about what would run now
-//!                    ├─ its time is over ─────────────────────► confirmation_timeout
-//!                    └─ cancelled ────────────────────────────► withdrawn
+//!   ask ─► question ─┬─ answered ─────────► still allowed? ─► approved, or refused
+//!                    ├─ settled by the answer to another ───► approved, or refused
+//!                    ├─ policy changed ───► still allowed? ─► asked anew, about what would run now
+//!                    ├─ expired ────────────────────────────► confirmation_timeout
+//!                    └─ cancelled ──────────────────────────► withdrawn
 //! ```
 
 use super::admit::OrEnd;
@@ -22,10 +22,10 @@ use std::{
 };
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, event::SettledBy};
 
-/// The bytes of a call's arguments that events about its question show.
+/// How many bytes of a call's arguments events about its question show.
 const SHOWN_MAX: usize = 1024;
 
-/// What a faulty engine holds while it asks.
+/// The permit that a faulty engine holds while it asks.
 #[cfg(toolyard_faults)]
 struct HeldInApproval {
     batch: Arc<BatchState>,
@@ -40,10 +40,10 @@ impl Drop for HeldInApproval {
     }
 }
 
-/// What a question came to.
+/// How a question was settled.
 enum Settled {
     Answered(Answer),
-    /// Another answer is for it too.
+    /// By the answer to another question of the same pattern.
     With(Remembered),
     PolicyChanged,
     Panicked,
@@ -51,7 +51,7 @@ enum Settled {
 }
 
 impl BatchState {
-    /// Asks about every call that has to be asked about.
+    /// Asks about every call that needs approval.
     pub(super) fn ask(self: &Arc<Self>) {
         let Some(approver) = &self.session.engine.gate.approver else {
             return;
@@ -83,7 +83,7 @@ impl BatchState {
         });
         self.session.engine.tasks.spawn(asking.map(|_| ()));
         self.questions.lock().unwrap_or_else(PoisonError::into_inner).push((index, withdraw));
-        // Ended before this one could be seen.
+        // The batch or the call may have ended before the question was in the list.
         if self.stopped.get().is_some() {
             self.withdraw_questions();
         } else if !matches!(*self.slots[index as usize].phase(), Phase::Asking { .. }) {
@@ -121,7 +121,7 @@ impl BatchState {
     }
 }
 
-/// A text that is not longer than events show.
+/// Cuts a text to the length that events show.
 fn shortened(mut text: String) -> String {
     if text.len() > SHOWN_MAX {
         let end = (0..=SHOWN_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
@@ -140,16 +140,17 @@ struct Question {
 }
 
 impl Question {
-    /// Asks until there is an answer to what would run.
+    /// Asks until there is an answer about what would run now.
     async fn ask(mut self) {
         let mut others = self.batch.session.approvals().wait(self.request.pattern().key());
         let policy = self.batch.session.engine.gate.rules.changed();
         let showing = self.request.showing().clone();
-        // An approver that always has something to do leaves its task nothing to see the end with.
+        // Unconstrained: an approver that is always busy would use up the task's budget, and its expiry would go
+        // unnoticed.
         let over = showing.over(self.request.expires_in(), tokio::time::sleep);
         let mut over = std::pin::pin!(tokio::task::unconstrained(over));
         loop {
-            // What is in force now is looked at below; what comes later is heard of.
+            // Made before the check below, so that no later change is missed.
             let changed = policy.notified();
             if let Err(error) = self.look_again() {
                 return self.refuse(error);
@@ -163,7 +164,7 @@ impl Question {
             };
             match settled {
                 Settled::PolicyChanged => {}
-                // What was answered is not what would run.
+                // The answer is not about what would run now.
                 Settled::Answered(answer) if self.is_outdated() && answer != Answer::Deny => {}
                 Settled::Answered(answer) => return self.answered(answer),
                 Settled::With(_) if self.is_outdated() => {
@@ -183,7 +184,8 @@ impl Question {
             && !faulty!(ApprovalNotRechecked)
     }
 
-    /// Looks whether another policy allows the call as well; then the question is about what would run under it.
+    /// Checks a call again after a change of the policy. If it is still allowed, the question is now about what would
+    /// run.
     fn look_again(&mut self) -> Result<(), CallError> {
         if !self.is_outdated() {
             return Ok(());
@@ -202,7 +204,7 @@ impl Question {
         asked.await.map_or(Settled::Panicked, Settled::Answered)
     }
 
-    /// Whoever was asked has answered.
+    /// Applies the approver's answer, and remembers it if it is for other calls too.
     fn answered(self, answer: Answer) {
         let once = matches!(self.batch.work(self.index).consent, Consent::Ask { once: true });
         let remembered = match answer {
@@ -236,7 +238,7 @@ impl Question {
         self.batch.end_unstarted(self.index, || error);
     }
 
-    /// Lets the call go on: at once when its run waits for the answer, else with its run.
+    /// Approves the call: it proceeds at once if its run waits for the answer, else with its run.
     fn approve(self, by: SettledBy) {
         let Self { batch, index, .. } = self;
         let mut phase = batch.slots[index as usize].phase();

@@ -1,4 +1,4 @@
-//! How long calls may wait, and when they have to have ended (V3).
+//! How long calls may wait, and by when they must have ended (V3).
 //!
 //! ```text
 //!   ready ──────── queue_timeout ────────► queue_timeout, if it still waits
@@ -6,7 +6,7 @@
 //!                   (the least of its own and those of the calls above it)
 //! ```
 //!
-//! One task a batch watches over those of its calls that wait and have a limit; without a limit there is none.
+//! One task per batch watches over its waiting calls that have a limit; without limits there is no task.
 
 use super::ledger::{Delayed, Phase};
 use super::progress::Bid;
@@ -20,7 +20,7 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 use toolyard_core::{CallError, ErrorKind, wording};
 
-/// The limits that calls have unless they bring their own.
+/// The limits of calls that do not bring their own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Waits {
     /// From ready to the permits.
@@ -29,7 +29,7 @@ pub(crate) struct Waits {
     pub(crate) call_deadline: Option<Duration>,
 }
 
-/// Why a call ends that waits.
+/// Why a waiting call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Limit {
     Queue(Duration),
@@ -53,7 +53,7 @@ pub(super) fn past_deadline() -> CallError {
     CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed before it could start")
 }
 
-/// Neighbours that have until then to wait, the first and the last of them.
+/// When the wait of some neighbouring calls, `first` to `last`, reaches its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Alarm {
     at: Instant,
@@ -67,7 +67,7 @@ impl Alarm {
         Self { at, first: index, last: index, limit }
     }
 
-    /// Takes in that of the next call, if that is like this one.
+    /// Merges the alarm of the next call into this one if they are alike; returns whether it did.
     fn goes_on_with(&mut self, next: Self) -> bool {
         let goes_on =
             (self.at, self.limit) == (next.at, next.limit) && self.last.checked_add(1) == Some(next.first);
@@ -78,25 +78,25 @@ impl Alarm {
     }
 }
 
-/// The limits of a batch's calls that wait, the next one first.
+/// The alarms of a batch's waiting calls, the next one first.
 #[derive(Default)]
 pub(super) struct Alarms {
     set: Mutex<Set>,
-    /// In an allocation of its own: who waits for it does not keep the batch.
+    /// Has its own allocation, so that waiting for it does not keep the batch alive.
     changed: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct Set {
     heap: BinaryHeap<Reverse<Alarm>>,
-    /// The one that came last: all calls of a run that come to wait one after the other have but one.
+    /// The one added last, not in the heap yet: calls of a run that begin to wait one after another share it.
     latest: Option<Alarm>,
     /// Whether a task watches over them.
     watched: bool,
 }
 
 impl Set {
-    /// Puts one there; whether it is before all others.
+    /// Adds an alarm; returns whether it is before all others.
     fn add(&mut self, alarm: Alarm) -> bool {
         if self.latest.as_mut().is_some_and(|latest| latest.goes_on_with(alarm)) {
             return false;
@@ -112,7 +112,7 @@ impl Alarms {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes those that are due; gives when the next one is. Without one the task that asks is to end.
+    /// Takes the alarms that are due; returns when the next one is. If there is none, the watching task must end.
     fn due(&self, now: Instant) -> (Vec<Alarm>, Option<Instant>) {
         let mut set = self.set();
         let latest = set.latest.take();
@@ -130,7 +130,7 @@ impl Alarms {
     }
 }
 
-/// The earlier of two moments, of which either may never come.
+/// The earlier of two instants, each of which may be absent.
 pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -139,7 +139,8 @@ pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<In
 }
 
 impl BatchState {
-    /// When this call has to have ended that is ready now: the least of its own deadline and those above it.
+    /// The instant by which a call that is ready at `ready_at` must have ended: the earliest of its own deadline and
+    /// those of the calls above it.
     pub(crate) fn deadline_of(&self, index: u32, ready_at: Instant) -> Option<Instant> {
         let own = self.call(index).deadline.or(self.session.engine.waits.call_deadline);
         let own = own.and_then(|within| ready_at.checked_add(within));
@@ -147,7 +148,7 @@ impl BatchState {
         earlier(own, above)
     }
 
-    /// Ends a call that waits, when it has waited long enough.
+    /// Sets the alarm of a call in a line: its queue timeout or its deadline, whichever comes first.
     pub(super) fn limit_wait(self: &Arc<Self>, index: u32, bid: &Bid) {
         let queue = self.session.engine.waits.queue_timeout;
         let queue = queue
@@ -158,7 +159,7 @@ impl BatchState {
         }
     }
 
-    /// The same of a call that is in no line: it has a deadline and no queue timeout.
+    /// The same for a call that is in no line: it has a deadline and no queue timeout.
     pub(super) fn limit_rest(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(at) = self.deadline_of(index, ready_at) {
             self.set_alarm(Alarm::of(index, at, Limit::Deadline));
@@ -175,14 +176,14 @@ impl BatchState {
         if !watched {
             self.session.engine.tasks.spawn(watch(Arc::downgrade(self)));
         } else if is_next {
-            alarms.changed.notify_one(); // whoever watches waits for one that is later
+            alarms.changed.notify_one(); // the watching task waits for a later one
         }
     }
 
     fn waits_too_long(&self, index: u32, limit: Limit, now: Instant) {
         let waits = match &*self.slots[index as usize].phase() {
             Phase::Queued { bid, .. } | Phase::Delayed(Delayed::Rate { bid, .. }) => match limit {
-                // That may have been of the wait before: it stands in line for another attempt.
+                // The alarm may be of an earlier wait: by now the call waits for another attempt.
                 Limit::Queue(limit) => bid.ready_at.checked_add(limit).is_some_and(|at| at <= now),
                 Limit::Deadline => true,
             },
@@ -195,7 +196,7 @@ impl BatchState {
     }
 }
 
-/// Ends calls that wait too long. A batch that ends meanwhile is not kept for it.
+/// Ends calls that wait too long. This does not keep alive a batch that ends meanwhile.
 async fn watch(batch: Weak<BatchState>) {
     while let Some(alive) = batch.upgrade() {
         let alarms = alive.alarms.get_or_init(Box::default);

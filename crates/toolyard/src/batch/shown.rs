@@ -1,17 +1,17 @@
-//! What of a batch's calls is shown without secrets: their errors, their streamed output, their arguments.
+//! What a batch shows of its calls, without secrets: their errors, streamed output and arguments.
 
 use super::state::BatchState;
 use crate::redact::{Redactor, Stream};
 use toolyard_core::{ApprovalRequest, CallError, EventKind, Outcome};
 
-/// What the handler of one attempt streams.
+/// The streamed output of one attempt.
 pub(super) struct Streamed {
     attempt: u32,
     stream: Stream,
 }
 
 impl BatchState {
-    /// The error as it may be shown.
+    /// The error without secrets.
     pub(super) fn shown_error(&self, mut error: CallError) -> CallError {
         if let Some(redactor) = &self.session.engine.redactor {
             redactor.error(&mut error);
@@ -19,7 +19,7 @@ impl BatchState {
         error
     }
 
-    /// The arguments of a question as events tell them: whom is asked sees more of them.
+    /// The arguments of a question as events show them. The approver sees more of them.
     pub(super) fn shown_arguments(&self, request: &ApprovalRequest) -> String {
         let redactor = self.session.engine.redactor.as_ref();
         redactor.map_or_else(
@@ -28,7 +28,8 @@ impl BatchState {
         )
     }
 
-    /// The outcomes as their caller sees them. Only the arguments are left: all else was looked at when it came.
+    /// Takes secrets out of outcomes. Only the arguments are left to look at: everything else was redacted when it
+    /// was produced.
     pub(crate) fn shown<'a>(
         redactor: Option<&Redactor>,
         outcomes: impl IntoIterator<Item = &'a mut Outcome>,
@@ -38,7 +39,7 @@ impl BatchState {
         }
     }
 
-    /// Takes streamed output of an attempt that runs. The caller holds the call's phase.
+    /// Emits streamed output of a running attempt, without secrets. The caller holds the call's phase.
     pub(super) fn stream(&self, index: u32, attempt: u32, redactor: &Redactor, text: &str) {
         if !self.session.engine.bus.is_listening() {
             return;
@@ -53,7 +54,7 @@ impl BatchState {
         }
     }
 
-    /// Shows what was held back of an attempt's output: it is over. The caller holds the call's phase.
+    /// Emits the rest of an attempt's output, which was held back. The caller holds the call's phase.
     pub(super) fn stream_ends(&self, index: u32) {
         let Some(redactor) = &self.session.engine.redactor else { return };
         let Some(aside) = self.slots[index as usize].aside() else { return };

@@ -1,13 +1,13 @@
-//! A batch whose calls come while the model still writes them (CL-5).
+//! A batch whose calls arrive while the model still writes them (CL-5).
 //!
 //! ```text
 //!   push ─► feed ─► intake: gate, first events, questions ─► player: runs, one after another ─► results
 //!                   a piece of the batch at a time            a run may go on over several pieces
 //! ```
 //!
-//! Each piece that comes in is a [`BatchState`] of its own; together they have one number, one row of indexes and
-//! one row of runs, so that nobody can tell from the results that the calls came one by one. A call starts as
-//! soon as no earlier call of another run is left, whatever is still to come.
+//! Each piece is a [`BatchState`] of its own. The pieces share one batch number and count their calls and runs as one
+//! batch, so that the results do not show that the calls arrived one by one. A call starts as soon as no earlier call
+//! of another run is unfinished, whatever is still to come.
 
 use super::driver::{begin, rest};
 use super::intake::{Dispatch, Earlier, Order, Origin};
@@ -29,16 +29,18 @@ use tokio::sync::{mpsc, oneshot};
 use toolyard_core::{Batch, Call, CallError, EventKind, Outcome, Routing};
 use tracing::Span;
 
-/// How many calls that wait to come in are taken in together.
+/// How many waiting calls are taken in together, at most.
 const PIECE_MAX: usize = 256;
 
-/// A batch that is still being written: calls are pushed as they are decoded and start as soon as the order of
-/// the batch allows, with the results of the same batch given at once (CL-5).
+/// A batch that is still being written.
 ///
-/// A handler that opens one is parked while calls of it are in the air, and [`finish`](Self::finish) yields when it
-/// holds its permits again (CC-6).
+/// Calls are pushed as they are decoded and start as soon as the order of the batch allows. The results are those of
+/// the same batch given at once (CL-5).
 ///
-/// Dropping it cancels the batch: calls that wait end at once, calls that run have their grace in the background
+/// A handler that opens one is parked while its calls are in flight, and [`finish`](Self::finish) returns once the
+/// handler holds its permits again (CC-6).
+///
+/// Dropping it cancels the batch: waiting calls end at once, running calls have their grace in the background
 /// (CC-6b).
 ///
 /// # Examples
@@ -62,7 +64,7 @@ pub struct OpenBatch {
     done: Option<oneshot::Receiver<()>>,
 }
 
-/// What intake, player and holder of an open batch share.
+/// The state that intake, player and holder of an open batch share.
 struct Stream {
     session: Arc<SessionCore>,
     turn: u64,
@@ -78,17 +80,18 @@ struct Stream {
 
 #[derive(Default)]
 struct State {
-    /// Every call, as it was pushed: what has not come in when its task vanishes is answered from here (SC-3).
+    /// Every call, as it was pushed. If the stream's task is dropped, calls that it has not taken in are answered
+    /// from here (SC-3).
     pushed: Vec<Call>,
     pieces: Vec<Piece>,
     stopped: Option<Stop>,
-    /// Nobody awaits it any more.
+    /// Its results are no longer awaited.
     left: bool,
 }
 
 struct Piece {
     batch: Arc<BatchState>,
-    /// Keeps the handler parked for it; `None` when nobody awaits it any more.
+    /// Keeps the handler parked for it; `None` without a handler, or once its results are no longer awaited.
     entered: Option<Entered>,
 }
 
@@ -111,19 +114,19 @@ impl OpenBatch {
         let playing = play(stream.clone(), calls);
         session.engine.tasks.spawn(async move {
             playing.await;
-            let _ = tell_done.send(()); // nobody may wait any more
+            let _ = tell_done.send(()); // the holder may be gone
         });
         Self { stream, feed: Some(feed), done: Some(done) }
     }
 
-    /// Adds a call. It may start before this returns to its caller's next wait.
+    /// Adds a call, which may start before the caller's next await.
     ///
-    /// Arguments that are half a JSON text, because the stream broke, make that call's `invalid_input`. Calls over
-    /// the bound of a batch are answered `overloaded` (CC-4).
+    /// A call whose arguments are cut off, because the stream broke, is answered `invalid_input`. Calls over the
+    /// bound of a batch are answered `overloaded` (CC-4).
     pub fn push(&self, call: Call) {
         self.stream.state().pushed.push(call.clone());
         if let Some(feed) = &self.feed {
-            let _ = feed.send(call); // with its task gone, it is answered at the end
+            let _ = feed.send(call); // if the task is gone, `collect` answers it
         }
     }
 
@@ -137,24 +140,24 @@ impl OpenBatch {
         self.len() == 0
     }
 
-    /// The results there are by now, one place per call.
+    /// The results so far, one place per call.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
         let stopped = self.stream.stopped();
         let state = self.stream.state();
         let mut finished: Vec<_> = state.pieces.iter().flat_map(|piece| piece.batch.finished()).collect();
-        // Those that have yet to come in are answered when they do; if they are not to go, how is known.
+        // Calls that have not been taken in have no result yet, but after a stop it is known what it will be.
         let to_come = state.pushed.get(finished.len()..).unwrap_or_default();
         let answer = |call: &Call, why: Stop| self.stream.unplayed(call, why.error());
         finished.extend(to_come.iter().map(|call| stopped.map(|why| answer(call, why))));
         finished
     }
 
-    /// Cancels its calls, now and from now on. Their results are still to be had from [`finish`](Self::finish).
+    /// Cancels its calls, those still to come included. [`finish`](Self::finish) still returns their results.
     pub fn cancel(&self) {
         self.stream.stop(Stop::Cancelled);
     }
 
-    /// No more calls come: waits for the results, one per call, in the order in which they were pushed (CL-4).
+    /// Ends the input and waits for the results, one per call, in the order in which the calls were pushed (CL-4).
     ///
     /// # Cancel safety
     /// Dropping the future cancels the batch.
@@ -201,12 +204,12 @@ impl Stream {
         self.session.emit_lazily(kind, place);
     }
 
-    /// Why its calls are not to go any more.
+    /// Why its calls must not start any more, if so.
     fn stopped(&self) -> Option<Stop> {
         self.state().stopped.or_else(|| self.session.stopped())
     }
 
-    /// Stops what came in and what is to come.
+    /// Stops the calls taken in so far and those still to come.
     fn stop(&self, why: Stop) {
         let (first, pieces) = {
             let mut state = self.state();
@@ -220,7 +223,8 @@ impl Stream {
         pieces.iter().for_each(|batch| batch.stop(why));
     }
 
-    /// Nobody awaits its results any more: what the handler dispatches next waits for its calls (CC-6b).
+    /// Notes that its results are no longer awaited: the handler's next dispatch waits until its calls have settled
+    /// (CC-6b).
     fn leave(&self) {
         let entered: Vec<_> = {
             let mut state = self.state();
@@ -230,7 +234,7 @@ impl Stream {
         drop(entered); // outside of the lock
     }
 
-    /// Its task is gone. Ends what waits for it, and waits for the end of what runs (SC-3).
+    /// Makes up for a task that was dropped: ends waiting calls, and waits for the running ones to end (SC-3).
     async fn lost(&self) {
         self.stop(Stop::Failed);
         let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
@@ -242,7 +246,7 @@ impl Stream {
         self.tell_end();
     }
 
-    /// Takes some calls in.
+    /// Takes calls in, as one piece.
     async fn take_in(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
         let entered = self.caller.as_ref().map(Entered::new);
@@ -278,7 +282,7 @@ impl Stream {
         batch
     }
 
-    /// The outcome of a call that never came in.
+    /// The outcome of a call that was never taken in.
     fn unplayed(&self, call: &Call, error: CallError) -> Outcome {
         let mut outcome = Outcome::new(call, Routing::ShortCircuit, Err(error.not_started()));
         BatchState::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
@@ -302,11 +306,11 @@ impl Piece {
     }
 }
 
-/// Takes calls in and plays their runs, until all have come and ended.
+/// Takes calls in and plays their runs, until the input ends and every call has ended.
 async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
     let (to_player, pieces) = mpsc::unbounded_channel();
     let intake = async {
-        let to_player = to_player; // dropped at the end, that the player knows of it
+        let to_player = to_player; // dropped at the end of the input, which ends the player
         let mut earlier = Earlier { number: stream.number, ids: HashSet::new(), calls: 0, last_run: None };
         loop {
             let mut piece = Vec::new();
@@ -320,7 +324,7 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
     stream.tell_end();
 }
 
-/// A run, or the parts of one that came in several pieces.
+/// A run, in one part per piece that has calls of it.
 #[derive(Default)]
 struct Parts {
     routing: Option<Routing>,
@@ -336,7 +340,7 @@ async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<Batc
                 current.rest(stream).await;
                 current = Parts { routing: Some(routing), parts: Vec::new() };
                 if let Some(why) = stream.stopped() {
-                    // The stop goes from piece to piece, and may not have come to this one.
+                    // The stop goes from piece to piece, and may not have reached this one.
                     batch.stop(why);
                 }
             }
@@ -359,10 +363,10 @@ impl Parts {
         }
     }
 
-    /// Waits until nothing of it runs, or those behind it are not to go.
+    /// Waits until it is quiescent, or stops the runs behind it.
     async fn rest(&self, stream: &Stream) {
         self.end().await;
-        // Together: each may have to wait for handlers that were given up.
+        // Concurrently, because each part may have to wait for zombies.
         let rests = join_all(self.parts.iter().map(|(batch, run)| rest(batch, *run))).await;
         if let Some(why) = rests.into_iter().flatten().next() {
             stream.stop(why);
