@@ -5,7 +5,7 @@
 //!                                       └ cancelled: ends at once
 //! ```
 //!
-//! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not at rest: the
+//! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not quiescent: the
 //! next run of its batch waits for it.
 
 use super::admit::OrEnd;
@@ -19,14 +19,14 @@ use std::{
 use toolyard_core::EventKind;
 
 impl BatchState {
-    /// Lets a call wait for its next attempt. Its permits have been given back.
+    /// Makes a call wait for its next attempt. Its permits have been released.
     pub(crate) fn try_again(self: &Arc<Self>, index: u32, progress: Box<Progress>, delay: Duration) {
         if self.is_detached(index) {
             return self.pass_on(index, Some(progress));
         }
         let (attempts, code) = (progress.attempts, progress.error.kind);
         let phase = self.slots[index as usize].phase();
-        // Under the lock, so that its end does not come before.
+        // Under the lock, so that the terminal event cannot come first.
         self.stream_ends(index);
         self.emit(index, Some(attempts), || EventKind::Retry {
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
@@ -35,7 +35,7 @@ impl BatchState {
         self.wait_again(phase, index, progress);
     }
 
-    /// Has a call wait for its next attempt, whose phase the caller has looked at.
+    /// Makes a call wait for its next attempt. The caller has checked its phase.
     pub(super) fn wait_again(
         self: &Arc<Self>,
         mut phase: MutexGuard<'_, Phase>,
@@ -44,20 +44,20 @@ impl BatchState {
     ) {
         let not_before = progress.not_before;
         if self.flight(index).is_some() {
-            // The flight may go on for longer than this one of its callers waits.
+            // The flight may last longer than this one of its callers waits.
             self.limit_rest(index, progress.ready_at);
         }
         let _watch = phase.unwatch();
         *phase = Phase::Delayed(Delayed::Backoff(progress));
-        // Not before: a handler that is over dispatches nothing any more.
+        // Not earlier: a handler that is over must not dispatch any more.
         self.slots[index as usize].reopen_nest();
         drop(phase);
         if let Some(why) = self.wants_end(index) {
-            // The stop came while it ran, and found nothing to end.
+            // The stop came while the call ran, and found nothing to end.
             self.end_unstarted(index, || why.error());
             return;
         }
-        // A batch that ends meanwhile is not kept for it.
+        // The timer does not keep alive a batch that ends meanwhile.
         let (batch, or_end) = (Arc::downgrade(self), OrEnd::new(self, index));
         self.session.engine.tasks.spawn(async move {
             tokio::time::sleep_until(not_before).await;
@@ -68,12 +68,12 @@ impl BatchState {
         });
     }
 
-    /// There is no next attempt: what was paid for it comes back (RT-5).
+    /// Refunds what was paid for a next attempt that does not happen (RT-5).
     pub(super) fn spare_retry(&self, index: u32, progress: Progress) {
         self.work(index).entry.guard().bucket.refund(progress.paid);
     }
 
-    /// Asks for the permits of the next attempt, if the call still waits for it.
+    /// Acquires what the next attempt needs, if the call still waits for it.
     fn go_again(self: &Arc<Self>, index: u32) {
         let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();

@@ -12,7 +12,7 @@ use crate::gate::{self, Allowed, Cleared, Consent, PolicyVersion};
 use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 
 impl BatchState {
-    /// Whether a call may still run. Holds no lock of the batch: it may ask the policy.
+    /// Checks whether a call may still run. Callers hold no lock of the batch, because this may ask the policy.
     pub(super) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
         let is_current = self.policy_of(index) == self.session.engine.gate.rules.version();
         if is_current || faulty!(ApprovalNotRechecked) {
@@ -31,7 +31,7 @@ impl BatchState {
         self.grant_anew(index, allowed)
     }
 
-    /// The policy in force grants this for a call that an older one had let through.
+    /// Gives a call that an older policy had let through the grant of the policy in force.
     pub(super) fn grant_anew(&self, index: u32, allowed: Allowed) -> Result<(), CallError> {
         let Allowed { grant, policy } = allowed;
         if grant != *self.grant(index) && !self.slots[index as usize].make_aside().regrant(grant) {
@@ -41,19 +41,19 @@ impl BatchState {
         Ok(())
     }
 
-    /// Which policy a call was last allowed by.
+    /// The version of the policy that last allowed a call.
     pub(crate) fn policy_of(&self, index: u32) -> PolicyVersion {
-        // What the gate did not let through no policy has allowed.
+        // No policy has allowed a call that the gate did not let through.
         self.cleared(index).map_or(0, Cleared::policy)
     }
 
-    /// Where a call executes, and within what.
+    /// Where a call executes, and within which limits.
     pub(crate) fn grant(&self, index: u32) -> &Grant {
         let since = self.slots[index as usize].aside().and_then(|aside| aside.grant());
         since.unwrap_or_else(|| self.work(index).grant_at_gate())
     }
 
-    /// The mark of what runs under the policy that allowed the call last, where somebody keeps that.
+    /// The digest of what runs, under the policy that last allowed the call; `None` if digests are not kept.
     pub(crate) fn digest(&self, index: u32) -> Option<CallDigest> {
         let work = self.cleared(index)?;
         let ((at_gate, digest), policy) = (work.digest_at_gate()?, work.policy());
@@ -63,7 +63,8 @@ impl BatchState {
         })
     }
 
-    /// The mark of a call as it came in, where a sink keeps it: of what would run, or of its text if it was refused.
+    /// The digest of a call as it arrived, if a sink keeps it: of what would run, or of the call's text if it was
+    /// refused.
     pub(super) fn received_digest(&self, index: u32) -> Option<CallDigest> {
         if !self.session.engine.bus.is_kept() {
             return None;

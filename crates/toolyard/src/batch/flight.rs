@@ -1,15 +1,15 @@
-//! A keyed call in the air, and the calls that share its result (ID-3, ID-4).
+//! A keyed call in flight, and the calls that share its result (ID-3, ID-4).
 //!
 //! ```text
-//!   lead ──► queued ──► running ──► result ──► to the call that ran it, then to those who joined
-//!     │         │          │ it leaves, others wait: detached, its handler goes on for them
-//!     │         └ it leaves: the oldest of the others takes over
-//!     │                    └ the last one leaves: the handler is told to stop
-//!     └ others join, with no permit, token or budget of their own
+//!   lead ──► queued ──► running ──► result ──► to the call that ran it, then to its followers
+//!     │         │          │ its call leaves, others wait: it is detached, its handler goes on for them
+//!     │         └ its call leaves: the oldest follower takes over
+//!     │                    └ the last caller leaves: the handler is told to stop
+//!     └ followers join, with no permit, token or budget of their own
 //! ```
 //!
-//! The call that leads runs in its own slot; this is what the others hang on, and what keeps its handler from being
-//! stopped by one caller of several.
+//! The leading call runs in its own slot. Its followers are attached to the flight, which also keeps the handler from
+//! being stopped by one caller of several.
 
 use super::state::BatchState;
 use crate::{
@@ -23,13 +23,13 @@ use std::{
 use tokio::time::Instant;
 use toolyard_core::{CallError, Sandbox, ToolOutput};
 
-/// What a tree knows a call by: the key it came with, and what that stands for (ID-1, ID-2).
+/// A call's idempotency key in its session tree, and the fingerprint of what it stands for (ID-1, ID-2).
 pub(crate) struct KeyOf {
     pub(crate) key: Arc<str>,
     pub(crate) fingerprint: Fingerprint,
 }
 
-/// A result that is kept for whoever comes with its key (ID-6).
+/// A result that is kept for later calls with its key (ID-6).
 #[derive(Debug)]
 pub(crate) struct KeptResult {
     pub(super) status: Result<ToolOutput, Box<CallError>>,
@@ -40,54 +40,54 @@ pub(crate) struct KeptResult {
 struct State {
     /// The call in whose slot it runs; `None` when it is over.
     runs_in: Option<CallRef>,
-    /// Who waits for the result, the oldest first.
+    /// The calls that wait for the result, oldest first.
     followers: VecDeque<CallRef>,
-    /// Calls that have ended and are quiescent when it is (V2).
+    /// Calls that have ended and become quiescent together with it (V2).
     resting: Vec<CallRef>,
     /// How often the handler was started.
     attempts: u32,
     /// The latest of its callers' deadlines; `None` when one of them has none.
     deadline: Option<Instant>,
-    /// The call that runs it has its own result already.
+    /// The call that runs it has ended with a result of its own.
     detached: bool,
-    /// It has its result: nobody joins any more.
+    /// It has its result: no call joins any more.
     landed: bool,
-    /// Everybody has it, and rests with the flight.
+    /// All followers have the result and are in `resting`.
     shared: bool,
-    /// What it came to in the meantime.
+    /// What it reached before it was `shared`.
     came: Option<Up>,
 }
 
-/// A keyed call in the air.
+/// A keyed call in flight.
 pub(crate) struct Flight {
     state: Mutex<State>,
 }
 
-/// What a caller that leaves is to do.
+/// What becomes of a caller that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leaving {
     /// It ends now, and nothing has run for it.
     Unstarted,
-    /// It ends now and is quiescent when the flight is, whose handler was started so often.
+    /// It ends now and becomes quiescent with the flight, whose handler was started this often.
     Rests { attempts: u32 },
-    /// It is the last one and the handler runs: it stays for what comes of that.
+    /// It is the last one and the handler runs: it stays for the handler's result.
     Stays,
     /// The result is on its way to it.
     Lands,
 }
 
-/// What has become of a flight whose call ended that ran it.
+/// What becomes of a flight when the call that ran it has ended.
 pub(super) enum Passed {
     /// This call takes over.
     To(CallRef),
-    /// Nobody waits: it is over.
+    /// No call waits: it is over.
     ToNobody,
     /// It had been passed on before.
     Before,
 }
 
 impl Flight {
-    /// One that this call leads, which has to have ended by then.
+    /// A flight led by this call, whose deadline it takes over.
     pub(super) fn led_by(call: CallRef, deadline: Option<Instant>) -> Arc<Self> {
         let state = State {
             runs_in: Some(call),
@@ -122,7 +122,7 @@ impl Flight {
         self.state().attempts > 0
     }
 
-    /// Hangs a call on; `false` when it is over and its key is to be asked for anew.
+    /// Adds a follower; `false` if the flight is over and its key must be reserved anew.
     pub(super) fn join(&self, call: CallRef, deadline: Option<Instant>) -> bool {
         let mut state = self.state();
         let is_open = state.runs_in.is_some() && !state.landed;
@@ -133,21 +133,24 @@ impl Flight {
         is_open
     }
 
-    /// When it has to have ended (ID-4): each of its callers ends by itself, and it with the last of them.
+    /// The instant by which it must have ended (ID-4). Each caller ends at its own deadline, and the flight with the
+    /// last of them.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.state().deadline
     }
 
-    /// An attempt starts.
+    /// Counts an attempt that starts.
     pub(crate) fn started(&self) {
         self.state().attempts += 1;
     }
 
-    /// One that joined does not wait any more. `may_stay`: unless it is the last one for whom the handler runs.
+    /// Removes a follower that no longer waits. If `may_stay`, it is kept if it is the last one for which the handler
+    /// runs.
     pub(super) fn leave(&self, batch: &BatchState, index: u32, may_stay: bool) -> Leaving {
         let mut state = self.state();
         let Some(at) = state.followers.iter().position(|call| call.is(batch, index)) else {
-            // It is to take over, and whoever is about to tell it will see that it has gone; or all is over.
+            // Either it is about to take over, and the `HandOver` will see that it has left; or the result is on its
+            // way to it.
             let takes_over = state.runs_in.as_ref().is_some_and(|call| call.is(batch, index));
             return match state.attempts {
                 _ if !takes_over => Leaving::Lands,
@@ -166,14 +169,13 @@ impl Flight {
         Leaving::Rests { attempts: state.attempts }
     }
 
-    /// Whether nobody waits for it whose result is not written.
+    /// Whether its handler runs for no call that still waits.
     pub(super) fn is_deserted(&self) -> bool {
         let state = self.state();
         state.detached && state.followers.is_empty()
     }
 
-    /// The call that runs it does not wait for the result any more. `false`: nobody else does, so the flight ends with
-    /// it.
+    /// Detaches the call that runs it. Returns `false` if no other call waits: then the flight ends with its call.
     pub(super) fn detach(&self) -> bool {
         let mut state = self.state();
         let others = !state.followers.is_empty();
@@ -181,10 +183,11 @@ impl Flight {
         others
     }
 
-    /// The oldest of those who wait takes over from the call that ran it and has ended.
+    /// Passes the flight from the call that ran it, and has ended, to the oldest follower.
     pub(super) fn pass_on(&self, batch: &BatchState, index: u32) -> Passed {
         let mut state = self.state();
-        // One that ended on its way to take over is passed on by itself and by what brought it there: by the first.
+        // A call that ends while it takes over is passed on twice, by its end and by its `HandOver`: the first one
+        // counts.
         let Some(before) = state.runs_in.take_if(|call| call.is(batch, index)) else { return Passed::Before };
         state.runs_in = state.followers.pop_front();
         state.detached = false;
@@ -194,24 +197,25 @@ impl Flight {
         state.runs_in.clone().map_or(Passed::ToNobody, Passed::To)
     }
 
-    /// The call that was to take it over has not: it waits as before, the first of all.
+    /// Puts a call back that was to take over and has not: it waits as before, first of all.
     pub(super) fn take_back(&self, call: CallRef) {
         self.state().followers.push_front(call);
     }
 
-    /// It has its result: who waits for that.
+    /// Notes that it has its result; returns the calls that wait for it.
     pub(super) fn land(&self) -> VecDeque<CallRef> {
         let mut state = self.state();
         state.landed = true;
         std::mem::take(&mut state.followers)
     }
 
-    /// A call has ended and rests with it.
+    /// Adds a call that has ended and becomes quiescent with the flight.
     pub(super) fn rests_with(&self, call: CallRef) {
         self.state().resting.push(call);
     }
 
-    /// All who joined have its result. Who rests with it by now, and what it came to before, if it came to anything.
+    /// Notes that all followers have the result. Returns the calls that rest with it, and what it reached before, if
+    /// anything.
     pub(super) fn has_been_shared(&self) -> Option<(Vec<CallRef>, Up)> {
         let mut state = self.state();
         state.shared = true;
@@ -219,19 +223,20 @@ impl Flight {
         Some((state.resting(came), came))
     }
 
-    /// What it has come to: who rests with it and is to be told so. As long as not everybody has its result that is
-    /// told later: what it runs may come to rest while its own end is still to be written.
+    /// Notes what it has reached; returns the calls that reach it together with it. Before all followers have the
+    /// result this is deferred to [`Self::has_been_shared`]: the handler may become quiescent while its own end is
+    /// still to be written.
     pub(super) fn comes_to(&self, up: Up) -> Vec<CallRef> {
         let mut state = self.state();
         if state.shared {
             return state.resting(up);
         }
-        // Nobody has been told that it is listed.
+        // That it was listed has not been reported, so this is plain quiescence.
         state.came = Some(if up == Up::ListedRests { Up::Quiescent } else { up });
         Vec::new()
     }
 
-    /// It is over without a result. Those who rest with it.
+    /// It is over without a result; returns the calls that become quiescent with it.
     pub(super) fn is_over(&self) -> Vec<CallRef> {
         self.state().resting(Up::Quiescent)
     }

@@ -1,4 +1,5 @@
-//! Calls with an idempotency key: who leads, who shares, and what becomes of those who share (ID-3 to ID-7).
+//! Calls with an idempotency key: which one leads, which ones share its result, and what becomes of those (ID-3 to
+//! ID-7).
 
 use super::flight::{Flight, KeptResult, KeyOf, Leaving, Passed};
 use super::ledger::{Ending, Phase};
@@ -18,8 +19,8 @@ use tokio::time::Instant;
 use toolyard_core::{CallError, Effect, ErrorKind, KeyConflict, Reason, ToolOutput};
 
 impl BatchState {
-    /// Whether a call whose run begins leads under its key; the phase is given back if so, or if it has none. Otherwise
-    /// it waits for the result of another, or has ended.
+    /// Reserves the key of a call whose run begins. Returns its phase if the call leads, or if there is no room to
+    /// keep the key. Otherwise it waits for the result of another call, or has ended.
     pub(super) fn lead_or_follow<'a>(
         self: &Arc<Self>,
         mut phase: MutexGuard<'a, Phase>,
@@ -49,7 +50,7 @@ impl BatchState {
                         self.slots[index as usize].make_aside().set_flight(flight);
                         return None;
                     }
-                    // It ended this very moment: its key is about to say so.
+                    // The flight has just ended; its key is about to be updated.
                     std::hint::spin_loop();
                 }
                 Reserved::Replay(kept) => {
@@ -68,8 +69,8 @@ impl BatchState {
         None
     }
 
-    /// Whether to wait for a flight in the air could be to wait for itself: an ancestor holds a serial lease, or leads
-    /// a flight of its own (ID-3a).
+    /// Whether waiting for a flight could mean waiting for itself: an ancestor holds a serial lease, or leads a
+    /// flight of its own (ID-3a).
     fn would_deadlock(&self) -> bool {
         let mut above = self.nested.as_deref();
         if above.is_some_and(|nested| nested.is_under_lease) {
@@ -84,8 +85,8 @@ impl BatchState {
         false
     }
 
-    /// Whether it is for the last caller of a flight to stop it, now that its session is cancelled: a handler dispatched
-    /// it that runs for a flight, and the session of that one is cancelled too (ID-4).
+    /// Whether this batch, whose session is cancelled, must be left to the last caller of a flight: it was dispatched
+    /// below a handler that runs for a flight, and the session of that handler is cancelled too (ID-4).
     pub(crate) fn is_left_to_a_flight(&self) -> bool {
         let mut above = self.nested.as_deref();
         while let Some(nested) = above {
@@ -98,24 +99,24 @@ impl BatchState {
         false
     }
 
-    /// The flight that runs in this call's slot.
+    /// The flight that runs in this call's slot, if any.
     pub(crate) fn flight_run_by(&self, index: u32) -> Option<&Arc<Flight>> {
         self.flight(index).filter(|flight| flight.is_run_by(self, index))
     }
 
-    /// The flight that this call leads or has joined.
+    /// The flight that this call leads or has joined, if any.
     pub(super) fn flight(&self, index: u32) -> Option<&Arc<Flight>> {
         self.slots[index as usize].aside()?.flight()
     }
 
-    /// Whether a call shares a flight whose handler has been started: for it a drain waits as for one that runs.
+    /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.
     pub(super) fn shares_what_runs(&self, index: u32) -> bool {
         matches!(*self.slots[index as usize].phase(), Phase::Following { .. })
             && self.flight(index).is_some_and(|flight| flight.has_started())
     }
 
-    /// Ends a call that waits for the result of another; `false` when it is the last one for whom that runs, and stays
-    /// for what comes of its being told to stop.
+    /// Ends a call that waits for the result of another. Returns `false` if it is still to get that result: it is on
+    /// its way, or the call is the last one for which the handler runs and waits for it to stop.
     pub(super) fn leave_flight(
         &self,
         phase: MutexGuard<'_, Phase>,
@@ -161,12 +162,12 @@ impl BatchState {
         self.count_down(index, ok, step);
     }
 
-    /// The call in whose slot a flight runs has to end while its handler runs. `true`: others wait for the result, so it
-    /// has ended alone and the handler goes on.
+    /// Ends the call in whose slot a flight runs, if other calls wait for the result. Returns whether it did; the
+    /// handler then goes on for them.
     pub(crate) fn detach(&self, index: u32, ending: impl FnOnce() -> Ending) -> bool {
         let Some(flight) = self.flight_run_by(index).filter(|flight| flight.detach()) else { return false };
         if faulty!(LeaderCancelHangs) {
-            flight.land(); // and nobody is told
+            flight.land(); // and no follower gets the result
         }
         self.slots[index as usize].make_aside().detach(self.started(index));
         let ending = ending();
@@ -175,7 +176,8 @@ impl BatchState {
         true
     }
 
-    /// A call that ran a flight has ended before its first attempt, or between two: another takes over, if one waits.
+    /// Passes on the flight of a call that has ended before its first attempt or between two, if another call waits
+    /// for it.
     pub(super) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>) {
         let Some(flight) = self.flight(index).cloned() else { return };
         match flight.pass_on(self, index) {
@@ -187,7 +189,7 @@ impl BatchState {
             Passed::ToNobody => {
                 let has_run = progress.is_some();
                 match progress {
-                    // What is tried again has changed nothing, or does no harm if it has.
+                    // An attempt that is to be retried has changed nothing, or repeating it does no harm.
                     Some(progress) => {
                         self.complete(index, &Err(progress.error.clone()), progress.attempts, true);
                         self.spare_retry(index, *progress);
@@ -202,7 +204,7 @@ impl BatchState {
         }
     }
 
-    /// Nothing has run under the key of this call: who comes next leads.
+    /// Forgets the key of a call for which nothing has run: the next call with it leads.
     fn forget(&self, index: u32) {
         let work = self.work(index);
         if let Some(key) = work.key() {
@@ -238,7 +240,8 @@ impl BatchState {
         self.session.keys().complete(&work.entry.shared_name(), &key.key, finished, now);
     }
 
-    /// Ends a flight that runs in this call's slot, and with its result the call, unless it has one. Nothing rests yet.
+    /// Ends a flight that runs in this call's slot, and with it the call unless it was detached. Neither is quiescent
+    /// by this.
     pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
         if self.is_detached(index) {
             return Self::land(flight, &ending);
@@ -248,7 +251,7 @@ impl BatchState {
         Self::land(flight, &shared);
     }
 
-    /// Hands the result of a flight to those who joined it. They rest with it.
+    /// Ends the followers of a flight with its result. They become quiescent when it does.
     fn land(flight: &Flight, ending: &Ending) {
         for call in flight.land() {
             let phase = call.batch.slots[call.index as usize].phase();
@@ -264,15 +267,15 @@ impl BatchState {
         }
     }
 
-    /// Those who rest with a flight that runs in this call's slot do as it does.
+    /// Adds the calls that rest with a flight in this call's slot, and so reach what it has reached.
     pub(super) fn rest_with(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
         let Some(flight) = self.flight_run_by(index) else { return };
         also.extend(flight.comes_to(up).into_iter().map(|call| (call, up)));
     }
 }
 
-/// A flight on its way to the oldest of those who wait. Should the task vanish that brings it there, nobody is left
-/// waiting (SC-3).
+/// A flight on its way to its oldest follower. If the task that takes it there is dropped, its callers are ended, so
+/// that none waits forever (SC-3).
 struct HandOver {
     flight: Arc<Flight>,
     next: CallRef,
@@ -287,7 +290,7 @@ impl HandOver {
         let mut phase = batch.slots[*index as usize].phase();
         let Phase::Following { ready_at } = *phase else {
             drop(phase);
-            // Ended meanwhile: the next one.
+            // It has ended meanwhile; try the next one.
             return batch.pass_on(*index, self.progress.take());
         };
         match self.progress.take() {
@@ -299,13 +302,13 @@ impl HandOver {
             Some(mut progress) => {
                 progress.ready_at = ready_at;
                 progress.inherited = true;
-                progress.span = tracing::Span::none(); // that of the call that made the attempts
+                progress.span = tracing::Span::none(); // it belongs to the call that made the attempts
                 batch.wait_again(phase, *index, progress);
             }
         }
     }
 
-    /// Ends all who wait, at once: whom it went to next would vanish in the same way.
+    /// Ends all waiting calls at once: the next one could not take over either.
     fn lose(&self) {
         let CallRef { batch, index } = &self.next;
         let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
@@ -314,7 +317,7 @@ impl HandOver {
         batch.complete(*index, &ending.status, attempts, false);
         match *batch.slots[*index as usize].phase() {
             Phase::Following { .. } => self.flight.take_back(self.next.clone()),
-            // It has ended and rests with it.
+            // It has ended, and becomes quiescent with the flight.
             _ if attempts > 0 => self.flight.rests_with(self.next.clone()),
             _ => {}
         }
@@ -332,7 +335,7 @@ impl Drop for HandOver {
     }
 }
 
-/// Tells the handler of a flight to stop: nobody waits for its result, or the last one leaves.
+/// Tells the handler of a flight to stop: no call waits for its result, or the last one leaves.
 fn recall(flight: &Flight) {
     if let Some(call) = flight.runs_in() {
         call.batch.recall(call.index);
@@ -344,12 +347,12 @@ fn in_progress() -> CallError {
     CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key runs")
 }
 
-/// The key was used with other arguments, or for another version of the tool (ID-2).
+/// The error of a call whose key was used with other arguments, or for another version of the tool (ID-2).
 pub(crate) fn mismatch() -> CallError {
     CallError::new(ErrorKind::KeyMismatch, "this idempotency key was used with other arguments")
 }
 
-/// The call ran under this key, and what came of it is not kept any more (ID-6).
+/// The error of a call that has run under this key and whose result is no longer kept (ID-6).
 pub(crate) fn already_executed() -> CallError {
     CallError::new(ErrorKind::AlreadyExecuted, "the call ran before under this idempotency key")
 }

@@ -26,9 +26,9 @@ pub struct PlannedCall {
     pub tool: std::sync::Arc<str>,
     /// How it would be routed.
     pub routing: Routing,
-    /// Why, in a few words.
+    /// Why it would be routed so, in a few words.
     pub why: String,
-    /// Why it would be refused.
+    /// Why it would be refused, if it would.
     pub refusal: Option<CallError>,
 }
 
@@ -38,11 +38,11 @@ pub struct PlannedCall {
 pub struct PlannedRun {
     /// How its calls are routed.
     pub routing: Routing,
-    /// Which calls of the batch it has.
+    /// The places of its calls in the batch.
     pub calls: Range<usize>,
 }
 
-/// Leads every call through the gate, without hooks, and forms the runs.
+/// Takes every call through the gate, without hooks, and forms the runs.
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let gate = &session.engine.gate;
     let rules = gate.rules.current();

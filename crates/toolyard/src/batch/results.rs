@@ -5,7 +5,7 @@ use super::state::BatchState;
 use std::sync::Arc;
 use toolyard_core::{Call, Outcome};
 
-/// Why a batch whose driver has come to its end has all its results.
+/// Says why a batch whose driver has finished has all its results.
 const ALL_ENDED: &str = "every call of a batch that ended has a result";
 
 impl BatchState {
@@ -17,10 +17,10 @@ impl BatchState {
         outcomes
     }
 
-    /// Every result, in the order of the calls, handed over.
+    /// Every result, in the order of the calls, moved out of the batch.
     pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
         let redactor = batch.session.engine.redactor.clone();
-        // Mostly the last task is gone by now; then the calls are moved out and not copied, within the memory they have.
+        // Usually this is the last reference. Then the calls are moved, not copied, within the memory of the slots.
         let mut outcomes: Vec<Outcome> = match &mut Arc::try_unwrap(batch) {
             Ok(alone) => {
                 let slots = std::mem::take(&mut alone.slots).into_vec();
@@ -35,14 +35,14 @@ impl BatchState {
         outcomes
     }
 
-    /// The results there are by now, one place per call.
+    /// The results so far, one place per call.
     pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
         let mut outcomes: Vec<Option<Outcome>> = self.slots.iter().map(Slot::peek).collect();
         Self::shown(self.session.engine.redactor.as_ref(), outcomes.iter_mut().flatten());
         outcomes
     }
 
-    /// The result of this very call, if its handler has run for it.
+    /// The result of a call equal to this one, if a handler has run for it.
     pub(crate) fn answer(&self, call: &Call) -> Option<Outcome> {
         let same = |slot: &&Slot| {
             slot.call.id == call.id && slot.call.name == call.name && slot.call.arguments == call.arguments

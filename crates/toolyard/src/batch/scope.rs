@@ -44,7 +44,7 @@ impl CallScope for BatchState {
         self.cancelled(index).is_some()
     }
 
-    /// Streamed output counts as long as its call has not ended.
+    /// Streamed output is dropped once its call has ended.
     fn output_delta(&self, index: u32, attempt: u32, text: &str) {
         let phase = self.slots[index as usize].phase();
         if matches!(*phase, Phase::Started(_)) {

@@ -1,4 +1,4 @@
-//! Ending a batch before its time.
+//! Ending a batch early.
 
 use super::admit::behind_a_zombie;
 use super::ledger::Slot;
@@ -7,7 +7,7 @@ use crate::nesting::Nest;
 use std::sync::Arc;
 use toolyard_core::{CallError, ErrorKind, EventKind, Reason};
 
-/// Why a batch ends before its time.
+/// Why a batch ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// Its caller, turn or session was cancelled.
@@ -27,7 +27,7 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
-    /// What the calls that have not started are answered.
+    /// The error of the calls that have not started.
     pub(crate) fn error(self) -> CallError {
         match self {
             Self::Cancelled => {
@@ -53,26 +53,26 @@ impl Stop {
         }
     }
 
-    /// Whether calls that run are to stop too.
+    /// Whether running calls are to stop too.
     const fn reaches_running(self) -> bool {
         matches!(self, Self::Cancelled | Self::Failed)
     }
 }
 
 impl BatchState {
-    /// Ends every call that has not started, at once, and tells those that run and what they dispatched to stop where
-    /// the reason reaches them (SC-4, SC-1). A second stop for another reason finds nothing left to end, but may
+    /// Ends every call that has not started, at once. If the reason reaches running calls, they and what they
+    /// dispatched are told to stop (SC-4, SC-1). A second stop for another reason finds nothing left to end, but may
     /// reach further.
     pub(crate) fn stop(&self, why: Stop) {
         let mut below = self.stop_own(why);
-        // A loop and no recursion: calls nest as deep as handlers make them.
+        // A loop, not recursion: handlers nest to any depth.
         while let Some(batch) = below.pop() {
             below.extend(batch.stop_own(why));
         }
     }
 
-    /// Ends one call at once if it has not started, and tells it and what it dispatched to stop if it runs (SC-4);
-    /// `false` when it has ended.
+    /// Cancels one call: ends it at once if it has not started, else tells it and what it dispatched to stop (SC-4).
+    /// Returns `false` if it has ended.
     pub(crate) fn cancel_call(&self, index: u32) -> bool {
         if self.end_unstarted(index, || Stop::Cancelled.error()) {
             self.withdraw_question(index);
@@ -86,10 +86,10 @@ impl BatchState {
                 self.recall(index);
                 self.stop_below(index);
             }
-            // Others may wait for what it does.
+            // Other calls may wait for its result.
             Some(_) => self.call_off(index),
         }
-        // It may have come to wait for its next attempt in between.
+        // It may have begun to wait for its next attempt in between.
         self.end_unstarted(index, || Stop::Cancelled.error());
         true
     }
@@ -106,12 +106,12 @@ impl BatchState {
         calls.filter(|(_, slot)| !slot.is_ended()).map(|(at, _)| index(at))
     }
 
-    /// How many calls have no result.
+    /// The number of calls without a result.
     pub(crate) fn open_count(&self) -> usize {
         self.slots.iter().filter(|slot| !slot.is_ended()).count()
     }
 
-    /// Tells running calls and what they dispatched to stop.
+    /// Tells running calls and what they dispatched to stop, and ends calls that share a running flight.
     pub(crate) fn cancel(&self) {
         for index in 0..index(self.slots.len()) {
             if self.shares_what_runs(index) {
@@ -122,7 +122,7 @@ impl BatchState {
         self.below().iter().for_each(|batch| batch.stop(Stop::Cancelled));
     }
 
-    /// Stops this batch alone; gives the batches of its handlers that are to be stopped too.
+    /// Stops this batch alone; returns the batches dispatched by its handlers that must stop too.
     fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
         let first = self.stopped.set(why).is_ok();
         if first && why == Stop::Cancelled && self.is_open() {
@@ -141,7 +141,7 @@ impl BatchState {
         self.below()
     }
 
-    /// The batches that handlers of this one have in the air.
+    /// The batches that handlers of this one have in flight.
     fn below(&self) -> Vec<Arc<Self>> {
         // A flight is stopped by the last of its callers.
         let alone =
