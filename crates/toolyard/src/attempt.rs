@@ -7,9 +7,9 @@
 //!                                                                  └ cancel ─► grace ─► abandon
 //! ```
 //!
-//! An attempt has a task of its own while it runs (`runner.rs`); what the permit stands for is moved into it, so
-//! nothing runs without and nothing that ended keeps it (SC-2). A panic ends this call alone. A blocking handler
-//! cannot be dropped: its call ends on time, and what it holds goes on with it until it stops (SC-6).
+//! An attempt has a task of its own while it runs (`runner.rs`). What it holds is moved into that task, so nothing
+//! runs without a permit and nothing that has ended keeps one (SC-2). A panic ends this call alone. A blocking
+//! handler cannot be dropped: its call ends on time, and what the handler holds stays with it until it stops (SC-6).
 
 mod again;
 mod backend;
@@ -53,7 +53,7 @@ use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Plac
 use watch::{Bounds, Parting};
 use zombie::{Zombie, a_zombie_keeps};
 
-/// What an attempt starts with.
+/// Everything an attempt needs to start.
 pub(crate) struct Go {
     pub(crate) held: Held,
     pub(crate) slots: Slots,
@@ -61,34 +61,34 @@ pub(crate) struct Go {
     pub(crate) granted_at: Instant,
 }
 
-/// A call that has its permits and no result yet. Should it vanish, dropping it gives them back and writes one
-/// (SC-3). Small, for it is moved to its runner.
+/// A call that holds its permits and has no result yet. If its task is dropped, `Drop` releases the permits and
+/// writes a result (SC-3). Kept small because it is moved into its runner.
 pub(crate) struct Attempt {
     call: CallRef,
     held: Held,
     ready_at: Instant,
     granted_at: Instant,
-    /// The breakers' leave.
+    /// Its breaker slots, until its end is counted.
     slots: Option<Slots>,
-    /// What came before, if this is not the first.
+    /// The failed attempts before this one, if any.
     progress: Option<Box<Progress>>,
-    /// What a handler that was given up goes on holding.
+    /// What a handler that was given up still holds.
     kept: Option<Box<Held>>,
-    /// The result, while the hook at its end is told.
+    /// The result, while the end hook runs.
     told: Option<Box<Ending>>,
-    /// Its key knows what came of it.
+    /// Whether the result has been reported to its key.
     kept_result: bool,
     released: bool,
     done: bool,
 }
 
-/// Comes to its end when a handler does that could not be dropped.
+/// Resolves when a handler that could not be dropped has stopped.
 type Stops = oneshot::Receiver<bool>;
 
-/// What came of a handler.
+/// The verdict on a handler, and where its end is reported if it still runs.
 type Executed = (Verdict, Option<Stops>);
 
-/// What came of a call.
+/// The end of a call, and where its handler's end is reported if that still runs.
 type CameTo = (Ending, Option<Stops>);
 
 impl Attempt {
@@ -139,8 +139,8 @@ impl Attempt {
         }
     }
 
-    /// Runs the call to its one result, or leaves it to wait for its next attempt. Nothing is left to be done then but to
-    /// drop it, and to run the attempt that its permits have let go, if there is one.
+    /// Runs the call to its result, or leaves it waiting for its next attempt. Afterwards the caller only has to drop
+    /// it, and to run the attempt unblocked by its permits, if any.
     #[expect(
         clippy::manual_async_fn,
         reason = "the arguments of an async fn have their place in its future twice"
@@ -150,12 +150,12 @@ impl Attempt {
             self.announce();
             let span = self.span();
             let executed = {
-                // Pinned where it is made and polled by hand: it is large, and each wrapper would move it once.
+                // Pinned in place and polled by hand: it is large, and each wrapper would move it once more.
                 let (mut executing, span) = (pin!(self.execute()), &span);
                 poll_fn(move |cx| poll_caught(executing.as_mut(), span, cx)).await
             };
             if self.engine().gate.hooks.is_some() {
-                // Boxed: a call without hooks has no room for them in its task.
+                // Boxed, so that a call without hooks needs no room for them in its task.
                 Box::pin(self.end_with_hook(executed, span.into_span())).await;
                 return None;
             }
@@ -167,27 +167,28 @@ impl Attempt {
         }
     }
 
-    /// Whether nothing that takes its time lies between the end of its handler and its own: no secrets are looked for, and
-    /// nobody else's code is told of it.
+    /// Whether nothing slow happens between the end of the handler and that of the call: no redaction, and no code of
+    /// sinks.
     fn ends_soon(&self) -> bool {
         self.engine().redactor.is_none() && !self.engine().bus.is_kept()
     }
 
     async fn end_with_hook(&mut self, executed: Executed, span: tracing::Span) {
         let Some((mut ending, still_running)) = self.come_to(executed, span) else { return };
-        // The hook of a call that has ended alone has been told of that.
+        // For a detached call the hook has already run.
         if !self.batch().is_detached(self.call.index) {
             ending = self.tell_hook(ending).await;
         }
         self.finish(ending, still_running);
     }
 
-    /// What came of the call, with its permits given back; `None` when it waits for its next attempt.
+    /// Ends the attempt: counts it, releases its permits and decides on a retry. Returns the end of the call; `None`
+    /// if it waits for its next attempt.
     fn come_to(&mut self, (verdict, still_running): Executed, span: tracing::Span) -> Option<CameTo> {
         let ended_at = self.engine().clock.now();
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict, ended_at);
-        // Counted while it holds its permits: who is started by them knows of a breaker that has opened.
+        // Counted before the permits are released: calls that are started by them see a breaker that has just opened.
         self.count(&ending, ended_at);
         if !faulty!(PermitHeldInBackoff) {
             self.release(still_running.is_some(), ended_at);
@@ -243,7 +244,7 @@ impl Attempt {
         })
     }
 
-    /// Notes how the call ended in its span, and keeps that no longer: it is told of before the result is.
+    /// Records the end of the call in its span and releases the span, so that it closes before the result is written.
     fn close(&mut self, span: tracing::Span, ending: &Ending) {
         telemetry::ended(&span, self.batch(), ending);
         self.batch().forget_span(self.call.index);
@@ -258,7 +259,7 @@ impl Attempt {
             Ok(execution) => execution,
             Err(panic) => return (Verdict::Panicked(panic), None),
         };
-        // Taken apart at once: what a match looks at lives as long as the match, and would have its place in the task.
+        // Destructured at once: the scrutinee of a match lives as long as the match, and would take room in the task.
         let (result, stopped) = match self.engine().backend.execute(&execution) {
             Ok(Running { result, stopped }) => (result, stopped),
             Err(error) => return (Verdict::Sandbox(error), None),
@@ -266,12 +267,12 @@ impl Attempt {
         let mut result = within(&self.call, AssertUnwindSafe(result).catch_unwind());
         let verdict = supervise(Pin::new(&mut result), &execution).await;
         if verdict.gave_up() {
-            execution.cx.cancel_own(); // a blocking handler may look at it
+            execution.cx.cancel_own(); // a blocking handler may check it
         }
         (verdict, stopped.after())
     }
 
-    /// A fresh tool and what it is to do; the panic of one that cannot be made.
+    /// A fresh tool and what it is to execute; the panic if its factory panics.
     fn execution(&self) -> Result<Execution<'_>, Box<dyn Any + Send>> {
         let work = self.work();
         let tool = catch_unwind(AssertUnwindSafe(|| work.entry.create()))?;
@@ -289,7 +290,7 @@ impl Attempt {
         Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.began().0) }
     }
 
-    /// When the call was ready, and had its first permits.
+    /// When the call was ready, and when it got its first permits.
     fn began(&self) -> (Instant, Instant) {
         let first = (self.ready_at, self.granted_at);
         self.progress.as_ref().map_or(first, |progress| (progress.ready_at, progress.granted_at))
@@ -298,7 +299,7 @@ impl Attempt {
     /// How long the call waited for its first permits.
     fn queued(&self) -> Duration {
         let (ready_at, granted_at) = self.began();
-        // At once, mostly: that is told without arithmetic.
+        // Usually at once, which needs no arithmetic.
         if granted_at == ready_at { Duration::ZERO } else { granted_at.saturating_duration_since(ready_at) }
     }
 
@@ -306,12 +307,12 @@ impl Attempt {
         let deadline = earlier(bounds.cut_at, bounds.deadline);
         let cx = ToolContext::in_scope(self.batch().clone(), self.call.index, self.number(), deadline);
         let spec = self.work().entry.spec();
-        // One that is not dropped at its timeout has a token of its own, to be told of it.
+        // A handler that is not dropped at its timeout has a token of its own, by which it is told.
         let outlives = spec.placement == Placement::Blocking || spec.timeout_grace.is_some();
         if outlives { cx.with_own_token() } else { cx }
     }
 
-    /// Gives the permits back, before the result is written; all but what a handler that still runs holds.
+    /// Releases the permits before the result is written, except what a handler that still runs keeps.
     fn release(&mut self, still_running: bool, at: Instant) {
         if std::mem::replace(&mut self.released, true) {
             return;
@@ -339,7 +340,7 @@ impl Attempt {
         };
     }
 
-    /// The hook at the call's end (V1). Should the task vanish meanwhile, the result is there.
+    /// Runs the hook at the call's end (V1). If the task is dropped meanwhile, `Drop` writes the result kept here.
     async fn tell_hook(&mut self, ending: Ending) -> Ending {
         let ending = self.told.insert(Box::new(ending));
         let outcome = self.call.batch.outcome(self.call.index, Ending::clone(ending));
@@ -347,7 +348,7 @@ impl Attempt {
         *self.told.take().expect("it was put there above")
     }
 
-    /// Writes the result. The call is quiescent with it, or when its handler and all under it have stopped (V2).
+    /// Writes the result. The call is quiescent now, or once its handler and all calls under it have stopped (V2).
     fn finish(&mut self, ending: Ending, still_running: Option<Stops>) {
         self.write(ending, still_running.is_some());
         if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
@@ -356,7 +357,7 @@ impl Attempt {
         }
     }
 
-    /// Writes the result, and tells what is left of the call if anything is.
+    /// Writes the result, and reports upwards if the call is not simply quiescent with it.
     fn write(&mut self, ending: Ending, is_zombie: bool) {
         self.done = true;
         let CallRef { batch, index } = &self.call;
@@ -375,7 +376,7 @@ impl Attempt {
         let up = match has_nest {
             true => self.call.news(),
             false if is_zombie => Some(Up::Listed),
-            // With it those rest who share its flight.
+            // Its followers become quiescent with it.
             false => on_flight.then_some(Up::Quiescent),
         };
         if let Some(up) = up {
@@ -383,7 +384,7 @@ impl Attempt {
         }
     }
 
-    /// How the call ends while its handler goes on for others: with what is known now.
+    /// The end of a call whose handler goes on for others, from what is known now.
     fn parting(&self, why: Parting) -> Ending {
         let error = match why {
             Parting::Cancelled => match self.batch().wants_end(self.call.index) {
@@ -398,7 +399,7 @@ impl Attempt {
         };
         let mut error = error.after_attempts(self.number());
         if self.work().entry.spec().side_effects.is_read_only() {
-            error.effect = Effect::Failed; // whatever it does, it changes nothing
+            error.effect = Effect::Failed; // whatever the handler does, it changes nothing
         }
         let now = self.engine().clock.now();
         Ending {
@@ -425,7 +426,7 @@ impl Attempt {
         };
         let has_run = verdict.has_run();
         let status = match (classify(verdict, &facts), &self.progress) {
-            // It never started this time, and did before.
+            // It did not start this time, but it did before.
             (Err(error), Some(progress)) if !has_run => {
                 Err(Box::new(error.after_error(progress.error.clone())))
             }
@@ -444,8 +445,8 @@ impl Attempt {
     }
 }
 
-/// Polls what executes a handler, in the span of its call. Whatever of the tool panics, its synchronous part or its drop:
-/// that is this call's panic.
+/// Polls the execution of a handler in the span of its call. Any panic of the tool's code, in its synchronous part or
+/// in a drop too, becomes the panic of this call.
 fn poll_caught(
     executing: Pin<&mut impl Future<Output = Executed>>,
     span: &OpenSpan,
@@ -468,7 +469,7 @@ impl Drop for Attempt {
             }
             self.keep(&ending, false);
             self.write(ending, kept.is_some());
-            // Nobody is left to wait for a handler that was given up.
+            // There is no task left to wait for a handler that was given up.
             drop(kept.map(|kept| Zombie::new(self.call.clone(), self.number(), kept)));
         }
     }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolyard_core::{CallError, ErrorKind, RetryStopped};
 
-/// A backoff that no clock can tell the end of is as long as this.
+/// The length of a backoff that is too long for the clock to represent its end.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Attempt {
-    /// Tells the breakers how it ended.
+    /// Reports its end to the breakers.
     pub(super) fn count(&mut self, ending: &Ending, ended_at: Instant) {
         let Some(slots) = self.slots.take() else { return };
         if faulty!(ProbeSlotLeaked) && self.batch().cancelled(self.call.index).is_some() {
@@ -35,7 +35,7 @@ impl Attempt {
         engine.tell_moves(&self.work().entry, &moves);
     }
 
-    /// Whether the call is tried again after this failure.
+    /// Decides whether the call is tried again after this failure.
     pub(super) fn after_failure(
         &self,
         error: &CallError,
@@ -61,7 +61,7 @@ impl Attempt {
             has_dispatched: batch.nest_of(*index).is_some(),
         };
         let bounds = self.bounds();
-        // Should its own come before, another goes on with the flight.
+        // If its own deadline comes earlier, another call takes over the flight.
         let deadline = batch.flight_run_by(*index).map_or(bounds.deadline, |flight| flight.deadline());
         let span = Span { now: ended_at, deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
@@ -70,7 +70,7 @@ impl Attempt {
         }
         let decision = decide(&ended, call, span, &guard.retry, &guard.bucket, engine.chance.roll());
         match decision {
-            // It goes on beside any other attempt.
+            // The handler still runs, and would run beside the next attempt.
             Decision::Retry { paid, .. } if still_running => {
                 guard.bucket.refund(paid);
                 Decision::Stop(Some(RetryStopped::Zombie))
@@ -79,7 +79,7 @@ impl Attempt {
         }
     }
 
-    /// Tells the call's key what came of it, before anybody else hears of it (V1).
+    /// Reports the result to the call's key, before anyone else sees it (V1).
     pub(super) fn keep(&mut self, ending: &Ending, no_side_effect: bool) {
         let CallRef { batch, index } = &self.call;
         if !std::mem::replace(&mut self.kept_result, true) && batch.flight_run_by(*index).is_some() {
@@ -87,7 +87,7 @@ impl Attempt {
         }
     }
 
-    /// Leaves the call to wait for its next attempt.
+    /// Leaves the call waiting for its next attempt.
     pub(super) fn try_again(&mut self, ending: Ending, paid: Paid, delay: Duration, span: tracing::Span) {
         if faulty!(PermitHeldInBackoff) && !self.released {
             let (call, held) = (self.call.clone(), self.held);
@@ -109,7 +109,7 @@ impl Attempt {
         self.call.batch.try_again(self.call.index, Box::new(progress), delay);
     }
 
-    /// Gives the tool's retry bucket what a success brings (RT-5).
+    /// Credits a success to the tool's retry bucket (RT-5).
     pub(super) fn succeeded(&mut self, ending: &Ending) {
         if ending.status.is_err() {
             return;
@@ -122,7 +122,7 @@ impl Attempt {
     }
 }
 
-/// Whether a wait that goes with this failure is what the remote asks for (RT-3).
+/// Whether the wait in this failure is a hint from the remote (RT-3).
 fn may_carry_a_hint(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Transient | ErrorKind::RateLimited)
 }

@@ -19,31 +19,31 @@ pub struct Execution<'a> {
     pub cx: ToolContext,
     /// What the policy granted.
     pub grant: &'a Grant,
-    /// On what the tool wants to run.
+    /// Where the tool wants to run: in a task, in place, or on a blocking thread.
     pub placement: Placement,
-    /// Whose it is.
+    /// The attempt that this executes.
     pub(super) attempt: &'a Attempt,
 }
 
-/// An attempt that executes.
+/// An attempt that is being executed.
 pub struct Running<'a> {
-    /// Its result; dropping the future stops a handler that can be stopped so.
+    /// Its result. Dropping the future stops a handler that can be stopped that way.
     pub result: BoxFuture<'a, Result<ToolOutput, ToolError>>,
-    /// When the handler has stopped.
+    /// How the engine learns that the handler has stopped.
     pub stopped: Stopped,
 }
 
-/// When a handler has stopped.
+/// How the engine learns that a handler has stopped.
 #[derive(Debug)]
 pub enum Stopped {
-    /// As soon as its future is done or dropped.
+    /// It has stopped as soon as its future is done or dropped.
     WhenDropped,
-    /// When this channel says so, with whether it had an output: it runs where it cannot be dropped.
+    /// It runs where it cannot be dropped. This channel reports its end, with whether it had an output.
     Later(oneshot::Receiver<bool>),
 }
 
 impl Stopped {
-    /// The channel to wait for, once the result is there or given up; `None` when the handler has stopped.
+    /// The channel to wait for once there is a result or the handler was given up; `None` if the handler has stopped.
     pub(super) fn after(self) -> Option<oneshot::Receiver<bool>> {
         match self {
             Self::WhenDropped => None,
@@ -62,7 +62,7 @@ pub enum SandboxError {
     /// There is no such sandbox here.
     #[error("sandbox '{}' is not available: the call was not run", .0.as_str())]
     Unavailable(Sandbox),
-    /// The sandbox cannot keep a limit of the grant.
+    /// The sandbox cannot enforce a limit of the grant.
     #[error("sandbox '{}' cannot limit {limit}: the call was not run", sandbox.as_str())]
     Unenforceable {
         /// The sandbox.
@@ -72,22 +72,22 @@ pub enum SandboxError {
     },
 }
 
-/// Where calls execute. The engine does all the rest: permits, time, cancel, panics, results.
+/// Where calls execute. The engine does all the rest: permits, time, cancellation, panics, results.
 pub trait Backend: Send + Sync {
-    /// Begins to execute an attempt.
+    /// Starts to execute an attempt.
     ///
-    /// # Errors
-    /// [`SandboxError`] when it cannot be executed as granted; the handler has not started then.
+    /// [`SandboxError`] if it cannot be executed as granted; the handler has then not started.
     fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError>;
 }
 
-/// This process. It keeps limits of wall time and output bytes, which the engine keeps for it, and no others.
+/// Executes calls in this process. The engine enforces limits of wall time and output bytes; the host can enforce no
+/// others.
 pub struct HostBackend {
     blocking: Arc<dyn Blocking>,
 }
 
 impl HostBackend {
-    /// A host whose blocking tools run there.
+    /// A host that runs blocking tools on `blocking`.
     pub fn new(blocking: Arc<dyn Blocking>) -> Self {
         Self { blocking }
     }
@@ -113,7 +113,7 @@ impl HostBackend {
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         self.blocking.spawn(Box::pin(async move {
-            // The threads may have been busy for longer than the call could wait.
+            // All threads may have been busy for longer than the call could wait.
             if cx.is_cancelled() {
                 let _ = tell_stopped.send(false);
                 let not_taken: Box<dyn Any + Send> = Box::new(NotTaken);
@@ -123,7 +123,7 @@ impl HostBackend {
             let handler = AssertUnwindSafe(async { tool.execute(&args, &cx).await });
             let done = within(&call, pin!(futures::FutureExt::catch_unwind(handler))).await;
             let ok = matches!(done, Ok(Ok(_)));
-            // Stopped first: who has the result need not wait for that. Nobody may listen any more.
+            // The stop is sent first, so that whoever has the result need not wait for it. The receivers may be gone.
             let _ = tell_stopped.send(ok);
             let _ = give_result.send(done);
         }));
@@ -138,10 +138,10 @@ impl HostBackend {
     }
 }
 
-/// What unwinds in place of a handler whose thread went without a word.
+/// The panic payload for a handler whose thread was lost without a result.
 pub(super) struct LostThread;
 
-/// What unwinds in place of a handler that no thread took up before its call was told to stop.
+/// The panic payload for a handler that no thread had taken up before its call was told to stop.
 pub(super) struct NotTaken;
 
 fn check(grant: &Grant) -> Result<(), SandboxError> {

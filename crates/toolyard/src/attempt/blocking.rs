@@ -1,14 +1,14 @@
-//! Where handlers run that block.
+//! Where blocking handlers run.
 
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
-/// An executor for handlers that block, handed to the engine as its clock is, so that a simulation can put
-/// a seeded task in place of a thread.
+/// An executor for blocking handlers. The engine is given one, so that a simulation can replace threads by seeded
+/// tasks.
 ///
-/// A job runs to its end whether or not anybody still waits for it.
+/// A job runs to its end whether or not its result is still wanted.
 pub trait Blocking: Send + Sync {
-    /// Runs the job, off the workers that drive tasks.
+    /// Runs the job off the workers that drive tasks.
     fn spawn(&self, job: BoxFuture<'static, ()>);
 }
 

@@ -1,4 +1,4 @@
-//! From what came of an attempt to what the caller is told (V4, V5).
+//! From the verdict on an attempt to what its caller is told (V4, V5).
 
 use super::{backend::LostThread, supervise::Verdict};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) struct Facts<'a> {
     pub(super) stop: Option<Stop>,
     /// The attempt's number.
     pub(super) attempt: u32,
-    /// What keeps secrets out of it.
+    /// Keeps secrets out of log lines.
     pub(super) redactor: Option<&'a Redactor>,
 }
 
@@ -31,7 +31,7 @@ impl Facts<'_> {
     }
 }
 
-/// The result of an attempt. Handler code has started unless the sandbox says otherwise.
+/// The result of an attempt. Handler code has started, unless the verdict says otherwise.
 pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput, Box<CallError>> {
     let error = match verdict {
         Verdict::Done(Ok(output)) if output.success => match check_size(output.size(), facts) {
@@ -76,7 +76,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
     Err(Box::new(error))
 }
 
-/// Whether what the tool gave is within its bound.
+/// Checks that a tool's output is within its bound.
 fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
     within(bytes, most(facts.limits, facts.output_bytes_max))
 }
@@ -93,8 +93,8 @@ fn within(bytes: usize, most: usize) -> Result<(), CallError> {
     Err(CallError::new(ErrorKind::OutputTooLarge, message))
 }
 
-/// Takes secrets out of what came of an attempt. What stands in their place may be longer than they were, and the bound
-/// is on what is kept (V1).
+/// Takes secrets out of the end of an attempt. The placeholders may be longer than the secrets, and the bound applies
+/// to what is kept (V1).
 pub(super) fn redact(
     ending: &mut Ending,
     redactor: &Redactor,
@@ -117,7 +117,8 @@ pub(super) fn redact(
     }
 }
 
-/// A message that is the first line of what the tool put out is that of what is left of it: a secret may go over its end.
+/// If the message is the first line of the output, it is taken again from the redacted output: a secret may go beyond
+/// the end of that line.
 fn redact_error(error: &mut CallError, redactor: &Redactor) {
     let first_line =
         |error: &CallError| error.output().map(|output| first_line(&output.to_text()).to_owned());
@@ -132,7 +133,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The tool ran and says no: what it put out is kept whole, and the message is its first line (V5).
+/// The tool ran and reports failure: its output is kept whole, and the message is its first line (V5).
 fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
     if let Err(error) = check_size(output.size(), facts) {
         return error;
@@ -144,7 +145,7 @@ fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
     CallError::new(ErrorKind::ExecutionError, first_line(&text)).with_output(output)
 }
 
-/// The call was told to stop and did. What had come out before is kept (SC-5).
+/// The error of a call that was told to stop and did. Its output so far is kept (SC-5).
 fn stopped(stop: Stop) -> CallError {
     match stop {
         Stop::Failed => CallError::new(ErrorKind::Internal, "the engine failed while the call ran"),
@@ -167,13 +168,13 @@ fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
         tracing::error!(tool = facts.entry.name(), error, "a handler failed with an unclassified error");
     }
     let mut error = CallError::new(said.kind().into(), said.message()).with_output(output());
-    // Who stopped in the middle does not know what of it stands.
+    // A handler that stopped midway does not know what it has changed.
     let is_cut = said.kind() == ToolErrorKind::Timeout || said.has_unknown_outcome();
     let only_looks = facts.entry.spec().side_effects.is_read_only();
     error.effect = if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed };
     error.retry_after = said.retry_after_hint();
     error.source = said.source().cloned();
-    // A fault of a tool that must not run twice is the caller's to judge, unless nothing was changed.
+    // If the tool must not run twice, only its caller can judge whether to retry, unless nothing was changed.
     error.retryable &= facts.entry.spec().is_repeatable() || said.has_no_side_effect();
     error
 }
@@ -193,7 +194,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
 
-/// The error of a handler that was cut off: it may have done all, part or nothing, unless it only looks.
+/// The error of a handler that was cut off: it may have done everything, a part or nothing, unless it is read-only.
 fn unknown_effect(kind: ErrorKind, message: String, facts: &Facts<'_>) -> CallError {
     let mut error = CallError::new(kind, message);
     let only_looks = facts.entry.spec().side_effects.is_read_only();

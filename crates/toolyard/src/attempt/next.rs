@@ -1,35 +1,35 @@
-//! The attempt that goes on where another has ended.
+//! The attempt that runs next where another has ended.
 //!
-//! Who gives permits back starts the call that waited for them. A runner that does so at the end of its attempt has
-//! nothing else to do a moment later: the call goes on there, without a wake-up and a trip through the scheduler.
+//! Whatever releases permits starts the call that waited for them. A runner that does so at the end of its attempt is
+//! about to be free itself, so the call runs there, without a wake-up and a trip through the scheduler.
 
 use super::Attempt;
 use crate::engine::EngineCore;
 use std::{cell::RefCell, marker::PhantomData, mem::ManuallyDrop, ptr};
 
 thread_local! {
-    /// `None` while nobody on this thread comes to an end. It has no destructor, so that it is there to the end of the
-    /// thread: permits may be among the last values that a thread drops.
+    /// `None` while no attempt is ending on this thread. It has no destructor, so that it is available to the end of
+    /// the thread: permits may be among the last values that a thread drops.
     static NEXT: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
-/// What was let go since an attempt began to come to its end.
+/// What was unblocked since an attempt began to end.
 struct Kept {
-    /// The engine of that attempt, to be compared with alone. Another may have another runtime.
+    /// The engine of that attempt, only to be compared: another engine may have another runtime.
     engine: *const EngineCore,
     first: Option<ManuallyDrop<Attempt>>,
 }
 
-/// Keeps the first attempt that is let go on this thread as long as it lives.
+/// Keeps the first attempt that is unblocked on this thread during its lifetime.
 pub(crate) struct Next {
-    /// One further out keeps it already.
+    /// An outer one keeps attempts already.
     is_within: bool,
-    /// It belongs to its thread.
+    /// Not `Send`: it belongs to its thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl Next {
-    /// Keeps what is let go of this engine.
+    /// Starts to keep what is unblocked in this engine.
     pub(super) fn of(engine: &EngineCore) -> Self {
         let is_within = NEXT.with_borrow_mut(|next| {
             let is_within = next.is_some();
@@ -39,7 +39,7 @@ impl Next {
         Self { is_within, _thread: PhantomData }
     }
 
-    /// What was kept.
+    /// Takes the attempt that was kept.
     pub(crate) fn taken(self) -> Option<Attempt> {
         self.take()
     }
@@ -51,7 +51,7 @@ impl Next {
         NEXT.take()?.first.map(ManuallyDrop::into_inner)
     }
 
-    /// Keeps an attempt that is let go; gives it back where nobody does.
+    /// Keeps an unblocked attempt; returns it if it is not to be kept.
     pub(super) fn offer(attempt: Attempt) -> Option<Attempt> {
         NEXT.with_borrow_mut(|next| match next {
             Some(Kept { engine, first: first @ None }) if ptr::eq(*engine, attempt.engine()) => {
@@ -64,7 +64,7 @@ impl Next {
 }
 
 impl Drop for Next {
-    /// Something went wrong in between: what was kept goes its own way.
+    /// Something went wrong in between: the kept attempt is run elsewhere.
     fn drop(&mut self) {
         if let Some(attempt) = self.take() {
             attempt.spawn();

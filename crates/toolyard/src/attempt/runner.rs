@@ -1,14 +1,14 @@
-//! The tasks that attempts run on. They are used again.
+//! The tasks that attempts run on. They are reused.
 //!
 //! ```text
-//!   attempt ──► a runner at rest? ── yes ──► a job, and that runner is woken
+//!   attempt ──► a resting runner? ── yes ──► a job, and that runner is woken
 //!                       └ no ──► a new task
-//!   its end ──► the attempt that its permits let go (`next.rs`), else a job, else the runner rests
+//!   its end ──► the attempt unblocked by its permits (`next.rs`), else a job, else the runner rests
 //! ```
 //!
-//! An attempt has its runner for itself, so a handler that blocks or panics hurts nobody: there are never more jobs
+//! An attempt has its runner to itself, so a handler that blocks or panics delays no other: there are never more jobs
 //! than runners on their way to one. A new task costs an aligned allocation and a place in the runtime's lists; a
-//! runner at rest costs a lock and a wake-up.
+//! resting runner costs a lock and a wake-up.
 
 use super::{Attempt, Next};
 use crate::tasks::Tasks;
@@ -21,7 +21,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// How many runners may rest. More than run at once on most machines; those of a rare burst are not kept.
+/// How many runners may rest: more than run at once on most machines. Those of a rare burst are not kept.
 const RESTING_MAX: usize = 256;
 
 /// The runners of an engine.
@@ -32,17 +32,18 @@ pub(crate) struct Runners {
 
 #[derive(Default)]
 struct State {
-    /// Attempts for which runners were woken. Whoever comes first takes them.
+    /// Attempts for which runners were woken. The first runner to arrive takes them.
     jobs: VecDeque<Attempt>,
-    /// In the order in which they came to rest. The one that rested last is woken first: its memory is still near.
+    /// In the order in which they came to rest. The last one is woken first, because its memory is still in the
+    /// cache.
     resting: Vec<Resting>,
     closed: bool,
-    /// Which rest was the last.
+    /// The number of the latest rest.
     rests: Option<NonZeroU64>,
 }
 
 struct Resting {
-    /// Which rest of all it is, from 1.
+    /// The number of this rest, from 1.
     rest: NonZeroU64,
     waker: Waker,
 }
@@ -56,7 +57,7 @@ impl Runners {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an attempt on a runner at rest, or on a new one.
+    /// Runs an attempt on a resting runner, or on a new one.
     pub(crate) fn run(self: &Arc<Self>, attempt: Attempt) {
         let mut state = self.state();
         let Some(Resting { waker, .. }) = state.resting.pop() else {
@@ -65,7 +66,7 @@ impl Runners {
         };
         state.jobs.push_back(attempt);
         drop(state);
-        // Outside of the lock: another worker may have the runner at once, and would wait for it.
+        // Outside of the lock: another worker may run the runner at once, and would wait for the lock.
         waker.wake();
     }
 
@@ -74,7 +75,7 @@ impl Runners {
         self.tasks.spawn(runner.run());
     }
 
-    /// Ends those that rest; those that run end when they have done.
+    /// Ends the resting runners; the others end after their current attempt.
     pub(crate) fn close(&self) {
         let resting = {
             let mut state = self.state();
@@ -86,7 +87,7 @@ impl Runners {
 }
 
 impl State {
-    /// A runner rests from now on; `None` when it is to end.
+    /// Lets a runner rest; `None` if it must end.
     fn rest(&mut self, waker: &Waker) -> Option<NonZeroU64> {
         if self.closed || self.resting.len() >= RESTING_MAX {
             return None;
@@ -97,12 +98,12 @@ impl State {
         Some(rest)
     }
 
-    /// Where a runner rests; `None` for one that was woken.
+    /// The place of a resting runner; `None` if it was woken.
     fn place_of(&self, rest: NonZeroU64) -> Option<usize> {
         self.resting.binary_search_by_key(&rest, |resting| resting.rest).ok()
     }
 
-    /// A runner rests no more. `false` when it was woken for a job, which it may find taken.
+    /// Ends the rest of a runner. Returns `false` if it was woken for a job, which another may have taken.
     fn leave(&mut self, rest: NonZeroU64) -> bool {
         self.place_of(rest).map(|at| self.resting.remove(at)).is_some()
     }
@@ -112,12 +113,12 @@ impl State {
 struct Runner {
     runners: Arc<Runners>,
     attempt: Option<Attempt>,
-    /// Which rest it has, if it rests or has not come back since it was woken.
+    /// The number of its rest, if it rests or was woken and has not run since.
     rest: Option<NonZeroU64>,
 }
 
 impl Runner {
-    /// From its first attempt to its end.
+    /// Runs attempts, from the first one to the runner's end.
     #[expect(
         clippy::manual_async_fn,
         reason = "the arguments of an async fn have their place in its future twice"
@@ -126,28 +127,28 @@ impl Runner {
         async move {
             while let Some(attempt) = &mut self.attempt {
                 let next = attempt.run().await.and_then(Next::taken);
-                // Its batch is not kept while the runner rests. What that is the last to hold may be somebody else's,
-                // whose panic is not for the next.
+                // Dropped now, so as not to keep its batch while the runner rests. This may drop code of the
+                // embedder, whose panic must not hit the next attempt.
                 let _ = catch_unwind(AssertUnwindSafe(|| self.attempt = None));
                 self.attempt = next;
-                // Attempts that are done at once would otherwise keep others off this worker.
+                // Without this, attempts that are done at once would keep other tasks off this worker.
                 tokio::task::coop::consume_budget().await;
                 if self.attempt.is_none() {
-                    // Put in its place there: an attempt is large, and each hand it goes through would move it.
+                    // The attempt is put into `self` there: it is large, and returning it would move it.
                     poll_fn(|cx| self.come(cx)).await;
                 }
             }
         }
     }
 
-    /// Comes for the next attempt, or to the runner's end.
+    /// Waits for the next attempt; ready without one if the runner must end.
     fn come(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.runners.state();
         if state.jobs.is_empty()
             && let Some(rest) = self.rest
             && let Some(at) = state.place_of(rest)
         {
-            // Polled, and not woken for a job: it goes on resting where it does.
+            // Polled without having been woken for a job: it keeps its place.
             state.resting[at].waker.clone_from(cx.waker());
             return Poll::Pending;
         }
@@ -163,7 +164,7 @@ impl Runner {
 }
 
 impl Drop for Runner {
-    /// Should its task vanish on its way to a job, that is for another.
+    /// If its task is dropped on the way to a job, another runner gets the job.
     fn drop(&mut self) {
         let Some(rest) = self.rest.take() else { return };
         let job = {
@@ -181,11 +182,12 @@ mod tests {
     use super::*;
     use tokio::runtime::Handle;
 
-    /// What tokio adds to a future to make a task of it, whose size it rounds up to a multiple of 128.
+    /// What tokio adds to a future to make it a task, whose size it rounds up to a multiple of 128.
     const OF_A_TASK: usize = 104;
 
-    /// A running call costs its task, which is 128 bytes larger for a word too many: see what the compiler keeps over a wait
-    /// (`-Zprint-type-sizes`), for what is borrowed, matched on or given to an `async fn` is there as well.
+    /// A running call costs its task, which grows by 128 bytes for one word too many. To see what the compiler keeps
+    /// across an await, use `-Zprint-type-sizes`: borrowed values, scrutinees and arguments of an `async fn` are kept
+    /// too.
     #[tokio::test]
     async fn a_runner_is_a_task_of_512_bytes() {
         let runners = Runners::new(Tasks::new(Handle::current(), None));

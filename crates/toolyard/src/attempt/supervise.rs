@@ -1,4 +1,4 @@
-//! Watches over a handler: its result, its panic, and its end when `watch.rs` says that its time has come.
+//! Supervises a handler: its result, its panic, and its end when `watch.rs` signals one.
 
 use super::{
     Execution, SandboxError,
@@ -28,19 +28,19 @@ use tokio::{
 };
 use toolyard_core::{ToolError, ToolOutput};
 
-/// What came of an attempt.
+/// How an attempt ended.
 pub(super) enum Verdict {
-    /// The handler's own word. Its error is boxed: a verdict is moved through several hands of the task.
+    /// The handler returned. Its error is boxed, because a verdict is moved several times.
     Done(Result<ToolOutput, Box<ToolError>>),
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
-    /// It took longer than this; with what it put out when it was told so, where it has a grace for that.
+    /// It took longer than this; with the output it returned within its timeout grace, if it has one.
     TimedOut(Duration, ToolOutput),
     /// Its call's deadline passed.
     PastDeadline,
-    /// It could not go on: what it needs again is held by handlers that were given up (CC-6c).
+    /// It could not resume: what it needs is held by zombies (CC-6c).
     Starved,
-    /// It was told to stop and did not within its grace.
+    /// It was told to stop and had not after this long, when it was abandoned.
     Abandoned(Duration),
     /// No thread had taken it up when it was told to stop.
     NotTaken,
@@ -73,17 +73,18 @@ impl Verdict {
     }
 }
 
-/// What a handler ends with, its panic caught.
+/// What a handler ends with, with its panic caught.
 type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 
 /// Drives a handler to its verdict.
 ///
-/// The handler is asked first each time (SC-7): what is done counts, whatever happened in the same instant. Most handlers
-/// of a busy engine are done at their first poll: those pay for no timer, and no task has room for one. What few handlers
-/// come to is boxed again: those that wait have room for the rest alone.
+/// The handler is polled first each time (SC-7): a result counts, whatever else happened in the same instant. Most
+/// handlers of a busy engine are done at their first poll: they pay for no timer, and the task has no room for one.
+/// The rare endings, by a stop or with a timeout grace, are boxed, so that a handler that waits needs no room for
+/// them.
 ///
-/// A handler may use up what its task may do at once, in each poll anew. What stops it is looked at all the same; but not
-/// in a poll in which the handler itself had nothing to use up: it may be done and not have seen it.
+/// A handler may use up its task's coop budget in every poll. Signals are polled all the same, but not after a poll
+/// for which no budget was left: then the handler may be done without having been able to see it.
 pub(super) fn supervise<'a>(
     handler: Pin<&'a mut (impl Future<Output = Caught> + Send)>,
     execution: &'a Execution<'a>,
@@ -97,7 +98,7 @@ pub(super) fn supervise<'a>(
                 return Poll::Ready(Verdict::from_result(done));
             }
             if !had_budget {
-                ready!(pin!(consume_budget()).poll(cx)); // it is polled again at once
+                ready!(pin!(consume_budget()).poll(cx)); // the task is polled again at once
             }
             let signal = pin!(unconstrained(poll_fn(|cx| watch.poll(execution, cx))));
             let signal = ready!(signal.poll(cx));
@@ -123,7 +124,7 @@ async fn stop(
 ) -> Verdict {
     let engine = execution.attempt.engine();
     execution.batch().tell(execution.index());
-    // The tool's own way of stopping runs beside the handler, and both have the grace.
+    // The tool's own `cancel` runs beside the handler, within the same grace.
     let mut stop = pin!(unconstrained(execution.stop()).fuse());
     let told_at = engine.clock.now();
     let mut grace = pin!(unconstrained(sleep(engine.grace)));
@@ -142,15 +143,15 @@ async fn stop(
 }
 
 impl Execution<'_> {
-    /// The tool's own way of stopping.
+    /// Calls the tool's own `cancel`.
     async fn stop(&self) {
-        // What it says is for nobody; a panic of it is its own.
+        // Its answer is not needed, and its panic changes nothing.
         let _ = AssertUnwindSafe(async { self.tool.cancel().await }).catch_unwind().await;
     }
 }
 
-/// Gives a handler that ran into its timeout the time it asked for to put its work in order (SC-5). The attempt has
-/// timed out, whatever comes of that; what it still puts out is kept.
+/// Gives a timed-out handler the grace it asked for to put its work in order (SC-5). The attempt has timed out in any
+/// case; what the handler still returns is kept.
 async fn put_in_order(
     mut result: impl Future<Output = Caught> + Unpin,
     execution: &Execution<'_>,
@@ -173,7 +174,7 @@ async fn put_in_order(
     }
 }
 
-/// What a handler has put out.
+/// The output of a handler.
 fn put_out(done: Caught) -> ToolOutput {
     match done {
         Ok(Ok(output)) => output,

@@ -1,13 +1,14 @@
-//! What ends a handler from outside while it waits: its time, its call's deadline, and whoever tells it to stop.
+//! What ends a handler from outside while it waits: its timeout, its call's deadline, or a stop.
 //!
 //! ```text
 //!   told to stop ─┬─ others of its key wait ──► its call ends alone, the handler goes on without a deadline
 //!                 └─────────────────────────► Stop
-//!   one timer ────┬─ deadline ─────────────── as above, or Over
-//!                 └─ attempt timeout ───────► TimedOut, where the tool has a grace for that, or Over
+//!   one timer ────┬─ deadline ──────────────► as above, or Over
+//!                 └─ attempt timeout ───────► TimedOut if the tool has a timeout grace, else Over
 //! ```
 //!
-//! A call that waits costs what is here: a timer, for the earlier of its two moments, and its task's waker in its slot.
+//! This is all that a waiting call costs: a timer, for the earlier of its two instants, and its task's waker in its
+//! slot.
 
 use super::Execution;
 use crate::{
@@ -28,55 +29,55 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(super) struct Bounds {
     /// The attempt timeout, for the message.
     pub(super) timeout: Duration,
-    /// When it is over; `None` for a handler without one. It moves while the handler is parked.
+    /// When the attempt times out; `None` for a handler without a timeout. It moves while the handler is parked.
     pub(super) cut_at: Option<Instant>,
-    /// When the call has to have ended; this does not move.
+    /// When the call must have ended; this does not move.
     pub(super) deadline: Option<Instant>,
 }
 
-/// Why a handler that runs is to run no longer.
+/// Why a running handler must end.
 pub(super) enum Signal {
-    /// It has had its time, and no grace.
+    /// Its time is up, and it has no grace.
     Over(Cut),
     /// Its call is cancelled.
     Stop,
-    /// It took longer than this, and has that to put its work in order.
+    /// It took longer than `limit`, and has `grace` to put its work in order.
     TimedOut { limit: Duration, grace: Duration },
 }
 
-/// What a handler has no more time for.
+/// Which bound a handler has reached.
 pub(super) enum Cut {
-    /// The attempt: it took longer than this.
+    /// The attempt timeout, which is this long.
     TimedOut(Duration),
-    /// Its call: the deadline has passed.
+    /// The deadline of its call.
     PastDeadline,
-    /// Going on: what it needs again is held by handlers that were given up (CC-6c).
+    /// It cannot resume: what it needs is held by zombies (CC-6c).
     Starved,
 }
 
 /// Why a call ends whose handler goes on for others.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Parting {
-    /// Its caller has called it off.
+    /// Its caller has cancelled it.
     Cancelled,
     /// Its deadline has passed.
     PastDeadline,
 }
 
-/// Watches over a handler that waits.
+/// Watches a handler that waits.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// Made when there is something to wait for: a timer far away is no timer.
+    /// Created when there is an instant to wait for.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Watch {
-    /// Waits until the handler is to run no longer.
+    /// Waits until the handler must end.
     pub(super) fn poll(&mut self, execution: &Execution<'_>, cx: &mut Context<'_>) -> Poll<Signal> {
         loop {
             if execution.poll_stop(cx).is_ready() {
                 match execution.cancelled() {
-                    // Those who still wait have deadlines of their own.
+                    // The callers that still wait have deadlines of their own.
                     None if execution.leaves(Parting::Cancelled) => continue,
                     _ => return Poll::Ready(Signal::Stop),
                 }
@@ -90,8 +91,8 @@ impl Watch {
         }
     }
 
-    /// Waits until the attempt has used up its time, whose clock stands still while the handler is parked, or until its
-    /// call's deadline has passed, whose clock does not (V3).
+    /// Waits until the attempt times out or its call's deadline passes. The attempt's clock stands still while the
+    /// handler is parked, the deadline's does not (V3).
     pub(super) fn poll_time(&mut self, execution: &Execution<'_>, cx: &mut Context<'_>) -> Poll<Cut> {
         let Bounds { timeout, cut_at, deadline } = execution.bounds();
         let clock = execution.clock(cx);
@@ -101,7 +102,7 @@ impl Watch {
         };
         let next = earlier(cut_at, deadline);
         match next.map(|at| (at, self.poll_until(at, cx))) {
-            // Both may have come since it was looked at last: then the deadline counts.
+            // Both may have passed since the last check; then the deadline counts.
             Some((at, Poll::Ready(()))) => {
                 let now = execution.attempt.engine().clock.now().max(at);
                 let is_past = deadline.is_some_and(|deadline| deadline <= now);
@@ -140,24 +141,24 @@ impl Execution<'_> {
         self.batch().cancelled(self.index())
     }
 
-    /// What it has to keep within. One whose call has ended alone has no deadline any more.
+    /// Its bounds. A handler whose call has been detached has no deadline any more.
     fn bounds(&self) -> Bounds {
         let bounds = self.attempt.bounds();
         if self.batch().is_detached(self.index()) { Bounds { deadline: None, ..bounds } } else { bounds }
     }
 
-    /// Its clock, which stands still only where it has calls of its own; the task is told when that changes.
+    /// Its clock, which stands still only while it waits for calls of its own; the task is woken when that changes.
     fn clock(&self, cx: &Context<'_>) -> Clock {
         let nest = self.batch().nest_of(self.index());
         nest.map_or(Clock::Runs(Duration::ZERO), |nest| nest.clock(cx.waker()))
     }
 
-    /// How long it may go on when it has timed out, told to stop (SC-5).
+    /// How long it may go on, told to stop, after it has timed out (SC-5).
     fn timeout_grace(&self) -> Option<Duration> {
         self.attempt.work().entry.spec().timeout_grace
     }
 
-    /// The call has to end. `true`: others wait for what its handler does, so it ends alone (ID-4).
+    /// Detaches the call, which has to end, if others wait for its handler (ID-4). Returns whether it did.
     fn leaves(&self, why: Parting) -> bool {
         let (batch, index) = (self.batch(), self.index());
         batch.flight_run_by(index).is_some() && batch.detach(index, || self.attempt.parting(why))

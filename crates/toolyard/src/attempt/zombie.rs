@@ -10,8 +10,8 @@ use std::pin::pin;
 use tokio::sync::oneshot;
 use toolyard_core::{EventKind, ToolClass};
 
-/// What a handler that was given up and still runs goes on holding (SC-6): a mutating one its tool and class
-/// units, since it may still change things; a reading one nothing.
+/// Whether a zombie keeps a unit (SC-6): a mutating one keeps its tool and class units, because it may still change
+/// things; a reading one keeps nothing.
 pub(super) fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     match unit {
         UnitKind::Session | UnitKind::Tree => false,
@@ -19,12 +19,12 @@ pub(super) fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     }
 }
 
-/// A handler that was given up and could not be dropped. Dropped when it has stopped, or when nothing is left of it
-/// to wait for: the call is quiescent then, if all under it is.
+/// A handler that was given up and could not be dropped. This is dropped when the handler has stopped, or when there
+/// is nothing left to wait for: the call is then quiescent, if all calls under it are.
 pub(super) struct Zombie {
     call: CallRef,
     attempt: u32,
-    /// What it goes on holding.
+    /// What it still holds.
     keeps: Option<Held>,
 }
 
@@ -48,17 +48,17 @@ impl Zombie {
             tokio::select! {
                 biased;
                 ended = &mut stopped => break ended,
-                // Those who came later have a timer of their own.
+                // Calls that arrive later have a timer of their own.
                 () = &mut waited, if !waited.is_terminated() => admission.expire_behind_zombies(mark),
                 () = &mut released, if !released.is_terminated() => self.give_back(),
             }
         };
-        // A sender that is dropped has lost its thread: there is nothing left to wait for.
+        // A dropped sender means that its thread is lost: there is nothing left to wait for.
         let ok = ended.unwrap_or(false);
         batch.emit(*index, Some(self.attempt), || EventKind::LateResult { ok });
     }
 
-    /// Gives back what it held: the call is quiescent, as far as anybody waits for that.
+    /// Gives back what it holds: for everything that waits, the call is quiescent.
     fn give_back(&mut self) {
         let Some(kept) = self.keeps.take() else { return };
         let CallRef { batch, index } = &self.call;
