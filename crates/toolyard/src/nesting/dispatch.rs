@@ -1,4 +1,4 @@
-//! The dispatch of a handler's own calls.
+//! Dispatching a handler's own calls.
 
 use super::{CallRef, Nest};
 use crate::batch::{BatchState, Dispatch, Origin, Stop, vanished};
@@ -6,18 +6,19 @@ use std::{pin::pin, sync::Arc, task::Poll};
 use tokio::sync::oneshot;
 use toolyard_core::{Batch, Call, Outcome, Routing};
 
-/// Runs a batch for a handler, which is parked meanwhile: it yields when every call of the batch is quiescent or a
-/// listed zombie, when nothing else that the handler dispatched is in the air, and when the handler holds its
-/// units again (CC-6).
+/// Runs a batch for a handler, which is parked meanwhile.
 ///
-/// The batch goes on by itself: a handler that holds this future and polls something else in the meantime, as
-/// `select!` in a loop does, waits for nothing that waits for it.
+/// Returns when every call of the batch is quiescent or a listed zombie, nothing else that the handler dispatched is
+/// in flight, and the handler holds its units again (CC-6).
 ///
-/// Cancel safety: dropping the future cancels the batch; the handler counts as parked until its calls have come
-/// to rest (CC-6b).
+/// The batch runs on even if this future is not polled: a handler that holds it and polls something else meanwhile,
+/// as `select!` in a loop does, cannot deadlock with itself.
+///
+/// Cancel safety: dropping the future cancels the batch; the handler counts as parked until its calls have settled
+/// (CC-6b).
 pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
     if batch.is_empty() {
-        // It parks nobody, and yields no earlier than what else is in the air.
+        // It does not park the handler, but returns no earlier than other dispatches in flight.
         let outcomes = dispatch.run(batch).await;
         if let Some(nest) = call.batch.nest_of(call.index) {
             nest.until_held().await;
@@ -34,7 +35,7 @@ pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch
     }
     let outcomes = match dispatch.watch {
         None => on_its_own(Arc::new(entered), dispatch, batch).await,
-        // A turn of the handler's own follows it: it goes on as it is polled.
+        // It is followed by a turn that the handler made: it runs only while it is polled.
         Some(_) => {
             let mut outcomes = pin!(Dispatch { origin: Origin::Nested(&entered), ..dispatch }.run(batch));
             match futures::poll!(&mut outcomes) {
@@ -52,7 +53,7 @@ pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch
     outcomes
 }
 
-/// Runs a batch on a task of its own, all but its first steps: its calls are in line before the handler gives back
+/// Runs a batch on a task of its own, except for its first poll: its calls are queued before the handler releases
 /// what they may need.
 async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch) -> Vec<Outcome> {
     let mut awaited = LeaveOnDrop { entered: &entered, armed: true };
@@ -72,7 +73,7 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
             entered.park();
             let (give, outcomes) = oneshot::channel();
             entered.call.batch.session.engine.tasks.spawn(async move {
-                let _ = give.send(run.await); // nobody may wait any more
+                let _ = give.send(run.await); // the handler may be gone
             });
             outcomes.await.unwrap_or_else(|_| {
                 let mut outcomes: Vec<_> = calls.iter().map(vanished_outcome).collect();
@@ -85,7 +86,7 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
     outcomes
 }
 
-/// The result of a call whose batch went with its runtime (SC-3).
+/// The result of a call whose batch was lost with its runtime (SC-3).
 fn vanished_outcome(call: &Call) -> Outcome {
     Outcome::new(call, Routing::ShortCircuit, Err(vanished(1)))
 }
@@ -104,25 +105,24 @@ impl Drop for LeaveOnDrop<'_> {
     }
 }
 
-/// A dispatch in the air, for which its handler is parked, or about to be.
+/// A dispatch in flight, for which its handler is parked, or about to be.
 pub(crate) struct Entered {
     call: CallRef,
-    /// Its place in the nest.
+    /// Its number in the nest.
     child: usize,
 }
 
 impl Entered {
-    /// A dispatch for which the handler has yet to be [parked](Self::park).
+    /// Enters a dispatch in the nest. The handler has yet to be [parked](Self::park).
     ///
-    /// # Errors
-    /// What the calls are answered when the handler is over.
+    /// Why the calls are refused, if the handler is over.
     pub(crate) fn new(call: &CallRef) -> Result<Self, Stop> {
         let nest = call.batch.nest(call.index).ok_or(Stop::Orphaned)?;
         let child = nest.enter(call)?;
         Ok(Self { call: call.clone(), child })
     }
 
-    /// Parks the handler. Where too many are parked already, the calls that wait are answered so.
+    /// Parks the handler. If too many are parked already, the waiting calls of this dispatch are ended.
     pub(crate) fn park(&self) {
         if let Err(why) = self.nest().park(&self.call) {
             self.nest().stop_child(self.child, why);

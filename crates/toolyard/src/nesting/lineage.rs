@@ -10,7 +10,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// A call that runs.
+/// A reference to a call: its batch and its place there.
 #[derive(Clone)]
 pub(crate) struct CallRef {
     pub(crate) batch: Arc<BatchState>,
@@ -18,26 +18,26 @@ pub(crate) struct CallRef {
 }
 
 scoped_thread_local! {
-    /// The call whose handler is being polled on this thread. Lent, not given: two more to count the batch would be the two
-    /// that cores contend for at every call.
+    /// The call whose handler is being polled on this thread. Borrowed, not cloned: cloning would count the batch
+    /// twice more, which is what cores would contend for at every call.
     static CALL: CallRef
 }
 
 thread_local! {
-    /// Whether what is being polled within that is not the handler's.
+    /// Whether the code being polled within that is not the handler's.
     static IS_OUTSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a handler so that what it dispatches is known to be its own, through whatever session it dispatches, and whether it
-/// comes to its end or is dropped.
+/// Runs a handler so that its dispatches are known to be its own, through whatever session they go. This holds for
+/// its drop too.
 pub(crate) fn within<H: Future + Unpin>(call: &CallRef, handler: H) -> Within<'_, H> {
     Within { call, handler: Some(handler) }
 }
 
-/// A handler, known for whose it is.
+/// A handler that runs [`within`] its call.
 pub(crate) struct Within<'a, H> {
     call: &'a CallRef,
-    /// There until it is dropped.
+    /// `None` only during its drop.
     handler: Option<H>,
 }
 
@@ -58,15 +58,15 @@ impl<H> Drop for Within<'_, H> {
     }
 }
 
-/// Runs what is not the handler's on a task that may be a handler's: were it taken for the handler, a dispatch of its
-/// own would wait for the one that waits for it.
+/// Runs code that is not the handler's on a task that may be a handler's. Taken for the handler's, a dispatch of that
+/// code would wait for the dispatch that waits for the code.
 pub(crate) fn outside<F: Future>(other: F) -> Outside<F> {
     Outside { other: Some(Box::pin(other)) }
 }
 
-/// What is nobody's handler.
+/// A future that runs [`outside`] of any handler.
 pub(crate) struct Outside<F> {
-    /// There until it is dropped.
+    /// `None` only during its drop.
     other: Option<Pin<Box<F>>>,
 }
 
@@ -85,7 +85,7 @@ impl<F> Drop for Outside<F> {
     }
 }
 
-/// Does it, marked as the handler's or not.
+/// Calls `it`, marked as the handler's code or not.
 fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
     struct Back(bool);
     impl Drop for Back {
@@ -97,19 +97,19 @@ fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
     it()
 }
 
-/// The call whose handler this task runs, if it runs one and the call has not ended.
+/// The call whose handler this task runs, if it runs one that is not over.
 pub(crate) fn current() -> Option<CallRef> {
     let is_within = CALL.is_set() && !IS_OUTSIDE.get();
     if is_within { CALL.with(|call| call.runs().then(|| call.clone())) } else { None }
 }
 
 impl CallRef {
-    /// Whether it is the call at this place.
+    /// Whether it is this call of this batch.
     pub(crate) fn is(&self, batch: &BatchState, index: u32) -> bool {
         std::ptr::eq(Arc::as_ptr(&self.batch), batch) && self.index == index
     }
 
-    /// Whether its handler runs and its call has no result yet.
+    /// Whether its handler runs: it has no result yet, or its flight goes on for others.
     pub(crate) fn runs(&self) -> bool {
         self.batch.started(self.index).is_some()
     }

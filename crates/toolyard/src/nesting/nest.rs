@@ -1,15 +1,15 @@
-//! What a handler holds, lends and gets back while calls of its own are in the air (CC-6, CC-7).
+//! What a handler holds, lends and gets back while calls of its own are in flight (CC-6, CC-7).
 //!
 //! ```text
-//!             a dispatch              the last one has settled           all is free, it is the top
-//!   Held ─────────────────► Parked ────────────────────────► Resuming ───────────────────────► Held
-//!                             ▲                                │ │ 30 s behind zombies
-//!                             └──────── another dispatch ──────┘ └─────► Starved (CC-6c)
-//!   any of them ── the handler is over ──► Over ── all under it at rest ──► its entry leaves the lease
+//!             a dispatch        the last one has settled        all is free, it is the top
+//!   Held ─────────────────► Parked ───────────────────► Resuming ────────────────────────► Held
+//!                             ▲                           │ │ 30 s behind zombies
+//!                             └──── another dispatch ─────┘ └─────► Starved (CC-6c)
+//!   any of them ── the handler is over ──► Over ── all under it quiescent ──► its entry leaves the lease
 //! ```
 //!
-//! Made when a call dispatches for the first time; most calls never do. Grants that follow from a change are
-//! started when the lock of the nest is gone, for they may resume another handler.
+//! Created when a call dispatches for the first time; most calls never do. Grants that follow from a change are
+//! started after the nest's lock is released, because they may resume another handler.
 
 use super::CallRef;
 use crate::{
@@ -28,11 +28,11 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// Where a handler is with its units.
+/// The state of a handler's units.
 enum Units {
     Held,
     Parked,
-    /// It waits for them; what is to be done when they come.
+    /// It waits to get them back, and then does this.
     Resuming(Ticket, Then),
     /// It has waited long enough for what only zombies hold; its call is to end.
     Starved,
@@ -40,7 +40,7 @@ enum Units {
     Over,
 }
 
-/// What a handler does with units that come when it no longer waits for them.
+/// What becomes of units once they are granted; the handler may no longer wait for them by then.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Run,
@@ -48,46 +48,46 @@ enum Then {
     GiveBack,
 }
 
-/// A dispatch of the handler, until all its calls are quiescent.
+/// A dispatch of the handler, kept until all its calls are quiescent.
 struct Child {
-    /// `None` before the batch is there.
+    /// `None` until there is a batch.
     batch: Option<Weak<BatchState>>,
     /// All its calls are quiescent or listed zombies.
     settled: bool,
-    /// Nobody awaits it any more.
+    /// The dispatch is no longer awaited.
     left: bool,
 }
 
 struct State {
     units: Units,
-    /// By their places, which are never used again: a dispatch may outlive its calls, and so its place here.
+    /// By their numbers, which are never reused: a dispatch, and so its number, may outlive its entry here.
     children: BTreeMap<usize, Child>,
-    /// How many dispatches there have been.
+    /// The number of dispatches so far.
     entered: usize,
-    /// Children that have not settled: while there are any the handler is parked.
+    /// The number of children that have not settled: while there are any, the handler is parked.
     unsettled: usize,
-    /// Since when it has been without its units, and how long it was before.
+    /// Since when it has been parked, and for how long it was before that.
     parked_at: Option<Instant>,
     parked_for: Duration,
-    /// Whether the handler has stopped; not so while it goes on as a zombie.
+    /// Whether the handler has stopped; false while it runs on as a zombie.
     stopped: bool,
-    /// What was told upwards.
+    /// What was last reported upwards.
     told: Option<Up>,
 }
 
-/// A handler's calls and what it holds.
+/// A handler's own calls, and what it holds.
 pub(crate) struct Nest {
     held: Held,
     state: Mutex<State>,
-    /// For dispatches that wait for the handler's units.
+    /// Notifies dispatches that wait for the handler's units.
     changed: Notify,
-    /// The attempt's task: its clock stands still while the handler is parked.
+    /// The attempt's task, woken when its clock stops or starts.
     attempt: AtomicWaker,
 }
 
 /// The attempt's clock (V3).
 pub(crate) enum Clock {
-    /// It has stood still for so long in all.
+    /// It runs, and has stood still for this long in all.
     Runs(Duration),
     /// The handler is parked or waits to resume.
     Stands,
@@ -114,8 +114,8 @@ impl Nest {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts one more dispatch; gives its place. The handler goes on holding what it holds until its calls are in
-    /// line and it is [parked](Self::park): then they, who are deeper, go before whoever else waits for it (CC-3).
+    /// Adds a dispatch; returns its number. The handler keeps its units until the dispatched calls are queued and it
+    /// is [parked](Self::park): then these calls, being deeper, get the units before any other waiter (CC-3).
     ///
     /// # Errors
     /// What the calls are answered when the handler is over.
@@ -145,10 +145,9 @@ impl Nest {
         Ok(child)
     }
 
-    /// Parks the handler if a dispatch of it is in the air.
+    /// Parks the handler if a dispatch of it is in flight.
     ///
-    /// # Errors
-    /// What the calls that wait are answered when too many are parked already.
+    /// Why the waiting calls are refused, if too many handlers are parked already.
     pub(super) fn park(&self, call: &CallRef) -> Result<(), Stop> {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
@@ -163,24 +162,24 @@ impl Nest {
         Ok(())
     }
 
-    /// A batch of this dispatch is in the air, and can be stopped from now on.
+    /// Attaches the batch of a dispatch, which can be stopped from now on.
     pub(crate) fn attach(&self, call: &CallRef, child: usize, batch: &Arc<BatchState>) {
         let over = {
             let mut state = self.state();
-            // Gone already when every call of the batch was refused, or when the handler is over.
+            // The child is gone if every call of the batch was refused, or the handler is over.
             if let Some(child) = state.children.get_mut(&child) {
                 child.batch = Some(Arc::downgrade(batch));
             }
-            // Nobody may have been left to await it before it could be found.
+            // The dispatch may have been dropped before its batch was attached.
             state.is_over() || state.children.get(&child).is_some_and(|child| child.left)
         };
         fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
         if over || call.batch.cancelled(call.index).is_some() {
-            batch.stop(Stop::Cancelled); // before it could be found
+            batch.stop(Stop::Cancelled); // the stop came before it was attached
         }
     }
 
-    /// Nobody awaits this dispatch any more. Says whether it has no batch that anybody would have to wait for.
+    /// Notes that a dispatch is no longer awaited; returns whether it has no batch to wait for.
     pub(super) fn left(&self, child: usize) -> bool {
         let mut state = self.state();
         let Some(child) = state.children.get_mut(&child) else { return false };
@@ -188,7 +187,7 @@ impl Nest {
         !child.settled && child.batch.as_ref().is_none_or(|batch| batch.strong_count() == 0)
     }
 
-    /// Nobody awaits this dispatch any more: its calls are told to stop.
+    /// Notes that a dispatch was dropped, and cancels its calls.
     pub(super) fn leave(&self, child: usize) {
         if let Some(child) = self.state().children.get_mut(&child) {
             child.left = true;
@@ -196,12 +195,12 @@ impl Nest {
         self.stop_child(child, Stop::Cancelled);
     }
 
-    /// Whether no dispatch that was dropped has calls left that run (CC-6b).
+    /// Whether the calls of all dropped dispatches have settled (CC-6b).
     pub(crate) fn none_is_dropped(&self) -> bool {
         self.state().none_is_dropped()
     }
 
-    /// Waits until it is so.
+    /// Waits until [`Self::none_is_dropped`].
     pub(crate) async fn until_none_is_dropped(&self) {
         self.until(State::none_is_dropped).await;
     }
@@ -214,7 +213,7 @@ impl Nest {
         }
     }
 
-    /// Waits until the handler has its units again, or needs none any more.
+    /// Waits until the handler has its units again, or is over and needs none.
     pub(crate) async fn until_held(&self) {
         let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
         self.until(|state| holds(state) || matches!(state.units, Units::Over)).await;
@@ -222,7 +221,7 @@ impl Nest {
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {
         loop {
-            // Made before the look: a change in between is not missed.
+            // Made before the check, so that no change is missed in between.
             let changed = self.changed.notified();
             if is_so(&self.state()) {
                 return;
@@ -236,8 +235,8 @@ impl Nest {
         self.attempt.wake();
     }
 
-    /// Notes that a dispatch has settled, or has come to rest, in one step; the last to settle lets the handler go
-    /// on.
+    /// Notes that a dispatch has settled, or with `rests` that it is quiescent. The last one to settle resumes the
+    /// handler.
     fn settle(&self, call: &CallRef, child: usize, rests: bool) {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
@@ -275,7 +274,7 @@ impl Nest {
         }
     }
 
-    /// The units have come.
+    /// Handles the grant of the units that the handler waited for.
     pub(crate) fn resumed(&self, call: &CallRef) {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
@@ -300,13 +299,13 @@ impl Nest {
         }
     }
 
-    /// The handler has waited long enough for what only zombies hold (CC-6c).
+    /// Ends a wait to resume that has lasted too long for what only zombies hold (CC-6c).
     pub(crate) fn starve(&self, call: &CallRef) {
         let mut state = self.state();
         let Units::Resuming(ticket, Then::Run) = state.units else { return };
         let admission = &call.batch.session.engine.admission;
         if !admission.is_behind_zombies(ticket) {
-            return; // it had resumed, and waits anew
+            return; // it has resumed meanwhile, and waits anew
         }
         let (left, granted) = admission.leave_resume(ticket);
         if left == Left::Gone {
@@ -317,7 +316,7 @@ impl Nest {
         granted.start();
     }
 
-    /// How the attempt's clock stands; `waker` is told when that changes.
+    /// The state of the attempt's clock; `waker` is woken when it changes.
     pub(crate) fn clock(&self, waker: &Waker) -> Clock {
         self.attempt.register(waker);
         let state = self.state();
@@ -328,8 +327,8 @@ impl Nest {
         }
     }
 
-    /// The handler is over, or was given up and runs on with what `keeps` names; gives what that is. Its calls are
-    /// told to stop.
+    /// Notes that the handler is over, or was given up and runs on with what `keeps` names; returns what it keeps or
+    /// has released. Its calls are told to stop.
     pub(crate) fn over(&self, call: &CallRef, keeps: Option<&dyn Fn(UnitKind) -> bool>) -> Held {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
@@ -354,19 +353,19 @@ impl Nest {
         kept
     }
 
-    /// A handler that was given up has stopped, and what it kept is given back.
+    /// Notes that a zombie has stopped, and releases what it kept.
     fn zombie_stopped(&self, call: &CallRef, kept: Held) {
         let mut state = self.state();
         if std::mem::replace(&mut state.stopped, true) {
             return;
         }
-        // Under the lock: whoever sees that it has stopped may take its entry off the lease.
+        // Under the lock, because whoever sees `stopped` may take its entry off the lease.
         let granted = call.batch.session.engine.admission.zombie_ended(kept);
         drop(state);
         granted.start();
     }
 
-    /// What is to be told upwards of this call, if anything is.
+    /// What is to be reported upwards of this call now, if anything.
     fn news(&self, call: &CallRef) -> Option<Up> {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
@@ -387,7 +386,7 @@ impl Nest {
         None
     }
 
-    /// The batches under this call that are in the air.
+    /// The batches that the handler has dispatched and that are in flight.
     pub(crate) fn children(&self) -> Vec<Arc<BatchState>> {
         self.state().children.values().filter_map(|child| child.batch.as_ref()?.upgrade()).collect()
     }
@@ -402,8 +401,8 @@ impl State {
         matches!(self.units, Units::Over | Units::Resuming(_, Then::GiveBack))
     }
 
-    /// The handler is over: dispatches that have no batch yet are not waited for. Nobody may ever poll them again,
-    /// and what they still send is stopped before it begins.
+    /// Forgets dispatches without a batch, because the handler is over: they may never be polled again, and a batch
+    /// that they still send is stopped before it starts.
     fn forget_unsent(&mut self) {
         self.children.retain(|_, child| child.batch.is_some() || child.settled);
         self.unsettled = self.children.values().filter(|child| !child.settled).count();
@@ -414,7 +413,7 @@ impl State {
         self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
     }
 
-    /// The handler is over: it waits for no units any more. Gives what it holds.
+    /// Ends any wait for units, because the handler is over; returns what it holds.
     fn stop_waiting<'a>(&mut self, held: Held, admission: &'a Arc<Admission>) -> (Held, Vec<Granted<'a>>) {
         let units = std::mem::replace(&mut self.units, Units::Over);
         match units {
@@ -434,10 +433,10 @@ impl State {
     }
 }
 
-/// What is to be told upwards of a call that has ended.
+/// What a call that has ended reports upwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Up {
-    /// All that is left of it are listed zombies (V2).
+    /// It waits for listed zombies only (V2).
     Listed,
     /// It is quiescent.
     Quiescent,
@@ -450,31 +449,30 @@ impl CallRef {
         self.batch.entered_nest(self.index)
     }
 
-    /// All calls of this dispatch are quiescent or listed zombies.
+    /// Notes that all calls of a dispatch are quiescent or listed zombies; returns what to report of this call.
     pub(crate) fn child_settled(&self, child: usize) -> Option<Up> {
         self.nest().settle(self, child, false);
         self.nest().news(self)
     }
 
-    /// All calls of this dispatch are quiescent.
+    /// Notes that all calls of a dispatch are quiescent; returns what to report of this call.
     pub(crate) fn child_rests(&self, child: usize) -> Option<Up> {
         self.nest().settle(self, child, true);
         self.nest().news(self)
     }
 
-    /// What is to be told of this call, whose handler is over.
+    /// What to report of this call, if its handler is over.
     pub(crate) fn news(&self) -> Option<Up> {
         self.nest().news(self)
     }
 
-    /// Its handler, which was given up, has stopped.
+    /// Notes that its zombie has stopped; returns what to report of this call.
     pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Up> {
         self.nest().zombie_stopped(self, kept);
         self.nest().news(self)
     }
 
-    /// Ends the call if it still waits to resume, for nothing but what zombies hold, when they have had their
-    /// time (CC-6c).
+    /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`] (CC-6c).
     fn starve_later(&self, ticket: Ticket) {
         let (batch, index) = (Arc::downgrade(&self.batch), self.index);
         self.batch.session.engine.tasks.spawn(async move {
