@@ -76,6 +76,7 @@ pub enum SandboxError {
 pub trait Backend: Send + Sync {
     /// Starts to execute an attempt.
     ///
+    /// # Errors
     /// [`SandboxError`] if it cannot be executed as granted; the handler has then not started.
     fn execute<'a>(&'a self, execution: &'a Execution<'a>) -> Result<Running<'a>, SandboxError>;
 }

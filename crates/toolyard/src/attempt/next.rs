@@ -13,7 +13,7 @@ thread_local! {
     static NEXT: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
-/// What was unblocked since an attempt began to end.
+/// The attempt that was unblocked while another one was ending.
 struct Kept {
     /// The engine of that attempt, only to be compared: another engine may have another runtime.
     engine: *const EngineCore,

@@ -23,7 +23,7 @@ use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 /// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
-/// The circumstances in which a call sets out for its attempt.
+/// The inputs of [`BatchState::set_out`] beside the call.
 pub(super) struct Setting {
     /// Whether the policy in force allows the call.
     pub(super) allowed: Result<(), Box<CallError>>,
@@ -121,7 +121,7 @@ impl BatchState {
         }
     }
 
-    /// Checks whether a call that began at `began` may still proceed towards an attempt.
+    /// Checks that a call that was first ready at `began` may still proceed towards an attempt.
     pub(super) fn recheck(&self, index: u32, now: Instant, began: Instant) -> Result<(), Box<CallError>> {
         let entry = &self.work(index).entry;
         let late = || self.deadline_of(index, began).is_some_and(|deadline| deadline <= now);
@@ -132,7 +132,7 @@ impl BatchState {
         entry.guard().peek(entry.name(), || now)
     }
 
-    /// The reason of a failed [`recheck`](Self::recheck).
+    /// The error of a failed [`recheck`](Self::recheck).
     #[cold]
     fn why_not(&self, index: u32) -> Box<CallError> {
         if let Some(why) = self.stopped.get() {
@@ -310,7 +310,7 @@ impl Drop for OrEnd {
         if self.armed
             && let Some(batch) = self.batch.upgrade()
         {
-            // A withdrawn question also drops its task, but because of a stop.
+            // A withdrawn question drops its task too: then the stop of the batch is the reason.
             let error = || batch.stopped.get().map_or_else(|| vanished(0), |why| why.error());
             batch.end_unstarted(self.index, error);
         }

@@ -1,10 +1,10 @@
 //! Whether a call that the gate let through may still run: the policy may have changed meanwhile (V1).
 //!
 //! ```text
-//!   same policy ───────────────────────────────────────────► goes on
-//!   another ─► asked: no ──────────────────────────────────► permission_denied
-//!                     yes, and somebody approved the call ─► permission_denied: the answer was for the old policy
-//!                     yes ─────────────────────────────────► goes on, with what the new one grants
+//!   same policy ───────────────────────────────────────► proceeds
+//!   another ─► asked: no ──────────────────────────────► permission_denied
+//!                     yes, and the call was approved ──► permission_denied: the answer was for the old policy
+//!                     yes ─────────────────────────────► proceeds, with what the new one grants
 //! ```
 
 use super::state::BatchState;
@@ -12,7 +12,7 @@ use crate::gate::{self, Allowed, Cleared, Consent, PolicyVersion};
 use toolyard_core::{CallDigest, CallError, ErrorKind, Grant};
 
 impl BatchState {
-    /// Checks whether a call may still run. Callers hold no lock of the batch, because this may ask the policy.
+    /// Checks whether a call may still run. Callers must hold no lock of the batch, because this may ask the policy.
     pub(super) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
         let is_current = self.policy_of(index) == self.session.engine.gate.rules.version();
         if is_current || faulty!(ApprovalNotRechecked) {

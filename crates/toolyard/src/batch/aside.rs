@@ -1,5 +1,5 @@
-//! State that only few calls need: calls of their own, a cancel token, a flight. It has its own allocation, so that a
-//! slot stays small.
+//! State that only few calls need: nested calls, a cancel token, a flight. It has its own allocation, so that a slot
+//! stays small.
 //!
 //! How a call is stopped:
 //!

@@ -144,8 +144,8 @@ impl Flight {
         self.state().attempts += 1;
     }
 
-    /// Removes a follower that no longer waits. If `may_stay`, it is kept if it is the last one for which the handler
-    /// runs.
+    /// Removes a follower that no longer waits. With `may_stay`, it stays if it is the last call for which the
+    /// handler runs.
     pub(super) fn leave(&self, batch: &BatchState, index: u32, may_stay: bool) -> Leaving {
         let mut state = self.state();
         let Some(at) = state.followers.iter().position(|call| call.is(batch, index)) else {
@@ -169,7 +169,7 @@ impl Flight {
         Leaving::Rests { attempts: state.attempts }
     }
 
-    /// Whether its handler runs for no call that still waits.
+    /// Whether no call waits for its result any more.
     pub(super) fn is_deserted(&self) -> bool {
         let state = self.state();
         state.detached && state.followers.is_empty()

@@ -1,5 +1,4 @@
-//! Calls with an idempotency key: which one leads, which ones share its result, and what becomes of those (ID-3 to
-//! ID-7).
+//! Calls with an idempotency key: which one leads, which ones follow, and how those get its result (ID-3 to ID-7).
 
 use super::flight::{Flight, KeptResult, KeyOf, Leaving, Passed};
 use super::ledger::{Ending, Phase};
@@ -240,8 +239,8 @@ impl BatchState {
         self.session.keys().complete(&work.entry.shared_name(), &key.key, finished, now);
     }
 
-    /// Ends a flight that runs in this call's slot, and with it the call unless it was detached. Neither is quiescent
-    /// by this.
+    /// Ends a flight that runs in this call's slot, and with it the call unless it was detached. Neither becomes
+    /// quiescent here.
     pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
         if self.is_detached(index) {
             return Self::land(flight, &ending);
@@ -267,7 +266,7 @@ impl BatchState {
         }
     }
 
-    /// Adds the calls that rest with a flight in this call's slot, and so reach what it has reached.
+    /// Adds the calls that become quiescent with the flight in this call's slot: they reach what it has reached.
     pub(super) fn rest_with(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
         let Some(flight) = self.flight_run_by(index) else { return };
         also.extend(flight.comes_to(up).into_iter().map(|call| (call, up)));

@@ -39,7 +39,7 @@ pub(super) struct Run {
     /// Upper half: calls without a result. Lower half: calls that are not quiescent, because they have no result, or
     /// their handler or calls under them still run (V2).
     left: AtomicU64,
-    /// How many of the calls that are not quiescent wait for listed zombies only. Almost always zero.
+    /// How many of the calls that are not quiescent have only listed zombies left. Almost always zero.
     listed: AtomicU32,
 }
 
@@ -81,7 +81,7 @@ impl Run {
         Counted { ended: by >= OPEN && left < OPEN, rests: left == 0 }
     }
 
-    /// Counts a call that waits for listed zombies only.
+    /// Counts a call that has only listed zombies left.
     pub(super) fn list(&self) {
         self.listed.fetch_add(1, Ordering::SeqCst);
     }

@@ -115,6 +115,7 @@ pub(crate) struct Entered {
 impl Entered {
     /// Enters a dispatch in the nest. The handler has yet to be [parked](Self::park).
     ///
+    /// # Errors
     /// Why the calls are refused, if the handler is over.
     pub(crate) fn new(call: &CallRef) -> Result<Self, Stop> {
         let nest = call.batch.nest(call.index).ok_or(Stop::Orphaned)?;

@@ -58,8 +58,8 @@ impl<H> Drop for Within<'_, H> {
     }
 }
 
-/// Runs code that is not the handler's on a task that may be a handler's. Taken for the handler's, a dispatch of that
-/// code would wait for the dispatch that waits for the code.
+/// Runs code that is not the handler's on a task that may be a handler's. If that code counted as the handler's, a
+/// dispatch of its own would wait for the handler's dispatch, which waits for the code.
 pub(crate) fn outside<F: Future>(other: F) -> Outside<F> {
     Outside { other: Some(Box::pin(other)) }
 }

@@ -32,7 +32,7 @@ use tokio::{sync::Notify, time::Instant};
 enum Units {
     Held,
     Parked,
-    /// It waits to get them back, and then does this.
+    /// It waits to get them back; the second field says what happens then.
     Resuming(Ticket, Then),
     /// It has waited long enough for what only zombies hold; its call is to end.
     Starved,
@@ -40,7 +40,7 @@ enum Units {
     Over,
 }
 
-/// What becomes of units once they are granted; the handler may no longer wait for them by then.
+/// What happens with units once they are granted: the handler may not wait for them any more by then.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Run,
@@ -118,7 +118,7 @@ impl Nest {
     /// is [parked](Self::park): then these calls, being deeper, get the units before any other waiter (CC-3).
     ///
     /// # Errors
-    /// What the calls are answered when the handler is over.
+    /// Why the calls are refused, if the handler is over.
     pub(super) fn enter(&self, call: &CallRef) -> Result<usize, Stop> {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
@@ -147,6 +147,7 @@ impl Nest {
 
     /// Parks the handler if a dispatch of it is in flight.
     ///
+    /// # Errors
     /// Why the waiting calls are refused, if too many handlers are parked already.
     pub(super) fn park(&self, call: &CallRef) -> Result<(), Stop> {
         let engine = &call.batch.session.engine;
@@ -365,7 +366,7 @@ impl Nest {
         granted.start();
     }
 
-    /// What is to be reported upwards of this call now, if anything.
+    /// What this call is to report upwards now, if anything.
     fn news(&self, call: &CallRef) -> Option<Up> {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
@@ -436,7 +437,7 @@ impl State {
 /// What a call that has ended reports upwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Up {
-    /// It waits for listed zombies only (V2).
+    /// Only listed zombies keep it from being quiescent (V2).
     Listed,
     /// It is quiescent.
     Quiescent,
