@@ -1,4 +1,4 @@
-//! Handlers that await calls of their own: what they hold is given back and taken again (CC-6).
+//! Parking: handlers that await calls of their own release what they hold and take it again (CC-6).
 
 use super::{Admission, EntryId, Granted, Need, Newcomer, Permit, Ticket, UnitKind, Waiter, table};
 use std::sync::{Arc, atomic::Ordering};
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// How many handlers may be parked at once (CC-4).
 const PARKED_MAX: usize = 100_000;
 
-/// What a running call holds: its units and its place on a lease.
+/// What a running call holds: its units and its entry on a lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(super) need: Need,
@@ -15,45 +15,45 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Its place on a lease alone.
+    /// Only its entry on a lease.
     pub(crate) fn without_units(self) -> Self {
         Self { need: Need::default(), entry: self.entry }
     }
 
-    /// Its units alone.
+    /// Only its units.
     pub(crate) fn units_only(self) -> Self {
         Self { need: self.need, entry: None }
     }
 
-    /// The nearest place on a lease of what is nested in it: its own, or that of its ancestors.
+    /// The nearest lease entry in the lineage of calls nested in it: its own, else that of its ancestors.
     pub(crate) fn lineage(self, ancestors: Option<EntryId>) -> Option<EntryId> {
         self.entry.or(ancestors)
     }
 }
 
-/// Whether one who waited has left the line.
+/// Whether a waiter has left the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It has.
+    /// It has left.
     Gone,
-    /// It was granted what it waited for before; that is on its way.
+    /// It had already been granted what it waited for; the grant is on its way.
     Granted,
 }
 
-/// What a handler that is to go on is told.
+/// The answer to a handler that wants to resume.
 pub(crate) enum Resumed {
-    /// It has everything again.
+    /// It holds everything again.
     Now,
-    /// It waits and is told when it has.
+    /// It waits; [`Waiter::resume`] is called when it has everything.
     Waiting {
         ticket: Ticket,
-        /// Whether something it needs is held by nobody but handlers that were given up.
+        /// Whether zombies hold something that it needs.
         behind_zombies: bool,
     },
 }
 
 impl Admission {
-    /// A handler is parked; `None` when too many are.
+    /// Parks a handler; `None` when too many are parked.
     pub(crate) fn park(self: &Arc<Self>, held: Held) -> Option<Granted<'_>> {
         if self.parked.fetch_add(1, Ordering::Relaxed) >= PARKED_MAX {
             self.unparked();
@@ -62,23 +62,23 @@ impl Admission {
         Some(self.grant(|table, now| table.park(held.need, held.entry, now)))
     }
 
-    /// A handler that was granted its units is to stay parked and gives them back.
+    /// Parks a handler again that has just been granted its units, and releases them.
     pub(crate) fn park_again(self: &Arc<Self>, Held { need, entry }: Held) -> Granted<'_> {
         self.parked.fetch_add(1, Ordering::Relaxed);
         self.grant(|table, now| table.park(need, entry, now))
     }
 
-    /// A handler is parked no more.
+    /// Counts one parked handler less.
     pub(crate) fn unparked(&self) {
         self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many handlers are parked, those that wait to go on included.
+    /// How many handlers are parked, including those waiting to resume.
     pub(crate) fn parked(&self) -> usize {
         self.parked.load(Ordering::Relaxed)
     }
 
-    /// A parked handler is to go on: at once, or `waiter` is told by [`Waiter::resume`].
+    /// Resumes a parked handler, at once or later through [`Waiter::resume`].
     pub(crate) fn resume(
         self: &Arc<Self>,
         Held { need, entry }: Held,
@@ -99,22 +99,22 @@ impl Admission {
         (resumed, self.settled(&mut table))
     }
 
-    /// A handler that waits to resume leaves the line.
+    /// Takes a handler that waits to resume out of the line.
     pub(crate) fn leave_resume(self: &Arc<Self>, ticket: Ticket) -> (Left, Granted<'_>) {
         let mut table = self.table();
         let left = table.cancel(ticket, || self.now());
         let granted = self.settled(&mut table);
         drop(table);
-        // What stands for the handler may be the last of its batch: dropped outside of the lock.
+        // A cancelled place may hold the last reference to its batch, so it is dropped outside the lock.
         (if left.is_some() { Left::Gone } else { Left::Granted }, granted)
     }
 
-    /// A handler has stopped, and something under it may not have.
+    /// Releases the units of a handler that has stopped while calls under it may still run.
     pub(crate) fn release(self: &Arc<Self>, Held { need, entry }: Held) -> Granted<'_> {
         self.grant(|table, now| table.release(need, entry, now))
     }
 
-    /// A call is quiescent.
+    /// Takes a quiescent call off its lease.
     pub(crate) fn quiet(self: &Arc<Self>, held: Held) -> Granted<'_> {
         self.grant(|table, now| {
             if let Some(entry) = held.entry {
@@ -123,26 +123,26 @@ impl Admission {
         })
     }
 
-    /// All that is left of a call are listed zombies.
+    /// Marks a call of which only listed zombies are left.
     pub(crate) fn listed(&self, held: Held) {
         if let Some(entry) = held.entry {
             self.table().listed(entry);
         }
     }
 
-    /// A call that dispatched nothing was over at that time: no clock is read under the lock.
+    /// Ends a call that dispatched nothing and was over at `at`, so that no clock is read under the lock.
     pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held, at: Instant) {
         let mut table = self.table();
         table.finish(need, entry, || self.moment(at));
         if table.has_nobody_to_start() {
-            return; // nobody waited for it
+            return; // nothing became grantable
         }
         let granted = Granted { at: Some(at), ..self.settled(&mut table) };
         drop(table);
         granted.start();
     }
 
-    /// A handler that was given up has stopped, and its call had dispatched nothing.
+    /// Ends a zombie whose call had dispatched nothing: its handler has stopped.
     pub(crate) fn zombie_gone(self: &Arc<Self>, Held { need, entry }: Held) {
         self.change(|table, now| {
             table.zombie_ended(need, entry, now);
@@ -152,7 +152,7 @@ impl Admission {
         });
     }
 
-    /// A handler was given up and runs on; gives what it goes on holding (SC-6). A lease it keeps in any case.
+    /// Turns a call into a zombie and returns what it keeps (SC-6). It keeps its lease in any case.
     pub(crate) fn become_zombie(
         self: &Arc<Self>,
         Held { need, entry }: Held,
@@ -164,7 +164,7 @@ impl Admission {
         (Held { need: kept, entry }, self.settled(&mut table))
     }
 
-    /// A handler that was given up has stopped; what is under it may not have.
+    /// Notes that a zombie's handler has stopped; calls under it may still run.
     pub(crate) fn zombie_ended(self: &Arc<Self>, Held { need, entry }: Held) -> Granted<'_> {
         self.grant(|table, now| table.zombie_ended(need, entry, now))
     }

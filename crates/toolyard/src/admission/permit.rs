@@ -1,23 +1,23 @@
-//! The right to run one call that waited for it, until the call is started; given back on drop.
+//! The right to run one call that had to wait, held until the call is started and released on drop.
 
 use super::{Admission, EntryId, Held, Need};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Everything one call was granted. Dropping it gives all of it back and starts whoever can go now; the attempt
-/// that takes it over does the same with what it holds.
+/// Everything one call was granted. Dropping it releases all of it and starts the calls that this unblocks. An
+/// attempt that takes it over does the same with what it holds.
 #[must_use = "a permit that is dropped is given back"]
 pub(crate) struct Permit<'a> {
-    /// `None` when an attempt has taken over what it holds.
+    /// `None` once an attempt has taken over what it holds.
     admission: Option<&'a Arc<Admission>>,
     pub(super) need: Need,
-    /// Its place on its lease, if it is serial.
+    /// Its entry on the lease, if it is serial.
     pub(super) entry: Option<EntryId>,
     granted_at: Instant,
 }
 
 impl<'a> Permit<'a> {
-    /// The table has granted `need` at that time.
+    /// Wraps what the table granted at `granted_at`.
     pub(super) fn new(
         admission: &'a Arc<Admission>,
         need: Need,
@@ -32,7 +32,7 @@ impl<'a> Permit<'a> {
         self.granted_at
     }
 
-    /// Leaves what it holds to the attempt.
+    /// Passes what it holds to the attempt.
     pub(crate) fn hand_over(mut self) -> Held {
         self.admission = None;
         self.held()

@@ -1,12 +1,12 @@
-//! Starts what the table has granted: outside its lock, and one after the other on a thread.
+//! Starts granted calls outside the table's lock, one after the other per thread.
 //!
 //! ```text
 //!   a release ──► grants ──► start, start, start ...
-//!                              └ drops its permit: a release ──► its grants go behind those above
+//!                              └ drops its permit: a release ──► its grants queue behind those above
 //! ```
 //!
-//! A call that cannot start gives its permit back at once, and that starts the next. Were each started from
-//! within the one before, a long queue of such calls would use up the stack.
+//! A call that cannot start releases its permit at once, which starts the next one. If each start ran inside the one
+//! before it, a long queue of such calls would overflow the stack.
 
 use super::{Admission, Going, Permit, Place};
 use smallvec::SmallVec;
@@ -20,42 +20,42 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// One who goes: a call gets a permit when it is started, and whatever becomes of it, that is given back. A handler that
-/// resumes has its units by itself.
+/// A granted waiter that is about to start. A call gets its permit when it is started, so that the permit is released
+/// whatever happens to the call. A handler that resumes keeps track of its units itself.
 struct Ready {
     going: Going<Place>,
     at: Instant,
 }
 
-/// What is to be started later: the table it was granted by may be another one then.
+/// A start that is still to come. It names its own table because that may differ from the one being served.
 type Later = (Arc<Admission>, Ready);
 
 thread_local! {
-    /// What is still to be started while this thread starts something. It has no destructor, so that it is
-    /// there to the end of the thread: permits may be among the last values that a thread drops.
+    /// The starts still to come while this thread is starting something. It has no destructor, so that it stays
+    /// accessible to the end of the thread: permits may be among the last values that a thread drops.
     static STARTING: RefCell<Option<ManuallyDrop<VecDeque<Later>>>> = const { RefCell::new(None) };
 }
 
-/// What one change of the table has granted.
+/// The grants and refusals caused by one change of the table.
 #[must_use = "calls that are granted are to be started"]
 pub(crate) struct Granted<'a> {
     pub(super) admission: &'a Arc<Admission>,
     pub(super) calls: SmallVec<[Going<Place>; 1]>,
-    /// Those who waited and may not wait any more (CC-8).
+    /// Waiters that may not wait any more (CC-8).
     pub(super) refused: Vec<Place>,
-    /// When, where whoever changed it knows.
+    /// When they were granted, if the caller knows.
     pub(super) at: Option<Instant>,
 }
 
 impl Granted<'_> {
-    /// Ends those who were refused and starts the calls; from within a start, when those before them have been
-    /// started.
+    /// Ends the refused calls and starts the granted ones. When called from within a start, the calls are started
+    /// after those already pending on this thread.
     ///
     /// # Panics
-    /// When the start or the end of a call panics, after all of them have been started.
+    /// When starting or ending a call panics; the panic is raised after all of them have been started.
     pub(crate) fn start(self) {
         if self.refused.is_empty() && self.calls.is_empty() {
-            return; // nearly always: a release that nobody waited for
+            return; // almost always: nobody was waiting
         }
         let mut panic = None;
         for place in self.refused {
@@ -69,7 +69,7 @@ impl Granted<'_> {
     }
 }
 
-/// Starts the calls, or has the start do it that this thread is in.
+/// Starts the calls, or leaves them to the start already under way on this thread.
 fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>, at: Option<Instant>) {
     let at = at.unwrap_or_else(Instant::now);
     let mut ready = calls.into_iter().map(|going| Ready { going, at });
@@ -88,7 +88,7 @@ fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>,
     }
 }
 
-/// Starts `first` and everything that is or comes behind it.
+/// Starts `first` and everything queued behind it, including what is added meanwhile.
 fn start_all(admission: &Arc<Admission>, first: Ready) {
     let mut panic = start(admission, first);
     while let Some((admission, ready)) = next_ready() {
@@ -99,7 +99,7 @@ fn start_all(admission: &Arc<Admission>, first: Ready) {
     }
 }
 
-/// Starts one; its panic, for those behind it have their units and nobody else would start them.
+/// Starts one call and returns its panic: the calls behind it hold their units already and must still be started.
 fn start(admission: &Arc<Admission>, Ready { going, at }: Ready) -> Option<Box<dyn Any + Send>> {
     let Going { waiter: Place { waiter, index, resumes }, need, entry } = going;
     let start = AssertUnwindSafe(|| match resumes {
@@ -112,12 +112,12 @@ fn start(admission: &Arc<Admission>, Ready { going, at }: Ready) -> Option<Box<d
     catch_unwind(start).err()
 }
 
-/// The next to start; without one this thread has done.
+/// The next call to start. `None` ends this thread's round of starts.
 fn next_ready() -> Option<Later> {
     STARTING.with_borrow_mut(|starting| {
         let next = starting.as_mut().and_then(|ready| ready.pop_front());
         if next.is_none() {
-            // Empty, so all there is to drop is its memory.
+            // The queue is empty, so only its memory is freed.
             drop(starting.take().map(ManuallyDrop::into_inner));
         }
         next
