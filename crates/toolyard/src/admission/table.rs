@@ -1,22 +1,24 @@
-//! The pure table of units, leases and lanes: grants all of a need or nothing.
+//! The pure table of units, leases and lanes: grants all of a need, or nothing.
 //!
 //! ```text
 //!   units    read 20/20 used     concurrent(agent 2) 3/10     session(7) 3/8     tool(7, "search") 1/1
-//!   leases   tree(1): call 4 runs, on call 1, parked          named("db"): nobody
+//!   leases   tree(1): call 4 running, above call 1, parked    named("db"): empty
 //!   lanes    {root 7, depth 0: read}            call, call, call        first in, first out
 //!            {root 9, depth 2: read}            call
 //!            {root 7, depth 1: search, read}    call
 //!            {resume: read}                     handler
 //! ```
 //!
-//! A *lane* is those who wait of whom each can go if one can: a root session's calls of one depth, one need
-//! and, if they are serial, one nearest ancestor on the lease. A head that cannot go blocks its own lane only.
-//! Those who came to a lane together are kept as one (`party.rs`).
-//! Who of the others goes first is in `order.rs`, and who has waited so long that it is not passed any more in
-//! `aging.rs`. After every change no head is left that could go; hence a newcomer whose lane is empty and who
-//! can go passes nobody who could have gone instead.
+//! A *lane* is a queue of waiters that are interchangeable: if one of them can start, each of them can. Its calls
+//! share the root session, the depth, the need and, if they are serial, the nearest ancestor on the lease. A head
+//! that cannot start blocks only its own lane. Neighbours that joined a lane together are kept as one *party*
+//! (`party.rs`).
 //!
-//! It knows no clock: whoever changes it says when, and is asked only while somebody waits.
+//! `order.rs` chooses among the lanes, and `aging.rs` picks the waiter that has waited too long to be passed again.
+//! After every change, no head is left that could start. So a newcomer that can start and whose lane is empty passes
+//! nobody who could have started instead.
+//!
+//! The table has no clock: its callers pass the time, which is asked for only while something waits.
 
 mod aging;
 mod lane;
@@ -56,26 +58,26 @@ use toolyard_core::ToolClass;
 use trace::Told;
 use units::Unit;
 
-/// When something happens: microseconds from any moment that stays the same for a table.
+/// When something happens, in microseconds from an origin that is fixed for a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Moment(pub(crate) u64);
 
 /// Why a call may not even wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The session's or the engine's line is at its bound (CC-4).
+    /// The session's or the engine's queue is full (CC-4).
     QueueFull {
-        /// The bound that was met.
+        /// The bound that was reached.
         queue_max: usize,
     },
-    /// Its lease cannot be had now, and what its ancestors hold forbids to wait for it (CC-8).
+    /// Its lease is not available now, and what its ancestors hold forbids waiting for it (CC-8).
     SerialNesting,
 }
 
-/// What a call that asks is told.
+/// The answer to a call that asks for admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It runs, on this entry if it is serial.
+    /// It runs, with this lease entry if it is serial.
     Granted(Option<EntryId>),
     /// It waits.
     Waiting(Ticket),
@@ -83,7 +85,7 @@ pub(super) enum Asked {
     Refused(Refusal),
 }
 
-/// One who waited and goes now.
+/// A waiter that has been granted its need.
 #[derive(Debug, Clone)]
 pub(super) struct Going<W> {
     pub(super) waiter: W,
@@ -91,14 +93,14 @@ pub(super) struct Going<W> {
     pub(super) entry: Option<EntryId>,
 }
 
-/// What may be given back: a unit or a lease.
+/// What a release makes available: a unit or a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resource {
     Unit(UnitId),
     Lease(LeaseId),
 }
 
-/// The table. `W` is whatever stands for one who waits.
+/// The table. `W` stands for a waiter.
 #[derive(Debug, Clone)]
 pub(super) struct Table<W> {
     classes: [ClassRule; ToolClass::ALL.len()],
@@ -106,20 +108,20 @@ pub(super) struct Table<W> {
     leases: Leases,
     lanes: Lanes<W>,
     aging: Aging,
-    /// Calls that wait, resumes not counted.
+    /// Calls that wait; resumes are not counted.
     waiting: usize,
     waiting_by_root: HashMap<u64, usize>,
     queue_max: usize,
     queue_session_max: usize,
-    /// Of root sessions whose weight is not 1.
+    /// The weights of root sessions, where they are not 1.
     weights: HashMap<u64, u8>,
-    /// Whether somebody who waits may have been given more credit than one, by a weight that may be gone since.
+    /// Whether a waiter's session may hold more than one credit, from a weight that may since have been reset.
     weighted: bool,
     tickets: u64,
     turns: u64,
-    /// What has come free and may let somebody go.
+    /// What has been freed and may unblock a waiter.
     freed: VecDeque<Resource>,
-    /// Mostly one, or none: that needs no allocation.
+    /// Almost always one or none, which needs no allocation.
     granted: SmallVec<[Going<W>; 1]>,
     refused: Vec<W>,
 }
@@ -151,12 +153,12 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Whether anybody waits: only then does it matter to the table what time it is.
+    /// Whether something waits. Only then does the table need to know the time.
     pub(super) fn wants_time(&self) -> bool {
         !self.lanes.is_empty()
     }
 
-    /// Lets a call go at once if nobody waits and all it needs is free: the way of nearly every call. `None`: see
+    /// Grants a call at once if nothing waits and all it needs is free, as for nearly every call. `None`: use
     /// [`Table::admit`].
     pub(super) fn try_grant(&mut self, ask: &Ask) -> Option<Option<EntryId>> {
         if self.wants_time() || !ask.need.units().all(|unit| self.unit(unit).is_free(false)) {
@@ -170,7 +172,7 @@ impl<W: Waits> Table<W> {
         Some(self.take(ask.need, ask.root, ask.lineage, 0))
     }
 
-    /// Lets a call go at once, or gives it a place at the end of its lane, or refuses it.
+    /// Grants a call at once, queues it at the end of its lane, or refuses it.
     pub(super) fn admit(
         &mut self,
         ask: &Ask,
@@ -201,7 +203,7 @@ impl<W: Waits> Table<W> {
         Asked::Waiting(self.enqueue((&key, lane), came, waiter))
     }
 
-    /// The lane of a call, and whether its lease, if it needs one, may be stepped on now.
+    /// The lane of a call, and whether the call may push onto its lease now, if it needs one.
     fn key(&self, ask: &Ask) -> (LaneKey, bool) {
         let Ask { root, depth, lineage, need } = *ask;
         let Some(lease) = need.lease else {
@@ -217,7 +219,7 @@ impl<W: Waits> Table<W> {
         ask.lineage.and_then(|_| self.leases.holder(ask.need.lease?, ask.lineage))
     }
 
-    /// The bound that forbids one more waiter of this root session (CC-4).
+    /// The bound that forbids one more waiter in this root session (CC-4).
     fn bound_met(&self, root: u64) -> Option<usize> {
         let in_session = self.waiting_by_root.get(&root).copied().unwrap_or(0);
         if in_session >= self.queue_session_max {
@@ -231,7 +233,7 @@ impl<W: Waits> Table<W> {
         self.tickets
     }
 
-    /// Puts one at the end of his lane, which is opened if it is not.
+    /// Adds a waiter to the end of its lane, opening the lane if necessary.
     #[inline]
     fn enqueue(
         &mut self,
@@ -241,7 +243,7 @@ impl<W: Waits> Table<W> {
     ) -> Ticket {
         let lane = match lane {
             Some(lane) => {
-                // Its head stays who it was, and so it keeps its place everywhere.
+                // The head is unchanged, so the lane keeps its place in every list.
                 self.lanes.open_one_mut(lane).push(came, waiter);
                 lane
             }
@@ -258,7 +260,7 @@ impl<W: Waits> Table<W> {
             self.weighted = false;
         }
         if let Some(only) = self.lanes.only() {
-            self.list(only); // it is not the only one any more
+            self.list(only); // it is no longer the only lane
         }
         let lane = self.lanes.open(key);
         self.lanes.open_one_mut(lane).push(head, waiter);
@@ -266,7 +268,7 @@ impl<W: Waits> Table<W> {
         lane
     }
 
-    /// What happens to one who waits.
+    /// A trace record about a waiter.
     fn told_of(&self, what: &'static str, key: &LaneKey, lineage: Option<EntryId>, ticket: u64) -> Told {
         let told = Told { lineage, ticket, ..Told::of(what, key.need, None) };
         match key.who {
@@ -275,7 +277,7 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Takes all of a need that is free, and steps on its lease.
+    /// Takes all units of a need, which must be free, and pushes an entry onto its lease.
     fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>, ticket: u64) -> Option<EntryId> {
         need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
         let entry = need.lease.map(|lease| self.leases.push(lease, lineage, root));
@@ -286,8 +288,8 @@ impl<W: Waits> Table<W> {
         entry
     }
 
-    /// Takes one who waits out of the line (CC-9); `None` when it has gone or was refused. Others may go for it:
-    /// see [`Table::take_granted`]. A handler that waited to resume is parked again.
+    /// Takes a waiter out of the line (CC-9); `None` when it has been granted or refused. This may unblock others:
+    /// see [`Table::take_granted`]. A handler that was waiting to resume is parked again.
     pub(super) fn cancel(&mut self, ticket: Ticket, now: impl FnOnce() -> Moment) -> Option<W> {
         let lane = self.lanes.get(ticket.lane)?;
         let key = lane.key;
@@ -319,8 +321,8 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Puts a lane whose head may have changed at its place everywhere, and closes it when it has none. The only lane
-    /// has its place with its first head: it is put right when another opens.
+    /// Updates the place of a lane in every list after its head may have changed, and closes the lane when it is
+    /// empty. The only lane may stay listed under its first head: its place is put right when another lane opens.
     fn relist(&mut self, lane: u32) {
         if !self.lanes.may_stay_listed(lane) {
             self.list(lane);
@@ -371,8 +373,8 @@ impl<W: Waits> Table<W> {
         self.list_eldest(id);
     }
 
-    /// The weight of a root session: how many of its calls go before it is the next one's turn (CC-3). 1 unless it
-    /// was set; a session that ends is to be set back to 1.
+    /// Sets the weight of a root session: how many of its calls are granted before it is another session's turn
+    /// (CC-3). The default is 1; the caller resets a session that ends to 1.
     pub(super) fn set_weight(&mut self, root: u64, weight: u8) {
         debug_assert!(matches!(weight, 1 | 2 | 4), "a priority is one of three");
         if weight > 1 {
@@ -382,7 +384,7 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// A turn of a root session behind all there are.
+    /// A new turn for a root session, behind all others.
     fn next_turn(&mut self, root: u64) -> Turn {
         self.turns += 1;
         let weight = self.weight(root);
@@ -399,18 +401,18 @@ impl<W: Waits> Table<W> {
         self.tickets
     }
 
-    /// Whether there is nobody for [`take_granted`](Self::take_granted) and [`take_refused`](Self::take_refused).
+    /// Whether [`take_granted`](Self::take_granted) and [`take_refused`](Self::take_refused) would both be empty.
     pub(super) fn has_nobody_to_start(&self) -> bool {
         self.granted.is_empty() && self.refused.is_empty()
     }
 
-    /// Who was granted since this was asked last, in order.
+    /// Takes the waiters granted since the last call, in order.
     pub(super) fn take_granted(&mut self) -> SmallVec<[Going<W>; 1]> {
         std::mem::take(&mut self.granted)
     }
 
-    /// Who waited and was refused since this was asked last: calls whose lease went to another and who may not
-    /// wait for it (CC-8).
+    /// Takes the waiters refused since the last call: another call took their lease, and they may not wait for it
+    /// (CC-8).
     pub(super) fn take_refused(&mut self) -> Vec<W> {
         std::mem::take(&mut self.refused)
     }

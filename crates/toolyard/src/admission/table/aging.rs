@@ -1,26 +1,27 @@
-//! Who has waited so long that nobody passes him any more (CC-3b).
+//! Aging: which waiter has waited so long that no other passes it any more (CC-3b).
 //!
-//! Of those who could go as far as their lease goes, the one that came first is next once he has waited over
-//! 2 s. If he cannot go he *reserves*: one of each of his units that is free, and his lease, are held back for
-//! him. Only one reserves at a time, and only while his lease could be stepped on: to hold units back and wait
-//! for a lease would be the hold and wait that granting whole needs is there to avoid. Nor does a call of a
-//! paused pool reserve: nothing that ends could let it go.
+//! Of the waiters whose lease (if they need one) can be pushed now, the oldest goes next once it has waited over 2 s.
+//! If it cannot start, it *reserves*: one of each of its units and its lease are held back for it. There is only one
+//! reservation at a time, and it lasts only while the lease can be pushed: holding units back while waiting for a
+//! lease would be the hold-and-wait that granting whole needs avoids. A call of a paused pool does not reserve
+//! either, because no call that ends could let it start.
 //!
-//! Nothing here is remembered but whom the table has in mind: the reservation is always that of the first who
-//! qualifies, and whoever held it before has lost it.
+//! The reservation is recomputed on every change: it always belongs to the first waiter that qualifies, and a
+//! previous holder loses it.
 
 use super::queue::Change;
 use super::{LeaseId, Moment, Need, Resource, Table, Told, UnitId, UnitKind, Waits, Who};
 use std::collections::BTreeSet;
 use toolyard_core::ToolClass;
 
-/// How long a call is passed by others at most, in microseconds.
+/// How long other calls may pass a waiting call, in microseconds.
 pub(super) const AGED_AFTER: u64 = 2_000_000;
 
-/// The calls of one class: each has its list, that a paused one is skipped as a whole.
+/// The number of `eldest` lists: one per class, so that a paused class is skipped as a whole, and one for calls that
+/// no pool bounds.
 pub(super) const CLASSES: usize = ToolClass::ALL.len() + 1;
 
-/// Whom things are held back for.
+/// The waiter for which resources are held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reserved {
     pub(super) lane: u32,
@@ -31,25 +32,25 @@ pub(super) struct Reserved {
 /// The oldest heads, and the reservation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Aging {
-    /// By class: every lane without a lease, and of the lanes of a lease the oldest that may step on it.
+    /// By class: every lane without a lease, and for each lease the oldest of its lanes that may push onto it.
     eldest: [BTreeSet<(u64, u32)>; CLASSES],
     pub(super) reserved: Option<Reserved>,
-    /// When somebody came to wait where nobody had: nobody has waited for longer.
+    /// When the line was last empty before a waiter came: nothing has waited longer than since then.
     busy_since: Moment,
-    /// The latest moment seen: a reservation is not lost to a clock that steps back.
+    /// The latest moment seen, so that a clock that steps back does not end a reservation.
     latest: Moment,
 }
 
 impl Aging {
     pub(super) fn relist(&mut self, class: usize, lane: u32, change: Change) {
-        // In this order a list of one keeps its memory.
+        // Insert before removing, so that a set of one keeps its memory.
         self.eldest[class].extend(change.now.map(|now| (now, lane)));
         if let Some(before) = change.before {
             self.eldest[class].remove(&(before, lane));
         }
     }
 
-    /// Somebody waits now where nobody did.
+    /// Notes that a waiter has come to an empty line.
     pub(super) fn begin(&mut self, now: Moment) {
         self.busy_since = now;
     }
@@ -58,7 +59,7 @@ impl Aging {
         self.reserved.is_some_and(|reserved| reserved.lane == lane)
     }
 
-    /// Whether one of this unit is held back from all but the lane that reserves it.
+    /// Whether one of this unit is held back from every lane except the one that reserves it.
     pub(super) fn holds_unit(&self, unit: UnitId, from: Option<u32>) -> bool {
         self.reserved.is_some_and(|reserved| Some(reserved.lane) != from && reserved.need.has(unit))
     }
@@ -70,7 +71,7 @@ impl Aging {
 }
 
 impl<W: Waits> Table<W> {
-    /// The list of a need's class. What no pool bounds has the last one.
+    /// The list of a need's class. Calls that no pool bounds use the last list.
     pub(super) fn class_of(&self, need: Need) -> usize {
         match need.class().map(|unit| self.unit(unit).kind) {
             _ if need.lease.is_some() => ToolClass::Serial.index(),
@@ -79,12 +80,12 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Gives the reservation to whom it belongs now. What was held back for another has come free.
+    /// Gives the reservation to the waiter it belongs to now, and frees what was held back for another.
     pub(super) fn age(&mut self, now: Moment) {
         self.aging.latest = self.aging.latest.max(now);
         let busy_for = self.aging.latest.0.saturating_sub(self.aging.busy_since.0);
         if busy_for <= AGED_AFTER && self.aging.reserved.is_none() {
-            return; // nearly always
+            return; // almost always
         }
         let next = self.first_aged(self.aging.latest);
         if self.aging.reserved == next {
@@ -105,14 +106,14 @@ impl<W: Waits> Table<W> {
         is_aged.then_some(Reserved { lane: at, number: head.number, need: lane.key.need })
     }
 
-    /// Notes what has come free.
+    /// Marks the units and the lease of a need as freed.
     pub(super) fn mark_freed(&mut self, need: Need) {
         self.freed.extend(need.units().map(Resource::Unit));
         self.freed.extend(need.lease.map(Resource::Lease));
     }
 
-    /// After a change of who stands on a lease: those who can no longer step on it and may not wait for it
-    /// end (CC-8), and the oldest who may step on it now is listed with the oldest of all.
+    /// Updates a lease after a change of its stack. Calls that cannot push any more and may not wait for the lease
+    /// end (CC-8), and the oldest lane that may push now is listed in `Aging::eldest`.
     pub(super) fn lease_changed(&mut self, id: LeaseId) {
         let lease = self.leases.get(id);
         if lease.queue.is_none() {
@@ -168,7 +169,7 @@ impl<W: Waits> Table<W> {
         able.filter_map(|lane| Some((self.lanes.open_one(lane).turn()?, lane))).min()
     }
 
-    /// The lanes of the root session of the call on top: it alone has calls that might step on a lent lease.
+    /// The lanes of the top entry's root session. Only they can have calls that may push onto a lent lease.
     pub(super) fn lanes_on_top(&self, id: LeaseId) -> impl Iterator<Item = u32> {
         let lease = self.leases.get(id);
         let root = lease.top.map(|top| self.leases.entry(top).root);

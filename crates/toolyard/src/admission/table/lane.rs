@@ -1,24 +1,24 @@
-//! A lane: who waits of whom each can go if one can, first in, first out.
+//! A lane: interchangeable waiters, first in, first out. If one of them can start, each of them can.
 
 use super::lanes::LaneKey;
 use super::party::{Came, Newcomer, Party, Waits};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Those of one key.
+/// The waiters with one key.
 #[derive(Debug, Clone)]
 pub(super) struct Lane<W> {
     pub(super) key: LaneKey,
-    /// In order of their numbers. Who is the first of all waits still.
+    /// In order of their numbers. The first member of the first party is always still waiting.
     parties: VecDeque<Party<W>>,
     /// How many wait.
     len: usize,
-    /// The numbers of those who have left and are in a party still. They never outnumber those who wait.
+    /// The numbers of waiters that have left but still count in a party. They never outnumber the waiters.
     gone: BTreeSet<u64>,
-    /// The number under which it is listed; `None` before it is.
+    /// The head's number under which the lane is listed; `None` while it is not.
     listed: Option<u64>,
 }
 
-/// The head of a lane, which goes.
+/// The head of a lane, taken out to start.
 #[derive(Debug)]
 pub(super) struct Head<W> {
     pub(super) came: Came,
@@ -30,7 +30,7 @@ impl<W> Lane<W> {
         Self { key, parties: VecDeque::new(), len: 0, gone: BTreeSet::new(), listed: None }
     }
 
-    /// When its head came.
+    /// The arrival of its head.
     pub(super) fn head(&self) -> Option<Came> {
         self.parties.front().map(|first| first.came)
     }
@@ -40,13 +40,13 @@ impl<W> Lane<W> {
         self.head().map(|head| head.number)
     }
 
-    /// It is to be listed under the number of its head from now on: the number before and this one.
+    /// Sets the number it is listed under to that of its head. Returns the previous number and the new one.
     pub(super) fn list(&mut self) -> (Option<u64>, Option<u64>) {
         let now = self.turn();
         (std::mem::replace(&mut self.listed, now), now)
     }
 
-    /// Whether it is listed and has somebody to be listed for.
+    /// Whether it is listed and not empty.
     pub(super) fn stays_listed(&self) -> bool {
         self.listed.is_some() && self.len > 0
     }
@@ -55,7 +55,7 @@ impl<W> Lane<W> {
         self.len
     }
 
-    /// How many places it keeps, those of the ones that left included.
+    /// How many places it keeps in memory, including those of waiters that have left.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.parties.len() + self.gone.len()
@@ -63,7 +63,7 @@ impl<W> Lane<W> {
 }
 
 impl<W: Waits> Lane<W> {
-    /// Puts one at the end: with those before him, if he came together with them.
+    /// Adds a waiter at the end: to the last party if it came together with that one, else as a new party.
     pub(super) fn push(&mut self, came: Came, newcomer: impl Newcomer<W>) {
         self.len += 1;
         if !self.parties.back_mut().is_some_and(|last| last.takes_in(came, &newcomer)) {
@@ -82,7 +82,7 @@ impl<W: Waits> Lane<W> {
         Some(head)
     }
 
-    /// Takes all out, with their numbers.
+    /// Takes all waiters out, with their numbers.
     pub(super) fn take_all(&mut self) -> Vec<(u64, W)> {
         let all = self.waiting().collect();
         (self.len, self.gone) = (0, BTreeSet::new());
@@ -90,7 +90,7 @@ impl<W: Waits> Lane<W> {
         all
     }
 
-    /// Takes one out, wherever he stands; `None` when he is no longer there.
+    /// Takes one waiter out, from any position; `None` when it is not here any more.
     pub(super) fn cancel(&mut self, number: u64) -> Option<W> {
         if self.turn() == Some(number) {
             return self.pop().map(|head| head.what);
@@ -105,7 +105,8 @@ impl<W: Waits> Lane<W> {
         Some(what)
     }
 
-    /// Forgets those who left: before the first who waits at once, in between before they outnumber those who wait.
+    /// Forgets waiters that have left: at once those before the first waiter, and those in between before they
+    /// outnumber the waiters.
     #[inline(never)]
     fn tidy(&mut self) {
         while let Some(first) = self.parties.front_mut() {
@@ -123,7 +124,7 @@ impl<W: Waits> Lane<W> {
         }
     }
 
-    /// Makes parties of those who wait still, where others have left from between them.
+    /// Splits parties where members have left from their middle.
     fn part(&mut self) {
         let mut gone = std::mem::take(&mut self.gone).into_iter().peekable();
         for mut party in std::mem::take(&mut self.parties) {
@@ -134,23 +135,23 @@ impl<W: Waits> Lane<W> {
         }
     }
 
-    /// Those who came up to that number.
+    /// The waiters up to and including that number.
     pub(super) fn until(&self, number: u64) -> impl Iterator<Item = W> {
         self.waiting().take_while(move |(came, _)| *came <= number).map(|(_, what)| what)
     }
 
-    /// Whether this one still waits here.
+    /// Whether this waiter is still in the lane.
     pub(super) fn holds(&self, number: u64) -> bool {
         self.party_of(number).is_some() && !self.gone.contains(&number)
     }
 
-    /// Those who wait, with their numbers.
+    /// The waiters, with their numbers.
     fn waiting(&self) -> impl Iterator<Item = (u64, W)> {
         let all = self.parties.iter().flat_map(Party::all);
         all.filter(|(number, _)| !self.gone.contains(number))
     }
 
-    /// Where the party stands to which this number belongs, or belonged.
+    /// The index of the party that this number belongs to, whether or not it has left.
     fn party_of(&self, number: u64) -> Option<usize> {
         let at = self.parties.partition_point(|party| party.end() <= number);
         self.parties.get(at).filter(|party| party.came.number <= number).map(|_| at)

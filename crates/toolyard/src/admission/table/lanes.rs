@@ -1,4 +1,4 @@
-//! The lanes that are open, and how they are found.
+//! The open lanes, and how they are found.
 
 use super::{EntryId, Need, lane::Lane};
 use foldhash::{HashMap, HashMapExt};
@@ -10,23 +10,23 @@ pub(crate) struct Ticket {
     pub(super) number: u64,
 }
 
-/// Who waits in a lane.
+/// The waiters of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Who {
     /// Calls that have not started.
     Call {
         root: u64,
         depth: u8,
-        /// Their nearest ancestor on the lease they need: while it is on top they may stand on it (CC-7).
+        /// Their nearest ancestor on the lease they need: while it is on top, they may push onto the lease (CC-7).
         holder: Option<EntryId>,
         /// Whether they may not wait for the lease they need (CC-8).
         strict: bool,
     },
-    /// Handlers that were parked. Those on a lease have a lane each.
+    /// Parked handlers that wait to resume. Each of those with a lease entry has a lane of its own.
     Resume { entry: Option<EntryId> },
 }
 
-/// What all who wait in a lane have in common: whether one can go, each can.
+/// What all waiters of a lane have in common: if one of them can start, each of them can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LaneKey {
     pub(super) need: Need,
@@ -39,7 +39,7 @@ pub(super) struct Lanes<W> {
     slots: Vec<Option<Lane<W>>>,
     free: Vec<u32>,
     by_key: HashMap<LaneKey, u32>,
-    /// The one that was opened last: the calls of a run ask for the same one after the other.
+    /// The lane opened last, checked first because the calls of a run ask for the same lane one after the other.
     newest: u32,
 }
 
@@ -55,18 +55,19 @@ impl<W> Lanes<W> {
         }
     }
 
-    /// The lane that is open, if it is the only one: it goes before nobody and after nobody.
+    /// The open lane, if there is only one: it needs no place relative to others.
     pub(super) fn only(&self) -> Option<u32> {
-        let newest = || self.get(self.newest).map(|_| self.newest); // nearly always, and it needs no search
+        let newest = || self.get(self.newest).map(|_| self.newest); // almost always the right one, and needs no search
         if self.by_key.len() == 1 { newest().or_else(|| self.by_key.values().next().copied()) } else { None }
     }
 
-    /// Whether there is but one, or none.
+    /// Whether at most one lane is open.
     pub(super) fn are_one(&self) -> bool {
         self.by_key.len() <= 1
     }
 
-    /// Whether its place in the lists matters to nobody before another lane opens.
+    /// Whether the lane need not be relisted: it is the only one, so its place in the lists matters only when another
+    /// opens.
     pub(super) fn may_stay_listed(&self, at: u32) -> bool {
         self.by_key.len() == 1 && self.open_one(at).stays_listed()
     }
@@ -75,12 +76,12 @@ impl<W> Lanes<W> {
         self.by_key.is_empty()
     }
 
-    /// The lane of a ticket, if it is open; its number tells whether it is still the same lane.
+    /// The lane in this slot, if one is open. A ticket's number tells whether it is still the ticket's lane.
     pub(super) fn get(&self, at: u32) -> Option<&Lane<W>> {
         self.slots.get(at as usize)?.as_ref()
     }
 
-    /// A lane that is listed somewhere.
+    /// A lane that is known to be open because it is listed somewhere.
     pub(super) fn open_one(&self, at: u32) -> &Lane<W> {
         self.get(at).expect("open lanes only are listed")
     }

@@ -1,59 +1,59 @@
-//! The serial leases: stacks of those who were let in.
+//! The serial leases: each is a stack of the serial calls that were let in.
 //!
 //! ```text
-//!   tree(1)        ┌ call 4  running        lease     a stack, empty: any serial call may step on it
+//!   tree(1)        ┌ call 4  running        lease     a stack; any serial call may push onto an empty one
 //!                  └ call 1  parked         entry     one serial call, from its grant to its quiescence
 //!   named("db")    └ call 3  stopped        lineage   4 ─► 3 ─► 1: entries of any lease, nearest first
 //! ```
 //!
-//! On a stack that is not empty, only a descendant of the top may step, and only while the top is lent: its
+//! Only a descendant of the top entry may push onto a stack that is not empty, and only while the top is lent: its
 //! handler is parked or has stopped (CC-7). So at most one handler that is not parked runs on a lease.
 
 use super::queue::Queue;
 use super::slab::{Key, Slab};
 use std::{collections::BTreeSet, iter, sync::Arc};
 
-/// A serial scope of the table (CC-8).
+/// The id of a serial lease in the table (CC-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LeaseId(pub(super) Key);
 
-/// A serial call on its lease.
+/// The id of a serial call's entry on its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct EntryId(pub(super) Key);
 
-/// Whose lease it is, in order of rank: that of a tree is the lowest, named ones go by name (CC-8).
+/// The scope of a lease, in order of rank: a tree's is the lowest, named ones rank by name (CC-8).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
     /// One session and everything under it.
     Tree,
-    /// What a tool has named, in the whole engine.
+    /// A scope that tools have named, shared by the whole engine.
     Named(Arc<str>),
 }
 
-/// How a serial call stands.
+/// The state of a serial call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryState {
     /// Its handler runs.
     Running,
     /// Its handler awaits calls of its own, and the lease is lent to them.
     Parked,
-    /// Its handler is to go on and waits for that.
+    /// Its handler waits to resume.
     Resuming,
-    /// Its handler has stopped; something under it has not.
+    /// Its handler has stopped; a call under it has not.
     Stopped,
-    /// Its handler was given up and still runs.
+    /// Its handler was abandoned and still runs.
     Zombie,
 }
 
-/// One place on a stack.
+/// One entry on a stack.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) lease: LeaseId,
     pub(super) root: u64,
     pub(super) state: EntryState,
-    /// Whether all that is left of it are handlers that were given up (V2).
+    /// Whether only zombies are left of its call (V2).
     pub(super) listed: bool,
-    /// The nearest ancestor on any lease.
+    /// The nearest ancestor with an entry on any lease.
     parent: Option<EntryId>,
     above: Option<EntryId>,
     below: Option<EntryId>,
@@ -66,7 +66,7 @@ impl Entry {
         !faulty!(LeaseNotLent) && matches!(self.state, EntryState::Parked | EntryState::Stopped)
     }
 
-    /// Whether its handler runs, given up or not.
+    /// Whether its handler runs, as a zombie or not.
     pub(super) fn runs(&self) -> bool {
         matches!(self.state, EntryState::Running | EntryState::Zombie)
     }
@@ -76,19 +76,19 @@ impl Entry {
     }
 }
 
-/// One stack and those who want to step on it.
+/// One stack and the lanes that wait to push onto it.
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
     pub(super) scope: Scope,
     pub(super) top: Option<EntryId>,
-    /// Calls that wait and need this lease.
+    /// How many waiting calls need this lease.
     pub(super) queued: usize,
     pub(super) queue: Option<Box<Queue>>,
     /// Its lanes by their heads, oldest first.
     pub(super) heads: BTreeSet<(u64, u32)>,
-    /// Those of its lanes that may not wait for it.
+    /// Its lanes whose calls may not wait for it.
     pub(super) strict: BTreeSet<u32>,
-    /// Of the heads that may step on it now, the oldest, as the whole table's list of the oldest has it.
+    /// The oldest head that may push onto it now, as listed in the table-wide `Aging::eldest`.
     pub(super) eldest: Option<(u64, u32)>,
 }
 
@@ -150,7 +150,7 @@ impl Leases {
         self.entries.iter().map(|(_, entry)| entry)
     }
 
-    /// Whether a call with this nearest ancestor on the lease may step on it (CC-7).
+    /// Whether a call whose nearest ancestor on the lease is `holder` may push onto it (CC-7).
     pub(super) fn may_push(&self, lease: LeaseId, holder: Option<EntryId>) -> bool {
         match self.get(lease).top {
             None => true,
@@ -158,7 +158,7 @@ impl Leases {
         }
     }
 
-    /// Puts a call that may step on the lease on it.
+    /// Pushes a call onto the lease. The call must be allowed to.
     pub(super) fn push(&mut self, lease: LeaseId, parent: Option<EntryId>, root: u64) -> EntryId {
         let below = self.get(lease).top;
         let entry = EntryId(self.entries.insert(Entry {
@@ -178,7 +178,7 @@ impl Leases {
         entry
     }
 
-    /// Takes an entry off its stack, from wherever it stands.
+    /// Removes an entry from its stack, at any position.
     pub(super) fn remove(&mut self, entry: EntryId) -> Entry {
         let gone = self.entries.remove(entry.0).expect("a call becomes quiescent once");
         match gone.above {
@@ -202,9 +202,9 @@ impl Leases {
         self.lineage(lineage).find(|(_, entry)| entry.lease == lease).map(|(id, _)| id)
     }
 
-    /// Whether a call of this lineage may not wait for the lease (CC-8): it is neither that of the nearest
-    /// ancestor on any lease, nor does it rank above all of them. Were it to wait, two calls could each wait for
-    /// what an ancestor of the other holds.
+    /// Whether a call of this lineage may not wait for the lease (CC-8): the lease is neither that of its nearest
+    /// ancestor on any lease, nor does it rank above those of all its ancestors. If such calls waited, two of them
+    /// could each wait for what an ancestor of the other holds.
     pub(super) fn is_strict(&self, lease: LeaseId, lineage: Option<EntryId>) -> bool {
         let Some((_, nearest)) = self.lineage(lineage).next() else { return false };
         let scope = &self.get(lease).scope;
@@ -218,8 +218,8 @@ impl Leases {
         iter::successors(self.get(lease).top.map(named), move |(_, entry)| entry.below.map(named))
     }
 
-    /// Whether somebody stands above this entry, or on the lease at all, and all of them are handlers that were
-    /// given up, or have nothing else left (V3).
+    /// Whether there are entries above `above` (with `None`: any on the lease) and all of them are zombies or have
+    /// only zombies left (V3).
     pub(super) fn is_behind_zombies(&self, lease: LeaseId, above: Option<EntryId>) -> bool {
         let mut over = self.stack(lease).take_while(|(id, _)| Some(*id) != above).peekable();
         over.peek().is_some() && over.all(|(_, entry)| entry.is_zombie())

@@ -1,4 +1,4 @@
-//! From a grant to quiescence: what a handler holds, lends and gives back.
+//! The life of a call in the table, from its grant to quiescence: what its handler holds, lends and releases.
 //!
 //! ```text
 //!   granted ─► Running ─► release ─► Stopped ─► quiet            finish: both at once
@@ -8,7 +8,7 @@
 //!          Parked ─► Resuming        Zombie ◄─ become_zombie
 //! ```
 //!
-//! The states are those of an entry. A handler that is not on a lease has none and goes the same way.
+//! The states are those of a lease entry. A handler without an entry has no state but takes the same steps.
 
 use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, Told, UnitId, Waits, Who};
 use super::{
@@ -16,17 +16,17 @@ use super::{
     party::{Came, Newcomer},
 };
 
-/// What a handler that is to go on is told.
+/// The answer to a handler that wants to resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resumed {
-    /// It has everything again.
+    /// It holds everything again.
     Now,
     /// It waits.
     Waiting(Ticket),
 }
 
 impl<W: Waits> Table<W> {
-    /// A handler awaits calls of its own: its units are given back and its lease is lent to them (CC-6).
+    /// Parks a handler that awaits calls of its own: releases its units and lends its lease to those calls (CC-6).
     pub(in crate::admission) fn park(
         &mut self,
         need: Need,
@@ -41,10 +41,10 @@ impl<W: Waits> Table<W> {
         self.settle(now);
     }
 
-    /// A parked handler is to go on: it gets its units again, on its lease only as the top. It goes before all
-    /// calls, and neither a pause nor a bound of the queue holds it back: it is one that runs, and what it holds
-    /// and lends would be out for as long. How many are parked is the caller's to bound. One whose handler
-    /// is dropped meanwhile is taken out by [`Table::cancel`].
+    /// Resumes a parked handler: takes its units again; if it has a lease entry, only as the top of the stack. A
+    /// resume goes before all calls, and neither a pause nor a queue bound holds it back: the handler is already
+    /// running, and what it holds and lends stays unavailable while it waits. The caller bounds how many are parked.
+    /// If the handler is dropped while it waits, [`Table::cancel`] takes it out.
     pub(in crate::admission) fn resume(
         &mut self,
         need: Need,
@@ -68,8 +68,8 @@ impl<W: Waits> Table<W> {
         Resumed::Waiting(ticket)
     }
 
-    /// A handler has stopped, and something under it may not have: its units are given back, and its lease is
-    /// lent to what is under it. Of a handler that was parked, `need` is empty.
+    /// Notes that a handler has stopped while calls under it may still run: releases its units and lends its lease to
+    /// those calls. For a handler that was parked, `need` is empty.
     pub(in crate::admission) fn release(
         &mut self,
         need: Need,
@@ -86,14 +86,13 @@ impl<W: Waits> Table<W> {
         self.set_states(entry, EntryState::Stopped);
     }
 
-    /// A call is quiescent: its entry leaves the lease, from wherever it stands (CC-7). Nothing under it may name
-    /// it any more.
+    /// Takes a quiescent call off its lease, from any position (CC-7). No call under it may name its entry any more.
     pub(in crate::admission) fn quiet(&mut self, entry: EntryId, now: impl FnOnce() -> Moment) {
         self.step_off(entry);
         self.settle(now);
     }
 
-    /// A handler has stopped and nothing is under it: [`Table::release`] and [`Table::quiet`] in one step.
+    /// Ends a call that has nothing under it: [`Table::release`] and [`Table::quiet`] in one step.
     pub(in crate::admission) fn finish(
         &mut self,
         need: Need,
@@ -108,7 +107,7 @@ impl<W: Waits> Table<W> {
         self.settle(now);
     }
 
-    /// A handler was given up and still runs: it goes on holding `kept` and its lease (SC-6).
+    /// Turns a call into a zombie: its abandoned handler keeps holding `kept` and its lease (SC-6).
     pub(in crate::admission) fn become_zombie(
         &mut self,
         kept: Need,
@@ -123,7 +122,7 @@ impl<W: Waits> Table<W> {
         self.settle(now);
     }
 
-    /// A handler that was given up has stopped.
+    /// Notes that a zombie's handler has stopped.
     pub(in crate::admission) fn zombie_ended(
         &mut self,
         kept: Need,
@@ -135,12 +134,12 @@ impl<W: Waits> Table<W> {
         self.settle(now);
     }
 
-    /// From now on all that is left under this entry are handlers that were given up, each told of (V2).
+    /// Notes that from now on only zombies are left under this entry, each of them listed (V2).
     pub(in crate::admission) fn listed(&mut self, entry: EntryId) {
         self.leases.entry_mut(entry).listed = true;
     }
 
-    /// What a parked handler gave back.
+    /// Takes the units again that a parked handler released.
     pub(super) fn take_again(&mut self, need: Need, entry: Option<EntryId>, ticket: u64) {
         if !faulty!(PermitHeldWhileNested) {
             need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);

@@ -1,4 +1,4 @@
-//! Who runs and who waits for what, for people.
+//! Shows people what runs, what waits and what it waits for.
 
 use super::leases::Lease;
 use super::{EntryState, Moment, Scope, Table, UnitKind, Waits, Who, lane::Lane};
@@ -6,46 +6,46 @@ use crate::pool::PoolLoad;
 use std::time::Duration;
 use toolyard_core::ToolClass;
 
-/// A lane as a person sees it.
+/// A lane as shown to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The root session of those who wait. Handlers that wait to resume and are not serial may be of several.
+    /// The root session of the waiters. `None` for resumes of handlers that are not serial, which may be of several.
     pub(crate) root: Option<u64>,
-    /// Whether they are handlers that wait to resume.
+    /// Whether the waiters are handlers that wait to resume.
     pub(crate) resumes: bool,
     /// How deep they are nested.
     pub(crate) depth: u8,
     /// How many wait in it.
     pub(crate) waiting: usize,
-    /// How long the first has waited.
+    /// How long the head has waited.
     pub(crate) oldest: Duration,
-    /// What is not to be had now, or only by another.
+    /// What it lacks: resources that are unavailable now, or held back for another call.
     pub(crate) missing: Vec<Missing>,
-    /// Whether things are held back for it (CC-3b).
+    /// Whether resources are held back for it (CC-3b).
     pub(crate) reserves: bool,
 }
 
-/// What somebody waits for.
+/// A resource that a waiter lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// A unit, and how it stands.
+    /// A unit and its state.
     Unit {
         /// What it bounds.
         kind: UnitKind,
-        /// How many are out.
+        /// How many are in use.
         in_use: usize,
-        /// How many there are.
+        /// How wide the unit is.
         width: usize,
-        /// How many of those that are out are held by handlers that were given up.
+        /// How many of those in use are held by zombies.
         zombies: usize,
         /// Whether its class is paused.
         paused: bool,
     },
-    /// A lease, and who stands on it.
+    /// A lease and its stack.
     Lease {
-        /// Whose it is.
+        /// Its scope.
         scope: Scope,
-        /// Root session and state, from the top down.
+        /// Root session and state of each entry, from the top down.
         stack: Vec<(u64, EntryState)>,
         /// Whether the serial class is paused.
         paused: bool,
@@ -53,7 +53,7 @@ pub(crate) enum Missing {
 }
 
 impl<W: Waits> Table<W> {
-    /// How many calls of a class run and wait. Parked handlers do neither.
+    /// How many calls of a class are running and waiting. Parked handlers count as neither.
     pub(in crate::admission) fn load(&self, class: ToolClass) -> PoolLoad {
         if class == ToolClass::Serial {
             let running = self.leases.entries().filter(|entry| entry.runs()).count();
@@ -70,7 +70,7 @@ impl<W: Waits> Table<W> {
         PoolLoad { running, queued }
     }
 
-    /// Who waits for what, the longest wait first.
+    /// What each lane waits for, the longest wait first.
     pub(in crate::admission) fn lines(&self, now: Moment) -> Vec<Line> {
         let mut lines: Vec<(u64, Line)> =
             self.lanes.iter().filter_map(|lane| Some((lane.turn()?, self.line(lane, now)))).collect();

@@ -1,4 +1,4 @@
-//! What a call needs to run, and who asks for it.
+//! What a call needs to run, and the request for it.
 
 use super::{EntryId, LeaseId, UnitId};
 
@@ -10,20 +10,20 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Class, tool limit, session cap, tree cap.
+    /// Class, tool limit, session cap and tree cap.
     const UNITS_MAX: usize = 4;
 
-    /// The need of a call that is not serial; what is `None` is not bounded.
+    /// The need of a call that is not serial. `None` means unbounded.
     pub(crate) fn of(class: UnitId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
         Self { units: [Some(class), tool, session, None], lease: None }
     }
 
-    /// The need of a serial call: a lease in place of a class.
+    /// The need of a serial call: a lease instead of a class unit.
     pub(crate) fn serial(lease: LeaseId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
         Self { units: [None, tool, session, None], lease: Some(lease) }
     }
 
-    /// The same, and a tree cap.
+    /// Adds a tree cap.
     #[must_use]
     pub(crate) fn in_tree(mut self, tree: UnitId) -> Self {
         self.units[3] = Some(tree);
@@ -42,7 +42,7 @@ impl Need {
         self.units.contains(&Some(unit))
     }
 
-    /// Those units that `keep` names, and the rest. The lease is in neither: it goes by its entry.
+    /// Splits the units into those that `keep` selects and the rest. Neither has the lease: its entry stands for it.
     pub(in crate::admission) fn split(self, keep: impl Fn(UnitId) -> bool) -> (Self, Self) {
         let (mut kept, mut rest) = (Self::default(), Self::default());
         for (at, unit) in self.units.into_iter().enumerate() {
@@ -53,21 +53,21 @@ impl Need {
     }
 }
 
-/// A call that wants to run.
+/// A request to run a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask {
-    /// The number of the root session: whose turn it is goes by root sessions.
+    /// The number of the root session. Fairness is among root sessions.
     pub(crate) root: u64,
-    /// How deep the call is nested. Deeper calls go first inside a root session.
+    /// How deep the call is nested. Within a root session deeper calls are granted first.
     pub(crate) depth: u8,
-    /// The nearest ancestor that stands on a lease, whichever lease that is.
+    /// The nearest ancestor that has an entry on any lease.
     pub(crate) lineage: Option<EntryId>,
     /// What it needs.
     pub(crate) need: Need,
 }
 
 impl Ask {
-    /// A call that no other call made.
+    /// A call at the root, not made by another call.
     #[cfg(any(test, toolyard_faults))]
     pub(crate) fn of_root(root: u64, need: Need) -> Self {
         Self { root, depth: 0, lineage: None, need }

@@ -1,13 +1,13 @@
-//! Who goes next when something has come free (CC-3).
+//! Which waiter is granted next when something has been freed (CC-3).
 //!
-//! 1. Handlers that resume, oldest first, those that can: they finish what was begun, and nobody who waits may
-//!    hold them back, no reservation and no pause.
+//! 1. Handlers that can resume, oldest first. They finish work already begun, so neither a reservation nor a
+//!    pause holds them back.
 //! 2. The call that has waited too long (`aging.rs`).
-//! 3. The root session whose turn it is at what has come free, and of its calls the deepest, then the oldest; but the
-//!    call of another goes first that takes something of the same and whose turn was before.
+//! 3. The root session whose turn it is at what was freed, and of its calls the deepest, then the oldest. A call of
+//!    another session goes before it if both take a common resource and that session's turn was earlier.
 //!
-//! Only what has come free is looked at. Every grant makes things scarcer for all others, so one pass is enough,
-//! but for the end of a reservation: that frees what it held back.
+//! Only freed resources are looked at. Every grant makes resources scarcer for all others, so one pass is enough. The
+//! exception is the end of a reservation, which frees what it held back.
 
 use super::lanes::LaneKey;
 use super::queue::Queue;
@@ -15,7 +15,7 @@ use super::{EntryState, Going, Moment, Resource, Table, UnitId, Waits, Who};
 use std::cmp::Reverse;
 
 impl<W: Waits> Table<W> {
-    /// Grants whoever can go after a change.
+    /// Grants every waiter that can start after a change.
     pub(super) fn settle(&mut self, now: impl FnOnce() -> Moment) {
         if !self.wants_time() {
             self.aging.reserved = None;
@@ -35,7 +35,7 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// The oldest of the resumes that can go.
+    /// The oldest resume that can start.
     fn next_resume(&self) -> Option<u32> {
         let oldest = self.freed.iter().filter_map(|freed| self.next_resume_for(*freed));
         oldest.min().map(|(_, lane)| lane)
@@ -61,8 +61,8 @@ impl<W: Waits> Table<W> {
         self.can_lane_go(lane).then_some(lane)
     }
 
-    /// Of those who need something that has come free, the next who can go. Things nobody can use any more are put
-    /// aside on the way.
+    /// The next call to grant among those that need something freed. Freed resources that no waiter can use are
+    /// dropped on the way.
     fn next_head(&mut self) -> Option<u32> {
         if let Some(only) = self.lanes.only() {
             return self.can_lane_go(only).then_some(only);
@@ -80,8 +80,8 @@ impl<W: Waits> Table<W> {
         Some(next)
     }
 
-    /// Of the lanes of one session whose turn it is at what has come free, the deepest: a tree finishes what it began
-    /// (CC-3).
+    /// Of the lanes of this lane's session that are first for something freed, the deepest: a tree finishes what it
+    /// has begun (CC-3).
     fn deepest(&self, lane: u32) -> u32 {
         let root = self.root_of(lane);
         let others = self.freed.iter().filter_map(|freed| self.first_for(*freed));
@@ -89,12 +89,12 @@ impl<W: Waits> Table<W> {
         own.max_by_key(|lane| self.rank(*lane)).unwrap_or(lane)
     }
 
-    /// Of those of other sessions who could go and take something that this lane takes, the one whose turn was first,
-    /// if that is before this one's.
+    /// Of other sessions' lanes that can start, take a resource that this lane takes and have an earlier turn, the
+    /// one with the earliest turn.
     fn ahead_of(&self, lane: u32) -> Option<u32> {
         let (root, need) = (self.root_of(lane), self.lanes.open_one(lane).key.need);
         let turn = self.turn_of(lane);
-        // Of those who wait for a lease that somebody stands on, calls of one session might step at most.
+        // Of the waiters for a lease that is not empty, only calls of one session could push.
         let lease = need.lease.filter(|lease| self.leases.get(*lease).top.is_none());
         let things = need.units().map(Resource::Unit).chain(lease.map(Resource::Lease));
         let before =
@@ -105,8 +105,9 @@ impl<W: Waits> Table<W> {
             .min_by_key(|other| (self.turn_of(*other), Reverse(self.rank(*other))))
     }
 
-    /// The turn of a call: the last of those that its session has at what the call takes. A grant puts it behind all,
-    /// so a session goes before one who could go no more often than its weight at each thing that both take.
+    /// The turn of a call: the latest of its session's turns at the resources it takes. A grant puts the session
+    /// behind all others, so a session goes before a call that could start no more often than its weight at each
+    /// resource they share.
     fn turn_of(&self, lane: u32) -> u64 {
         let LaneKey { need, who: Who::Call { root, .. } } = self.lanes.open_one(lane).key else { return 0 };
         let units = need.units().filter_map(|unit| self.unit(unit).queue.as_ref());
@@ -121,7 +122,7 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Deeper first, then the oldest.
+    /// Deeper first, then older.
     fn rank(&self, lane: u32) -> (u8, Reverse<Option<u64>>) {
         let lane = self.lanes.open_one(lane);
         let depth = match lane.key.who {
@@ -131,11 +132,11 @@ impl<W: Waits> Table<W> {
         (depth, Reverse(lane.turn()))
     }
 
-    /// Of those who need this, the first in order who can go.
+    /// The first lane in service order that needs this and can start.
     fn first_for(&self, freed: Resource) -> Option<u32> {
         let queue = self.queue_of(freed)?;
         match freed {
-            // On a lease that somebody stands on, only calls of its own tree might step.
+            // Onto a lease that is not empty, only calls of the top entry's own tree could push.
             Resource::Lease(id) if self.leases.get(id).top.is_some() => {
                 self.lanes_on_top(id).find(|lane| self.can_lane_go(*lane))
             }
@@ -143,7 +144,7 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Who waits for this, if it may be had.
+    /// The waiters for this resource, if it is available.
     fn queue_of(&self, freed: Resource) -> Option<&Queue> {
         match freed {
             Resource::Unit(id) => {
@@ -161,7 +162,7 @@ impl<W: Waits> Table<W> {
         self.can_go(&self.lanes.open_one(lane).key, Some(lane))
     }
 
-    /// Whether one with this key can go now. `lane`: its own, if it waits already.
+    /// Whether a waiter with this key can start now. `lane` is its lane, if it is already waiting.
     pub(super) fn can_go(&self, key: &LaneKey, lane: Option<u32>) -> bool {
         match key.who {
             Who::Resume { entry } => {
@@ -182,10 +183,10 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Lets the head of a lane go.
+    /// Grants the head of a lane.
     fn grant(&mut self, lane: u32) {
         if self.aging.is_reserved_by(lane) {
-            self.aging.reserved = None; // what it held back is what it takes
+            self.aging.reserved = None; // the grant takes what was held back
         }
         let open = self.lanes.open_one_mut(lane);
         let key = open.key;
@@ -208,10 +209,10 @@ impl<W: Waits> Table<W> {
         self.granted.push(Going { waiter: head.what, need: key.need, entry });
     }
 
-    /// Counts a grant against the session's credit for everything it takes.
+    /// Charges a grant to the session's credit at everything it takes.
     fn charge(&mut self, key: &LaneKey, root: u64) {
         if self.lanes.are_one() && self.weights.is_empty() && !self.weighted {
-            return; // its credit is one, and it is its turn again
+            return; // its credit is one, and no other session waits: it is its turn again
         }
         let next = self.next_turn(root);
         for unit in key.need.units() {

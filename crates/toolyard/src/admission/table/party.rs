@@ -1,47 +1,48 @@
-//! Those who came together: one right behind the other, and alike but for that. The calls of a run do.
+//! Parties: waiters that came together, one directly behind the other and otherwise alike, as the calls of a run do.
 //!
 //! ```text
-//!   lane   12 13  ×  × 16 17 18 │ 31 │ 40 41 42      three parties; of the first, two have left from its middle
+//!   lane   12 13  ×  × 16 17 18 │ 31 │ 40 41 42      three parties; two members have left the middle of the first
 //! ```
 //!
-//! A party takes the room of one, be there ever so many in it: what stands for its first stands for all.
+//! A party takes the memory of one waiter, whatever its size: the value that stands for its first member stands for
+//! all.
 
 use super::{EntryId, Moment};
 
-/// Stands for one who waits, and for those who came right behind him.
+/// Stands for one waiter, and for those directly behind it.
 pub(in crate::admission) trait Waits: Clone {
-    /// Who stands so many places behind this one.
+    /// The waiter that many places behind this one.
     fn behind(self, places: u32) -> Self;
 }
 
-/// One who comes to wait, before anything is kept for him.
+/// Someone about to wait, for whom nothing is stored yet.
 pub(in crate::admission) trait Newcomer<W> {
-    /// Whether he is who stands so many places behind the first of a party.
+    /// Whether it is the waiter that many places behind the first of a party.
     fn is_behind(&self, first: &W, places: u32) -> bool;
 
-    /// What stands for him, where he is the first of a party.
+    /// The value that stands for it, if it becomes the first of a party.
     fn into_first(self) -> W;
 }
 
-/// When somebody came, and from where.
+/// When a waiter came, and its lineage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Came {
     pub(super) number: u64,
     pub(super) since: Moment,
-    /// The nearest ancestor on any lease.
+    /// The nearest ancestor with an entry on any lease.
     pub(super) lineage: Option<EntryId>,
 }
 
-/// The place in line of those who came together.
+/// The shared place in line of waiters that came together.
 #[derive(Debug, Clone)]
 pub(super) struct Party<W> {
-    /// When the first came. The others came at the same moment and have the numbers that follow.
+    /// The first member's arrival. The others came at the same moment and have the numbers that follow.
     pub(super) came: Came,
-    /// `None`: all have left.
+    /// Stands for the first member; `None` when all have left.
     first: Option<W>,
-    /// How many came. Who goes as the first is not among them any more.
+    /// The number of members, including those in `gone`. A first member that is popped no longer counts.
     len: u32,
-    /// How many of them have left.
+    /// How many members have left from behind the first.
     gone: u32,
 }
 
@@ -51,7 +52,7 @@ impl<W: Waits> Party<W> {
         Self { came, first: Some(first), len: 1, gone: 0 }
     }
 
-    /// Takes a newcomer in, if he came together with those who are here.
+    /// Adds a newcomer, if it came together with the members.
     pub(super) fn takes_in(&mut self, came: Came, newcomer: &impl Newcomer<W>) -> bool {
         let is_next = self.end() == came.number
             && self.came.since == came.since
@@ -63,7 +64,7 @@ impl<W: Waits> Party<W> {
         is_next
     }
 
-    /// The number behind that of its last.
+    /// The number after that of its last member.
     pub(super) fn end(&self) -> u64 {
         self.came.number + u64::from(self.len)
     }
@@ -72,14 +73,14 @@ impl<W: Waits> Party<W> {
         self.len == 0
     }
 
-    /// The first goes, who waits still.
+    /// Takes out the first member, which must still be waiting.
     pub(super) fn pop(&mut self) -> W {
         let first = self.one_less();
         self.go_on_behind(0);
         first
     }
 
-    /// One of them leaves, who waits still. His number is the party's until it has come to the first.
+    /// Takes out one member, which must still be waiting. Its number stays the party's until it is the first.
     pub(super) fn leave(&mut self, number: u64) -> W {
         let places = self.places_to(number);
         let first = self.one_less();
@@ -87,20 +88,21 @@ impl<W: Waits> Party<W> {
         first.behind(places)
     }
 
-    /// What stands for the first, for one who waits no longer: the last of them takes it along.
+    /// The first member's value, for a member that leaves. The last member takes the original.
     fn one_less(&mut self) -> W {
         let is_last = self.len - self.gone == 1;
         let first = if is_last { self.first.take() } else { self.first.clone() };
         first.expect("one of a party waits still")
     }
 
-    /// The first has left before.
+    /// Skips the first member, which has left before.
     pub(super) fn pass_first(&mut self) {
         self.gone -= 1;
         self.go_on_behind(0);
     }
 
-    /// Goes on behind one of them who has left; gives those before him, if there are any. None of them has left.
+    /// Cuts the party behind a member that has left. Returns the part in front of that member, none of whose members
+    /// has left, unless it is empty.
     pub(super) fn part_at(&mut self, number: u64) -> Option<Self> {
         let places = self.places_to(number);
         let before = Self { gone: 0, len: places, ..self.clone() };
@@ -120,7 +122,7 @@ impl<W: Waits> Party<W> {
         u32::try_from(number - self.came.number).expect("a party has fewer than 2^32 places")
     }
 
-    /// All with their numbers, those who have left included; nobody where all have.
+    /// All members with their numbers, including those that have left; empty if all have left.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, W)> {
         let first = self.first.iter();
         first.flat_map(|first| {

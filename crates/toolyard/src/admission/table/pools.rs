@@ -1,9 +1,9 @@
-//! What is opened and closed, and what an operator changes.
+//! Opening and closing units and leases, and the changes that an operator makes.
 
 use super::{LeaseId, Moment, Need, Resource, Scope, Table, Told, Unit, UnitId, UnitKind, Waits};
 use toolyard_core::ToolClass;
 
-/// What every unit of a class has in common, those still to be opened included.
+/// What all units of a class have in common, including those opened later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClassRule {
     pub(super) width: usize,
@@ -17,23 +17,23 @@ impl ClassRule {
 }
 
 impl<W: Waits> Table<W> {
-    /// A unit as wide as its class is now, and paused if its class is.
+    /// Opens a unit with the class's current width and pause state.
     pub(in crate::admission) fn open_class(&mut self, class: ToolClass) -> UnitId {
         let ClassRule { width, paused } = self.classes[class.index()];
         self.open(Unit::new(UnitKind::Class(class), width, paused))
     }
 
-    /// A unit for the calls of one tool.
+    /// Opens a unit for the calls of one tool.
     pub(in crate::admission) fn open_tool(&mut self, width: usize) -> UnitId {
         self.open(Unit::new(UnitKind::Tool, width, false))
     }
 
-    /// A unit for the calls of one session.
+    /// Opens a unit for the calls of one session.
     pub(in crate::admission) fn open_session(&mut self, width: usize) -> UnitId {
         self.open(Unit::new(UnitKind::Session, width, false))
     }
 
-    /// A unit for the calls of a session and everything under it.
+    /// Opens a unit for the calls of a session and everything under it.
     pub(in crate::admission) fn open_tree(&mut self, width: usize) -> UnitId {
         self.open(Unit::new(UnitKind::Tree, width, false))
     }
@@ -44,7 +44,7 @@ impl<W: Waits> Table<W> {
         unit
     }
 
-    /// Takes a unit away that nothing uses or waits for any more.
+    /// Removes a unit that nothing uses or waits for.
     pub(in crate::admission) fn close_unit(&mut self, UnitId(unit): UnitId) {
         self.tell(|| Told::of_unit("close", UnitId(unit)));
         let unit = self.units.remove(unit);
@@ -53,13 +53,13 @@ impl<W: Waits> Table<W> {
         debug_assert!(is_idle || std::thread::panicking(), "unit in use");
     }
 
-    /// A stack for serial calls. Two of the same name are two stacks: that a scope has one is the caller's to see
-    /// to.
+    /// Opens a stack for serial calls. Two with the same scope are two stacks: the caller sees to it that a scope has
+    /// only one.
     pub(in crate::admission) fn open_lease(&mut self, scope: Scope) -> LeaseId {
         self.leases.open(scope)
     }
 
-    /// Takes a lease away that nobody stands on or waits for any more.
+    /// Removes a lease that has no entries and no waiters.
     pub(in crate::admission) fn close_lease(&mut self, lease: LeaseId) {
         self.leases.close(lease);
     }
@@ -82,7 +82,7 @@ impl<W: Waits> Table<W> {
         self.settle(now);
     }
 
-    /// Sets the width of every unit of a class, those still to be opened included. A lease is always one wide.
+    /// Sets the width of every unit of a class, including units opened later. A lease is always one wide.
     pub(in crate::admission) fn resize_class(
         &mut self,
         class: ToolClass,
@@ -94,7 +94,7 @@ impl<W: Waits> Table<W> {
         self.settle(now);
     }
 
-    /// Stops or resumes granting of a class; what runs goes on, parked handlers included.
+    /// Pauses or resumes granting for a class. Running calls continue, parked handlers included.
     pub(in crate::admission) fn pause_class(
         &mut self,
         class: ToolClass,
@@ -121,7 +121,7 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    /// Serial calls have leases in place of class units, and all of them obey the pause of their class.
+    /// Serial calls have leases instead of class units, so the pause of their class applies to all leases.
     pub(super) fn is_serial_paused(&self) -> bool {
         self.classes[ToolClass::Serial.index()].paused
     }

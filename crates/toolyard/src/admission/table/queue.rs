@@ -1,15 +1,15 @@
-//! The lanes that need one unit or one lease, in the order in which they are to be served.
+//! The lanes that need one unit or one lease, in the order in which they are served.
 //!
 //! ```text
-//!   resumes   12, 15                                         oldest first, before everybody
+//!   resumes   12, 15                                         oldest first, before all calls
 //!   ring      session 7 (credit 1) ─► session 9 (credit 4)   deficit round robin
 //!               depth 2: 31                                  deeper first, then the oldest head
 //!               depth 0: 18, 24
 //! ```
 //!
-//! A session that has used its credit goes to the back of the ring with a new one, and so does one that comes
-//! anew. One that has credit and nobody who can go is passed over and keeps its place. Turns are numbered over all
-//! queues, so that those of two sessions can be compared where they meet at several things (`order.rs`).
+//! A session that has used up its credit goes to the back of the ring with a new credit, and so does a session that
+//! starts to wait. A session that has credit but no call that can start is passed over and keeps its place. Turns are
+//! numbered across all queues, so that two sessions can be compared where they share several resources (`order.rs`).
 
 use super::lanes::{LaneKey, Who};
 use foldhash::{HashMap, HashMapExt};
@@ -18,10 +18,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// A lane at its place in a session: deeper first, then the oldest head.
+/// The place of a lane within its session: deeper first, then the oldest head.
 type Place = (Reverse<u8>, u64, u32);
 
-/// A root session in a ring.
+/// The share of a root session in a ring.
 #[derive(Debug, Clone)]
 struct Share {
     turn: u64,
@@ -29,11 +29,11 @@ struct Share {
     lanes: BTreeSet<Place>,
 }
 
-/// Everybody who waits and needs one thing.
+/// All lanes that need one unit or one lease.
 #[derive(Debug, Clone)]
 pub(super) struct Queue {
     resumes: BTreeSet<(u64, u32)>,
-    /// Root sessions by their turns.
+    /// Root sessions by turn.
     ring: BTreeMap<u64, u64>,
     shares: HashMap<u64, Share>,
 }
@@ -43,7 +43,7 @@ impl Queue {
         Self { resumes: BTreeSet::new(), ring: BTreeMap::new(), shares: HashMap::new() }
     }
 
-    /// Notes that the head of a lane has changed.
+    /// Updates the place of a lane whose head has changed.
     pub(super) fn place(queue: &mut Option<Box<Self>>, lane: u32, key: &LaneKey, change: Change) {
         let all = queue.get_or_insert_with(|| Box::new(Self::new()));
         match key.who {
@@ -67,7 +67,7 @@ impl Queue {
             ring.insert(turn, root);
             Share { turn, credit, lanes: BTreeSet::new() }
         });
-        // In this order a list of one keeps its memory.
+        // Insert before removing, so that a set of one keeps its memory.
         share.lanes.extend(change.now.map(|now| (depth, now, lane)));
         if let Some(before) = change.before {
             let was_listed = share.lanes.remove(&(depth, before, lane));
@@ -79,12 +79,13 @@ impl Queue {
         }
     }
 
-    /// Counts one grant against a session's credit, if it still waits here. `next`: what it gets when it has none left.
+    /// Charges one grant to a session's credit, if it still waits here. `next` is its new turn when its credit is
+    /// used up.
     pub(super) fn charge(&mut self, root: u64, next: Turn) {
         let Some(share) = self.shares.get_mut(&root).filter(|_| !faulty!(FairnessOff)) else { return };
         share.credit -= 1;
         if share.credit == 0 && self.ring.len() == 1 {
-            share.credit = next.weight; // it is its turn again
+            share.credit = next.weight; // the only session here: it is its turn again
         } else if share.credit == 0 {
             self.ring.remove(&share.turn);
             (share.turn, share.credit) = (next.number, next.weight);
@@ -92,7 +93,7 @@ impl Queue {
         }
     }
 
-    /// Handlers that wait to resume: number of the head and lane, oldest first.
+    /// Handlers that wait to resume, oldest first: the number of the head, and the lane.
     pub(super) fn resumes(&self) -> impl Iterator<Item = (u64, u32)> {
         self.resumes.iter().copied()
     }
@@ -102,39 +103,39 @@ impl Queue {
         self.shares.get(&root).map(|share| share.turn)
     }
 
-    /// The lanes of the sessions whose turn is before that one, in the order of service.
+    /// The lanes of the sessions whose turn is before `turn`, in order of service.
     pub(super) fn lanes_before(&self, turn: u64) -> impl Iterator<Item = u32> {
         self.ring.range(..turn).flat_map(|(_, root)| self.lanes_of(*root))
     }
 
-    /// The lanes of calls, in the order of service.
+    /// The lanes of calls, in order of service.
     pub(super) fn lanes(&self) -> impl Iterator<Item = u32> {
         self.ring.values().flat_map(|root| self.lanes_of(*root))
     }
 
-    /// The lanes of one session, in the order of service.
+    /// The lanes of one session, in order of service.
     pub(super) fn lanes_of(&self, root: u64) -> impl Iterator<Item = u32> {
         let lanes = self.shares.get(&root).into_iter().flat_map(|share| &share.lanes);
         lanes.map(|(_, _, lane)| *lane)
     }
 
-    /// The ring as it stands: sessions and their credits.
+    /// The sessions of the ring in order, with their credits.
     #[cfg(test)]
     pub(super) fn ring(&self) -> Vec<(u64, u8)> {
         self.ring.values().map(|root| (*root, self.shares[root].credit)).collect()
     }
 }
 
-/// The head of a lane before and after a change.
+/// The number of a lane's head before and after a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change {
     pub(super) before: Option<u64>,
     pub(super) now: Option<u64>,
-    /// The turn of its session, if it has none yet.
+    /// The turn that its session gets if it has none here yet.
     pub(super) anew: Turn,
 }
 
-/// A place at the back of every ring: as many grants as the weight says.
+/// A turn at the back of every ring, worth as many grants as the weight says.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) number: u64,

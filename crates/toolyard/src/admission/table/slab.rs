@@ -1,25 +1,26 @@
-//! Values in numbered slots, whose keys tell a slot's former content from its present one.
+//! A slab: values in numbered slots, whose keys distinguish a slot's earlier content from its present one.
 
 use std::{fmt, num::NonZeroU32};
 
-/// Names one value of one slab, and nothing once that value has been taken out: the number of its slot and, above that, how
-/// often the slot has been used. Four bytes, for every call that runs holds up to five.
+/// Names one value of one slab, and nothing once that value has been removed: the number of its slot and, in the bits
+/// above, how often the slot has been used. It has four bytes because every running call holds up to five.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key(NonZeroU32);
 
-/// The bits of a key that are its slot's number: a table holds 67 million of anything at most.
+/// The bits of a key that hold the slot's number, which limits a table to 67 million of anything.
 const AT_BITS: u32 = 26;
 const USE: NonZeroU32 = NonZeroU32::new(1 << AT_BITS).expect("it is not zero");
 
 impl Key {
-    /// Of the first use of a slot.
+    /// The key for the first use of a slot.
     fn first(at: usize) -> Self {
         let at = u32::try_from(at).ok().filter(|at| at >> AT_BITS == 0);
         Self(USE | at.expect("a table holds fewer than 2^26 of anything"))
     }
 
-    /// Of the next use of its slot. After 63 of them an old key would name a new value: it only shows that somebody names
-    /// what he has given back, and nobody does so for so long.
+    /// The key for the next use of its slot. The count wraps after 63 uses, and an old key could then name a new
+    /// value. The count only detects a caller that names what it has already given back, and no caller does that for
+    /// so long.
     fn next(self) -> Self {
         Self(self.0.checked_add(USE.get()).unwrap_or(USE | self.number()))
     }
@@ -41,12 +42,12 @@ impl fmt::Display for Key {
 
 #[derive(Debug, Clone)]
 struct Slot<T> {
-    /// Of what it holds, or will hold next.
+    /// The key of its value, or of the next one.
     key: Key,
     value: Option<T>,
 }
 
-/// The slots. Those that are empty are used again before new ones are made.
+/// The slots. Empty ones are reused before new ones are added.
 #[derive(Debug, Clone)]
 pub(super) struct Slab<T> {
     slots: Vec<Slot<T>>,

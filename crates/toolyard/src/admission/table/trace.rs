@@ -1,5 +1,4 @@
-//! Tells every change of the table, in order and under its lock, to whoever listens at TRACE to
-//! `toolyard::permits`.
+//! Traces every change of the table, in order and under its lock, at level TRACE with target `toolyard::permits`.
 //!
 //! ```text
 //!   queue    ticket=3 root=1 depth=0 units="class read 0.1 1/1" waiting=1
@@ -7,30 +6,30 @@
 //!   grant    ticket=3 root=1 units="class read 0.1 1/1" waiting=0
 //! ```
 //!
-//! A unit is told with how many of it are out and how wide it is, as they are after the change. With nobody
-//! listening all of this is one relaxed load.
+//! Each unit shows how many are in use and its width, both after the change. Without a subscriber, all of this costs
+//! one relaxed load.
 
 use super::{EntryId, LeaseId, Need, Scope, Table, Unit, UnitId, UnitKind, Waits};
 use std::fmt;
 use tracing::level_filters::LevelFilter;
 
-/// What has changed.
+/// A change of the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Told {
     pub(super) what: &'static str,
     pub(super) need: Need,
     pub(super) root: Option<u64>,
-    /// The serial call it is about, or which it has become.
+    /// The lease entry of the serial call it is about, or that was created for it.
     pub(super) entry: Option<EntryId>,
-    /// Its nearest ancestor on a lease.
+    /// The call's nearest ancestor with a lease entry.
     pub(super) lineage: Option<EntryId>,
-    /// The place in line it is about; 0 for who has not waited.
+    /// The place in line it is about; 0 for a call that has not waited.
     pub(super) ticket: u64,
     pub(super) depth: u8,
 }
 
 impl Told {
-    /// A change of what a handler holds.
+    /// A change in what a handler holds.
     pub(super) fn of(what: &'static str, need: Need, entry: Option<EntryId>) -> Self {
         Self { what, need, entry, ..Self::default() }
     }
@@ -42,7 +41,7 @@ impl Told {
 }
 
 impl<W: Waits> Table<W> {
-    /// Tells a change.
+    /// Traces a change.
     #[inline(always)]
     pub(super) fn tell(&self, told: impl FnOnce() -> Told) {
         if LevelFilter::current() == LevelFilter::TRACE {
@@ -82,7 +81,7 @@ struct Units<'a, W> {
 impl<W: Waits> fmt::Display for Units<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, UnitId(key)) in self.need.units().enumerate() {
-            // Gone when it is told that it is closed.
+            // A need names open units only, but a trace must not panic.
             let Some(Unit { kind, paused, width, in_use, .. }) = self.table.units.get(key) else { continue };
             let (before, kind) = (if at == 0 { "" } else { ", " }, Kind(*kind));
             let paused = if *paused { " paused" } else { "" };

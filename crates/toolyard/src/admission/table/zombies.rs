@@ -1,13 +1,13 @@
-//! Who waits for nothing but what handlers hold that were given up and still run (V3).
+//! Which waiters are blocked only by zombies: abandoned handlers that still run and hold units or leases (V3).
 
 use super::lane::Lane;
 use super::lanes::{LaneKey, Who};
 use super::{Table, Ticket, Waits};
 
 impl<W: Waits> Table<W> {
-    /// Whether whoever has this ticket still waits, for nothing but what handlers hold that were given up.
+    /// Whether the waiter with this ticket is still in line and blocked by zombies.
     pub(in crate::admission) fn is_behind_zombies(&self, ticket: Ticket) -> bool {
-        // In this order: hardly anybody is, and to look for one in a long lane takes its time.
+        // In this order because hardly any lane is blocked by zombies, and searching a long lane takes time.
         let lane = self.lanes.get(ticket.lane).filter(|lane| self.is_key_behind_zombies(&lane.key));
         lane.is_some_and(|lane| lane.holds(ticket.number))
     }
@@ -26,7 +26,8 @@ impl<W: Waits> Table<W> {
                     && missing.all(|unit| unit.is_held_by_zombies())
                     && lease.is_none_or(|lease| self.leases.is_behind_zombies(lease, holder))
             }
-            // Of a resume one thing is enough (CC-6c): the others come free by themselves, and this does not.
+            // One such thing is enough to block a resume (CC-6c): the others will be freed by running calls, this
+            // will not.
             Who::Resume { entry } => {
                 let is_under =
                     |entry| self.leases.is_behind_zombies(self.leases.entry(entry).lease, Some(entry));
@@ -38,7 +39,7 @@ impl<W: Waits> Table<W> {
 }
 
 impl<W: Waits> Table<W> {
-    /// Who has waited since that ticket or before, for nothing but what handlers hold that were given up.
+    /// The waiters with this ticket or an earlier one that are blocked by zombies.
     pub(in crate::admission) fn behind_zombies(&self, ticket: u64) -> Vec<W> {
         let is_behind = |lane: &&Lane<W>| self.is_key_behind_zombies(&lane.key);
         self.lanes.iter().filter(is_behind).flat_map(|lane| lane.until(ticket)).collect()
