@@ -30,12 +30,12 @@ impl<F: Fn(u32, Permit<'_>) + Send + Sync> Waiter for Does<F> {
 
 const READ: ToolClass = ToolClass::Read;
 
-/// An admission of one read at a time, whose permit is out, and `waiters` calls in line for it.
+/// An admission of one read at a time whose permit is taken, with `waiters` calls in line for it.
 fn in_line(
     waiters: u32,
     does: impl Fn(u32, Permit<'_>) + Send + Sync + 'static,
 ) -> (&'static Admission, Permit<'static>) {
-    // Never dropped, for threads that keep a permit to their end.
+    // Never dropped, because a thread may keep a permit to its end.
     let admission: &'static Arc<Admission> = Box::leak(Box::new(Admission::new([1, 1, 1], 100_000, 100_000)));
     let need = Need::of(admission.open_class(READ), None, None);
     let permit = admission.try_admit(1, need).unwrap();
@@ -64,7 +64,7 @@ fn a_long_queue_of_calls_that_cannot_start_takes_no_stack() {
     assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
 }
 
-/// CC-1: a start that panics gives its permit back, and those behind it are started.
+/// CC-1: a start that panics releases its permit, and the calls behind it are started.
 #[test]
 fn a_start_that_panics_takes_nobody_with_it() {
     let started = Arc::new(AtomicU32::new(0));
@@ -80,7 +80,7 @@ fn a_start_that_panics_takes_nobody_with_it() {
     assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
 }
 
-/// CC-1: a permit that a thread keeps to its very end is given back like any other.
+/// CC-1: a permit that a thread keeps to its very end is released like any other.
 #[test]
 fn a_permit_may_be_the_last_thing_a_thread_drops() {
     thread_local! {

@@ -23,7 +23,7 @@ fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
     (table, units)
 }
 
-/// Numbers that follow each other came together.
+/// Waiters with consecutive numbers came together.
 macro_rules! waits {
     ($($number:ty),*) => {$(
         impl Waits for $number {
@@ -58,7 +58,7 @@ fn at(millis: u64) -> impl Fn() -> Moment + Copy {
 
 const START: fn() -> Moment = Moment::default;
 
-/// Asks, and has to wait.
+/// Asks for admission and must have to wait.
 fn wait(table: &mut Table<u32>, ask: Ask, now: u64, waiter: u32) -> Ticket {
     match table.admit(&ask, at(now), waiter) {
         Asked::Waiting(ticket) => ticket,
@@ -66,7 +66,7 @@ fn wait(table: &mut Table<u32>, ask: Ask, now: u64, waiter: u32) -> Ticket {
     }
 }
 
-/// Asks, and goes at once.
+/// Asks for admission and must be granted at once.
 fn go(table: &mut Table<u32>, ask: Ask, now: u64) -> Option<EntryId> {
     match table.admit(&ask, at(now), u32::MAX) {
         Asked::Granted(entry) => entry,

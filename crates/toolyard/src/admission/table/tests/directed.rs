@@ -23,14 +23,14 @@ fn of_tool(call: Call) -> Call {
     Call { tool: true, ..call }
 }
 
-/// Each batch is one call of the one root session.
+/// Each call is a batch of its own in the only root session.
 fn batches(calls: &[usize]) -> Vec<(usize, Vec<usize>)> {
     calls.iter().map(|call| (0, vec![*call])).collect()
 }
 
-/// CC-8: two scopes held by turns. Were a call allowed to wait for any lease that its lineage holds, and not that of
-/// its nearest ancestor alone, 4 would wait for B, on which 3 stands, whose 5 waits for A, on which stands 2,
-/// which awaits 4.
+/// CC-8: two scopes held alternately. If a call could wait for any lease that its lineage holds, and not only for
+/// that of its nearest ancestor, then 4 would wait for B, held by 3, whose child 5 would wait for A, held by 2, which
+/// awaits 4.
 #[test]
 fn a_call_does_not_wait_for_a_scope_held_higher_up() {
     let calls =
@@ -41,8 +41,8 @@ fn a_call_does_not_wait_for_a_scope_held_higher_up() {
     search(&program, Budget { zombies: 1, cancels: 1, drops: 1 }, 5_000);
 }
 
-/// CC-8: a nested call of another scope, whose tool is out while the lease is free. To end it for that would be
-/// needless: only a unit is missing, and the search fails where a call ends whose lease it could step on.
+/// CC-8: a nested call of another scope whose tool is in use while the lease is free. Ending it would be needless
+/// because only a unit is missing, and the search fails if a call ends that could push onto its lease.
 #[test]
 fn a_call_that_misses_only_a_unit_waits() {
     for class in [A, B] {
@@ -54,8 +54,8 @@ fn a_call_that_misses_only_a_unit_waits() {
     }
 }
 
-/// CC-3, CC-3b: a serial call beside deeper ones that come without end. Deeper calls go first, so without an age at
-/// which even they pass nobody any more, and the lease held back, it would never go.
+/// CC-3, CC-3b: a serial call beside an endless supply of deeper ones. Deeper calls go first, so the call would never
+/// start if it did not come of age, when even deeper calls may not pass it and the lease is held back for it.
 #[test]
 fn deeper_serial_calls_without_end_starve_nobody() {
     let concurrent = Class::Concurrent;
@@ -71,8 +71,8 @@ fn deeper_serial_calls_without_end_starve_nobody() {
     assert_eq!(starves(&program, 30_000), Some(None));
 }
 
-/// CC-3b: a serial call whose lease is free only while its tool is out, and the other way round. Were units alone
-/// held back for it, the lease would go to another each time the tool comes free.
+/// CC-3b: a serial call whose lease is free only while its tool is in use, and the other way round. If only units
+/// were held back for it, another call would take the lease each time the tool is freed.
 #[test]
 fn a_lease_that_is_free_only_while_the_tool_is_out_starves_nobody() {
     let calls = vec![of_tool(call(TREE, &[])), call(TREE, &[]), of_tool(call(Class::Concurrent, &[]))];

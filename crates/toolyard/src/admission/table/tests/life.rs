@@ -1,4 +1,4 @@
-//! The rules of leases and of parked handlers, one by one.
+//! The rules for leases and for parked handlers, one by one.
 
 use super::*;
 use crate::pool::PoolLoad;
@@ -14,7 +14,7 @@ fn under(lineage: Option<EntryId>, depth: u8, need: Need) -> Ask {
     Ask { root: 1, depth, lineage, need }
 }
 
-/// CC-7: on a stack that is not empty only a descendant of the top may step, and only while the top is lent.
+/// CC-7: only a descendant of the top may push onto a stack that is not empty, and only while the top is lent.
 #[test]
 fn a_lease_is_lent_to_what_is_under_its_top() {
     let (mut table, need) = one_lease();
@@ -29,7 +29,7 @@ fn a_lease_is_lent_to_what_is_under_its_top() {
     assert_eq!(table.load(ToolClass::Serial), PoolLoad { running: 1, queued: 2 });
 }
 
-/// CC-7, V2: a handler that has stopped goes on lending its lease to what is under it, until that is quiescent.
+/// CC-7, V2: a handler that has stopped keeps lending its lease to the calls under it until they are quiescent.
 #[test]
 fn a_handler_that_has_stopped_lends_its_lease() {
     let (mut table, need) = one_lease();
@@ -43,7 +43,7 @@ fn a_handler_that_has_stopped_lends_its_lease() {
     assert_eq!(granted(&mut table), [20]);
 }
 
-/// CC-6c: a serial handler goes on as the top only.
+/// CC-6c: a serial handler resumes only as the top.
 #[test]
 fn a_serial_handler_resumes_as_the_top() {
     let (mut table, need) = one_lease();
@@ -64,7 +64,7 @@ fn a_serial_handler_resumes_as_the_top() {
     assert_eq!(going[0].need, need);
 }
 
-/// CC-3: handlers that resume go before everybody, oldest first; those that cannot are passed over.
+/// CC-3: handlers that resume go before all calls, oldest first; those that cannot resume yet are passed over.
 #[test]
 fn resumes_go_first() {
     let (mut table, units) = table(&[1, 1]);
@@ -86,7 +86,7 @@ fn resumes_go_first() {
     assert_eq!(granted(&mut table), [30]);
 }
 
-/// CL-6: a pause stops what is new; a handler that was parked is one that runs.
+/// CL-6: a pause stops new calls, and a parked handler is already running.
 #[test]
 fn a_pause_does_not_hold_back_a_resume() {
     let (mut table, units) = table(&[1]);
@@ -100,7 +100,7 @@ fn a_pause_does_not_hold_back_a_resume() {
     assert!(granted(&mut table).is_empty());
 }
 
-/// CL-6: every lease obeys the pause of the serial class.
+/// CL-6: the pause of the serial class applies to every lease.
 #[test]
 fn leases_obey_the_pause_of_their_class() {
     let (mut table, need) = one_lease();
@@ -113,7 +113,7 @@ fn leases_obey_the_pause_of_their_class() {
     assert_eq!(granted(&mut table), [10, 11]);
 }
 
-/// CC-6b, CC-9: a handler that waits to resume and is dropped is parked again, then stopped.
+/// CC-6b, CC-9: a handler that is dropped while it waits to resume is parked again, then stopped.
 #[test]
 fn a_resume_can_be_cancelled() {
     let (mut table, units) = table(&[1]);
@@ -134,8 +134,8 @@ fn a_resume_can_be_cancelled() {
     assert!(table.try_grant(&ask(1, need)).is_some());
 }
 
-/// CC-8: a call whose lineage holds a lease waits for that of its nearest ancestor, and for one of a higher rank;
-/// for any other it ends as soon as that cannot be stepped on.
+/// CC-8: a call whose lineage holds a lease may wait for that of its nearest ancestor and for leases of a higher
+/// rank. For any other lease it ends as soon as it cannot push onto it.
 #[test]
 fn a_nested_call_waits_for_what_ranks_above() {
     let mut table = Table::new([1; 3], 100, 100);
@@ -156,7 +156,8 @@ fn a_nested_call_waits_for_what_ranks_above() {
     assert_eq!(table.admit(&under(inner, 2, a), START, 13), refused, "held higher up, and in use");
 }
 
-/// CC-8: who may not wait for a lease may wait for units while it could step on it, and ends when it cannot.
+/// CC-8: a call that may not wait for a lease may wait for units while it could push, and ends when it cannot push
+/// any more.
 #[test]
 fn who_may_not_wait_for_a_lease_ends_when_it_goes_to_another() {
     let mut table = Table::new([1; 3], 100, 100);
@@ -176,7 +177,8 @@ fn who_may_not_wait_for_a_lease_ends_when_it_goes_to_another() {
     assert_eq!(table.load(ToolClass::Serial), PoolLoad { running: 1, queued: 0 });
 }
 
-/// V3: behind zombies is who misses nothing but what they hold; above one's own ancestor counts, not below.
+/// V3: a waiter is behind zombies when they hold all it lacks. On a lease, entries above its own ancestor count and
+/// those below do not.
 #[test]
 fn who_waits_behind_zombies_is_known() {
     let (mut table, need) = one_lease();

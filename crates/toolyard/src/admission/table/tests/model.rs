@@ -1,6 +1,6 @@
-//! The rules once more, as plainly as can be: one list of those who wait, looked through from the front.
+//! The rules again, implemented as plainly as possible: one list of waiters, searched from the front.
 
-/// What can be missing: a unit or a lease, by index.
+/// A resource that can be missing: a unit or a lease, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Res {
     Unit(usize),
@@ -25,7 +25,7 @@ pub(super) struct Unit {
     pub(super) paused: bool,
 }
 
-/// One on a lease. It keeps its index for ever.
+/// An entry on a lease. It keeps its index forever.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) lease: usize,
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) state: State,
 }
 
-/// Units and lease by index.
+/// The units and the lease, by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) units: Vec<usize>,
@@ -73,17 +73,17 @@ type Ring = Vec<(u64, u8, u64)>;
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub(super) units: Vec<Unit>,
-    /// Rank and stack.
+    /// The rank and the stack of each lease.
     pub(super) leases: Vec<(u32, Vec<usize>)>,
     pub(super) serial_paused: bool,
     pub(super) entries: Vec<Entry>,
-    /// In the order in which they came.
+    /// In order of arrival.
     pub(super) waiting: Vec<Waiter>,
     rings: Vec<(Res, Ring)>,
     turns: u64,
     pub(super) weights: Vec<u8>,
     reserved: Option<Waiter>,
-    /// Who went, and on which entry.
+    /// The granted waiters, each with its lease entry.
     pub(super) granted: Vec<(u32, Option<usize>)>,
     pub(super) refused: Vec<u32>,
 }
@@ -128,7 +128,7 @@ impl Model {
         held.first().is_some_and(|nearest| *nearest != lease) && !above
     }
 
-    /// Whether two wait in one lane.
+    /// Whether two waiters share a lane.
     fn is_same_lane(&self, a: &Waiter, b: &Waiter) -> bool {
         let key = |kind| match kind {
             Kind::Call { root, depth, lineage } => {
@@ -145,7 +145,7 @@ impl Model {
         !self.waiting[..at].iter().any(|before| self.is_same_lane(before, &self.waiting[at]))
     }
 
-    /// Whether one could go if it were the head of its lane.
+    /// Whether a waiter could start if it were the head of its lane.
     pub(super) fn can_go(&self, waiter: &Waiter) -> bool {
         match waiter.kind {
             Kind::Resume { entry } => {
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Whether somebody who could go waits.
+    /// A waiter that could start and is still waiting.
     pub(super) fn left_behind(&self) -> Option<&Waiter> {
         (0..self.waiting.len())
             .find(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at))
@@ -256,7 +256,8 @@ impl Model {
         self.granted.push((waiter.id, entry));
     }
 
-    /// The reservation is that of the first who qualifies; what another loses has come free.
+    /// Gives the reservation to the first waiter that qualifies; returns what a previous holder loses, which is
+    /// freed.
     fn age(&mut self, now: u64) -> Vec<Res> {
         let eligible = |waiter: &&Waiter| match waiter.kind {
             Kind::Resume { .. } => false,
@@ -304,8 +305,9 @@ impl Model {
         }
     }
 
-    /// Whose turn it is at the first thing that somebody can use, of that session the deepest whose turn it is at any
-    /// that came free; but before one goes another who takes something of the same and whose turn was before.
+    /// The next call: of the session whose turn it is at the first usable resource, the deepest call whose turn it is
+    /// at any freed resource. Another session's call goes before it if they share a resource and its turn was
+    /// earlier.
     fn next_of(&self, freed: &mut Vec<Res>) -> Option<usize> {
         let call = |at: usize| match self.waiting[at].kind {
             Kind::Call { root, depth, .. } => (root, depth),
@@ -342,7 +344,7 @@ impl Model {
         }
     }
 
-    /// The last turn that a session has at what a call takes.
+    /// The latest of a session's turns at the resources that a call takes.
     fn turn(&self, root: u64, need: &Need) -> u64 {
         let here = self.rings.iter().filter(|(res, _)| need.all().contains(res));
         here.flat_map(|(_, ring)| ring)
@@ -365,7 +367,7 @@ impl Model {
         here.min_by_key(order)
     }
 
-    /// Gives units back and has the entry stand as told, or leave.
+    /// Releases units, and sets the entry's state or removes the entry.
     pub(super) fn change(&mut self, units: &[usize], entry: Option<usize>, state: State, now: u64) {
         units.iter().for_each(|unit| self.units[*unit].in_use -= 1);
         let mut freed: Vec<_> = units.iter().map(|unit| Res::Unit(*unit)).collect();
@@ -380,7 +382,7 @@ impl Model {
         self.settle(freed, now);
     }
 
-    /// `true`: goes on at once.
+    /// `true`: resumes at once.
     pub(super) fn resume(&mut self, waiter: Waiter) -> bool {
         let Kind::Resume { entry } = waiter.kind else { unreachable!("handlers resume") };
         let now = waiter.since;

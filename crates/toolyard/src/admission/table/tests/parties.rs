@@ -1,12 +1,12 @@
-//! A lane beside a plain list of those who wait in it.
+//! A lane compared with a plain list of its waiters.
 
 use super::*;
 use crate::admission::table::{lane::Lane, party::Party};
 use proptest::prelude::*;
 use std::{cell::Cell, rc::Rc};
 
-/// What the waiters of a lane have in common. The lane may not be who drops it: whoever holds a table holds its lock, and
-/// what goes with the last of a batch may want that too.
+/// Shared by the waiters of a batch. The lane must never drop the last reference: the lane is changed under the
+/// table's lock, and dropping a batch may need that lock too.
 #[derive(Debug)]
 struct Batch {
     number: u32,
@@ -49,18 +49,18 @@ impl Newcomer<Call> for Call {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// So many calls of a batch come, one right behind the other.
+    /// That many calls of a batch come, one directly behind the other.
     Come {
         batch: usize,
         calls: u32,
     },
-    /// Somebody comes to another lane.
+    /// A waiter comes to another lane.
     Elsewhere,
     Time,
     Pop,
-    /// One of those who ever came leaves, if he waits still.
+    /// One of all waiters so far leaves, if it is still waiting.
     Cancel(usize),
-    /// So many leave, one behind the other.
+    /// That many leave, one after the other.
     CancelMany(usize, usize),
     TakeAll,
 }
@@ -77,15 +77,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One who came: his number, since when, his name.
+/// A waiter: its number, its arrival time, its name.
 type Came = (u64, u64, (u32, u32));
 
 struct Pair {
     lane: Lane<Call>,
     batches: Vec<(Rc<Batch>, u32)>,
-    /// Those who wait.
+    /// The current waiters.
     list: Vec<Came>,
-    /// The number of the last ticket; everybody who came has one up to this.
+    /// The number of the last ticket.
     tickets: u64,
     now: u64,
     lane_is_changed: Rc<Cell<bool>>,
@@ -171,7 +171,7 @@ impl Pair {
         let until: Vec<_> = self.lane.until(mark).map(|call| call.name()).collect();
         let expected = self.list.iter().take_while(|(number, ..)| *number <= mark);
         assert_eq!(until, expected.map(|(_, _, name)| *name).collect::<Vec<_>>());
-        // One of a party of his own who has left is two: a number and a party.
+        // A waiter that left a party of its own costs two places: a number and a party.
         assert!(self.lane.places() <= 3 * self.list.len(), "{} places", self.lane.places());
     }
 }
@@ -179,12 +179,12 @@ impl Pair {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5_000))]
 
-    /// CC-3, CC-9: parties are those who came, one by one: in the same order, whoever leaves from between.
+    /// CC-3, CC-9: parties behave like individual waiters: the order is the same, whoever leaves from the middle.
     #[test]
     fn a_lane_agrees_with_a_list_of_those_who_wait(steps in proptest::collection::vec(step(), 1..80)) {
         let mut pair = Pair::new();
         steps.iter().for_each(|step| pair.run(step));
-        // What stood for them goes with the last of them, and not with the lane.
+        // Only the waiters hold their batches now: each batch is dropped with its last waiter, not by the lane.
         pair.batches.clear();
         while !pair.list.is_empty() {
             pair.pop();
@@ -193,7 +193,7 @@ proptest! {
     }
 }
 
-/// The calls of a batch take the room of one, and each that leaves from their middle that of its number.
+/// The calls of a batch take one place together, and each call that leaves from their middle adds one for its number.
 #[test]
 fn those_who_came_together_take_the_room_of_one() {
     let mut pair = Pair::new();
@@ -206,7 +206,7 @@ fn those_who_came_together_take_the_room_of_one() {
     assert_eq!(pair.lane.places(), 1, "those before the first are forgotten");
 }
 
-/// Every second of many leaves: when those who have left outnumber the others they are forgotten.
+/// Every second member of a large party leaves. Once those that left outnumber the others, they are forgotten.
 #[test]
 fn a_party_parts_where_most_have_left() {
     let mut pair = Pair::new();
@@ -218,7 +218,7 @@ fn a_party_parts_where_most_have_left() {
     pair.compare();
 }
 
-/// What there are as many of as batches wait is small.
+/// There is one party for each waiting batch, so it must be small.
 #[test]
 fn a_party_is_small() {
     assert_eq!(size_of::<Party<(std::sync::Arc<dyn Send>, u32)>>(), 56);

@@ -1,4 +1,4 @@
-//! Small programs of calls: who calls whom, of which class, in which scope.
+//! Small programs of calls: which call makes which, of which class, in which scope.
 
 /// The class of a call, and the scope of a serial one: its tree's, or a named one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,18 +8,18 @@ pub(super) enum Class {
     Serial(Option<u8>),
 }
 
-/// A call, and the steps of its handler one after another: in each it dispatches batches side by side.
+/// A call and the steps of its handler, one after another: in each step it dispatches batches side by side.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) class: Class,
-    /// Whether it is of the one tool that has a limit.
+    /// Whether it calls the one tool that has a limit.
     pub(super) tool: bool,
-    /// Whether what is under it is another agent, with pools of its own.
+    /// Whether the calls under it belong to another agent, which has pools of its own.
     pub(super) fork: bool,
     pub(super) body: Vec<Vec<Vec<usize>>>,
 }
 
-/// How wide everything is; `None`: not bounded.
+/// The widths of everything; `None`: unbounded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) read: usize,
@@ -27,18 +27,18 @@ pub(super) struct Sizes {
     pub(super) tool: usize,
     pub(super) session: Option<usize>,
     pub(super) tree: Option<usize>,
-    /// Whether the tool's limit is that of the whole engine.
+    /// Whether the tool's limit is shared by the whole engine.
     pub(super) tool_of_engine: bool,
 }
 
-/// What is known of a call from its place in the program.
+/// What follows for a call from its place in the program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Place {
     pub(super) parent: Option<usize>,
     pub(super) root: usize,
     pub(super) agent: usize,
     pub(super) depth: u8,
-    /// The calls of its batch, and those of earlier runs, which are to be quiescent before it begins (CL-3).
+    /// The calls of its batch, and those of earlier runs, which must be quiescent before it starts (CL-3).
     pub(super) batch: Vec<usize>,
     pub(super) before: Vec<usize>,
 }
@@ -46,10 +46,10 @@ pub(super) struct Place {
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub(super) calls: Vec<Call>,
-    /// Batches of root sessions.
+    /// Root sessions and the batches they send.
     pub(super) batches: Vec<(usize, Vec<usize>)>,
     pub(super) sizes: Sizes,
-    /// Batches that are sent again as soon as they are done.
+    /// Batches that are sent again as soon as they are finished.
     pub(super) endless: Vec<usize>,
     pub(super) places: Vec<Place>,
     pub(super) agents: usize,
@@ -102,7 +102,7 @@ impl Program {
     }
 }
 
-/// Numbers that are the same each time.
+/// A deterministic source of random numbers.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -121,7 +121,7 @@ impl Random {
         [1, 1, 2, 3][self.below(4)]
     }
 
-    /// A program of so many calls at most.
+    /// A program of at most `most` calls.
     pub(super) fn program(&mut self, most: usize, roots: usize) -> Program {
         let mut left = 2 + self.below(most - 1).max(1);
         let (mut calls, mut batches) = (Vec::new(), Vec::new());

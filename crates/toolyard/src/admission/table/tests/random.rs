@@ -1,11 +1,11 @@
-//! Random small programs, every way each of them can go.
+//! Random small programs, in every order that each of them allows.
 
 use super::programs::Random;
 use super::search::search;
 use super::starve::starves;
 use super::world::Budget;
 
-/// Goes through programs of these seeds: how many states there were, and how many calls ended for CC-8.
+/// Searches the programs of these seeds. Returns the number of states, and of calls that ended for CC-8.
 fn go_through(seeds: std::ops::Range<u64>, most: usize) -> (usize, u32) {
     let budgets = [(0, 0, 0), (0, 1, 0), (0, 2, 0), (0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 0), (1, 0, 1)];
     let (mut states, mut nested) = (0, 0);
@@ -20,7 +20,7 @@ fn go_through(seeds: std::ops::Range<u64>, most: usize) -> (usize, u32) {
     (states, nested)
 }
 
-/// How many of these programs with endless batches were small enough to tell that nobody starves.
+/// How many of these programs with endless batches were small enough to prove that no call starves.
 fn starve_through(seeds: std::ops::Range<u64>, most: usize) -> usize {
     let mut told = 0;
     for seed in seeds {
@@ -44,14 +44,14 @@ fn small_programs_come_to_their_end_whichever_way_they_go() {
     assert!(states > 20_000 && nested > 0, "{states} states, {nested} calls ended for CC-8");
 }
 
-/// I12, CC-3, CC-3b: whoever comes without end, nobody waits for ever.
+/// I12, CC-3, CC-3b: no call waits forever, whatever keeps coming.
 #[test]
 fn nobody_starves_whichever_way_small_programs_go() {
     let told = starve_through(0..300, 1_500);
     assert!(told > 50, "{told} programs were small enough");
 }
 
-/// The same, more of it.
+/// The same with many more programs.
 #[test]
 #[ignore = "takes minutes"]
 fn many_more_programs() {

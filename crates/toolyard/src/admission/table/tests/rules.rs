@@ -1,4 +1,4 @@
-//! The rules of counting and of order, one by one.
+//! The rules for counting and order, one by one.
 
 use super::*;
 use crate::pool::PoolLoad;
@@ -14,7 +14,7 @@ fn a_need_is_granted_whole_or_not_at_all() {
     assert!(table.try_grant(&first).is_some(), "nothing is held by the one that was refused");
 }
 
-/// CC-1: a tree cap counts with the others.
+/// CC-1: a tree cap counts along with the other units.
 #[test]
 fn a_tree_cap_bounds_what_runs_under_a_session() {
     let (mut table, units) = table(&[9]);
@@ -28,7 +28,7 @@ fn a_tree_cap_bounds_what_runs_under_a_session() {
     assert_ne!(table.open_tree(1), tree);
 }
 
-/// CC-3: first in, first out in a lane; a head that cannot go blocks its own lane only.
+/// CC-3: first in, first out within a lane; a head that cannot start blocks only its own lane.
 #[test]
 fn a_blocked_head_blocks_its_own_lane_only() {
     let (mut table, units) = table(&[1, 1]);
@@ -70,7 +70,7 @@ fn sessions_take_turns() {
     assert!(before <= 4, "B started after {before} more of A");
 }
 
-/// CC-3: a session of priority 4 has four calls go for one of a session of priority 1.
+/// CC-3: a session of priority 4 has four calls granted for each one of a session of priority 1.
 #[test]
 fn a_session_goes_as_often_as_its_weight() {
     let (mut table, units) = table(&[1]);
@@ -91,7 +91,7 @@ fn a_session_goes_as_often_as_its_weight() {
     assert_eq!(order, [1, 1, 1, 1, 2, 2, 3, 1, 1, 1, 1, 2, 2, 3]);
 }
 
-/// CC-3: inside a session deeper calls go first, then the oldest.
+/// CC-3: within a session deeper calls go first, then the oldest.
 #[test]
 fn what_was_begun_is_finished_first() {
     let (mut table, units) = table(&[1]);
@@ -108,7 +108,7 @@ fn what_was_begun_is_finished_first() {
     assert_eq!(order, [3, 2, 4, 1]);
 }
 
-/// CC-3: sessions that come back with one call at a time do not pass one that has more of them in line.
+/// CC-3: sessions that return with one call at a time do not pass a session with several calls in line.
 #[test]
 fn a_session_that_comes_back_goes_behind_those_who_wait() {
     const LOOPING: [u64; 2] = [1, 2];
@@ -137,7 +137,7 @@ fn a_session_that_comes_back_goes_behind_those_who_wait() {
     assert!(LOOPING.iter().all(|session| order[..6].contains(session)), "nobody starves: {order:?}");
 }
 
-/// CL-6: a session opened after an operator's word has the width and the pause of that word.
+/// CL-6: a unit opened after an operator's resize or pause has that width or pause.
 #[test]
 fn a_unit_opens_as_its_class_stands() {
     let mut table = Table::<u32>::new([20, 1, 10], 10, 10);
@@ -151,7 +151,7 @@ fn a_unit_opens_as_its_class_stands() {
     assert_eq!([(); 3].map(|()| table.try_grant(&ask(2, later)).is_some()), [true, true, false]);
 }
 
-/// CL-8: a tool that was replaced by one with another bound.
+/// CL-8: a tool is replaced by one with another bound.
 #[test]
 fn a_unit_that_is_widened_lets_more_go() {
     let mut table = Table::new([20, 1, 10], 10, 10);
@@ -171,7 +171,7 @@ fn a_unit_that_is_widened_lets_more_go() {
     assert_eq!(granted(&mut table), [2]);
 }
 
-/// CL-6: a pool that is widened, paused and goes on.
+/// CL-6: a pool is widened, paused and resumed.
 #[test]
 fn a_wider_pool_lets_more_go_and_a_paused_one_none() {
     let (mut table, units) = table(&[1]);
@@ -190,7 +190,7 @@ fn a_wider_pool_lets_more_go_and_a_paused_one_none() {
     assert_eq!(granted(&mut table), [2]);
 }
 
-/// CC-3: the work of a release does not grow with the lanes that wait.
+/// CC-3: the work of a release does not grow with the number of waiting lanes.
 #[test]
 fn a_release_looks_at_no_more_lanes_than_it_serves() {
     const LANES: u64 = 50_000;
@@ -205,7 +205,7 @@ fn a_release_looks_at_no_more_lanes_than_it_serves() {
     }
     assert_eq!(table.load(ToolClass::Read), PoolLoad { running: 1, queued: 50_000 });
     assert_eq!(table.load(ToolClass::Serial), PoolLoad { running: 1, queued: 50_000 });
-    // Were every lane looked at, this would be over a thousand million looks.
+    // If every lane were looked at, this would take over a thousand million looks.
     for root in 1..=LANES {
         table.finish(read, None, START);
         assert_eq!(granted(&mut table), [u32::try_from(root).unwrap()]);
@@ -215,7 +215,7 @@ fn a_release_looks_at_no_more_lanes_than_it_serves() {
     assert_eq!(table.load(ToolClass::Serial), PoolLoad { running: 1, queued: 0 });
 }
 
-/// CC-4: both bounds of the queue, told apart.
+/// CC-4: both bounds of the queue, distinguished.
 #[test]
 fn the_queue_is_bounded() {
     let mut table = Table::new([1; 3], 3, 2);
@@ -230,7 +230,7 @@ fn the_queue_is_bounded() {
     assert_eq!(table.waiting_by_root.len(), 2, "of a session that may not wait nothing is kept");
 }
 
-/// CC-9: a cancelled waiter leaves at once and its place is free.
+/// CC-9: a cancelled waiter leaves at once and frees its place.
 #[test]
 fn a_cancelled_waiter_is_never_granted() {
     let (mut table, units) = table(&[1]);
@@ -247,7 +247,7 @@ fn a_cancelled_waiter_is_never_granted() {
     assert_eq!(table.load(ToolClass::Read), PoolLoad { running: 0, queued: 0 });
 }
 
-/// CC-9: those who leave take no room, be there ever so many between two who stay.
+/// CC-9: waiters that left take no memory, however many there were between two that stay.
 #[test]
 fn those_who_left_take_no_room() {
     let (mut table, units) = table(&[1]);
@@ -263,7 +263,7 @@ fn those_who_left_take_no_room() {
     assert!(table.lanes.iter().all(|lane| lane.places() < 10));
 }
 
-/// CC-3b: a call over 2 s old is passed no more: what is free of its need is held back for it.
+/// CC-3b: a call that has waited over 2 s is not passed any more: what is free of its need is held back for it.
 #[test]
 fn who_waits_too_long_is_passed_no_more() {
     let (mut table, units) = table(&[2, 1]);
@@ -271,7 +271,7 @@ fn who_waits_too_long_is_passed_no_more() {
     let tool = Need::of(units[1], None, None);
     go(&mut table, ask(1, tool), 0);
     wait(&mut table, ask(2, both), 0, 20);
-    go(&mut table, ask(3, one), 1999); // passes it: of the two one is left
+    go(&mut table, ask(3, one), 1999); // passes the waiter: one of the two is left
     wait_or_go_is(&mut table, ask(3, one), 2000, true);
     table.finish(one, None, at(2001));
     wait(&mut table, ask(3, one), 2001, 30);
@@ -285,7 +285,7 @@ fn wait_or_go_is(table: &mut Table<u32>, ask: Ask, now: u64, goes: bool) {
     assert_eq!(matches!(asked, Asked::Granted(_)), goes, "{asked:?}");
 }
 
-/// CC-3b, CC-9: who reserves and leaves lets those go for whom nothing was left.
+/// CC-3b, CC-9: when a call with a reservation leaves, the calls that it held back can start.
 #[test]
 fn a_reservation_ends_with_its_call() {
     let (mut table, units) = table(&[1, 1]);
@@ -303,7 +303,7 @@ fn a_reservation_ends_with_its_call() {
     assert_eq!(granted(&mut table), [30]);
 }
 
-/// CC-3b: who waits for a lease that cannot be stepped on holds nothing back.
+/// CC-3b: a call that waits for a lease it cannot push holds nothing back.
 #[test]
 fn nothing_is_held_back_for_who_waits_for_a_lease() {
     let mut table = Table::new([1; 3], 100, 100);
@@ -335,7 +335,7 @@ fn a_call_of_a_paused_pool_holds_nothing_back() {
     assert_eq!(granted(&mut table), [10]);
 }
 
-/// Operators see who waits for what.
+/// Operators see what each lane waits for.
 #[test]
 fn the_lines_tell_who_waits_for_what() {
     let mut table = Table::new([1; 3], 100, 100);
@@ -354,7 +354,7 @@ fn the_lines_tell_who_waits_for_what() {
     assert_eq!(lines[1].missing, [full]);
 }
 
-/// What stands for a fork is small.
+/// A fork opens several units, so a unit must be small.
 #[test]
 fn what_there_are_many_of_is_small() {
     assert!(size_of::<Unit>() < 128);

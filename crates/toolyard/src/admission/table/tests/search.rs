@@ -1,13 +1,13 @@
-//! Every order in which the calls of a small program can go. Nothing may be stuck.
+//! Searches every order in which the calls of a small program can proceed. No state may be stuck.
 
 use super::programs::Program;
 use super::world::{Budget, World};
 use std::collections::HashSet;
 
-/// Goes every way, up to so many states; how many there were, and how many calls ended for CC-8.
+/// Explores every order, up to `most` states. Returns the number of states, and of calls that ended for CC-8.
 ///
 /// # Panics
-/// When something is stuck or wrong.
+/// When a state is stuck or wrong.
 pub(super) fn search(program: &Program, budget: Budget, most: usize) -> (usize, u32) {
     let start = World::new(program, budget);
     let mut seen = HashSet::from([start.key()]);

@@ -1,6 +1,6 @@
 use crate::admission::table::slab::Slab;
 
-/// A key names its value and no other, however often its slot is used.
+/// A key names its value and no other, however often its slot is reused.
 #[test]
 fn a_key_names_nothing_once_its_value_is_gone() {
     let mut slab = Slab::new();

@@ -1,10 +1,10 @@
-//! Whether a call can wait for ever while others come again and again.
+//! Whether a call can wait forever while others keep coming.
 
 use super::programs::Program;
 use super::world::{Budget, Event, Phase, World};
 use std::collections::HashMap;
 
-/// What of a state tells whether somebody starves.
+/// The part of a state that shows whether a call starves.
 struct Node {
     waits: Vec<bool>,
     runs: Vec<bool>,
@@ -25,8 +25,8 @@ impl Node {
     }
 }
 
-/// Looks for a circle of states in which one call waits all the time. Only a fair one counts: no handler runs
-/// all through it, and whoever waits and could come of age does. `None`: too many states to tell.
+/// Looks for a cycle of states in which one call waits all the time. Only a fair cycle counts: no handler runs all
+/// through it, and every waiter that could come of age does. `None`: there are too many states to tell.
 pub(super) fn starves(program: &Program, most: usize) -> Option<Option<usize>> {
     let nodes = graph(program, most)?;
     let starved = (0..program.calls.len())
@@ -69,7 +69,7 @@ fn is_fair(nodes: &[Node], circle: &[usize]) -> bool {
     !never_ends && !calls.clone().any(stays_young)
 }
 
-/// The greatest sets of those states each of which leads to every other (Tarjan), of two and more.
+/// The strongly connected components of those states (Tarjan), of two states or more.
 fn circles(nodes: &[Node], keep: impl Fn(&Node) -> bool) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let (mut index, mut low) = (vec![NEW; nodes.len()], vec![0; nodes.len()]);

@@ -1,13 +1,13 @@
-//! The table beside the [`Model`], step by step.
+//! The table compared with the [`Model`], step by step.
 
 use super::model::{self, Kind, Model, Res, State, Waiter};
 use super::*;
 use proptest::prelude::*;
 
-/// What a driver of the table may do. Numbers choose among those to whom it may be done.
+/// An operation on the table. Numbers choose among the calls that it is possible for.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Calls, of a root session or of a parked handler, one right behind the other.
+    /// Calls of a root session or of a parked handler, one directly behind the other.
     Ask {
         root: u64,
         parent: usize,
@@ -18,7 +18,7 @@ enum Step {
     Park(usize),
     Resume(usize),
     End(usize),
-    /// A parked handler is dropped; what it awaited may go on.
+    /// A parked handler is dropped; the calls it awaited may continue.
     Abandon(usize),
     GiveUp(usize),
     ZombieEnds(usize),
@@ -39,9 +39,9 @@ enum Step {
 }
 
 const ROOTS: u64 = 3;
-/// Two class units, a tool, a session.
+/// Two class units, a tool unit and a session unit.
 const UNITS: usize = 4;
-/// A lease of each tree, and two named ones, in order of rank.
+/// One lease per tree and two named ones, in order of rank.
 const RANKS: [u32; 5] = [0, 0, 0, 1, 2];
 
 fn step() -> impl Strategy<Value = Step> {
@@ -76,7 +76,7 @@ enum Phase {
     Quiet,
 }
 
-/// A call as its driver knows it: by its own index, its entry in the table, and that in the model.
+/// A call as the test knows it, with its entry in the table and that in the model.
 #[derive(Debug, Clone)]
 struct Call {
     root: u64,
@@ -117,7 +117,7 @@ impl Pair {
         move || now
     }
 
-    /// One of five classes and scopes, with the tool or not, in the session or not.
+    /// One of five classes and scopes, with or without the tool, with or without the session cap.
     fn need(&self, root: u64, kind: usize) -> (Need, model::Need) {
         let (class, tool, session) = (kind % 5, kind / 5 % 2 == 1, kind / 10 == 1);
         let mut units: Vec<usize> = if class < 2 { vec![class] } else { vec![] };
@@ -132,7 +132,7 @@ impl Pair {
         (need, model::Need { units, lease })
     }
 
-    /// The calls in these phases, and the one of them that a number chooses.
+    /// The call that `number` chooses among those in the matching phases.
     fn choose(&self, number: usize, is: impl Fn(&Phase) -> bool) -> Option<usize> {
         let of: Vec<_> = (0..self.calls.len()).filter(|at| is(&self.calls[*at].phase)).collect();
         (!of.is_empty()).then(|| of[number % of.len()])
@@ -142,7 +142,7 @@ impl Pair {
         self.calls.iter().any(|call| call.parent == Some(of) && call.phase != Phase::Quiet)
     }
 
-    /// The nearest ancestor on a lease.
+    /// The nearest ancestor with an entry on any lease.
     fn lineage(&self, mut parent: Option<usize>) -> Option<(EntryId, usize)> {
         while let Some(at) = parent {
             if self.calls[at].entry.is_some() {
@@ -235,7 +235,7 @@ impl Pair {
         self.calls[at].phase = Phase::Parked;
     }
 
-    /// A handler goes on when what it awaits is over.
+    /// A handler resumes when the calls it awaits are finished.
     fn resume(&mut self, at: usize) {
         if self.has_open_children(at) {
             return;
@@ -273,7 +273,7 @@ impl Pair {
         self.calls[at].phase = Phase::Stopped;
     }
 
-    /// Its session's unit comes back, and a reading one's class (SC-6).
+    /// A zombie's session unit is released, and the class unit too if it reads (SC-6).
     fn give_up(&mut self, at: usize) {
         let call = self.calls[at].clone();
         let keeps = |unit: usize| unit == 1 || unit == 2;
@@ -296,7 +296,7 @@ impl Pair {
         self.calls[at].phase = Phase::Stopped;
     }
 
-    /// Whose caller goes away: a call leaves; a handler that was to go on is parked again.
+    /// Cancels a waiter: a call leaves, and a handler that waits to resume is parked again.
     fn cancel(&mut self, at: usize) {
         let id = u32::try_from(at).unwrap();
         let (ticket, phase) = match self.calls[at].phase {
@@ -323,7 +323,7 @@ impl Pair {
         }
     }
 
-    /// The same ones went, in the same order, and nobody is left who could.
+    /// Table and model have granted the same waiters in the same order, and no waiter is left that could start.
     fn compare(&mut self) {
         let (granted, expected) = (self.table.take_granted(), std::mem::take(&mut self.model.granted));
         assert_eq!(
@@ -344,7 +344,7 @@ impl Pair {
         self.check_numbers();
     }
 
-    /// I4: of the handlers on one lease, one at most is not parked, and one that was not given up is the top.
+    /// I4: at most one handler on a lease is not parked, and it is the top unless it is a zombie.
     fn check_leases(&self) {
         for (lease, (_, expected)) in self.leases.iter().zip(&self.model.leases) {
             let stack: Vec<_> = self.table.leases.stack(*lease).collect();
@@ -355,7 +355,7 @@ impl Pair {
         }
     }
 
-    /// I3, V3: the units of both agree, and so does who waits behind whom.
+    /// I3, V3: the units of both agree, and so does which waiters are behind zombies.
     fn check_numbers(&self) {
         for (id, unit) in self.units.iter().zip(&self.model.units) {
             assert_eq!(
@@ -373,7 +373,7 @@ impl Pair {
         assert_eq!(self.table.waiting, calls);
     }
 
-    /// Lets everything that is begun end: nobody is left behind, and nothing is left over.
+    /// Lets everything that has begun end: no waiter is left behind, and no resource stays taken.
     fn drain(&mut self) {
         ToolClass::ALL.into_iter().for_each(|class| self.pause(class, false));
         self.compare();
@@ -400,8 +400,8 @@ impl Pair {
     }
 }
 
-/// CC-3: a session that came to wait under a weight has the credit of it to the end, and is charged though the weight is
-/// gone and nobody else waits.
+/// CC-3: a session that started to wait under a weight keeps that credit to the end, and is charged even if the
+/// weight has been reset and no other session waits.
 #[test]
 fn credit_outlives_the_weight_it_came_with() {
     let ask = |root, need| Step::Ask { root, parent: 0, nested: false, need, calls: 1 };
@@ -429,8 +429,8 @@ fn credit_outlives_the_weight_it_came_with() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// TS-1, I3, I4, CC-1, CC-3, CC-3b, CC-7, CC-8, CC-9, V3: the same grants in the same order as by a plain
-    /// reading of the rules, nobody left who could go, and all is free in the end.
+    /// TS-1, I3, I4, CC-1, CC-3, CC-3b, CC-7, CC-8, CC-9, V3: the table grants the same waiters in the same order as
+    /// a plain reading of the rules, leaves no waiter that could start, and is empty in the end.
     #[test]
     fn the_table_agrees_with_a_plain_reading_of_the_rules(
         widths in proptest::array::uniform4(1..3usize),

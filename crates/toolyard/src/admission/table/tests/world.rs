@@ -1,6 +1,7 @@
-//! A small program at one moment, driven through the table itself: what can happen next, and what follows.
+//! The state of a small program at one moment, driven through the table itself: its possible events and their
+//! effects.
 //!
-//! No unit may be over its width, no two handlers at once on a lease, nothing left over.
+//! No unit may exceed its width, no two handlers may run on a lease at once, and nothing may be left over.
 
 use super::programs::{Class, Program};
 use super::*;
@@ -14,7 +15,7 @@ pub(super) enum Phase {
     Waiting(Ticket),
     Running,
     Parked,
-    /// Parked, and no longer awaits what it dispatched (CC-6b).
+    /// Parked, and no longer awaiting what it dispatched (CC-6b).
     Dropped,
     Resuming(Ticket),
     Zombie,
@@ -25,16 +26,16 @@ pub(super) enum Phase {
 #[derive(Debug, Clone)]
 pub(super) struct CallState {
     pub(super) phase: Phase,
-    /// The batches it has dispatched and that are over.
+    /// How many of its steps are finished.
     step: usize,
     cancelled: bool,
     entry: Option<EntryId>,
-    /// What it holds of its need.
+    /// The part of its need that it holds.
     need: Need,
     since: u64,
 }
 
-/// How often what is not bound to happen may.
+/// How often events may happen that need not happen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Budget {
     pub(super) zombies: u8,
@@ -64,11 +65,11 @@ pub(super) struct World<'a> {
     units: Vec<UnitId>,
     leases: Vec<LeaseId>,
     pub(super) calls: Vec<CallState>,
-    /// Who waits, in the order in which they came.
+    /// The waiters in order of arrival.
     line: Vec<usize>,
     now: u64,
     budget: Budget,
-    /// How many calls ended for their place on a lease (CC-8).
+    /// How many calls were refused a lease (CC-8).
     pub(super) nested: u32,
 }
 
@@ -118,7 +119,7 @@ impl<'a> World<'a> {
         move || now
     }
 
-    /// What can happen now.
+    /// The events that are possible now.
     pub(super) fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for (at, (_, batch)) in self.program.batches.iter().enumerate() {
@@ -163,7 +164,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether it is bound to happen, sooner or later.
+    /// Whether the event is bound to happen sooner or later.
     fn is_progress(event: Event) -> bool {
         matches!(
             event,
@@ -179,7 +180,7 @@ impl<'a> World<'a> {
         !matches!(self.calls[call].phase, Phase::NotSent | Phase::Zombie | Phase::Stopped | Phase::Quiet)
     }
 
-    /// Whether all that is left of it are zombies, or nothing is.
+    /// Whether only zombies are left of it, or nothing.
     fn is_listed(&self, call: usize) -> bool {
         match self.calls[call].phase {
             Phase::Quiet | Phase::Zombie => true,
@@ -232,7 +233,7 @@ impl<'a> World<'a> {
         batch.iter().for_each(|call| self.calls[*call].phase = Phase::Gated);
     }
 
-    /// A handler is over; what it awaited is cancelled.
+    /// Stops a handler and cancels what it awaited.
     fn stop(&mut self, call: usize) {
         let state = self.calls[call].clone();
         if let Phase::Resuming(ticket) = state.phase {
@@ -273,7 +274,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The caller of a call goes away.
+    /// Cancels a call on behalf of its caller.
     fn cancel(&mut self, call: usize) {
         match self.calls[call].phase {
             Phase::Gated => self.calls[call].phase = Phase::Quiet,
@@ -296,7 +297,7 @@ impl<'a> World<'a> {
         step.into_iter().for_each(|kid| self.cancel(kid));
     }
 
-    /// Takes note of what the table has done.
+    /// Applies what the table has granted and refused.
     fn take(&mut self) {
         for going in self.table.take_granted() {
             let call = &mut self.calls[going.waiter];
@@ -310,7 +311,7 @@ impl<'a> World<'a> {
         self.line = std::mem::take(&mut self.line).into_iter().filter(waits).collect();
     }
 
-    /// Everything that follows by itself.
+    /// Applies everything that follows automatically.
     fn close(&mut self) {
         self.take();
         while (0..self.calls.len()).any(|call| self.follow(call)) {
@@ -368,7 +369,7 @@ impl<'a> World<'a> {
         true
     }
 
-    /// Tells the table of what has nothing left but zombies; nothing follows from that.
+    /// Lists a call in the table when only zombies are left of it; this has no further effects.
     fn list(&mut self, call: usize) -> bool {
         if let Some(entry) = self.calls[call].entry.filter(|_| self.is_listed(call)) {
             self.table.listed(entry);
@@ -407,7 +408,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// I3, I4, and that nothing is left over.
+    /// I3, I4, and nothing is left over.
     fn check(&self) {
         for id in &self.units {
             let unit = self.table.unit(*id);
@@ -433,13 +434,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether nothing is bound to happen, and somebody waits for something.
+    /// Whether no event is bound to happen although some call is unfinished.
     pub(super) fn is_stuck(&self, events: &[Event]) -> bool {
         !events.iter().any(|event| Self::is_progress(*event))
             && (0..self.calls.len()).any(|call| self.is_live(call))
     }
 
-    /// All that what comes can depend on.
+    /// Everything that future behaviour can depend on.
     pub(super) fn key(&self) -> Vec<u8> {
         let byte = |at: usize| u8::try_from(at).unwrap();
         let mut key = vec![self.budget.zombies, self.budget.cancels, self.budget.drops];
