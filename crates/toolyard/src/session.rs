@@ -1,4 +1,4 @@
-//! What an agent holds: a session of the engine, and its turns.
+//! Sessions and their turns: what an agent holds of the engine.
 
 mod approvals;
 mod core;
@@ -30,15 +30,15 @@ use toolyard_core::{
     Batch, Budget, Call, Capabilities, Confirmations, Outcome, PathScope, Resources, SessionId,
 };
 
-/// Whose calls go how often where calls of several sessions wait for the same (CC-3).
+/// How often a session's calls are granted, compared with those of other sessions in the same line (CC-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
-    /// One call in a round. The default.
+    /// One call per round. The default.
     #[default]
     Normal,
-    /// Two calls in a round.
+    /// Two calls per round.
     High,
-    /// Four calls in a round.
+    /// Four calls per round.
     Urgent,
 }
 
@@ -52,7 +52,7 @@ impl Priority {
     }
 }
 
-/// What one session has otherwise than its engine.
+/// The settings in which one session differs from its engine.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct SessionOptions {
@@ -81,57 +81,57 @@ impl SessionOptions {
         self
     }
 
-    /// Sets how many calls of this session and its forks go for one of another where both wait (CC-3).
+    /// Sets how many calls of this session and its forks are granted for each call of another waiting session (CC-3).
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Sets what it may spend, in place of what the engine says (RT-11).
+    /// Sets what it may spend, replacing the engine's setting (RT-11).
     #[must_use]
     pub fn budgets(mut self, budgets: Budgets) -> Self {
         self.budgets = Some(budgets);
         self
     }
 
-    /// Sets what it may touch, within what the engine says for all (PO-1b).
+    /// Sets what it may touch, within the capabilities that the engine sets for all sessions (PO-1b).
     #[must_use]
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.narrowing.capabilities = Some(Arc::new(capabilities));
         self
     }
 
-    /// Leaves it these tools; it and its forks know of no others.
+    /// Limits it to these tools: it and its forks know of no others.
     #[must_use]
     pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets its role: it and its forks do not know of tools that are [hidden](crate::ToolSpec::hidden_from) from that,
-    /// and the policy is told of it.
+    /// Sets its role, which is passed to the policy. It and its forks do not know of tools that are
+    /// [hidden](crate::ToolSpec::hidden_from) from that role.
     #[must_use]
     pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
         self.narrowing.role = Some(role.into());
         self
     }
 
-    /// Sets which of its calls are asked about, in place of what the engine says (PO-3).
+    /// Sets which of its calls need confirmation, replacing the engine's setting (PO-3).
     #[must_use]
     pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
         self.confirmations = Some(confirmations);
         self
     }
 
-    /// Gives its tools a value; see [`Resources`].
+    /// Gives its tools a shared value; see [`Resources`].
     #[must_use]
     pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.resources = self.resources.with(value);
         self
     }
 
-    /// Gives it a workspace of its own: its tools reach it as a resource, its paths are checked against it.
+    /// Gives it a workspace of its own: its tools reach it as a resource, and its paths are checked against it.
     #[must_use]
     pub fn workspace<W: PathScope + 'static>(mut self, workspace: Arc<W>) -> Self {
         self.resources = self.resources.with_shared(workspace.clone());
@@ -140,15 +140,15 @@ impl SessionOptions {
     }
 }
 
-/// One agent's way into the engine. Cheap to clone; clones are the same session.
+/// An agent's access to the engine. Cheap to clone; all clones are the same session.
 ///
-/// Batches of one session that are dispatched side by side are independent: they meet in the pools and the
-/// serial lease, in order of arrival (CL-8). While a session is open, its name leads to it.
+/// Batches of one session that are dispatched side by side are independent: they meet only in the pools and the
+/// serial lease, in order of arrival (CL-8). While a session is open, opening its name again gives the same session.
 ///
-/// A handler may dispatch through a session that it captured: on its own task that is as
-/// [`ToolContext::dispatch`](toolyard_core::ToolContext::dispatch). From another task nobody knows whose call it is, and
-/// it waits as any other: a serial handler that waits for a serial call of its own tree in such a way waits until it
-/// times out. A [fork](Self::fork) that the handler made is known from every task (CC-7b).
+/// A handler may dispatch through a session that it captured. On its own task this works like
+/// [`ToolContext::dispatch`](toolyard_core::ToolContext::dispatch). From another task the engine cannot tell which
+/// call it belongs to, and it waits like any other: if a serial handler awaits a serial call of its own tree this
+/// way, it waits until it times out. A [fork](Self::fork) that the handler made is recognised on every task (CC-7b).
 ///
 /// # Examples
 /// ```
@@ -169,25 +169,25 @@ pub struct Session {
 }
 
 impl Session {
-    /// The name.
+    /// The session's name.
     pub fn id(&self) -> &SessionId {
         &self.core.id
     }
 
-    /// Runs a batch and gives one result per call, in call order (CL-4). Never fails as a whole: what goes
-    /// wrong is in the results.
+    /// Runs a batch and returns one result per call, in call order (CL-4). It never fails as a whole: failures are in
+    /// the results.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the batch: calls that wait end at once, calls that run have their grace in
-    /// the background, and their results go to the event stream alone (CC-6b).
+    /// Dropping the future cancels the batch. Waiting calls end at once; running calls keep their grace in the
+    /// background, and their results go only to the event stream (CC-6b).
     pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::Runs).await
     }
 
-    /// Runs a batch with every call alone, in order: what a batch by runs is compared with.
+    /// Runs a batch one call at a time, in order. Useful as a reference for a batch that is run normally.
     ///
     /// # Cancel safety
-    /// As [`dispatch`](Self::dispatch).
+    /// Like [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::OneByOne).await
     }
@@ -199,7 +199,7 @@ impl Session {
         let dispatch = Dispatch { session, turn, order, watch: None, origin: Origin::Outside, span };
         match caller {
             None => dispatch.run(batch).await,
-            // Boxed: most dispatches are not made by handlers, and have no room for this in them.
+            // Boxed because most dispatches are not made by handlers and should not reserve space for this.
             Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
         }
     }
@@ -207,60 +207,58 @@ impl Session {
     /// Runs one call.
     ///
     /// # Cancel safety
-    /// As [`dispatch`](Self::dispatch).
+    /// Like [`dispatch`](Self::dispatch).
     pub async fn call(&self, call: Call) -> Outcome {
         let mut outcomes = self.dispatch(vec![call]).await;
         outcomes.pop().expect("a batch of one call has one result")
     }
 
-    /// A batch whose calls are still to come; see [`OpenBatch`] (CL-5).
+    /// Opens a batch whose calls are added later; see [`OpenBatch`] (CL-5).
     pub fn open_batch(&self) -> OpenBatch {
         OpenBatch::new(&self.core, Order::Runs)
     }
 
-    /// The same, with every call alone, in order.
+    /// Opens a batch like [`open_batch`](Self::open_batch) whose calls run one at a time, in order.
     pub fn open_batch_sequential(&self) -> OpenBatch {
         OpenBatch::new(&self.core, Order::OneByOne)
     }
 
-    /// A turn, to be cancelled or resent by itself.
+    /// Starts a turn, which can be cancelled or resent on its own.
     pub fn turn(&self) -> Turn {
         Turn::new(self.core.clone())
     }
 
-    /// What [`dispatch`](Self::dispatch) would do with a batch, without doing it: no hook, no question, no
-    /// handler.
+    /// Returns what [`dispatch`](Self::dispatch) would do with a batch, without running hooks, approvals or handlers.
     pub fn plan(&self, batch: &Batch) -> Plan {
         plan(&self.core, batch)
     }
 
-    /// What this agent may still spend, in calls and in cost: the least of what is left to it and to all that it draws
-    /// on. Turns and tools may have less (RT-11).
+    /// Returns what this agent may still spend, in calls and in cost: the least of what is left in all the allowances
+    /// it draws on. Turns and tools may have less (RT-11).
     pub fn budget_left(&self) -> Budget {
         self.core.budget_left()
     }
 
-    /// Forgets all answers that were for more than one call, here and in all agents of this tree: their calls are asked
-    /// about again (PO-3).
+    /// Forgets all remembered approvals, in all agents of this tree: their calls need approval again (PO-3).
     pub fn forget_approvals(&self) {
         self.core.approvals().forget();
     }
 
-    /// Cancels every call of this session, now and from now on (SC-1). Calls that wait end at once; calls
-    /// that run are told to stop and have their grace (SC-4, SC-5).
+    /// Cancels every call of this session, now and in future (SC-1). Waiting calls end at once; running calls get
+    /// their cancel token fired and have their grace (SC-4, SC-5).
     pub fn cancel(&self) {
         self.core.stop(Stop::Cancelled);
     }
 
-    /// Cancels the calls of this id that are in the air here and in forks, as [`cancel`](Self::cancel) does; their
-    /// siblings go on. `false` when there is none: it has ended, or never was (SC-4). Ids may repeat across batches
-    /// (CL-8); [`Turn::cancel_call`] reaches those of one turn alone.
+    /// Cancels the calls with this id that are in flight here and in forks, as [`cancel`](Self::cancel) does; their
+    /// siblings continue. Returns `false` when there is none, because the call has ended or never existed (SC-4). Ids
+    /// may repeat across batches (CL-8); [`Turn::cancel_call`] reaches only those of one turn.
     pub fn cancel_call(&self, id: &str) -> bool {
         cancel_in(&self.core.batches(), id)
     }
 
-    /// Cancels every call that is in the air here and in forks, and no later one: the session goes on. Gives how many
-    /// there were.
+    /// Cancels every call that is in flight here and in forks, and returns how many there were. The session stays
+    /// open for later calls.
     pub fn cancel_calls(&self) -> usize {
         let batches = self.core.batches();
         let open = batches.iter().map(|batch| batch.open_count()).sum();
@@ -269,7 +267,7 @@ impl Session {
     }
 }
 
-/// Cancels the calls of this id; whether there were any.
+/// Cancels the calls with this id. Returns whether there were any.
 fn cancel_in(batches: &[Arc<BatchState>], id: &str) -> bool {
     let cancel = |batch: &Arc<BatchState>| -> usize {
         batch.open_calls(id).filter(|index| batch.cancel_call(*index)).count()

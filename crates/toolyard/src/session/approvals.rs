@@ -1,8 +1,8 @@
-//! Answers that are good for more than one call, and the questions that wait for one (PO-3, PO-4).
+//! Remembered answers, which hold for more than one call, and the questions that wait for one (PO-3, PO-4).
 //!
 //! ```text
-//!   question asked ──► waits under its pattern ──────────┐ settled with it, each by itself
-//!   "always", or the answer of prompt_once ──► remembered ┘──► later calls of the pattern are not asked about
+//!   question asked ──► waits under its pattern ──────────┐ each is settled by the remembered answer
+//!   "always", or the answer of prompt_once ──► remembered ┘──► later calls of the pattern need no question
 //! ```
 
 use foldhash::{HashMap, HashMapExt};
@@ -14,10 +14,10 @@ use std::sync::{
 use tokio::sync::oneshot;
 use toolyard_core::CallDigest;
 
-/// Patterns that are remembered in one session tree. Over it an answer is for its call alone.
+/// How many patterns one session tree remembers. Beyond that, an answer holds only for the calls waiting then.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// An answer for all calls of a pattern.
+/// A remembered answer for all calls of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remembered {
     /// They may run.
@@ -29,7 +29,7 @@ pub(crate) enum Remembered {
 /// The answers and questions of one session tree.
 #[derive(Default)]
 pub(crate) struct Approvals {
-    /// Whether anything is remembered: most sessions have nothing to look up.
+    /// Whether anything is remembered. Most sessions have nothing to look up.
     any: AtomicBool,
     state: Mutex<State>,
 }
@@ -37,11 +37,11 @@ pub(crate) struct Approvals {
 #[derive(Default)]
 struct State {
     remembered: Option<HashMap<CallDigest, Remembered>>,
-    /// Who waits under a pattern.
+    /// The questions that wait, with their patterns.
     waiting: Slab<(CallDigest, oneshot::Sender<Remembered>)>,
 }
 
-/// A question that waits for an answer to any question of its pattern. Dropping it ends that.
+/// A question that can be settled by the answer to another question of its pattern. Dropping it ends the wait.
 pub(crate) struct Waiting {
     approvals: Arc<Approvals>,
     place: Option<usize>,
@@ -53,7 +53,7 @@ impl Approvals {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is remembered of a pattern.
+    /// The remembered answer for a pattern.
     pub(crate) fn remembered(&self, pattern: impl FnOnce() -> CallDigest) -> Option<Remembered> {
         if !self.any.load(Ordering::Acquire) {
             return None;
@@ -61,7 +61,7 @@ impl Approvals {
         self.state().remembered.as_ref()?.get(&pattern()).copied()
     }
 
-    /// Waits under a pattern; one that has been answered meanwhile is settled at once.
+    /// Waits for an answer under a pattern. A pattern that has been answered meanwhile settles it at once.
     pub(crate) fn wait(self: &Arc<Self>, pattern: CallDigest) -> Waiting {
         let (settle, settled) = oneshot::channel();
         let mut state = self.state();
@@ -76,7 +76,7 @@ impl Approvals {
         Waiting { approvals: self.clone(), place, settled }
     }
 
-    /// Remembers an answer, and settles all who wait under its pattern.
+    /// Remembers an answer, and settles all questions that wait under its pattern.
     pub(crate) fn remember(&self, pattern: CallDigest, answer: Remembered) {
         let mut state = self.state();
         let known = state.remembered.get_or_insert_with(HashMap::new);
@@ -90,22 +90,22 @@ impl Approvals {
             state.waiting.iter().filter(|(_, (of, _))| *of == pattern).map(|(place, _)| place).collect();
         for place in places {
             let (_, settle) = state.waiting.remove(place);
-            // One whose call has ended does not wait any more.
+            // Nothing receives the answer if the call has ended.
             let _ = settle.send(answer);
         }
     }
 
-    /// Forgets every answer: calls are asked about again.
+    /// Forgets every answer, so that calls need approval again.
     pub(crate) fn forget(&self) {
         let mut state = self.state();
         state.remembered = None;
-        // With the state, so that an answer of this moment is not passed over.
+        // Stored under the lock, so that it cannot hide an answer that is remembered at the same moment.
         self.any.store(false, Ordering::Release);
     }
 }
 
 impl Waiting {
-    /// The answer to another question of the pattern.
+    /// Waits for the answer to another question of the pattern.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -115,7 +115,7 @@ impl Waiting {
                 self.place = None;
                 answer
             }
-            // Who would settle it is gone: it goes on by itself.
+            // Nothing can settle it any more: only its own answer can.
             Err(_) => std::future::pending().await,
         }
     }
@@ -125,7 +125,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let Some(place) = self.place else { return };
         let mut state = self.approvals.state();
-        // Settled meanwhile, its place may be another's.
+        // Once it is settled, another question may have its place.
         if self.settled.try_recv() == Err(oneshot::error::TryRecvError::Empty) {
             state.waiting.remove(place);
         }

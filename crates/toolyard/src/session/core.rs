@@ -1,4 +1,4 @@
-//! What the batches of a session share.
+//! The state that the batches of a session share.
 
 use super::SessionOptions;
 use super::approvals::Approvals;
@@ -26,7 +26,7 @@ use toolyard_core::{
     ToolClass,
 };
 
-/// Where in a session an event belongs.
+/// The place of an event in its session.
 #[derive(Debug, Default)]
 pub(crate) struct Where {
     pub(crate) turn: Option<u64>,
@@ -37,40 +37,40 @@ pub(crate) struct Where {
     pub(crate) attempt: Option<u32>,
 }
 
-/// A session, or a fork of one, from inside.
+/// The engine's side of a session or of a fork.
 pub(crate) struct SessionCore {
     pub(crate) id: SessionId,
     pub(crate) agent: AgentPath,
     pub(crate) engine: Arc<EngineCore>,
-    /// What it is a fork of.
+    /// The session it was forked from, and how.
     parent: Option<Parent>,
-    /// How deep a fork it is; 0 for the session itself.
+    /// The fork depth; 0 for the root session.
     pub(crate) depth: u8,
     tree: Arc<Tree>,
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
-    /// What it may, beside what the policy says.
+    /// What it may do, within the policy.
     pub(crate) may: Arc<May>,
     concurrent: Arc<ConcurrentPool>,
     max_in_flight: Option<NonZeroUsize>,
     cap: Option<UnitId>,
-    /// What its calls draw on beside what its turns have.
+    /// What its calls draw on besides the allowances of its turns.
     allowance: Option<Arc<Allowance>>,
     tools: ToolUnits,
     announced: Once,
     open: Mutex<Open>,
 }
 
-/// What a fork hangs under.
+/// A fork's link to its parent.
 struct Parent {
     session: Arc<SessionCore>,
-    /// Its place among the forks of that session.
+    /// Its index among the forks of that session.
     place: usize,
     /// The call whose handler made it.
     made_by: Option<(Weak<BatchState>, u32)>,
 }
 
-/// What is in the air.
+/// What is in flight.
 #[derive(Default)]
 struct Open {
     batches: Flying<BatchState>,
@@ -120,7 +120,7 @@ impl SessionCore {
         })
     }
 
-    /// A fork of `parent` (CL-7). It opens nothing before it needs it.
+    /// Forks `parent` (CL-7). Pools and tool limits open only when they are first needed.
     pub(super) fn fork(parent: &Arc<Self>, policy: ForkPolicy, made_by: Option<CallRef>) -> Arc<Self> {
         let (engine, tree) = (parent.engine.clone(), parent.tree.clone());
         let agent = AgentPath::from(format!("{}/{}", parent.agent, tree.numbers.next_fork()));
@@ -129,7 +129,7 @@ impl SessionCore {
             true => parent.concurrent.clone(),
             false => ConcurrentPool::new(engine.admission.clone()),
         };
-        // What the handler that makes it may spend in its turn is what its sub-agent may.
+        // A sub-agent made by a handler also draws on the turn of that handler's call.
         let above = made_by.as_ref().and_then(|call| call.batch.allowance().cloned());
         let allowance = tree.spending.agent(above.as_ref().or(parent.allowance.as_ref()));
         let place = parent.open_now().forks.insert(Weak::new());
@@ -164,8 +164,8 @@ impl SessionCore {
         fork
     }
 
-    /// The call that what is dispatched here belongs to: that of the handler whose task this is, else that of the
-    /// handler which made this fork (CC-7b).
+    /// The call that owns dispatches made here: the call whose handler runs on this task, else the call whose handler
+    /// made this fork (CC-7b).
     pub(crate) fn caller_call(&self) -> Option<CallRef> {
         nesting::current().or_else(|| {
             let (batch, index) = self.parent.as_ref()?.made_by.as_ref()?;
@@ -179,7 +179,7 @@ impl SessionCore {
         self.may.sees(entry, self.depth)
     }
 
-    /// What was answered in its tree for more than one call.
+    /// The answers remembered in its tree, and the questions that wait for one.
     pub(crate) fn approvals(&self) -> &Arc<Approvals> {
         &self.tree.approvals
     }
@@ -189,7 +189,7 @@ impl SessionCore {
         self.tree.root
     }
 
-    /// Tells that the session has been opened, before anything else of it and once.
+    /// Announces the session once, before any other event of it.
     pub(crate) fn announce(&self) {
         self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, Where::default));
     }
@@ -202,27 +202,27 @@ impl SessionCore {
         self.tree.numbers.next_turn()
     }
 
-    /// A whole turn of this number.
+    /// A turn with this number, of which the batch is all.
     pub(crate) fn turn_of(&self, number: u64) -> TurnOf {
         TurnOf { number, is_whole: true, allowance: self.turn_allowance() }
     }
 
-    /// What a new turn may spend.
+    /// The allowance of a new turn.
     pub(crate) fn turn_allowance(&self) -> Option<Arc<Allowance>> {
         self.tree.spending.turn(self.allowance.as_ref())
     }
 
-    /// What is left of what its calls draw on, but for turns and tools.
+    /// What is left in the allowances that its calls draw on, except those of turns and tools.
     pub(crate) fn budget_left(&self) -> Budget {
         self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.left_in_all())
     }
 
-    /// What the calls of its tree that have a key came to.
+    /// The idempotency keys of its tree.
     pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<KeptResult>> {
         &self.tree.keys
     }
 
-    /// What the calls of a tool may spend.
+    /// The allowance of a tool's calls.
     pub(crate) fn tool_allowance(&self, entry: &ToolEntry) -> Option<Arc<Allowance>> {
         self.tree.spending.tool(entry)
     }
@@ -245,7 +245,7 @@ impl SessionCore {
         }
     }
 
-    /// The lease of a serial call: of its tool's named scope, else of the tree (CC-8).
+    /// The lease of a serial call: its tool's named scope, else the tree's (CC-8).
     fn serial_scope(&self, entry: &ToolEntry) -> LeaseId {
         entry.spec().serial_scope.as_ref().map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
     }
@@ -259,7 +259,7 @@ impl SessionCore {
         units.unit(entry, most.get(), &self.engine)
     }
 
-    /// Emits an event of this session, built only if anybody would see it.
+    /// Emits an event of this session, built only if there is a listener.
     #[inline]
     pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> Where) {
         if self.engine.bus.is_listening() {
@@ -267,7 +267,7 @@ impl SessionCore {
         }
     }
 
-    // Out of the way of those to whom nobody listens.
+    // Kept out of line for engines without listeners.
     #[inline(never)]
     fn emit(&self, kind: EventKind, place: Where) {
         let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
@@ -280,7 +280,8 @@ impl SessionCore {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a batch where a cancel of the session finds it; a session that was cancelled stops it at once.
+    /// Registers a batch so that a cancel of the session reaches it. If the session has already been stopped, so is
+    /// the batch.
     pub(crate) fn register(&self, batch: &Arc<BatchState>) {
         let stopped = {
             let mut open = self.open_now();
@@ -292,10 +293,11 @@ impl SessionCore {
         }
     }
 
-    /// The batches in the air, those of its forks included.
+    /// The batches in flight, including those of its forks.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
         let (mut batches, mut forks) = self.in_air();
-        // A loop and no recursion, here and below: forks are at most so deep, but any number wide.
+        // A loop instead of recursion, here and below: forks have bounded depth, but there may be any number side by
+        // side.
         while let Some(fork) = forks.pop() {
             let (more, below) = fork.in_air();
             batches.extend(more);
@@ -311,12 +313,12 @@ impl SessionCore {
         (batches, forks)
     }
 
-    /// Why the session takes no more batches, if it takes none.
+    /// Why the session takes no more batches; `None` while it does.
     pub(crate) fn stopped(&self) -> Option<Stop> {
         self.open_now().stopped
     }
 
-    /// Stops every batch, those in the air and those to come, here and in every fork (SC-1).
+    /// Stops every batch, present and future, here and in every fork (SC-1).
     pub(crate) fn stop(&self, why: Stop) {
         let mut forks = self.stop_own(why);
         while let Some(fork) = forks.pop() {
@@ -332,7 +334,7 @@ impl SessionCore {
     }
 }
 
-/// Whether a stop of its session is for this batch.
+/// Whether a stop of its session applies to this batch. A cancel leaves batches that are left to a flight.
 fn reaches(why: Stop, batch: &BatchState) -> bool {
     why != Stop::Cancelled || !batch.is_left_to_a_flight()
 }

@@ -1,9 +1,10 @@
-//! Whom a cancel of a session finds.
+//! The in-flight batches of a session, so that a cancel can reach them.
 
 use std::sync::{Arc, Weak};
 
-/// What may still be in the air of what was put here. Nobody has to take anything out, which would cost as much as to put
-/// it in: what has landed makes room when something else comes. Until then its own memory is kept, not what it held.
+/// Weak references to items that may be in flight. Items are never removed one by one, which would cost as much as
+/// adding them: finished ones are swept out when the list needs room. Until then they keep only their allocation, not
+/// its content.
 pub(super) struct Flying<T>(Vec<Weak<T>>);
 
 impl<T> Default for Flying<T> {
@@ -13,9 +14,9 @@ impl<T> Default for Flying<T> {
 }
 
 impl<T> Flying<T> {
-    /// Puts something here; it is not kept.
+    /// Adds an item, without keeping it alive.
     pub(super) fn push(&mut self, one: &Arc<T>) {
-        // Where one comes after the other, there is never more than one here.
+        // When items follow each other one at a time, the list never holds more than one.
         while self.0.pop_if(|last| last.strong_count() == 0).is_some() {}
         if self.0.len() == self.0.capacity() {
             self.sweep();
@@ -23,13 +24,14 @@ impl<T> Flying<T> {
         self.0.push(Arc::downgrade(one));
     }
 
-    /// Makes room: as much as there is once more, so that there is no sweep before as many have come.
+    /// Removes finished items and reserves as much room again, so that the next sweep comes only after as many
+    /// pushes.
     fn sweep(&mut self) {
         self.0.retain(|one| one.strong_count() > 0);
         self.0.reserve(self.0.len());
     }
 
-    /// What is in the air, in the order in which it came.
+    /// The items in flight, in the order in which they were added.
     pub(super) fn in_air(&self) -> impl Iterator<Item = Arc<T>> {
         self.0.iter().filter_map(Weak::upgrade)
     }
@@ -58,7 +60,7 @@ mod tests {
         assert_eq!(flying.0.len(), 1);
     }
 
-    /// The latest is always in the air here, so that nothing is ever the last and has landed.
+    /// The latest item is always in flight here, so that the shortcut for a finished last item never applies.
     #[test]
     fn however_they_overlap_there_are_hardly_more_places_than_were_in_the_air_at_once() {
         for at_once in [2, 3, 17] {

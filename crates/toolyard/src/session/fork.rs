@@ -1,8 +1,8 @@
-//! Sub-agents: sessions under a session (CL-7).
+//! Forks: sub-agents, which are sessions under a session (CL-7).
 //!
 //! ```text
 //!   root session ── read pool of the engine, serial lease and tree cap of the tree ──┐ shared
-//!     └─ root/1 ── concurrent pool and tool limits of its own, opened with its first call that needs them
+//!     └─ root/1 ── its own concurrent pool and tool limits, opened by the first call that needs them
 //!          └─ root/1/2 ── ...                                                    at most 8 deep
 //! ```
 
@@ -14,13 +14,13 @@ use crate::{
 use std::{error::Error, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
 
-/// How deep forks of forks go (CL-7).
+/// How deep forks can nest (CL-7).
 pub const FORK_DEPTH_MAX: u8 = 8;
 
-/// What a sub-agent has otherwise than its parent.
+/// The settings in which a sub-agent differs from its parent.
 ///
-/// Without a word it has the same tools, policy and approval, shares the read pool and the serial lease, and has a
-/// concurrent pool and limits of tools of its own, as wide as its parent's (CL-7).
+/// By default it has the same tools, policy and approval as its parent and shares the read pool and the serial lease.
+/// Its concurrent pool and tool limits are its own, with the same widths as its parent's (CL-7).
 ///
 /// # Examples
 /// ```
@@ -36,37 +36,37 @@ pub struct ForkPolicy {
 }
 
 impl ForkPolicy {
-    /// Leaves the sub-agent these tools of its parent's; it and its own forks see no others. Names that the parent
-    /// does not have are left out.
+    /// Limits the sub-agent to these of its parent's tools: it and its own forks see no others. Names that the parent
+    /// does not have are ignored.
     #[must_use]
     pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets what it may touch, within what its parent may: a fork narrows only (PO-5).
+    /// Sets what it may touch, within what its parent may: a fork can only narrow (PO-5).
     #[must_use]
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.narrowing.capabilities = Some(Arc::new(capabilities));
         self
     }
 
-    /// Sets its role. Tools that are hidden from its parent's stay hidden.
+    /// Sets its role. Tools that are hidden from its parent's role stay hidden.
     #[must_use]
     pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
         self.narrowing.role = Some(role.into());
         self
     }
 
-    /// Has it share its parent's concurrent pool, so that one bound holds for both.
+    /// Makes it share its parent's concurrent pool, so that one bound holds for both.
     #[must_use]
     pub fn share_concurrent(mut self) -> Self {
         self.shares_concurrent = true;
         self
     }
 
-    /// Bounds its calls that run at once, over all classes; without a word the bound is as its parent's, and counted
-    /// for itself.
+    /// Bounds the calls that it runs at once, over all classes. By default it has its parent's bound, counted
+    /// separately.
     #[must_use]
     pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
         self.max_in_flight = Some(most);
@@ -74,13 +74,13 @@ impl ForkPolicy {
     }
 }
 
-/// Why there is no sub-agent.
+/// Why a sub-agent could not be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ForkError {
-    /// The parent is as deep as an agent may be: [`FORK_DEPTH_MAX`].
+    /// The parent is already at the greatest depth, [`FORK_DEPTH_MAX`].
     TooDeep,
-    /// The context belongs to no engine.
+    /// The context does not belong to an engine.
     NoEngine,
 }
 
@@ -95,7 +95,7 @@ impl std::fmt::Display for ForkError {
     }
 }
 
-/// The model may read it: it says what to do instead.
+/// Marked as fit for the model, because the message says what to do instead.
 impl Error for ForkError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&ForModel(ToolErrorKind::Execution))
@@ -103,14 +103,13 @@ impl Error for ForkError {
 }
 
 impl Session {
-    /// A sub-agent of this session. Cancelling this session cancels it too; its end disturbs nobody.
+    /// Creates a sub-agent of this session. Cancelling this session cancels it too; its end affects no other agent.
     ///
-    /// What it dispatches belongs to the call whose handler made it, for as long as that handler runs, from
-    /// whatever task it is dispatched: that handler is parked meanwhile (CC-6, CC-7b). Made outside of a handler
-    /// it belongs to no call.
+    /// While the handler that made it runs, everything the sub-agent dispatches, from any task, belongs to that
+    /// handler's call, which is parked meanwhile (CC-6, CC-7b). A sub-agent made outside a handler belongs to no call.
     ///
     /// # Errors
-    /// [`ForkError::TooDeep`] when this session is at [`FORK_DEPTH_MAX`] already.
+    /// [`ForkError::TooDeep`] when this session is already at [`FORK_DEPTH_MAX`].
     ///
     /// # Examples
     /// ```
@@ -127,12 +126,12 @@ impl Session {
     }
 }
 
-/// Sub-agents of a handler.
+/// Creates sub-agents from a handler's context.
 pub trait SubAgents {
-    /// A sub-agent of the session that the handler's call belongs to; see [`Session::fork`].
+    /// Creates a sub-agent of the session that the handler's call belongs to; see [`Session::fork`].
     ///
     /// # Errors
-    /// As there, and [`ForkError::NoEngine`] for a context that was made for a test of a tool alone.
+    /// Those of [`Session::fork`], and [`ForkError::NoEngine`] for a context made only for a tool's own test.
     ///
     /// # Examples
     /// ```

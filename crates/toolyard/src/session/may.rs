@@ -1,24 +1,24 @@
-//! What an agent may, as far as that is not for the policy to say: which tools it knows of, what it may touch, in which
-//! role, and what is asked about (PO-1b, PO-3). A fork has its parent's and may narrow it (CL-7).
+//! What an agent may do apart from the policy: the tools it knows of, what it may touch, its role, and which calls
+//! need confirmation (PO-1b, PO-3). A fork inherits this from its parent and may narrow it (CL-7).
 
 use crate::{gate::Gate, registry::ToolEntry};
 use std::{collections::BTreeSet, sync::Arc};
 use toolyard_core::{Capabilities, Confirmations};
 
-/// What an agent may; shared with forks that have nothing otherwise.
+/// What an agent may do; shared with the forks that narrow nothing.
 #[derive(Debug, Default)]
 pub(crate) struct May {
     /// The tools it knows of; `None` for all.
     visible: Option<BTreeSet<Arc<str>>>,
-    /// What it may touch: all of these must say yes, those of the agents above it among them.
+    /// What it may touch, including the capabilities of the agents above it: all of them must agree.
     capabilities: Vec<Arc<Capabilities>>,
-    /// Its role, and those of the agents above it.
+    /// The roles of the agents above it, then its own.
     roles: Vec<Arc<str>>,
-    /// What is asked about, where that is otherwise than in its engine.
+    /// Which calls need confirmation, if that differs from the engine's setting.
     confirmations: Option<Confirmations>,
 }
 
-/// What narrows what an agent may.
+/// The restrictions that a session or fork adds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Narrowing {
     pub(crate) tools: Option<BTreeSet<Arc<str>>>,
@@ -33,7 +33,7 @@ impl Narrowing {
 }
 
 impl May {
-    /// What a session may, where what is asked about is `confirmations`.
+    /// What a root session may do. `confirmations` replaces the engine's setting.
     pub(super) fn root(
         engine: Option<&Arc<Capabilities>>,
         narrowing: Narrowing,
@@ -44,7 +44,7 @@ impl May {
         all.narrowed(narrowing)
     }
 
-    /// What a fork may.
+    /// What a fork may do.
     pub(super) fn fork(self: &Arc<Self>, narrowing: Narrowing) -> Arc<Self> {
         match narrowing.is_nothing() {
             true => self.clone(),
@@ -66,7 +66,7 @@ impl May {
         }
     }
 
-    /// Whether it knows of a tool, at this depth.
+    /// Whether it knows of a tool at this fork depth.
     pub(super) fn sees(&self, entry: &ToolEntry, depth: u8) -> bool {
         let hidden = &entry.spec().hidden_from;
         let is_hidden = (hidden.sub_agents && depth > 0)
@@ -79,17 +79,17 @@ impl May {
         !entry.spec().requires_capability || self.capabilities().all(|may| may.tool(entry.name()))
     }
 
-    /// What it may touch: every one of these is to say yes.
+    /// What it may touch: all of these must agree.
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = &Capabilities> {
         self.capabilities.iter().map(Arc::as_ref)
     }
 
-    /// The role it is in.
+    /// Its role.
     pub(crate) fn role(&self) -> Option<&str> {
         self.roles.last().map(Arc::as_ref)
     }
 
-    /// What is asked about.
+    /// Which calls need confirmation.
     pub(crate) fn confirmations<'a>(&'a self, gate: &'a Gate) -> &'a Confirmations {
         self.confirmations.as_ref().unwrap_or(&gate.confirmations)
     }

@@ -1,11 +1,11 @@
-//! Serial scopes with a name, which all sessions of an engine share (CC-8).
+//! Named serial scopes, which all sessions of an engine share (CC-8).
 
 use crate::admission::{Admission, LeaseId, Scope};
 use foldhash::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The leases of the named scopes: a workspace, a database. Opened with their first call and kept as long as the
-/// engine: names come from tools, so there are few.
+/// The leases of named scopes, such as a workspace or a database. They open with their first call and stay open as
+/// long as the engine: names come from tools, so there are few.
 pub(crate) struct Scopes {
     admission: Arc<Admission>,
     leases: Mutex<HashMap<Arc<str>, LeaseId>>,

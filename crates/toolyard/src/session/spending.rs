@@ -1,4 +1,4 @@
-//! What the agents of a session tree may spend (RT-11).
+//! The budgets of a session tree (RT-11).
 
 use crate::{
     budget::{Allowance, Books, Whose},
@@ -11,16 +11,16 @@ use std::{
 };
 use toolyard_core::Budget;
 
-/// The allowances of a tree: what all draw on, what each tool has, and how those of agents and turns are made.
+/// The allowances of a tree: that of the tree itself, those of its tools, and the budgets that agents and turns get.
 pub(super) struct Spending {
     books: Books,
     budgets: Budgets,
     tree: Option<Arc<Allowance>>,
-    /// Of tools with a budget; made with the first call.
+    /// Only tools with a budget, each added by its first call.
     tools: Mutex<BTreeMap<Arc<str>, OfTool>>,
 }
 
-/// What the calls of one tool draw on, and the budget that says so.
+/// The allowance of one tool, and the budget it was made from.
 struct OfTool {
     budget: Budget,
     allowance: Option<Arc<Allowance>>,
@@ -32,17 +32,18 @@ impl Spending {
         Self { tree: books.open(Whose::Tree, budgets.tree, None), books, budgets, tools: Mutex::default() }
     }
 
-    /// What an agent draws on that is a fork of one which draws on `above`; the root session of none.
+    /// The allowance of an agent. `above` is what the agent above it draws on; `None` for the root session.
     pub(super) fn agent(&self, above: Option<&Arc<Allowance>>) -> Option<Arc<Allowance>> {
         self.books.open(Whose::Session, self.budgets.session, above.or(self.tree.as_ref()))
     }
 
-    /// What a turn of this agent draws on.
+    /// The allowance of a turn of this agent.
     pub(super) fn turn(&self, agent: Option<&Arc<Allowance>>) -> Option<Arc<Allowance>> {
         self.books.open(Whose::Turn, self.budgets.turn, agent)
     }
 
-    /// What the calls of a tool draw on. A tool that was replaced by one with another budget leaves nothing.
+    /// The allowance of a tool's calls. If the tool is replaced by one with another budget, the old allowance is
+    /// discarded.
     pub(super) fn tool(&self, entry: &ToolEntry) -> Option<Arc<Allowance>> {
         let budget = entry.spec().budget;
         if budget.is_unlimited() {

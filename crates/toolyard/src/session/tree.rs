@@ -1,4 +1,4 @@
-//! What all agents of a session share: the serial lease, the tree cap, and what is counted under its name.
+//! The state that all agents of a session share: the serial lease, the tree cap, and the counters of its name.
 
 use super::{approvals::Approvals, spending::Spending, units::ToolUnits};
 use crate::{
@@ -16,8 +16,8 @@ use std::{
     },
 };
 
-/// What is counted under a session's name: a session that is opened while another of its name closes goes on from
-/// there, so the numbers in its events never come twice.
+/// The counters that belong to a session's name. A session opened while another of its name closes continues them, so
+/// that the numbers in its events never repeat.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     pub(super) sequence: Sequence,
@@ -42,20 +42,20 @@ impl Numbers {
 
 /// A session and all its forks.
 pub(super) struct Tree {
-    /// The number of the root session in the engine: whose turn it is goes by trees (CC-3).
+    /// The number of the root session in the engine. Fairness is among trees (CC-3).
     pub(super) root: u64,
-    /// Width 1, for the serial calls of the whole tree (CL-6).
+    /// The lease for the serial calls of the whole tree; it has width 1 (CL-6).
     pub(super) serial: LeaseId,
-    /// Bounds the calls of the whole tree.
+    /// Bounds the running calls of the whole tree.
     pub(super) cap: Option<UnitId>,
-    /// Limits of tools that count over the whole tree.
+    /// Tool limits that count over the whole tree.
     pub(super) tools: ToolUnits,
     pub(super) numbers: Arc<Numbers>,
-    /// What its calls with a key came to.
+    /// The idempotency keys of its calls.
     pub(super) keys: Keys<Arc<Flight>, Arc<KeptResult>>,
     /// What the whole tree may spend.
     pub(super) spending: Spending,
-    /// What was answered for more than one call.
+    /// Answers that hold for more than one call.
     pub(super) approvals: Arc<Approvals>,
     admission: Arc<Admission>,
 }

@@ -1,4 +1,4 @@
-//! One turn of a session: a batch that can be cancelled, and resent, by itself.
+//! One turn of a session: a batch that can be cancelled and resent on its own.
 
 use super::SessionCore;
 use crate::{
@@ -14,8 +14,8 @@ use toolyard_core::{Batch, Call, Outcome};
 
 /// One turn of a session.
 ///
-/// A turn takes one batch at a time; a second one beside it is dispatched as any other batch of the session is,
-/// and a cancel reaches both.
+/// A turn takes one batch at a time. A second batch dispatched beside it is independent, like any other batch of the
+/// session, but a cancel reaches both.
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ pub struct Turn {
 #[derive(Default)]
 struct State {
     cancelled: bool,
-    /// The batches of this turn. Their results are kept as long as the turn is.
+    /// The batches of this turn. Their results are kept as long as the turn.
     batches: Vec<Arc<BatchState>>,
 }
 
@@ -81,36 +81,36 @@ impl Turn {
     /// Runs a batch; see [`Session::dispatch`](super::Session::dispatch).
     ///
     /// # Cancel safety
-    /// As there: dropping the future cancels the batch.
+    /// Dropping the future cancels the batch, as there.
     pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::Runs, &Fresh(self)).await
     }
 
-    /// Runs a batch with every call alone, in order.
+    /// Runs a batch one call at a time, in order.
     ///
     /// # Cancel safety
-    /// As [`dispatch`](Self::dispatch).
+    /// Like [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::OneByOne, &Fresh(self)).await
     }
 
-    /// Runs a batch, and gives calls that have run in this turn before the result they had (CL-8). A call counts
-    /// as the same with equal id, tool and arguments. Calls whose handler never started run now.
+    /// Runs a batch, but returns the earlier result of every call that has already run in this turn (CL-8). Calls are
+    /// the same if id, tool and arguments are equal. Calls whose handler never started run now.
     ///
     /// # Cancel safety
-    /// As [`dispatch`](Self::dispatch).
+    /// Like [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
         self.run(batch.into(), Order::Runs, &Again(self)).await
     }
 
-    /// The results there are by now of the latest batch, one place per call; nothing before the first. For a
-    /// caller that cannot wait for the rest.
+    /// Returns the results of the latest batch so far, one place per call; empty before the first batch. For a caller
+    /// that cannot wait for the rest.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
         let latest = self.state().batches.last().cloned();
         latest.map_or_else(Vec::new, |batch| batch.finished())
     }
 
-    /// Cancels the turn's calls, now and from now on; other turns of the session go on (SC-1).
+    /// Cancels the turn's calls, now and in future; other turns of the session continue (SC-1).
     pub fn cancel(&self) {
         let batches = {
             let mut state = self.state();
@@ -120,8 +120,8 @@ impl Turn {
         batches.iter().for_each(|batch| batch.stop(Stop::Cancelled));
     }
 
-    /// Cancels the calls of this id that are in the air in this turn; their siblings go on. `false` when there is none:
-    /// it has ended, or never was (SC-4).
+    /// Cancels the calls with this id that are in flight in this turn; their siblings continue. Returns `false` when
+    /// there is none, because the call has ended or never existed (SC-4).
     pub fn cancel_call(&self, id: &str) -> bool {
         let batches = self.state().batches.clone();
         super::cancel_in(&batches, id)
@@ -139,10 +139,10 @@ impl Turn {
     }
 }
 
-/// A batch of the turn whose calls all run.
+/// Watches a batch whose calls all run.
 struct Fresh<'a>(&'a Turn);
 
-/// A batch of the turn that may have come before.
+/// Watches a batch that may be a repetition of an earlier one.
 struct Again<'a>(&'a Turn);
 
 impl Watch for Fresh<'_> {

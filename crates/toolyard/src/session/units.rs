@@ -1,4 +1,4 @@
-//! The counting units that an agent, a tree or an engine opens when it first needs them.
+//! The units of agents, trees and engines, each opened when it is first needed.
 
 use crate::{
     admission::{Admission, UnitId},
@@ -11,7 +11,7 @@ use std::{
 };
 use toolyard_core::ToolClass;
 
-/// The concurrent pool of an agent, or of several that share one (CL-6, CL-7). Most agents never need it.
+/// The concurrent pool of an agent, or of several agents that share it (CL-6, CL-7). Most agents never need it.
 pub(super) struct ConcurrentPool {
     admission: Arc<Admission>,
     unit: OnceLock<UnitId>,
@@ -33,17 +33,17 @@ impl Drop for ConcurrentPool {
     }
 }
 
-/// What bounds one tool's calls.
+/// The unit that bounds one tool's calls.
 #[derive(Clone, Copy)]
 struct ToolUnit {
     id: UnitId,
     width: usize,
 }
 
-/// The limits of tools, for one agent, one tree or the engine.
+/// The tool limits of one agent, one tree or the engine.
 pub(crate) struct ToolUnits {
     admission: Arc<Admission>,
-    /// In order, so that they are closed in order.
+    /// In order, so that nothing here depends on hashing.
     units: Mutex<BTreeMap<Arc<str>, ToolUnit>>,
 }
 
@@ -52,8 +52,8 @@ impl ToolUnits {
         Self { admission, units: Mutex::default() }
     }
 
-    /// The unit that bounds a tool here, opened with its first call and as wide as the tool that has the name now
-    /// says: one that was replaced has no word on it any more (CL-8).
+    /// The unit that bounds a tool here, opened by its first call. Its width is that of the tool which has the name
+    /// now: a tool that was replaced cannot change it any more (CL-8).
     pub(super) fn unit(&self, entry: &ToolEntry, width: usize, engine: &EngineCore) -> UnitId {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unit) = units.get_mut(entry.name()) else {
@@ -65,7 +65,7 @@ impl ToolUnits {
         if unit.width == width || !engine.registry.is_current(entry) {
             return id;
         }
-        // Resized under the lock, that the width noted is the one in force; started outside of it.
+        // Resized under the lock, so that the recorded width is the one in force. The calls are started outside it.
         unit.width = width;
         let granted = self.admission.resize_unit(id, width);
         drop(units);
@@ -78,7 +78,7 @@ impl Drop for ToolUnits {
     fn drop(&mut self) {
         let units = std::mem::take(self.units.get_mut().unwrap_or_else(PoisonError::into_inner));
         let mut units: Vec<_> = units.into_values().map(|unit| unit.id).collect();
-        units.sort_unstable(); // the order of a map is another in each process, and would name later units
+        units.sort_unstable(); // a fixed order, because the order of closing determines the ids of later units
         self.admission.close_units(units);
     }
 }
