@@ -1,4 +1,4 @@
-//! The life of the class pools, as actors.
+//! The class pools, whose life is managed by actors.
 //!
 //! ```text
 //!   Pools (handle) ──► supervisor ──┬──► pool actor: read         each owns one class's life: width,
@@ -9,10 +9,10 @@
 //!   batch driver ◄── reads, no message ──── Lease { state, width }
 //! ```
 //!
-//! Actors are the control plane: no message is sent for a call. Permits, results and breakers live outside
-//! of them (CC-2), so a restarted actor finds everything as it was, and while it is away its last lease stays
-//! valid (RA-3). An actor that dies is restarted, three times in a minute at most; then the engine fails with
-//! every call answered (RA-5). The supervisor takes its pools along and comes again with them.
+//! Actors are the control plane: no message is sent for a call. Permits, results and breakers live outside the actors
+//! (CC-2), so a restarted actor finds everything unchanged, and its last lease stays valid during the restart (RA-3).
+//! An actor that dies is restarted, at most three times a minute; after that, the engine fails and answers every call
+//! (RA-5). When the supervisor dies, its pools die and restart with it.
 
 mod actor;
 mod deaths;

@@ -6,23 +6,23 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use std::sync::Arc;
 use toolyard_core::ToolClass;
 
-/// What a pool is told. None of these is on the way of a call.
+/// A message to a pool. None of these is sent on the path of a call.
 #[derive(Debug)]
 pub(super) enum PoolMessage {
-    /// Another width; answers the one before.
+    /// Set another width; replies with the previous one.
     Resize(usize, RpcReplyPort<usize>),
-    /// Stop granting, or grant again.
+    /// Pause granting, or resume it.
     Pause(bool, RpcReplyPort<()>),
     /// Refuse new calls from now on.
     Drain(RpcReplyPort<()>),
-    /// How it stands.
+    /// Report the pool's status.
     Status(RpcReplyPort<PoolStatus>),
-    /// Die as a bug would make it die.
+    /// Panic, as a bug would.
     #[cfg(test)]
     Panic,
 }
 
-/// What a pool actor is made from; all of it outlives the actor.
+/// What a pool actor is made from. All of it outlives the actor.
 #[derive(Debug, Clone)]
 pub(super) struct PoolSeed {
     pub(super) class: ToolClass,
@@ -32,7 +32,7 @@ pub(super) struct PoolSeed {
 
 pub(super) struct PoolActor;
 
-/// The actor's state: its seed and the lease it published last, from which a restarted actor goes on.
+/// The actor's state: its seed, and the lease it published last, which a restarted actor continues from.
 pub(super) struct Owned {
     seed: PoolSeed,
     lease: Lease,
@@ -75,7 +75,7 @@ impl Actor for PoolActor {
         pool: &mut Owned,
     ) -> Result<(), ActorProcessingErr> {
         let class = pool.seed.class;
-        // Nobody may wait for the answer any more: then it is dropped.
+        // If the caller no longer waits for the reply, it is dropped.
         match message {
             PoolMessage::Resize(width, reply) => {
                 let before = pool.lease.width;

@@ -1,21 +1,22 @@
-//! How often an actor may die.
+//! Counts an actor's deaths against the limit for restarts.
 
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::Instant;
 
-/// An actor that dies more often than this ...
+/// How often an actor is restarted within [`RESTART_WINDOW`]. With one more death it is given up, and its engine too
+/// (RA-5).
 const RESTARTS_MAX: usize = 3;
-/// ... within this time is given up, and its engine with it (RA-5).
+/// The window in which deaths are counted.
 const RESTART_WINDOW: Duration = Duration::from_secs(60);
 
-/// The last deaths of an actor.
+/// The recent deaths of an actor.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
     at: VecDeque<Instant>,
 }
 
 impl Deaths {
-    /// Notes a death; says whether it is one too many.
+    /// Records a death. Returns whether it is one too many.
     pub(super) fn is_one_too_many(&mut self, now: Instant) -> bool {
         self.at.push_back(now);
         while self.at.front().is_some_and(|at| now.duration_since(*at) > RESTART_WINDOW) {

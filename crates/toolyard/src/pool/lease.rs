@@ -1,4 +1,4 @@
-//! What a pool actor publishes, read on the way of every call without a message.
+//! What a pool actor publishes, read on the path of every call without a message.
 
 use super::PoolState;
 use arc_swap::ArcSwap;
@@ -8,7 +8,8 @@ use std::sync::{
 };
 use toolyard_core::ToolClass;
 
-/// A pool's word on how calls are admitted. It stays valid while its actor is being restarted (RA-3).
+/// The published state of a pool, by which calls are admitted. It stays valid while its actor is being restarted
+/// (RA-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) state: PoolState,
@@ -21,29 +22,29 @@ pub(crate) struct Lease {
 #[derive(Debug)]
 pub(crate) struct Leases {
     by_class: [ArcSwap<Lease>; 3],
-    /// Whether each takes calls, for the way of every call: nothing else of the lease is looked at there.
+    /// Whether each class takes calls. The path of a call looks only at this, not at the rest of the lease.
     takes_calls: [AtomicBool; 3],
 }
 
 impl Leases {
-    /// Leases of running pools of these widths, in the order of [`ToolClass::index`].
+    /// The leases of running pools with these widths, in the order of [`ToolClass::index`].
     pub(crate) fn new(widths: [usize; 3]) -> Arc<Self> {
         let lease = |width| Lease { state: PoolState::Running, width, restarts: 0 };
         let by_class = widths.map(|width| ArcSwap::from_pointee(lease(width)));
         Arc::new(Self { by_class, takes_calls: [const { AtomicBool::new(true) }; 3] })
     }
 
-    /// Whether a class takes calls: it runs, or is paused and lets them wait.
+    /// Whether a class takes calls: it is running, or it is paused and lets them wait.
     pub(crate) fn takes_calls(&self, class: ToolClass) -> bool {
         self.takes_calls[class.index()].load(Ordering::Acquire)
     }
 
-    /// The last lease of a class.
+    /// The current lease of a class.
     pub(crate) fn get(&self, class: ToolClass) -> Lease {
         **self.by_class[class.index()].load()
     }
 
-    /// Publishes the last lease of a class with a change.
+    /// Changes the current lease of a class and publishes it.
     pub(super) fn change(&self, class: ToolClass, change: impl FnOnce(&mut Lease)) {
         let mut lease = self.get(class);
         change(&mut lease);

@@ -1,4 +1,4 @@
-//! The handle the engine holds, and who watches over the supervisor.
+//! The engine's handle to the pools, and the guard that restarts the supervisor.
 
 use super::actor::PoolMessage;
 use super::deaths::Deaths;
@@ -14,10 +14,10 @@ use std::{
 use tokio::{task::JoinHandle, time::Instant};
 use toolyard_core::ToolClass;
 
-/// How long an operator's word to a pool may take, a restart included.
+/// How long an operator's request to a pool may take, including a restart.
 const CALL_WITHIN: Duration = Duration::from_secs(5);
 
-/// Why a pool did not do what it was told.
+/// Why a pool did not do what was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -26,7 +26,7 @@ pub enum PoolError {
     Width {
         /// The pool.
         class: ToolClass,
-        /// The width asked for.
+        /// The requested width.
         width: usize,
     },
     /// The pool's actor has stopped or did not answer in time.
@@ -44,7 +44,7 @@ pub(crate) struct Pools {
     guard: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The supervisor as it is now.
+/// The current supervisor, replaced when it is restarted.
 type Current = ArcSwap<ActorRef<SupervisorMessage>>;
 
 impl Pools {
@@ -69,7 +69,7 @@ impl Pools {
         self.charter.is_stopping() || self.charter.leases.get(class).state == PoolState::Failed
     }
 
-    /// Asks the pool of a class; a restart in between is waited for.
+    /// Sends a message to the pool of a class and returns the reply. Waits for a restart if one is under way.
     async fn ask<R: Send + 'static>(
         &self,
         class: ToolClass,
@@ -83,12 +83,12 @@ impl Pools {
             {
                 return Ok(answer);
             }
-            tokio::task::yield_now().await; // whoever is above has yet to hear of the death
+            tokio::task::yield_now().await; // the actor above has yet to learn of the death
         }
         Err(PoolError::Away { class })
     }
 
-    /// Sets the width of a class; answers the one before.
+    /// Sets the width of a class. Returns the previous width.
     pub(crate) async fn resize(&self, class: ToolClass, width: usize) -> Result<usize, PoolError> {
         if width == 0 || class == ToolClass::Serial {
             return Err(PoolError::Width { class, width });
@@ -96,7 +96,7 @@ impl Pools {
         self.ask(class, |reply| PoolMessage::Resize(width, reply)).await
     }
 
-    /// Stops or resumes granting of a class.
+    /// Pauses granting for a class, or resumes it.
     pub(crate) async fn pause(&self, class: ToolClass, paused: bool) -> Result<(), PoolError> {
         self.ask(class, |reply| PoolMessage::Pause(paused, reply)).await
     }
@@ -104,12 +104,12 @@ impl Pools {
     /// Refuses new calls of every class.
     pub(crate) async fn drain(&self) {
         for class in ToolClass::ALL {
-            // A pool that is away admits nothing either.
+            // A pool that does not answer admits nothing either.
             let _ = self.ask(class, PoolMessage::Drain).await;
         }
     }
 
-    /// How every pool stands.
+    /// The status of every pool.
     pub(crate) async fn status(&self) -> Result<Vec<PoolStatus>, PoolError> {
         let mut pools = Vec::with_capacity(ToolClass::ALL.len());
         for class in ToolClass::ALL {
@@ -118,7 +118,7 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Stops the actors, children first, and waits until they have.
+    /// Stops the actors, children first, and waits until they have stopped.
     pub(crate) async fn stop(&self) {
         let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(guard) = guard {
@@ -136,7 +136,7 @@ impl Pools {
     }
 }
 
-/// An actor that is to die.
+/// The actor to kill.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Victim {
@@ -151,8 +151,8 @@ impl Drop for Pools {
     }
 }
 
-/// Starts the supervisor again when it dies, and the pools with it, or gives them up. No actor is above it: an actor
-/// that dies takes those under it along (RA-1), so one more would only be one more to watch.
+/// Restarts the supervisor with its pools when it dies, or gives them up. This is a task and not another actor: an
+/// actor that dies kills its subtree (RA-1), so it would need a guard as well.
 async fn guard(charter: Arc<Charter>, supervisor: Arc<Current>, mut stopped: JoinHandle<()>) {
     let mut deaths = Deaths::default();
     loop {
@@ -168,7 +168,7 @@ async fn guard(charter: Arc<Charter>, supervisor: Arc<Current>, mut stopped: Joi
         supervisor.store(Arc::new(actor));
         stopped = handle;
         if charter.is_stopping() {
-            supervisor.load().stop(None); // who stopped it stopped the one before
+            supervisor.load().stop(None); // `stop` may have stopped only the previous supervisor
         }
     }
     ToolClass::ALL.iter().for_each(|class| charter.give_up(*class));

@@ -1,4 +1,4 @@
-//! The actor above the pools: it starts them again when they die.
+//! The actor above the pools, which restarts them when they die.
 
 use super::actor::{PoolActor, PoolMessage, PoolSeed};
 use super::deaths::Deaths;
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use toolyard_core::ToolClass;
 
 pub(super) enum SupervisorMessage {
-    /// The actor of a class, as it is now.
+    /// Find the current actor of a class.
     Find(ToolClass, RpcReplyPort<ActorRef<PoolMessage>>),
-    /// One of the actors dies as a bug would make it die.
+    /// Kill one of the actors, as a bug would.
     #[cfg(test)]
     Kill(super::Victim),
 }
@@ -28,13 +28,13 @@ struct Charge {
     deaths: Deaths,
 }
 
-/// What the supervisor is made from; all of it outlives the actor.
+/// What the supervisor is made from. All of it outlives the actor.
 pub(super) struct Charter {
     pub(super) admission: Arc<Admission>,
     pub(super) leases: Arc<Leases>,
-    /// The pools are about to be stopped: no death is a fault from now on.
+    /// Whether the pools are being stopped. From then on, no death is a fault.
     pub(super) is_stopping: AtomicBool,
-    /// Called once, when a pool is given up.
+    /// Called once, when the first pool is given up.
     on_failure: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
@@ -53,7 +53,7 @@ impl Charter {
         self.is_stopping.load(Ordering::SeqCst)
     }
 
-    /// Gives up the pool of a class, and the engine with it.
+    /// Gives up the pool of a class, and with it the engine.
     pub(super) fn give_up(&self, class: ToolClass) {
         tracing::error!(%class, "a pool died too often; the engine gives up");
         self.leases.change(class, |lease| lease.state = PoolState::Failed);
@@ -79,7 +79,7 @@ impl Supervised {
         self.charges.iter().find(of).map(|charge| charge.seed.class)
     }
 
-    /// Starts a dead pool again, or gives it up.
+    /// Restarts a dead pool, or gives it up.
     async fn restart(
         &mut self,
         class: ToolClass,
@@ -131,9 +131,9 @@ impl Actor for Supervisor {
         message: SupervisorMessage,
         state: &mut Supervised,
     ) -> Result<(), ActorProcessingErr> {
-        // Nobody may wait for the answer any more: then it is dropped.
+        // If the caller no longer waits for the reply, it is dropped.
         match message {
-            // Without an answer, who asks learns at once that the pool is away.
+            // Dropping the reply tells the caller at once that the pool is away.
             SupervisorMessage::Find(..) if state.charter.is_stopping() => {}
             SupervisorMessage::Find(class, reply) => {
                 let _ = reply.send(state.charge(class).actor.clone());
@@ -148,7 +148,7 @@ impl Actor for Supervisor {
         Ok(())
     }
 
-    // ractor's default stops the supervisor when a child fails, and the whole subtree with it.
+    // ractor's default stops the supervisor and its whole subtree when a child fails.
     async fn handle_supervisor_evt(
         &self,
         me: ActorRef<SupervisorMessage>,

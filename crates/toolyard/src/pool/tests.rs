@@ -23,7 +23,7 @@ async fn yard() -> Yard {
     Yard { admission, leases, pools, failed }
 }
 
-/// RA-3, RA-5: a pool that dies is restarted, and what it had settled is as it was.
+/// RA-3, RA-5: a pool that dies is restarted with the settings it had.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_dies_is_restarted_with_its_lease() {
     let yard = yard().await;
@@ -55,7 +55,7 @@ async fn a_pool_that_keeps_dying_is_given_up() {
     assert_eq!(yard.leases.get(ToolClass::Serial).state, PoolState::Failed);
 }
 
-/// RA-3, RA-5: a supervisor that dies is restarted with its pools, and what they had settled is as it was.
+/// RA-3, RA-5: a supervisor that dies is restarted with its pools, which keep the settings they had.
 #[tokio::test(start_paused = true)]
 async fn a_supervisor_that_dies_is_restarted_with_its_pools() {
     let yard = yard().await;
@@ -108,7 +108,7 @@ async fn a_width_that_makes_no_sense_is_refused() {
     }
 }
 
-/// RA-5: a pool that is stopped has not died: nothing is restarted, nothing given up.
+/// RA-5: a pool that is stopped has not died: nothing is restarted and nothing is given up.
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_is_stopped_is_not_restarted() {
     let yard = yard().await;
