@@ -1,14 +1,14 @@
-//! What one session tree knows of its idempotency keys (ID-1 to ID-8).
+//! The idempotency keys of one session tree (ID-1 to ID-8).
 //!
 //! ```text
-//!   reserve ──► in flight ──► complete ──► kept 60 s ──┬─► tombstone    may not be repeated: for the tree's life
-//!                   │                      (or less:   └─► gone         may be
+//!   reserve ──► in flight ──► complete ──► kept 60 s ──┬─► tombstone    if not repeatable: for the tree's life
+//!                   │                      (or less:   └─► gone         if repeatable
 //!                   └─► forget: gone        no room)
 //! ```
 //!
-//! No clock is read here and nobody is waited for. A map in shards has the keys, so that the calls of thousands of
-//! agents do not meet in one lock; the order in which results were kept is in a lock of its own, taken when a call
-//! completes and when there is no room. That lock is taken before a shard, never after.
+//! Nothing here reads a clock or waits. The keys are in a sharded map, so that the calls of thousands of agents do
+//! not contend for one lock. The order in which results were kept is behind a lock of its own, taken when a call
+//! completes and when room runs out. That lock is taken before a shard's lock, never after.
 
 mod entry;
 mod fingerprint;
@@ -36,21 +36,21 @@ use tokio::time::Instant;
 
 type Map<F, B> = DashMap<Name, Entry<F, B>, RandomState>;
 
-/// Shards of a tree's map: many more than cores that look for keys of one tree at once.
+/// The shards of a tree's map: many more than the cores that use keys of one tree at once.
 const SHARDS: usize = 32;
 
-/// What one session tree keeps of its keys at most (ID-8), and for how long (ID-6).
+/// How much one session tree keeps for its keys (ID-8), and for how long (ID-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyBounds {
-    /// Flights in the air and kept results. Over it the oldest result goes; where there is none, a new mutating call
-    /// is `overloaded` and any other runs without its key.
+    /// Flights and kept results. Beyond it the oldest result is evicted; if there is none, a new mutating call is
+    /// `overloaded` and any other call runs without its key.
     pub(crate) live_max: usize,
-    /// Bytes of kept results. Over it the oldest go.
+    /// Bytes of kept results. Beyond it the oldest are evicted.
     pub(crate) bytes_max: usize,
-    /// Tombstones, with those that flights in the air and kept results of mutating calls may come to. Over it new
+    /// Tombstones, including those that flights and kept results of mutating calls may still leave. Beyond it new
     /// mutating calls are `overloaded`.
     pub(crate) tombstones_max: usize,
-    /// For how long after its completion a result is replayed.
+    /// How long after its completion a result is replayed.
     pub(crate) keep: Duration,
 }
 
@@ -65,60 +65,60 @@ impl Default for KeyBounds {
     }
 }
 
-/// What is known of a key before its call's turn has come (V1: replay of a finished key).
+/// What is known of a key before the call's run starts (V1: replay of a finished key).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Peek<B> {
-    /// Nothing, or nothing any more.
+    /// Nothing is known, or nothing any more.
     Unknown,
-    /// A call of this key runs or waits. Whether to join it is asked when the run begins, not now (ID-3).
+    /// A call with this key is in flight. Whether to join it is decided when the run starts, not now (ID-3).
     InFlight,
-    /// The result, at once.
+    /// Its result, available at once.
     Replay(B),
-    /// It has run and its result is no longer kept: `already_executed`.
+    /// It has run, and its result is no longer kept: `already_executed`.
     AlreadyExecuted,
-    /// Known with other arguments or another version: `key_mismatch`.
+    /// The key is known with other arguments or another version: `key_mismatch`.
     Mismatch,
 }
 
-/// What a call has to do whose run begins (ID-3).
+/// What a call must do when its run starts (ID-3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reserved<F, B> {
     /// Run. Exactly one of [`Keys::complete`] and [`Keys::forget`] must follow.
     Lead(F),
-    /// A call of this key is in the air: share its result, or answer `key_in_progress` (ID-3, ID-3a).
+    /// A call with this key is in flight: share its result, or answer `key_in_progress` (ID-3, ID-3a).
     Join(F),
-    /// The result, at once.
+    /// Use this result at once.
     Replay(B),
-    /// It has run and its result is no longer kept: `already_executed`.
+    /// It has run, and its result is no longer kept: `already_executed`.
     AlreadyExecuted,
-    /// Known with other arguments or another version: `key_mismatch`.
+    /// The key is known with other arguments or another version: `key_mismatch`.
     Mismatch,
-    /// A mutating call, and no room for its key (ID-8).
+    /// It is a mutating call and there is no room for its key (ID-8).
     Overloaded,
-    /// No room for its key, and to run it twice does no harm: run it as if it had none. Nothing follows.
+    /// There is no room for its key, but running it twice does no harm: run it without the key. Nothing must follow.
     Unkept,
 }
 
-/// How the call that led ended, for its key.
+/// How the leading call ended, as far as its key is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Finished<B> {
-    /// Its result is replayed for a while (V4, column 5).
+    /// The result is replayed for a while (V4, column 5).
     Keep {
         /// The result.
         body: B,
-        /// What it holds, in bytes.
+        /// The size of the result in bytes.
         bytes: usize,
-        /// Whether to run it again does no harm: then it is gone after its time and leaves no tombstone. So it is
-        /// with every call that was not reserved as mutating.
+        /// Whether running it again does no harm. Then it leaves no tombstone when it expires. The same holds for
+        /// every call that was not reserved as mutating.
         idempotent: bool,
     },
-    /// Who comes next runs.
+    /// The next call with the key runs.
     Forget,
 }
 
-/// The keys of one session tree, over handles of flights `F` and kept results `B`.
+/// The keys of one session tree, for flight handles `F` and kept results `B`.
 ///
-/// Both are cloned under a lock: let them be cheap to clone. A tree that uses no key holds no map.
+/// Both are cloned under a lock, so cloning them should be cheap. A tree that uses no key allocates no map.
 #[derive(Debug)]
 pub(crate) struct Keys<F, B> {
     bounds: KeyBounds,
@@ -132,7 +132,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         Self { bounds, map: OnceLock::new(), room: Room::default(), retention: Mutex::default() }
     }
 
-    /// What is known of this key. Changes nothing.
+    /// Returns what is known of this key, without changing anything.
     pub(crate) fn peek(
         &self,
         tool: &Arc<str>,
@@ -152,10 +152,10 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         }
     }
 
-    /// Makes this call lead under its key, or says what to do instead: of all who come, one leads.
+    /// Makes this call the leader for its key, or says what to do instead. Of all calls that arrive, one leads.
     ///
-    /// `mutating`: whether to run the call twice may do harm, so that it must be known for good that it ran.
-    /// `make` is called if it leads, under a lock: it must not come back here.
+    /// `mutating` says whether running the call twice may do harm, so that a tombstone must record that it ran.
+    /// `make` is called under a lock if the call leads: it must not use these keys.
     pub(crate) fn reserve(
         &self,
         tool: &Arc<str>,
@@ -185,14 +185,14 @@ impl<F: Clone, B: Clone> Keys<F, B> {
                     Taken::NoLive => {}
                 },
             }
-            // Its shard is free again, so the other lock may be taken.
+            // The shard is unlocked again, so the retention lock may be taken.
             if !self.make_room(now) {
                 return if mutating { Reserved::Overloaded } else { Reserved::Unkept };
             }
         }
     }
 
-    /// Leads under a key whose result has had its time; the place of that goes over.
+    /// Leads under a key whose kept result has expired, and takes over its place.
     fn lead_anew(
         &self,
         mut place: OccupiedEntry<'_, Name, Entry<F, B>>,
@@ -210,7 +210,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         Reserved::Lead(flight)
     }
 
-    /// Takes out what has had its time, or else the oldest result. False: there is none.
+    /// Evicts the expired results, else the oldest one. Returns `false` if there was none.
     fn make_room(&self, now: Instant) -> bool {
         let mut left = Left::new();
         let mut retention = self.retention();
@@ -226,7 +226,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         has_freed
     }
 
-    /// The call that led under this key has ended.
+    /// Ends the flight of this key: the call that led has ended.
     pub(crate) fn complete(&self, tool: &Arc<str>, key: &Arc<str>, finished: Finished<B>, now: Instant) {
         let mut left = Left::new();
         let mut retention = self.retention();
@@ -238,14 +238,15 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         drop(retention);
     }
 
-    /// The call that led under this key never started: who comes next runs (ID-5).
+    /// Ends the flight of this key as if it had never been: the next call runs, because this one never started
+    /// (ID-5).
     pub(crate) fn forget(&self, tool: &Arc<str>, key: &Arc<str>) {
         let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, State::InFlight(_));
         let Some((_, entry)) = self.map().remove_if(&Name::new(tool, key), is_flight) else { return };
         self.room.give(entry.is_lasting);
     }
 
-    /// Turns a flight into what is left of it. Gives back its handle.
+    /// Turns a flight into what is left of it. Returns the replaced state, to be dropped outside the lock.
     fn land(
         &self,
         name: Name,

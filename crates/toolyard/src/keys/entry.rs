@@ -1,10 +1,10 @@
-//! What is known of one key.
+//! The entry of one key.
 
 use super::fingerprint::Fingerprint;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Under what a key is known in its tree (ID-1).
+/// What identifies a key within its tree (ID-1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Name {
     tool: Arc<str>,
@@ -17,24 +17,24 @@ impl Name {
     }
 }
 
-/// A key that is known.
+/// A known key.
 #[derive(Debug)]
 pub(super) struct Entry<F, B> {
     pub(super) fingerprint: Fingerprint,
-    /// Whether a tombstone is left of it in the end, as far as is known: what a mutating call did must not be done
+    /// Whether it leaves a tombstone in the end, as far as is known now: what a mutating call did must not be done
     /// twice.
     pub(super) is_lasting: bool,
     pub(super) state: State<F, B>,
 }
 
-/// How far the call of a key is.
+/// How far the key's call has come.
 #[derive(Debug)]
 pub(super) enum State<F, B> {
-    /// It runs, or waits to.
+    /// It is in flight: it runs, or waits to.
     InFlight(F),
-    /// It has ended and its result is at hand. In a box: there are ten times as many tombstones.
+    /// It has ended, and its result is kept. Boxed because there may be ten times as many tombstones.
     Kept(Box<Body<B>>),
-    /// It has run, and that is all that is known.
+    /// It has run, and nothing else is known.
     Tombstone,
 }
 
@@ -42,21 +42,21 @@ pub(super) enum State<F, B> {
 #[derive(Debug)]
 pub(super) struct Body<B> {
     pub(super) body: B,
-    /// When it is no longer given out (ID-6).
+    /// When it expires (ID-6).
     pub(super) until: Instant,
-    /// Which record of the retention tells of it.
+    /// The number of its record in the retention order.
     pub(super) number: u64,
 }
 
-/// What one who comes with a key finds.
+/// What a call finds under its key.
 #[derive(Debug)]
 pub(super) enum Found<'e, F, B> {
-    /// The key is known with other arguments.
+    /// The key is known with other arguments or another version.
     Mismatch,
     InFlight(&'e F),
     Replay(&'e B),
     AlreadyExecuted,
-    /// Its time is over and it leaves nothing.
+    /// The result has expired and leaves nothing.
     Gone,
 }
 
@@ -65,7 +65,7 @@ impl<F, B> Entry<F, B> {
         Self { fingerprint, is_lasting: mutating, state: State::InFlight(flight) }
     }
 
-    /// What one with this fingerprint finds at `now` (ID-2, ID-6).
+    /// What a call with this fingerprint finds at `now` (ID-2, ID-6).
     pub(super) fn find(&self, fingerprint: Fingerprint, now: Instant) -> Found<'_, F, B> {
         let body = match &self.state {
             State::Kept(body) if body.until > now => Some(&body.body),
@@ -80,7 +80,7 @@ impl<F, B> Entry<F, B> {
         }
     }
 
-    /// Whether the record of this number tells of it.
+    /// Whether the retention record with this number belongs to it.
     pub(super) fn is_body(&self, number: u64) -> bool {
         matches!(&self.state, State::Kept(body) if body.number == number)
     }

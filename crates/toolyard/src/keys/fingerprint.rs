@@ -1,4 +1,4 @@
-//! Tells whether two calls under one key ask for the same (ID-2).
+//! Fingerprints, which tell whether two calls under one key ask for the same (ID-2).
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -10,10 +10,10 @@ use toolyard_core::canonical_json;
 pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of a call with these arguments of a tool of this version.
+    /// The fingerprint of a call with these arguments to a tool of this version.
     pub(crate) fn of(args: &Value, version: &str) -> Self {
         let mut hash = Sha256::new();
-        // With its length before it, the version does not run together with the arguments.
+        // The length prefix separates the version from the arguments.
         hash.update((version.len() as u64).to_be_bytes());
         hash.update(version);
         hash.update(canonical_json(args));
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
     use serde_json::{from_str, json};
 
-    /// ID-2: how arguments are spelt does not matter.
+    /// ID-2: the spelling of arguments does not matter.
     #[test]
     fn equal_arguments_have_one_fingerprint() {
         let args = Fingerprint::of(&json!({"a": 100, "b": [1]}), "1");
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(format!("{args:?}").len(), 64);
     }
 
-    /// ID-2: the arguments and the version both tell, and where one ends and the other begins.
+    /// ID-2: the arguments and the version both count, and so does where one ends and the other starts.
     #[test]
     fn other_arguments_or_another_version_have_another() {
         let all = [

@@ -1,26 +1,26 @@
-//! Which results are kept for a replay of their key: column 5 of V4.
+//! Which results are kept for replay under their key: column 5 of V4.
 
 use toolyard_core::ErrorKind;
 
-/// What becomes of a result under a key.
+/// What happens to a result under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// Who comes with the key gets this result.
+    /// The next call with the key gets this result.
     Keep,
-    /// Who comes with the key runs.
+    /// The next call with the key runs.
     Forget,
 }
 
 /// How a keyed call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// Its error, if it has no output.
+    /// Its error; `None` if it has an output.
     pub(crate) error: Option<ErrorKind>,
-    /// Whether an attempt of it was started.
+    /// Whether an attempt was started.
     pub(crate) started: bool,
-    /// Whether to run it again does no harm: it only reads, or is declared idempotent.
+    /// Whether running it again does no harm: the tool only reads, or is declared idempotent.
     pub(crate) repeatable: bool,
-    /// Whether the handler itself said of its last attempt that it changed nothing.
+    /// Whether the handler itself declared that its last attempt changed nothing.
     pub(crate) no_side_effect: bool,
 }
 
@@ -34,14 +34,15 @@ impl Ended {
         use ErrorKind as E;
         let Some(error) = self.error else { return true };
         match error {
-            // Nobody knows what it did: it stays so for everybody, whatever the tool is.
+            // Its effect is unknown and stays so for all later calls, whatever the tool.
             E::Interrupted => true,
             _ if !self.started => false,
             E::ExecutionError | E::OutputInvalid | E::OutputTooLarge => true,
             E::Transient | E::RateLimited => !self.repeatable && !self.no_side_effect,
             E::Timeout | E::Panic | E::SandboxError => !self.repeatable,
             E::DeadlineExceeded | E::Cancelled | E::Internal => !self.repeatable,
-            // The handler was not what failed: an attempt before, if there was one, was to be repeated.
+            // The handler did not cause these errors. If there was an earlier attempt, it was one that may be
+            // repeated.
             E::NotFound | E::InvalidInput | E::PermissionDenied | E::FsDenied | E::NetDenied => false,
             E::UserDenied | E::ConfirmationTimeout | E::Aborted | E::BudgetExceeded => false,
             E::DepthExceeded | E::SerialNesting | E::Overloaded | E::QueueTimeout => false,
@@ -60,13 +61,13 @@ mod tests {
         Ended { error, started, repeatable, no_side_effect }.kept() == Kept::Keep
     }
 
-    /// All of started, repeatable, no_side_effect.
+    /// All combinations of started, repeatable and no_side_effect.
     fn flags() -> impl Iterator<Item = [bool; 3]> {
         (0..8).map(|bits| [bits & 4 != 0, bits & 2 != 0, bits & 1 != 0])
     }
 
-    /// Column 5 as V4 has it: code, and whether it is kept for a tool that is idempotent; one that is not; one that
-    /// is not and said `no_side_effect`. All of a started call.
+    /// Column 5 of V4 for a started call: the code, and whether the result is kept for an idempotent tool, for one
+    /// that is not, and for one that is not but declared `no_side_effect`.
     const STARTED: [(&str, [bool; 3]); 11] = [
         ("transient", [false, true, false]),
         ("rate_limited", [false, true, false]),
@@ -81,7 +82,7 @@ mod tests {
         ("internal", [false, true, true]),
     ];
 
-    /// V4, column 5: every code of a call that was started.
+    /// V4, column 5: every code of a started call.
     #[test]
     fn what_is_kept_is_what_the_table_says() {
         for kind in ErrorKind::ALL {
@@ -96,13 +97,13 @@ mod tests {
         }
     }
 
-    /// V4: an output is kept, of whichever tool.
+    /// V4: an output is kept, whatever the tool.
     #[test]
     fn an_output_is_kept() {
         assert!(flags().all(|flags| kept(None, flags)));
     }
 
-    /// ID-5: what never started is forgotten, but for a call found unfinished after a crash (ID-9).
+    /// ID-5: a call that never started is forgotten, except one found unfinished after a crash (ID-9).
     #[test]
     fn what_never_started_is_forgotten() {
         for kind in ErrorKind::ALL {

@@ -1,4 +1,4 @@
-//! For how long results are kept, and which go first when there is no room (ID-6, ID-8).
+//! How long results are kept, and which are evicted first when room runs out (ID-6, ID-8).
 
 use super::{
     Map,
@@ -9,7 +9,7 @@ use dashmap::Entry as Place;
 use std::collections::VecDeque;
 use tokio::time::Instant;
 
-/// One kept result. It may be gone already: its time was over, and its key was used anew.
+/// One kept result. The result may be gone already, if it expired and its key was reused.
 #[derive(Debug)]
 struct Record {
     name: Name,
@@ -18,7 +18,7 @@ struct Record {
     bytes: usize,
 }
 
-/// Kept results in the order of their completion.
+/// The kept results in order of completion.
 #[derive(Debug, Default)]
 pub(super) struct Retention {
     order: VecDeque<Record>,
@@ -26,11 +26,11 @@ pub(super) struct Retention {
     next: u64,
 }
 
-/// What has left the map, to be dropped when no lock is held: its drop may be long, and is not ours.
+/// States removed from the map, to be dropped when no lock is held: dropping them may take long and run the embedder's code.
 pub(super) type Left<F, B> = Vec<State<F, B>>;
 
 impl Retention {
-    /// Notes a result; its number is what its entry has to have.
+    /// Records a result. Returns the number that its entry must have.
     pub(super) fn note(&mut self, name: Name, until: Instant, bytes: usize) -> u64 {
         self.next += 1;
         self.bytes += bytes;
@@ -38,12 +38,12 @@ impl Retention {
         self.next
     }
 
-    /// Bytes of the results that are noted.
+    /// The bytes of all recorded results.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes out what has had its time.
+    /// Evicts all expired results. Returns whether that freed a place.
     pub(super) fn sweep<F, B>(
         &mut self,
         now: Instant,
@@ -58,7 +58,7 @@ impl Retention {
         has_freed
     }
 
-    /// Takes out the oldest result: it is gone, or a tombstone if it is lasting.
+    /// Evicts the oldest result, leaving a tombstone if it is lasting.
     pub(super) fn evict<F, B>(&mut self, map: &Map<F, B>, room: &Room, left: &mut Left<F, B>) -> Evicted {
         let Some(record) = self.order.pop_front() else { return Evicted::Empty };
         self.bytes -= record.bytes;
@@ -75,13 +75,13 @@ impl Retention {
     }
 }
 
-/// What taking out the oldest came to.
+/// The effect of evicting the oldest record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evicted {
-    /// There is room for one more.
+    /// A place was freed.
     Freed,
-    /// It was gone already.
+    /// The result was gone already.
     Stale,
-    /// There was none.
+    /// There was no record.
     Empty,
 }

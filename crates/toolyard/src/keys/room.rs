@@ -1,31 +1,31 @@
-//! How many keys there may still be (ID-8), counted without a lock.
+//! Counts known keys against their bounds, without a lock (ID-8).
 
 use super::KeyBounds;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Keys that are known, against their bounds.
+/// The number of known keys.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Flights in the air and kept results.
+    /// Flights and kept results.
     live: AtomicUsize,
-    /// Tombstones and what will leave one: a flight of a mutating call has the place of its tombstone from the
-    /// start, so that no call runs of which nothing could be known later.
+    /// Tombstones and entries that will leave one. The flight of a mutating call reserves the place of its tombstone
+    /// from the start, so that no call runs that could not be recorded later.
     lasting: AtomicUsize,
 }
 
-/// What a new flight was given.
+/// The places taken for a new flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// All it needs.
+    /// All that it needs.
     Both,
-    /// Nothing: there is no place for its tombstone, and none can be made.
+    /// None: there is no place for its tombstone, and none can be freed.
     NoLasting,
-    /// Nothing: there is no place for itself.
+    /// None: there is no place for the flight itself.
     NoLive,
 }
 
 impl Room {
-    /// Takes the place of a flight and, if it is mutating, that of its tombstone.
+    /// Takes a place for a flight and, if it is mutating, one for its tombstone.
     pub(super) fn take(&self, mutating: bool, bounds: &KeyBounds) -> Taken {
         if mutating && !self.take_lasting(bounds) {
             return Taken::NoLasting;
@@ -39,12 +39,12 @@ impl Room {
         Taken::NoLive
     }
 
-    /// Takes the place of a tombstone. False: there is none left.
+    /// Takes a place for a tombstone. Returns `false` if there is none left.
     pub(super) fn take_lasting(&self, bounds: &KeyBounds) -> bool {
         take(&self.lasting, bounds.tombstones_max)
     }
 
-    /// Gives back all that a flight has.
+    /// Gives back all places of a flight.
     pub(super) fn give(&self, is_lasting: bool) {
         self.give_live();
         if is_lasting {
@@ -68,7 +68,7 @@ impl Room {
     }
 }
 
-/// The counts guard no memory: what is counted is under the lock of its entry.
+/// Relaxed is enough because the counts guard no memory: each entry is under its shard's lock.
 fn take(count: &AtomicUsize, most: usize) -> bool {
     let more = |taken| (taken < most).then_some(taken + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

@@ -6,7 +6,7 @@ mod threads;
 use super::*;
 use serde_json::json;
 
-/// A tree's keys whose flights and results are numbers.
+/// The keys of a tree, with numbers for flights and results.
 pub(super) type Numbers = Keys<u32, u32>;
 
 pub(super) fn text(text: &str) -> Arc<str> {
@@ -21,7 +21,7 @@ pub(super) fn keep(body: u32, bytes: usize, idempotent: bool) -> Finished<u32> {
     Finished::Keep { body, bytes, idempotent }
 }
 
-/// Keys of one tool, with a clock.
+/// The keys of one tool, with a clock.
 pub(super) struct Tree {
     pub(super) keys: Numbers,
     pub(super) now: Instant,
@@ -49,7 +49,7 @@ impl Tree {
         self.keys.complete(&self.tool, &text(key), finished, self.now);
     }
 
-    /// A mutating call that ran, its result kept.
+    /// Runs a mutating call and keeps its result.
     pub(super) fn ran(&self, key: &str, body: u32, bytes: usize, idempotent: bool) {
         assert_eq!(self.reserve(key, 0, true, body), Reserved::Lead(body), "{key}");
         self.complete(key, keep(body, bytes, idempotent));
@@ -59,7 +59,7 @@ impl Tree {
         self.keys.forget(&self.tool, &text(key));
     }
 
-    /// Flights and results; tombstones and what may become one; bytes.
+    /// Counts: flights and results; tombstones, including possible ones; bytes.
     pub(super) fn held(&self) -> (usize, usize, usize) {
         let (live, lasting) = self.keys.room.taken();
         (live, lasting, self.keys.retention().bytes())

@@ -1,4 +1,4 @@
-//! ID-8: what happens when there is no room.
+//! ID-8: what happens when room runs out.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn small(live_max: usize, bytes_max: usize, tombstones_max: usize) -> Tree {
     Tree::new(KeyBounds { live_max, bytes_max, tombstones_max, ..KeyBounds::default() })
 }
 
-/// ID-8: the values as they are shipped.
+/// ID-8: the shipped default values.
 #[test]
 fn the_bounds_are_those_of_the_rule() {
     let bounds = KeyBounds::default();
@@ -20,7 +20,7 @@ fn a_tombstone_is_small() {
     assert!(size_of::<(Name, Entry<Arc<()>, Arc<()>>)>() <= 88);
 }
 
-/// ID-8: over the bound of entries the oldest result goes: gone if it may be repeated, a tombstone otherwise.
+/// ID-8: beyond the bound of entries the oldest result is evicted, leaving a tombstone unless it may be repeated.
 #[test]
 fn the_oldest_results_go_first() {
     let tree = small(3, 100, 10);
@@ -38,7 +38,7 @@ fn the_oldest_results_go_first() {
     assert_eq!(tree.held(), (3, 4, 3));
 }
 
-/// ID-8: over the bound of bytes the oldest results go, as many as it takes.
+/// ID-8: beyond the bound of bytes the oldest results are evicted, as many as necessary.
 #[test]
 fn bytes_are_bounded() {
     let tree = small(10, 100, 10);
@@ -51,7 +51,7 @@ fn bytes_are_bounded() {
     assert_eq!(tree.held(), (1, 2, 90));
 }
 
-/// ID-8: a result that is larger than all there is room for pushes nobody out.
+/// ID-8: a result larger than the whole bound evicts nothing.
 #[test]
 fn a_result_too_large_is_not_kept() {
     let tree = small(10, 100, 10);
@@ -64,7 +64,8 @@ fn a_result_too_large_is_not_kept() {
     assert_eq!(tree.held(), (1, 2, 100));
 }
 
-/// ID-8: flights are never evicted; when they alone fill it a mutating call is refused, another runs unkept.
+/// ID-8: flights are never evicted. When they alone fill the bound, a mutating call is refused and any other runs
+/// unkept.
 #[test]
 fn flights_are_never_evicted() {
     let tree = small(2, 100, 10);
@@ -78,8 +79,8 @@ fn flights_are_never_evicted() {
     assert_eq!(tree.reserve("c", 0, true, 3), Reserved::Lead(3));
 }
 
-/// ID-8: tombstones are never evicted; when there is no room for one more a mutating call is refused, another is
-/// kept as ever.
+/// ID-8: tombstones are never evicted. When there is no room for one more, a mutating call is refused and any other
+/// is kept as usual.
 #[test]
 fn tombstones_are_never_evicted() {
     let mut tree = small(10, 100, 2);
@@ -93,7 +94,7 @@ fn tombstones_are_never_evicted() {
     assert_eq!(tree.held(), (2, 2, 1));
 }
 
-/// ID-8: the place for its tombstone is a flight's from the start, and comes back when it leaves none.
+/// ID-8: a flight holds the place of its tombstone from the start, and gives it back when it leaves none.
 #[test]
 fn a_flight_has_the_place_of_its_tombstone() {
     let mut tree = small(10, 100, 1);
@@ -107,7 +108,7 @@ fn a_flight_has_the_place_of_its_tombstone() {
     assert_eq!(tree.reserve("a", 0, true, 3), Reserved::Lead(3));
 }
 
-/// ID-6, ID-8: what has had its time is swept when another call completes, and before anything is evicted.
+/// ID-6, ID-8: expired results are swept when another call completes, and before anything is evicted.
 #[test]
 fn results_are_swept() {
     let mut tree = small(3, 100, 10);

@@ -1,4 +1,4 @@
-//! The keys beside a naive model, step by step.
+//! The keys compared with a naive model, step by step.
 
 use super::*;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ enum Is {
     Tombstone,
 }
 
-/// Everything in one row, the latest completion last.
+/// Everything in one list, in order of completion.
 #[derive(Debug)]
 struct Model {
     bounds: KeyBounds,
@@ -47,7 +47,7 @@ struct Model {
 }
 
 impl Model {
-    /// Ends a body: out, or a tombstone.
+    /// Removes a body, or turns it into a tombstone.
     fn end_body(&mut self, at: usize) {
         match self.known[at].2 {
             true => self.known[at].3 = Is::Tombstone,
@@ -140,7 +140,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// ID-2, ID-3, ID-5, ID-6, ID-8: whatever comes, the keys say what the model says, and their bounds hold.
+    /// ID-2, ID-3, ID-5, ID-6, ID-8: after any steps, the keys answer as the model does, and their bounds hold.
     #[test]
     fn the_keys_do_as_the_model_does(
         live_max in 1..5usize,

@@ -1,8 +1,8 @@
-//! Rule by rule.
+//! The rules, one by one.
 
 use super::*;
 
-/// ID-3: of two who come with one key one leads, the other shares its flight, and then its result.
+/// ID-3: of two calls with one key, the first leads and the other shares its flight, and later its result.
 #[test]
 fn the_first_leads_and_the_next_joins() {
     let tree = Tree::new(KeyBounds::default());
@@ -15,7 +15,7 @@ fn the_first_leads_and_the_next_joins() {
     assert_eq!(tree.reserve("k", 0, true, 3), Reserved::Replay(7));
 }
 
-/// ID-1: a key is a key of one tool.
+/// ID-1: a key belongs to one tool.
 #[test]
 fn tools_do_not_share_keys() {
     let tree = Tree::new(KeyBounds::default());
@@ -26,7 +26,7 @@ fn tools_do_not_share_keys() {
     assert_eq!(swapped, Reserved::Lead(3));
 }
 
-/// T6, ID-6: at +59 s the stored result, at +61 s `already_executed`.
+/// T6, ID-6: the stored result at +59 s, `already_executed` at +61 s.
 #[test]
 fn what_may_not_be_repeated_leaves_a_tombstone() {
     let mut tree = Tree::new(KeyBounds::default());
@@ -42,7 +42,7 @@ fn what_may_not_be_repeated_leaves_a_tombstone() {
     assert_eq!(tree.reserve("k", 0, true, 2), Reserved::AlreadyExecuted);
 }
 
-/// T6, ID-6: an idempotent one at +61 s runs again.
+/// T6, ID-6: an idempotent call runs again at +61 s.
 #[test]
 fn what_may_be_repeated_runs_again() {
     let mut tree = Tree::new(KeyBounds::default());
@@ -57,7 +57,7 @@ fn what_may_be_repeated_runs_again() {
     assert_eq!(tree.held(), (1, 0, 1));
 }
 
-/// ID-6: a call that is not mutating leaves no tombstone, whatever it is said to be.
+/// ID-6: a call that is not mutating leaves no tombstone, even if it completes as not idempotent.
 #[test]
 fn what_is_not_mutating_leaves_no_tombstone() {
     let mut tree = Tree::new(KeyBounds::default());
@@ -68,7 +68,7 @@ fn what_is_not_mutating_leaves_no_tombstone() {
     assert_eq!(tree.held().1, 0);
 }
 
-/// T6, ID-2: other arguments, at any time while the key is known, are a mismatch.
+/// T6, ID-2: while a key is known, other arguments are always a mismatch.
 #[test]
 fn other_arguments_are_a_mismatch_at_any_time() {
     let mut tree = Tree::new(KeyBounds::default());
@@ -83,12 +83,12 @@ fn other_arguments_are_a_mismatch_at_any_time() {
     tree.pass(59);
     is_mismatch(&tree);
     tree.pass(2);
-    is_mismatch(&tree); // looked at before it is swept
+    is_mismatch(&tree); // before it is swept
     tree.ran("another", 1, 1, false);
     is_mismatch(&tree); // and after
 }
 
-/// ID-2: once nothing is known of an idempotent key, it is free for other arguments.
+/// ID-2: once nothing is known of an idempotent key, other arguments may use it.
 #[test]
 fn a_key_that_is_gone_is_free() {
     let mut tree = Tree::new(KeyBounds::default());
@@ -98,7 +98,7 @@ fn a_key_that_is_gone_is_free() {
     assert_eq!(tree.reserve("k", 1, true, 2), Reserved::Lead(2));
 }
 
-/// ID-5: what never started is forgotten at once.
+/// ID-5: a call that never started is forgotten at once.
 #[test]
 fn what_is_forgotten_runs_again() {
     let tree = Tree::new(KeyBounds::default());
@@ -122,7 +122,7 @@ fn what_has_ended_does_not_end_again() {
     assert_eq!(tree.held(), (1, 1, 1));
 }
 
-/// CL-7: a tree that uses no key holds no map, also when it is asked.
+/// CL-7: a tree that uses no key allocates no map, even when it is asked for one.
 #[test]
 fn a_tree_without_keys_holds_nothing() {
     let tree = Tree::new(KeyBounds::default());

@@ -1,4 +1,4 @@
-//! Many who come at once.
+//! Many threads at once.
 
 use super::*;
 use std::{
@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-/// ID-3: of many who come at once with one key exactly one leads.
+/// ID-3: of many calls that arrive at once with one key, exactly one leads.
 #[test]
 fn one_of_many_leads() {
     let tree = Tree::new(KeyBounds::default());
@@ -31,7 +31,7 @@ fn one_of_many_leads() {
     assert_eq!(tree.held(), (1, 1, 0));
 }
 
-/// ID-8: with many at once, at bounds that are always met, nothing hangs and every count comes out even.
+/// ID-8: with many threads at bounds that are constantly reached, nothing hangs and all counts balance.
 #[test]
 fn counts_come_out_even() {
     let bounds = KeyBounds { live_max: 8, bytes_max: 50, tombstones_max: 20, ..KeyBounds::default() };
