@@ -1,12 +1,13 @@
-//! What may still be spent (RT-11).
+//! Budgets: what may still be spent (RT-11).
 //!
 //! ```text
 //!   turn ──► session ──► the agent above ──► … ──► tree        a call draws on all of these,
 //!   tool                                                       and on its tool's
 //! ```
 //!
-//! A call *reserves* before anything is started: from all or from none. A call that is started has spent it; one that
-//! never is gives it back. So nothing is ever negative, and no more is started than there is.
+//! A call *reserves* its cost before it starts, from all of these allowances or from none. A call that starts has
+//! spent it; a call that never starts gives it back. So no allowance becomes negative, and nothing starts that is not
+//! covered.
 
 mod spent;
 
@@ -24,22 +25,23 @@ use std::{
 };
 use toolyard_core::Budget;
 
-/// Makes the allowances of one session tree.
+/// Opens the allowances of one session tree.
 ///
-/// What is spent is written by one at a time: one that takes here and is then refused there would otherwise have others
-/// refused here in between. Who only asks what is left asks nobody.
+/// All writes happen under one lock. Otherwise a call that takes from one allowance and is then refused by another
+/// could cause other calls to be refused in between. Reading what is left takes no lock.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Books {
     writing: Arc<Mutex<()>>,
 }
 
-/// Who has it writes into the accounts that a call draws on: those of its tree, and where a handler of another tree made
-/// its agent, those of that.
+/// The right to write to the accounts that a call draws on: the lock of its tree and, if a handler of another tree
+/// made its agent, that of the other tree.
 type Pen<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
 
 impl Books {
-    /// An allowance of that much, whose calls also draw on `parent`, on what that draws on, and so forth: all of them are
-    /// in the same books, though a parent may be of another tree. One that bounds nothing is its parent.
+    /// Opens an allowance for `budget` whose calls also draw on `parent` and everything above it. The whole chain
+    /// uses the parent's books, even if the parent belongs to another tree. Without any bound, the parent itself is
+    /// returned.
     pub(crate) fn open(
         &self,
         whose: Whose,
@@ -67,7 +69,7 @@ impl Books {
     }
 }
 
-/// What one of a turn, an agent, a tree or a tool may spend, and what of it is spent.
+/// What a turn, an agent, a tree or a tool may spend, and how much of it is spent.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     whose: Whose,
@@ -77,11 +79,11 @@ pub(crate) struct Allowance {
     books: Books,
 }
 
-/// So much of one thing.
+/// A limit on one quantity, and how much of it is used.
 #[derive(Debug)]
 struct Account {
     limit: u64,
-    /// Never more than the limit. Written by whoever has the pen, so that no step of it is locked once more.
+    /// Never above the limit. Written only under the [`Pen`], so that no single step needs a lock of its own.
     used: AtomicU64,
 }
 
@@ -94,7 +96,7 @@ impl Account {
         self.limit - self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes so much, or says how much there is.
+    /// Takes that much, or returns how much is left.
     fn take(&self, wanted: u64, _: &Pen<'_>) -> Result<(), u64> {
         let used = self.used.load(Ordering::Relaxed);
         match used.checked_add(wanted).filter(|sum| *sum <= self.limit) {
@@ -110,7 +112,7 @@ impl Account {
 }
 
 impl Allowance {
-    /// What is left: `None` where there is no bound.
+    /// What is left; `None` for what is unbounded.
     pub(crate) fn left(&self) -> Budget {
         let left = |account: &Option<Account>| account.as_ref().map(Account::left);
         let mut budget = Budget::UNLIMITED;
@@ -118,7 +120,7 @@ impl Allowance {
         budget
     }
 
-    /// What is left here and in all that it draws on: the least of each.
+    /// What is left here and in everything it draws on: the least of each.
     pub(crate) fn left_in_all(&self) -> Budget {
         let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         self.chain().map(Self::left).fold(Budget::UNLIMITED, |all, one| {
@@ -128,7 +130,7 @@ impl Allowance {
         })
     }
 
-    /// This one and all that it draws on.
+    /// This allowance and everything it draws on.
     fn chain(&self) -> impl Iterator<Item = &Self> {
         iter::successors(Some(self), |allowance| allowance.parent.as_deref())
     }
@@ -151,21 +153,21 @@ impl Allowance {
     }
 }
 
-/// What one call draws on: these allowances, and all that they draw on. No allowance may be in it twice.
+/// The allowances that one call draws on, with everything above them. None may occur twice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drawn<'a> {
-    /// Of its turn, and what that hangs under.
+    /// That of its turn.
     pub(crate) turn: Option<&'a Allowance>,
-    /// Of its tool.
+    /// That of its tool.
     pub(crate) tool: Option<&'a Allowance>,
 }
 
 impl<'a> Drawn<'a> {
-    /// Takes one call of that cost from all of them or from none. Where there is none, nothing is locked; `false` then:
-    /// nothing was taken.
+    /// Takes one call of that cost from all allowances, or from none. Returns `false`, without locking, if there are
+    /// no allowances and so nothing was taken.
     ///
     /// # Errors
-    /// The first that has not enough left.
+    /// The first allowance that has not enough left.
     pub(crate) fn reserve(self, cost: u64) -> Result<bool, Spent> {
         let Some(pen) = self.pen() else { return Ok(false) };
         for (taken, allowance) in self.all().enumerate() {
@@ -177,7 +179,7 @@ impl<'a> Drawn<'a> {
         Ok(true)
     }
 
-    /// Gives back what a call of that cost has reserved that never started: it cost nothing.
+    /// Gives back the reservation of a call of that cost that never started.
     pub(crate) fn refund(self, cost: u64) {
         if let Some(pen) = self.pen() {
             self.all().for_each(|allowance| allowance.give(cost, &pen));
@@ -190,7 +192,7 @@ impl<'a> Drawn<'a> {
             (Some(turn), Some(tool)) if turn.address() != tool.address() => (turn, tool),
             (turn, tool) => return Some((turn.or(tool)?.write(), None)),
         };
-        // In this order for all: nobody waits for one who waits for him.
+        // All callers lock in this order, so that no two of them wait for each other.
         let (first, second) = if one.address() < other.address() { (one, other) } else { (other, one) };
         Some((first.write(), Some(second.write())))
     }

@@ -1,8 +1,8 @@
-//! Why a call may not start.
+//! The error for a call that its budget does not allow.
 
 use std::fmt;
 
-/// Whose allowance it is (RT-11).
+/// The owner of an allowance (RT-11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Whose {
     /// One turn of a session.
@@ -16,7 +16,7 @@ pub(crate) enum Whose {
 }
 
 impl Whose {
-    /// The word for it.
+    /// The word for it in messages.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Turn => "turn",
@@ -27,7 +27,7 @@ impl Whose {
     }
 }
 
-/// What is counted.
+/// The quantity that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Unit {
     /// Calls.
@@ -36,16 +36,16 @@ pub(crate) enum Unit {
     Cost,
 }
 
-/// An allowance that has not enough left for a call.
+/// An allowance with too little left for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct Spent {
-    /// Whose it is.
+    /// The owner of the allowance.
     pub(crate) whose: Whose,
-    /// Of what there is not enough.
+    /// The quantity that does not suffice.
     pub(crate) unit: Unit,
-    /// How much there was.
+    /// The limit of that quantity.
     pub(crate) limit: u64,
-    /// How much there is.
+    /// How much is left.
     pub(crate) left: u64,
 }
 

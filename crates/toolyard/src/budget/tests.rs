@@ -10,7 +10,7 @@ fn open(budget: Budget, parent: Option<&Arc<Allowance>>) -> Arc<Allowance> {
     Books::default().open(Whose::Tree, budget, parent).unwrap()
 }
 
-/// T16, RT-11: of 50 who come at once 10 start; what they give back lets later ones run.
+/// T16, RT-11: of 50 calls at once 10 start, and refunds let later calls run.
 #[test]
 fn of_fifty_at_once_ten_start() {
     let books = Books::default();
@@ -34,7 +34,7 @@ fn of_fifty_at_once_ten_start() {
     assert_eq!((tree.left().calls, turn.left().calls), (Some(3), Some(33)));
 }
 
-/// RT-11: what is refunded comes back whole, what is not is spent.
+/// RT-11: a refund returns everything; what is not refunded stays spent.
 #[test]
 fn a_call_that_never_started_costs_nothing() {
     let tree = open(Budget::calls(3).with_cost(10), None);
@@ -44,7 +44,7 @@ fn a_call_that_never_started_costs_nothing() {
     assert_eq!(tree.left(), Budget::calls(2).with_cost(6));
 }
 
-/// RT-11: a call draws on its turn, its session, what is above, and its tool; from all or from none.
+/// RT-11: a call draws on its turn, its session, everything above and its tool: on all of them or on none.
 #[test]
 fn all_or_nothing_is_taken() {
     let books = Books::default();
@@ -68,7 +68,7 @@ fn all_or_nothing_is_taken() {
     assert_eq!(all()[0], Budget::cost(100));
 }
 
-/// RT-11: zero lets nothing start, and what costs nothing starts when no cost is left.
+/// RT-11: a budget of zero lets no call start, and a call without cost starts even if no cost is left.
 #[test]
 fn zero_is_a_bound() {
     assert!(draws(&open(Budget::calls(0), None), None).reserve(0).is_err());
@@ -78,7 +78,7 @@ fn zero_is_a_bound() {
     assert!(draws(&open(Budget::cost(5), None), None).reserve(u64::MAX).is_err());
 }
 
-/// RT-11: where nothing is bounded there is nothing to draw on.
+/// RT-11: without any bound there is no allowance.
 #[test]
 fn what_bounds_nothing_is_nothing() {
     let books = Books::default();
@@ -89,7 +89,8 @@ fn what_bounds_nothing_is_nothing() {
     assert_eq!(Drawn { turn: None, tool: None }.reserve(u64::MAX), Ok(false));
 }
 
-/// RT-11: one who is refused elsewhere has nobody refused here: the last place of a turn goes to who can use it.
+/// RT-11: a call that is refused elsewhere does not cause a refusal here: the last place of a turn goes to a call
+/// that can use it.
 #[test]
 fn nobody_is_refused_for_what_is_given_back() {
     let books = Books::default();
@@ -107,8 +108,8 @@ fn nobody_is_refused_for_what_is_given_back() {
     assert_eq!(turn.left().calls, Some(1));
 }
 
-/// RT-11, I13: an agent that a handler of another tree made draws on the turn of that handler, beside the calls of that
-/// tree and of its own: nothing is lost between the two.
+/// RT-11, I13: an agent made by a handler of another tree draws on that handler's turn, concurrently with the calls
+/// of both trees. No update is lost between the two.
 #[test]
 fn trees_that_meet_count_every_call() {
     let (here, there) = (Books::default(), Books::default());
@@ -122,7 +123,7 @@ fn trees_that_meet_count_every_call() {
         draws(&agent, Some(&tool_there)),
         draws(&turn, Some(&tool_there)),
         Drawn { turn: None, tool: Some(&*tool_there) },
-        // The calls of an agent whose own tree bounds nothing.
+        // The calls of an agent whose own tree has no bound.
         draws(&turn, None),
         draws(&agent, Some(&tool_here)),
     ];
@@ -145,7 +146,7 @@ fn trees_that_meet_count_every_call() {
     assert_eq!(left, [5, 2, 2, 3].map(spent));
 }
 
-/// A turn and a tool that draw on a session and a tree, as plain numbers: what is left of calls and of cost.
+/// What is left of calls and cost, as plain numbers, for a turn and a tool that draw on a session and a tree.
 type Model = [(Option<u64>, Option<u64>); 4];
 
 fn is_enough(left: Option<u64>, wanted: u64) -> bool {
@@ -177,7 +178,7 @@ fn budget() -> impl Strategy<Value = Budget> {
 }
 
 proptest! {
-    /// I13, RT-11: whatever comes, what is left is what the model says, and never below zero.
+    /// I13, RT-11: after any steps, what is left equals the model and is never negative.
     #[test]
     fn allowances_do_as_the_model_does(
         budgets in proptest::array::uniform4(budget()),
@@ -220,7 +221,7 @@ proptest! {
                 Step::Settle(_) | Step::Refund(_) => {}
             }
             for (at, allowance) in [&tree, &session, &turn, &tool].into_iter().enumerate() {
-                // One without a bound is the one above it.
+                // An allowance without a bound is the one above it.
                 let Some(allowance) = allowance.as_ref().filter(|_| !budgets[at].is_unlimited()) else { continue };
                 let left = allowance.left();
                 prop_assert_eq!((left.calls, left.cost), model[at]);
