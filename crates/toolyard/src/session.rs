@@ -244,8 +244,8 @@ impl Session {
         self.core.approvals().forget();
     }
 
-    /// Cancels every call of this session, now and in future (SC-1). Waiting calls end at once; running calls get
-    /// their cancel token fired and have their grace (SC-4, SC-5).
+    /// Cancels every call of this session, now and in future (SC-1). Waiting calls end at once; running calls are
+    /// asked to stop and have their grace (SC-4, SC-5).
     pub fn cancel(&self) {
         self.core.stop(Stop::Cancelled);
     }
