@@ -179,7 +179,7 @@ impl Admission {
         granted
     }
 
-    /// Whether a call is still waiting, and everything it lacks is held by zombies.
+    /// Whether a waiter is still in line and blocked by zombies.
     pub(crate) fn is_behind_zombies(&self, ticket: Ticket) -> bool {
         self.table().is_behind_zombies(ticket)
     }
@@ -189,7 +189,7 @@ impl Admission {
         self.table().last_ticket()
     }
 
-    /// Ends the calls that were in line at the mark and still wait only for zombies.
+    /// Expires the waiters that were in line at the mark and are still blocked by zombies.
     pub(crate) fn expire_behind_zombies(&self, mark: u64) {
         let expired = self.table().behind_zombies(mark);
         expired.into_iter().for_each(|place| place.waiter.expire(place.index));
@@ -286,7 +286,7 @@ impl Admission {
     }
 }
 
-/// Shows no fields: printing the table would need its lock. [`Admission::lines`] shows its waiters.
+/// Shows no fields, because printing the table would need its lock. See [`Admission::lines`] for its waiters.
 impl std::fmt::Debug for Admission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Admission").finish_non_exhaustive()

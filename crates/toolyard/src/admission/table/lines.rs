@@ -21,7 +21,7 @@ pub(crate) struct Line {
     pub(crate) oldest: Duration,
     /// What it lacks: resources that are unavailable now, or held back for another call.
     pub(crate) missing: Vec<Missing>,
-    /// Whether resources are held back for it (CC-3b).
+    /// Whether it has the reservation: resources are held back for it (CC-3b).
     pub(crate) reserves: bool,
 }
 
