@@ -26,7 +26,8 @@ pub(super) struct Retention {
     next: u64,
 }
 
-/// States removed from the map, to be dropped when no lock is held: dropping them may take long and run the embedder's code.
+/// States removed from the map, to be dropped when no lock is held: their drop may take long and run an embedder's
+/// code.
 pub(super) type Left<F, B> = Vec<State<F, B>>;
 
 impl Retention {
