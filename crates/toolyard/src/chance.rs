@@ -1,4 +1,4 @@
-//! Where the engine's chance comes from.
+//! The engine's source of randomness.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::Xoshiro256PlusPlus};
 use std::{
@@ -6,17 +6,18 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The engine's chance, for jitter. From a seed the same each time, so that a run can be repeated.
+/// The engine's random numbers, for jitter. The same seed gives the same numbers, so that a run can be repeated.
 pub(crate) struct Chance(Mutex<Xoshiro256PlusPlus>);
 
 impl Chance {
     pub(crate) fn new(seed: Option<u64>) -> Self {
-        // The standard library's hashers are seeded by the machine: enough for jitter, and no dependency.
+        // The standard library's hashers are seeded by the machine: good enough for jitter, without another
+        // dependency.
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         Self(Mutex::new(Xoshiro256PlusPlus::seed_from_u64(seed)))
     }
 
-    /// A number from 0 to below 1.
+    /// A random number in `0.0..1.0`.
     pub(crate) fn roll(&self) -> f64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).random()
     }

@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-/// The engine's time: tokio's clock, which a test can pause, and the wall time at which it began.
+/// The engine's time: tokio's clock, which tests can pause, and the wall time at which it started.
 ///
-/// Every wait of the engine is a tokio timer and every instant comes from here, so paused time moves the
-/// whole engine. Wall time is the start plus what the clock has run since: it never jumps.
+/// Every wait of the engine is a tokio timer and every instant comes from here, so pausing tokio's clock pauses the
+/// whole engine. Wall time is the start plus the elapsed time on that clock, so it never jumps.
 ///
 /// # Examples
 /// ```
@@ -22,18 +22,18 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The machine's time.
+    /// A clock that starts at the system's wall time.
     pub fn system() -> Self {
         Self::starting_at(SystemTime::now())
     }
 
-    /// A clock whose wall time is `wall` now, for runs that are to be the same each time.
+    /// A clock that starts at the wall time `wall`, for reproducible runs.
     pub fn starting_at(wall: SystemTime) -> Self {
         let wall_at_start = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { started_at: Instant::now(), wall_at_start }
     }
 
-    /// Now.
+    /// The current instant.
     pub fn now(&self) -> Instant {
         Instant::now()
     }
@@ -43,7 +43,7 @@ impl Clock {
         u64::try_from(at.saturating_duration_since(self.started_at).as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Milliseconds from 1970 to `at`.
+    /// Milliseconds from the Unix epoch to `at`.
     pub fn wall_ms(&self, at: Instant) -> u64 {
         let wall = self.wall_at_start + at.saturating_duration_since(self.started_at);
         u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)

@@ -6,23 +6,23 @@ use toolyard_core::{
     ToolSpec,
 };
 
-/// What an engine holds at most (CC-4). Over a bound a call is answered at once; nothing grows without end.
+/// The engine's bounds (CC-4). A call that exceeds one is answered at once; nothing grows without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Calls of one batch that are run; the rest are `overloaded`.
+    /// Calls of one batch that run; further ones are `overloaded`.
     pub batch_calls_max: usize,
-    /// Calls that wait in one session; more are `overloaded`.
+    /// Calls that wait in one session; further ones are `overloaded`.
     pub queue_session_max: usize,
-    /// Calls that wait in the engine; more are `overloaded`.
+    /// Calls that wait in the whole engine; further ones are `overloaded`.
     pub queue_engine_max: usize,
     /// Bytes of a call's arguments; more are `invalid_input`.
     pub arguments_bytes_max: usize,
-    /// Levels of a call's arguments; more are `invalid_input`.
+    /// Nesting levels of a call's arguments; more are `invalid_input`.
     pub arguments_depth_max: usize,
     /// Bytes of a tool's output; more are `output_too_large`.
     pub output_bytes_max: usize,
-    /// Events that wait for an [`EventWriter`](crate::EventWriter); with more, new calls wait (OB-3).
+    /// Events queued for an [`EventWriter`](crate::EventWriter); once the queue is full, new calls wait (OB-3).
     pub events_queue_max: usize,
 }
 
@@ -40,18 +40,18 @@ impl Default for Limits {
     }
 }
 
-/// The widths of the pools that have one to choose (CL-6). The serial lease has width 1.
+/// The widths of the configurable pools (CL-6). The serial lease always has width 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolWidths {
-    /// Reads at once in the engine.
+    /// Reads at once in the whole engine.
     pub read: NonZeroUsize,
     /// Concurrent mutating calls at once in one agent.
     pub concurrent: NonZeroUsize,
 }
 
 impl PoolWidths {
-    /// These widths.
+    /// Sets both widths.
     pub fn new(read: NonZeroUsize, concurrent: NonZeroUsize) -> Self {
         Self { read, concurrent }
     }
@@ -68,10 +68,10 @@ impl Default for PoolWidths {
 /// What happens to the rest of a batch when a serial call of it fails (CL-4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnSerialFailure {
-    /// It goes on.
+    /// The batch continues.
     #[default]
     Continue,
-    /// It ends: every later call is `cancelled`, reason `predecessor`.
+    /// The batch ends: every later call is `cancelled`, reason `predecessor`.
     SkipRest,
 }
 
@@ -90,14 +90,14 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// How long running calls may go on before they are told to stop.
+    /// How long running calls may go on before they are cancelled.
     #[must_use]
     pub fn finish(mut self, within: Duration) -> Self {
         self.finish = within;
         self
     }
 
-    /// How long they have after that before they are given up.
+    /// How long cancelled calls have to stop before they are abandoned.
     #[must_use]
     pub fn grace(mut self, within: Duration) -> Self {
         self.grace = within;
@@ -111,7 +111,7 @@ impl Default for Drain {
     }
 }
 
-/// What may be spent, where (RT-11). Every bound counts by itself; a call draws on all of them.
+/// Budgets, by what they cover (RT-11). They are independent of each other, and a call draws on all that cover it.
 ///
 /// # Examples
 /// ```
@@ -133,7 +133,7 @@ impl Budgets {
         self
     }
 
-    /// Bounds each agent: a session, and each fork of it, whose calls draw on what it is a fork of as well.
+    /// Bounds each agent: a session, or one of its forks. The calls of a fork also draw on the budget of its parent.
     #[must_use]
     pub fn session(mut self, budget: Budget) -> Self {
         self.session = budget;
@@ -148,7 +148,7 @@ impl Budgets {
     }
 }
 
-/// Settings of one tool from outside, in place of what its author chose. What is `None` stays.
+/// An operator's settings for one tool; they override what its author chose. Unset ones leave the author's choice.
 ///
 /// # Examples
 /// ```
@@ -185,21 +185,21 @@ impl ToolConfig {
         self
     }
 
-    /// Bounds how many calls of it run at once in one agent, or over what [`limit_scope`](Self::limit_scope) says.
+    /// Bounds how many calls of it run at once in one agent, or in what [`limit_scope`](Self::limit_scope) sets.
     #[must_use]
     pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
         self.max_concurrency = Some(most);
         self
     }
 
-    /// Sets over what its bound counts (CL-6).
+    /// Sets where the bound on its concurrency counts: per agent, tree or engine (CL-6).
     #[must_use]
     pub fn limit_scope(mut self, scope: LimitScope) -> Self {
         self.limit_scope = Some(scope);
         self
     }
 
-    /// Names what its serial calls share with those of other tools and sessions (CC-8).
+    /// Names the serial scope of its calls, which they share with other tools and sessions (CC-8).
     #[must_use]
     pub fn serial_scope(mut self, name: impl Into<Arc<str>>) -> Self {
         self.serial_scope = Some(name.into());
@@ -220,28 +220,28 @@ impl ToolConfig {
         self
     }
 
-    /// Sets how long a handler may go on that ran into its timeout (SC-5).
+    /// Sets how long its handler may go on after an attempt timeout (SC-5).
     #[must_use]
     pub fn timeout_grace(mut self, grace: Duration) -> Self {
         self.timeout_grace = Some(grace);
         self
     }
 
-    /// Sets how its failures are tried again (RT-1).
+    /// Sets how its failed attempts are retried (RT-1).
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// Sets when the engine stops asking it (CB-2).
+    /// Sets when its breaker opens (CB-2).
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.breaker = Some(policy);
         self
     }
 
-    /// Names what it works through (CB-9).
+    /// Names the back-end that it works through (CB-9).
     #[must_use]
     pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
         self.backend = Some(name.into());
@@ -262,42 +262,42 @@ impl ToolConfig {
         self
     }
 
-    /// Bounds how many calls of it, and at what cost, one session tree may make (RT-11).
+    /// Bounds how many calls of it one session tree may make, and at what cost (RT-11).
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Sets what a call of it does whose key is that of a call in the air (ID-3).
+    /// Sets what its calls do when their key belongs to a call in flight (ID-3).
     #[must_use]
     pub fn key_conflict(mut self, conflict: KeyConflict) -> Self {
         self.key_conflict = Some(conflict);
         self
     }
 
-    /// Declares the worst it can do.
+    /// Declares the worst side effects it can have.
     #[must_use]
     pub fn side_effects(mut self, side_effects: SideEffects) -> Self {
         self.side_effects = Some(side_effects);
         self
     }
 
-    /// Sets which agents do not know of it (PO-1b).
+    /// Sets which agents cannot see it (PO-1b).
     #[must_use]
     pub fn hidden_from(mut self, hidden: HiddenFrom) -> Self {
         self.hidden_from = Some(hidden);
         self
     }
 
-    /// Sets whether agents whose tools are bounded may call it only where they name it (PO-1b).
+    /// Sets whether agents whose tools are bounded need it on their list to call it (PO-1b).
     #[must_use]
     pub fn requires_capability(mut self, requires: bool) -> Self {
         self.requires_capability = Some(requires);
         self
     }
 
-    /// Settings of both, those of `over` first.
+    /// Merges both; where both set a value, `over` wins.
     #[must_use]
     pub(crate) fn overlaid(self, over: Self) -> Self {
         Self {

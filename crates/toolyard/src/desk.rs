@@ -1,4 +1,4 @@
-//! Questions laid on a desk, for whoever comes to answer them (PO-4).
+//! A desk of open approval questions, for programs that answer them elsewhere (PO-4).
 
 use async_trait::async_trait;
 use std::{
@@ -8,34 +8,34 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, RequestId};
 
-/// Questions that lie on a desk at once. More are answered no.
+/// How many questions can be open at once. Further ones are answered no.
 const PENDING_MAX: usize = 65_536;
 
-/// Settled questions that are remembered, so that a late answer is told apart from one to nothing.
+/// How many settled questions are remembered, to tell a late answer from an answer to a question that never existed.
 const SETTLED_MAX: usize = 4096;
 
-/// Why an answer was refused. Nothing has changed by it (PO-4).
+/// Why an answer was refused. A refused answer changes nothing (PO-4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// There is no such question, or it is long over.
+    /// There is no such question, or it was settled long ago.
     #[error("there is no question {0}")]
     Unknown(RequestId),
-    /// The question has been answered: the first answer counts.
+    /// The question has been answered already: the first answer counts.
     #[error("question {0} has its answer: the first one counts")]
     Answered(RequestId),
-    /// The question is over without an answer: its call was cancelled, its time was over, or another answer was for it
-    /// too.
+    /// The question ended without an answer: its call was cancelled, its time ran out, or an answer to another
+    /// question settled it too.
     #[error("question {0} was withdrawn")]
     Withdrawn(RequestId),
-    /// The answer is for something else than what would run now: look at the question again.
+    /// The answer is for something other than what would run now: look at the question again.
     #[error("the answer to question {0} is for something else than what would run")]
     Digest(RequestId),
 }
 
-/// An [`Approver`] for programs that ask elsewhere: in a window, in a chat, over a wire. The engine lays its questions
-/// on the desk, the program takes them up and answers, each with the digest of what it was asked about. Cheap to clone;
-/// clones are the same desk. A desk serves one engine.
+/// An [`Approver`] for programs that ask elsewhere: in a window, in a chat, over a network. The engine puts its
+/// questions on the desk; the program takes them and answers each with the digest of what it was asked about. Cheap
+/// to clone; all clones are the same desk. A desk serves one engine.
 ///
 /// # Examples
 /// ```
@@ -70,7 +70,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     pending: BTreeMap<RequestId, Pending>,
-    /// Questions that are over, oldest first, and whether they were answered.
+    /// Settled questions, oldest first, and whether they were answered.
     settled: VecDeque<(RequestId, bool)>,
 }
 
@@ -81,7 +81,7 @@ struct Pending {
 }
 
 impl State {
-    /// A question is over.
+    /// Remembers that a question is settled.
     fn settle(&mut self, id: RequestId, answered: bool) {
         if self.settled.len() == SETTLED_MAX {
             self.settled.pop_front();
@@ -95,11 +95,11 @@ impl ApprovalDesk {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The oldest question that nobody has taken up, taken up now; waits for one. A question that is asked anew, as
-    /// after a change of policy, is there to be taken up again.
+    /// Waits for the oldest question that has not been taken, and takes it. A question that is asked anew, for
+    /// example after a change of policy, can be taken again.
     ///
     /// # Cancel safety
-    /// Dropping the future takes up nothing.
+    /// If the future is dropped, no question has been taken.
     pub async fn next(&self) -> ApprovalRequest {
         loop {
             let laid = self.shared.laid.notified();
@@ -115,23 +115,23 @@ impl ApprovalDesk {
         let mut untaken = state.pending.values_mut().filter(|pending| !pending.taken);
         let pending = untaken.next()?;
         pending.taken = true;
-        // Two that are laid at once wake one.
+        // Two questions that arrive at once wake only one waiter; it wakes the next.
         if untaken.next().is_some() {
             self.shared.laid.notify_one();
         }
         Some(pending.request.clone())
     }
 
-    /// Every question without an answer, oldest first, whether or not somebody has taken it up.
+    /// All unanswered questions, oldest first, taken or not.
     pub fn pending(&self) -> Vec<ApprovalRequest> {
         self.state().pending.values().map(|pending| pending.request.clone()).collect()
     }
 
-    /// Answers a question. `digest` is that of the request which the answer is for. Should the policy change in the very
-    /// moment, the question is laid on the desk again, about what would run now.
+    /// Answers a question. `digest` is that of the request that was answered. If the policy changes at this very
+    /// moment, the question comes back to the desk, with what would run now.
     ///
     /// # Errors
-    /// [`AnswerError`]; a question that is still open stays so.
+    /// Returns an [`AnswerError`]; a question that is open stays open.
     pub fn answer(&self, id: RequestId, digest: &CallDigest, answer: Answer) -> Result<(), AnswerError> {
         let mut state = self.state();
         let Some(pending) = state.pending.get(&id) else {
@@ -146,13 +146,13 @@ impl ApprovalDesk {
             return Err(AnswerError::Digest(id));
         }
         let given = state.pending.remove(&id).map(|pending| pending.answer.send(answer));
-        // Withdrawn at this very moment.
+        // `send` fails if the question was withdrawn at this very moment.
         let answered = given.is_some_and(|given| given.is_ok());
         state.settle(id, answered);
         if answered { Ok(()) } else { Err(AnswerError::Withdrawn(id)) }
     }
 
-    /// Lays a question on the desk; `None` when there is no room for more.
+    /// Puts a question on the desk; `None` if there is no room.
     fn lay(&self, request: &ApprovalRequest) -> Option<Laid<'_>> {
         let (answer, wait) = oneshot::channel();
         let mut state = self.state();
@@ -168,7 +168,7 @@ impl ApprovalDesk {
     }
 }
 
-/// A question on the desk. Dropping it withdraws it.
+/// A question on the desk. Dropping this withdraws it.
 struct Laid<'a> {
     desk: &'a ApprovalDesk,
     id: RequestId,

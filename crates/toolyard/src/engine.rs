@@ -1,4 +1,4 @@
-//! What an embedder holds: the engine. Wiring only; the rooms are the other modules.
+//! The engine handle that embedders hold. Wiring only; the work is done in the other modules.
 
 mod builder;
 mod gauges;
@@ -47,7 +47,7 @@ use toolyard_core::{
     event::ENGINE_SESSION,
 };
 
-/// What every part of an engine reaches.
+/// The state that all parts of an engine share.
 pub(crate) struct EngineCore {
     pub(crate) registry: Registry,
     pub(crate) gate: Gate,
@@ -56,9 +56,9 @@ pub(crate) struct EngineCore {
     pub(crate) leases: Arc<Leases>,
     pub(crate) read: UnitId,
     pub(crate) bus: EventBus,
-    /// What keeps secrets out of what calls show; `None` where nobody asked for that.
+    /// Removes secrets from what calls show; `None` if there is nothing to look for.
     pub(crate) redactor: Option<Redactor>,
-    /// Numbers the events of the engine itself.
+    /// Numbers the engine's own events.
     sequence: Sequence,
     pub(crate) clock: Clock,
     pub(crate) chance: Chance,
@@ -68,17 +68,17 @@ pub(crate) struct EngineCore {
     pub(crate) runners: Arc<Runners>,
     pub(crate) in_air: InAir,
     pub(crate) grace: Duration,
-    /// Fires when a drain leaves handlers no more time to stop.
+    /// Fires when a drain gives running handlers no more time to stop.
     pub(crate) abandon: CancellationToken,
-    /// How many handlers were told to stop and were given up.
+    /// How many handlers were asked to stop and then abandoned.
     pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
     pub(crate) waits: Waits,
     pub(crate) budgets: Budgets,
-    /// Serial scopes with a name.
+    /// Named serial scopes.
     pub(crate) scopes: Scopes,
-    /// Limits of tools that count over the whole engine.
+    /// Tool limits that count over the whole engine.
     pub(crate) tools: ToolUnits,
     pub(crate) on_serial_failure: OnSerialFailure,
     pub(crate) resources: Arc<Resources>,
@@ -100,12 +100,12 @@ struct Sessions {
     stopped: Option<Stop>,
 }
 
-/// What a session name leads to.
+/// The entry of a session name.
 #[derive(Default)]
 struct Named {
     core: Weak<SessionCore>,
     numbers: Arc<Numbers>,
-    /// Sessions of this name that have not told of their end: the one that is open, and those that close.
+    /// Sessions of this name that have not announced their end: the open one, and those that are closing.
     untold: usize,
 }
 
@@ -114,7 +114,7 @@ impl EngineCore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The open session of this name, or a new one.
+    /// Returns the open session of this name, or opens one.
     fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
         let (core, stopped) = {
             let mut sessions = self.sessions();
@@ -136,8 +136,8 @@ impl EngineCore {
         Session { core }
     }
 
-    /// A session has told of its end. When none of its name is left the name is free again, and its numbers begin
-    /// anew.
+    /// A session has announced its end. After the last one of its name, the name is free again and its event numbers
+    /// restart.
     pub(crate) fn forget(&self, session: &SessionId) {
         let mut sessions = self.sessions();
         let Some(named) = sessions.open.get_mut(session) else { return };
@@ -154,12 +154,12 @@ impl EngineCore {
         sessions
     }
 
-    /// The batches in the air.
+    /// The live batches of all open sessions; some may have finished.
     fn batches(&self) -> Vec<Arc<BatchState>> {
         self.open_sessions().iter().flat_map(|session| session.batches()).collect()
     }
 
-    /// Tells of the engine itself, under a session name of its own.
+    /// Emits an event of the engine itself, under the session name reserved for that.
     pub(crate) fn emit(&self, kind: EventKind) {
         if self.bus.is_listening() {
             let event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
@@ -167,7 +167,7 @@ impl EngineCore {
         }
     }
 
-    /// Stops every batch, those in the air and those to come.
+    /// Stops every batch, current and future.
     fn stop(&self, why: Stop) {
         self.sessions().stopped.get_or_insert(why);
         self.open_sessions().iter().for_each(|session| session.stop(why));
@@ -176,7 +176,7 @@ impl EngineCore {
 
 /// Runs the tool calls of agents: concurrently, in the order the model meant, bounded, one result per call.
 ///
-/// Cheap to clone; clones are the same engine. It lives in the tokio runtime in which it was built.
+/// Cheap to clone; all clones are the same engine. It lives in the tokio runtime in which it was built.
 ///
 /// # Examples
 /// ```
@@ -196,41 +196,42 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine to be built.
+    /// Starts building an engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// The session of this name, opened with the engine's settings if it is not open. It closes when its last
-    /// clone and its last call are gone. The name `@engine` is that of the engine's own events.
+    /// Returns the session of this name, and opens it with the engine's settings if it is not open. A session closes
+    /// when its last clone and its last call are gone. The name `@engine` is reserved for the engine's own events.
     pub fn session(&self, id: impl Into<SessionId>) -> Session {
         self.session_with(id, SessionOptions::default())
     }
 
-    /// The session of this name. The settings count when this call opens it; an open session keeps its own.
+    /// Like [`session`](Self::session), with settings. They apply only if this call opens the session; an open
+    /// session keeps its own.
     pub fn session_with(&self, id: impl Into<SessionId>, options: SessionOptions) -> Session {
         self.core.open(id.into(), options)
     }
 
-    /// Cancels every call that is in the air in the session of this name and its forks, and no later one; gives how
-    /// many there were, none where no such session is open. See [`Session::cancel_calls`].
+    /// Cancels every call that is in flight in the session of this name and in its forks, but no later one. Returns
+    /// how many there were; 0 if no such session is open. See [`Session::cancel_calls`].
     pub fn cancel_session_tools(&self, session: &SessionId) -> usize {
         let core = self.core.sessions().open.get(session).and_then(|named| named.core.upgrade());
         core.map_or(0, |core| Session { core }.cancel_calls())
     }
 
-    /// What takes secrets out of what the engine shows, if something does: for what is shown beside results and events.
+    /// The engine's redactor, if it has one. Use it for what is shown beside results and events.
     pub fn redactor(&self) -> Option<&Redactor> {
         self.core.redactor.as_ref()
     }
 
-    /// The tools, to be looked at and changed while calls fly.
+    /// The engine's tools. They can be read and changed while calls are in flight.
     pub fn registry(&self) -> &Registry {
         &self.core.registry
     }
 
-    /// The tools that a session can call, by name: those that are not hidden from it and within its capabilities. What
-    /// to declare to its model (PO-1b).
+    /// The tools that a session can call, by name: those that are not hidden from it and within its capabilities.
+    /// These are the tools to declare to its model (PO-1b).
     pub fn definitions_for(&self, session: &Session) -> Vec<Arc<ToolEntry>> {
         let can_call = |entry: &Arc<ToolEntry>| session.core.sees(entry) && session.core.may.calls(entry);
         let mut entries = self.core.registry.list();
@@ -238,22 +239,23 @@ impl Engine {
         entries
     }
 
-    /// Puts another policy in force, for calls to come and those that wait: what it does not allow ends as
-    /// `permission_denied`, questions about it included; calls that run go on. A call that was approved under the policy
-    /// before and waits has to be sent again (PO-4). Gives the new policy's version; the first is 1.
+    /// Replaces the policy, for new calls and for waiting ones. A waiting call that the new policy does not allow
+    /// ends `permission_denied`, even while its approval is pending; running calls are not affected. A waiting call
+    /// that was approved under the old policy has to be sent again (PO-4). Returns the version of the new policy; the
+    /// first policy has version 1.
     pub fn set_policy(&self, policy: impl RuntimePolicy + 'static) -> u64 {
         let version = self.core.gate.rules.set_policy(Arc::new(policy)).into();
         self.core.emit(EventKind::PolicyChanged { version });
         version
     }
 
-    /// A view of the events from now on. A slow reader misses some and never slows the engine (OB-3).
+    /// Subscribes to the events from now on. A slow subscriber misses events and never slows the engine (OB-3).
     pub fn subscribe(&self) -> Subscription {
         self.core.bus.subscribe()
     }
 
-    /// Waits until what has been told so far is written by every [`EventWriter`](crate::EventWriter), at most 10 s;
-    /// `false` when something is not. A [`shutdown`](Self::shutdown) does this by itself.
+    /// Waits until every [`EventWriter`](crate::EventWriter) has written all events emitted so far, for at most 10 s.
+    /// Returns `false` if some are not written. [`shutdown`](Self::shutdown) does this too.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -261,9 +263,9 @@ impl Engine {
         self.core.bus.written().await
     }
 
-    /// How the engine stands: the pools with their width, state, calls that run and wait; and who waits for what.
-    /// The latter takes the engine's admission for as long as it takes to look at everybody who waits for something
-    /// else, and no longer for many calls than for one that wait for the same.
+    /// Reports the pools (width, state, running and queued calls), the breakers, and who waits for what. The list of
+    /// waiters is made under the lock of the engine's admission; that takes time for each group of calls with equal
+    /// needs, not for each call in it.
     ///
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
@@ -271,8 +273,8 @@ impl Engine {
         status::status(&self.core, &self.pools).await
     }
 
-    /// Sets the width of a pool while calls fly; answers the width before. Calls that run over a narrower
-    /// width go on.
+    /// Sets the width of a pool while calls are in flight, and returns the previous width. When the pool becomes
+    /// narrower, calls that already run continue.
     ///
     /// # Errors
     /// [`PoolError::Width`] for width 0 and for the serial lease, whose width is 1 (CL-6);
@@ -283,7 +285,7 @@ impl Engine {
         Ok(before)
     }
 
-    /// Lets new calls of a class wait; those that run go on.
+    /// Stops starting calls of a class; new ones wait. Running calls continue.
     ///
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
@@ -291,7 +293,7 @@ impl Engine {
         self.pools.pause(class, true).await
     }
 
-    /// Lets calls of a paused class go on.
+    /// Starts calls of a paused class again.
     ///
     /// # Errors
     /// [`PoolError::Away`] when the engine has stopped or failed.
@@ -299,12 +301,12 @@ impl Engine {
         self.pools.pause(class, false).await
     }
 
-    /// Stops the engine in the order of SC-8: new calls and those that wait are answered `shutting_down`, those
-    /// that run may finish, then are told to stop, then are given up; every call has its result. A second
-    /// call finds nothing left to do.
+    /// Stops the engine in the order of SC-8. New and waiting calls are answered `shutting_down`; running calls may
+    /// finish, then are cancelled, then abandoned. Every call gets its result. A second call of this method finds
+    /// nothing to do.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the engine where it is in that order, refusing new calls.
+    /// If the future is dropped, the engine stays at the step it has reached and keeps refusing new calls.
     pub async fn shutdown(&self, drain: Drain) -> DrainReport {
         shutdown::shutdown(&self.core, &self.pools, drain).await
     }

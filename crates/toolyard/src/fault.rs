@@ -1,49 +1,49 @@
-//! Deliberate faults, to prove that the simulation would find them. In no build but one with
-//! `--cfg toolyard_faults`.
+//! Deliberate faults, to prove that the simulation finds them. Compiled in only with `--cfg toolyard_faults`.
 
 use std::{cell::Cell, fmt, str::FromStr};
 
 /// A deliberate fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A waiter that has aged holds units back while its lease cannot be had.
+    /// A waiter that has aged holds units back although it cannot have its lease.
     AgingHoldsWithoutLease,
     /// The permit of a cancelled call is never given back.
     PermitLeakedOnCancel,
-    /// A parked handler goes on holding the serial lease for itself.
+    /// A parked handler keeps the serial lease to itself.
     LeaseNotLent,
-    /// A run begins before the one before is quiescent.
+    /// A run starts before the previous one is quiescent.
     BarrierSkipped,
-    /// Results come in the order in which calls end.
+    /// Results are returned in the order in which calls end.
     ResultsByCompletion,
-    /// A call's end is told twice.
+    /// A call's end is announced twice.
     SecondEnd,
-    /// A handler keeps its units while it awaits calls of its own.
+    /// A handler keeps its units while it awaits its own calls.
     PermitHeldWhileNested,
     /// Sessions do not take turns.
     FairnessOff,
-    /// A call joins a flight whatever its ancestors hold.
+    /// A call joins a flight whatever leases its ancestors hold.
     JoinUnderSerial,
-    /// The followers of a leader that is cancelled are never told.
+    /// The followers of a cancelled leader are never notified.
     LeaderCancelHangs,
-    /// A key is reserved when the permits are there.
+    /// A key is reserved only after the permits are granted.
     KeyAfterQueue,
-    /// What must not run twice is tried again.
+    /// A call that must not run twice is retried.
     RetryNonIdempotent,
     /// A call that waits for its next attempt keeps its permits.
     PermitHeldInBackoff,
-    /// The slot of a probe that is cancelled never comes back.
+    /// The slot of a cancelled probe is never released.
     ProbeSlotLeaked,
-    /// What a call that never started has reserved is not given back.
+    /// The budget of a call that never started is not refunded.
     RefundLost,
-    /// A call that an older policy allowed, or somebody under it, goes on whatever the policy in force says.
+    /// A call that an older policy allowed, or a person approved under it, proceeds whatever the policy in force
+    /// says.
     ApprovalNotRechecked,
-    /// A call that is asked about has its permits meanwhile, if there are any.
+    /// A call holds permits while its approval is pending, if there are any.
     PermitHeldInApproval,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 17] = [
         Self::AgingHoldsWithoutLease,
         Self::PermitLeakedOnCancel,
@@ -87,7 +87,7 @@ impl Fault {
         }
     }
 
-    /// Whether the engine has this fault on this thread.
+    /// Whether this thread's engines have this fault.
     pub fn is_on(self) -> bool {
         CHOSEN.get() == Some(self)
     }
@@ -99,7 +99,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A name that no fault has.
+/// An unknown fault name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no fault is called '{0}'")]
 pub struct NoSuchFault(pub String);
@@ -117,7 +117,7 @@ thread_local! {
     static CHOSEN: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
-/// Gives the engines that run on this thread a fault, or takes it from them.
+/// Sets or clears the fault of the engines that run on this thread.
 pub fn set(fault: Option<Fault>) {
     CHOSEN.set(fault);
 }

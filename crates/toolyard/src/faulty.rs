@@ -1,6 +1,6 @@
-//! Where the engine has a deliberate fault, if it is compiled in and chosen; see `fault.rs`.
+//! The macro that marks where a deliberate fault goes; see `fault.rs`.
 
-/// Whether the engine has this fault. A constant `false` in every build but one with `--cfg toolyard_faults`.
+/// Whether the engine has this fault. Always `false` unless compiled with `--cfg toolyard_faults`.
 macro_rules! faulty {
     ($fault:ident) => {{
         #[cfg(toolyard_faults)]

@@ -3,7 +3,7 @@
 #[macro_use]
 mod faulty;
 
-// The recorder that tests of whole engines share names this crate as they do.
+// The recorder shared with the tests of whole engines refers to this crate by its name.
 #[cfg(test)]
 extern crate self as toolyard;
 
@@ -56,7 +56,7 @@ pub use tasks::Spawner;
 pub use tool_fn::tool_fn;
 pub use toolyard_core::*;
 
-/// Who waits for what: the parts of an [`EngineStatus`].
+/// The parts of an [`EngineStatus`]: who waits, and for what.
 pub mod status {
     pub use crate::engine::{Bound, Holder, HolderState, Missing, Waiting, Who};
 }

@@ -1,18 +1,18 @@
-//! The tasks of an engine's calls.
+//! Where the tasks of calls are spawned.
 
 use futures::future::BoxFuture;
 use std::{future::Future, sync::Arc};
 use tokio::runtime::{EnterGuard, Handle};
 
-/// Where the tasks of calls run, handed to the engine as its clock is, so that a simulation can delay any of
-/// them at any wait. Without one they run on the tokio runtime in which the engine was built.
+/// Where the tasks of calls run. Embedders can supply one, as they can supply the clock, so that a simulation can
+/// delay any task at any await. Without one, tasks run on the tokio runtime in which the engine was built.
 pub trait Spawner: Send + Sync {
-    /// Drives the task to its end, on the engine's runtime. Not polling it any more is as losing its thread:
-    /// its call ends when the task is dropped.
+    /// Drives the task to its end, on the engine's runtime. A spawner that stops polling a task must drop it: only
+    /// then does its call end.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 }
 
-/// Starts tasks in the engine's runtime, from wherever it is called.
+/// Spawns tasks on the engine's runtime, from any thread.
 #[derive(Clone)]
 pub(crate) struct Tasks {
     runtime: Handle,
@@ -31,7 +31,7 @@ impl Tasks {
         }
     }
 
-    /// Makes timers possible for as long as the guard lives: the caller may be outside of tokio.
+    /// Enters the runtime until the guard is dropped, so that timers work even if the caller is outside of tokio.
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.runtime.enter()
     }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
 use toolyard_core::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait};
 
-/// A tool from a typed async closure. Where the spec names no schema it comes from the argument type.
+/// Makes a tool of a typed async closure. If the spec has no schema, it is derived from the argument type.
 ///
-/// The closure takes its arguments and the [`ToolContext`] by value and gives anything that turns into a
-/// [`ToolOutput`]: a `String`, a `&str`, a [`serde_json::Value`], `()`, [`Json`](crate::Json) of a
-/// serialisable type. Its schema has to keep to the checked subset: structs, `Option`, `Vec`, numbers,
-/// strings, booleans and plain enums do; maps, tuples and enums with fields do not and are refused when the tool
-/// is registered. The closure keeps no state of its own between calls, so all calls share it.
+/// The closure takes its arguments and the [`ToolContext`] by value and returns anything that converts to a
+/// [`ToolOutput`]: a `String`, a `&str`, a [`serde_json::Value`], `()`, or [`Json`](crate::Json) of a serialisable
+/// type. The schema has to keep to the checked subset. Structs, `Option`, `Vec`, numbers, strings, booleans and plain
+/// enums do; maps, tuples and enums with fields do not and are refused when the tool is registered. All calls share
+/// the one closure.
 ///
 /// # Examples
 /// ```
@@ -49,16 +49,16 @@ where
     FnFactory { spec, tool: Arc::new(FnTool { call, types: PhantomData }) }
 }
 
-/// The schema of an argument type, with everything in place: the checked subset has no `$ref`.
+/// The schema of an argument type, with subschemas inlined, because the checked subset has no `$ref`.
 fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let settings = settings.with_transform(Subset);
     let schema = settings.into_generator().into_root_schema_for::<A>().to_value();
-    // No arguments at all: `()` reads as null, and calls always send an object.
+    // The schema of `()` is null, but calls always send an object.
     if schema["type"] == "null" { json!({"type": "object"}) } else { schema }
 }
 
-/// Rewrites what schemars says with `oneOf` and `anyOf` where the subset can say the same without them.
+/// Rewrites schemars' `oneOf` and `anyOf` where the subset can express the same without them.
 #[derive(Debug, Clone)]
 struct Subset;
 
@@ -70,7 +70,8 @@ impl Transform for Subset {
     }
 }
 
-/// Writes an `Option` of something: `anyOf` of it and null becomes it, with null among its types and values.
+/// Rewrites an `Option`, which schemars writes as `anyOf` of a schema and null: null joins the schema's types and
+/// values.
 fn nullable(schema: &mut schemars::Schema) {
     let Some(Value::Array(either)) = schema.get("anyOf") else { return };
     let [Value::Object(some), none] = either.as_slice() else { return };
@@ -80,7 +81,7 @@ fn nullable(schema: &mut schemars::Schema) {
     let (kind, some) = (json!([kind, "null"]), some.clone());
     schema.remove("anyOf");
     for (word, value) in some {
-        // What is told of the field goes before what is told of its type.
+        // The field's own keywords win over those of its type.
         if schema.get(&word).is_none() {
             schema.insert(word, value);
         }
@@ -91,8 +92,8 @@ fn nullable(schema: &mut schemars::Schema) {
     }
 }
 
-/// Writes a plain enum whose variants have descriptions as the subset has it: `oneOf` of `const`s and `enum`s
-/// becomes one `enum`, and the variants' descriptions join its own.
+/// Rewrites a plain enum whose variants have descriptions: `oneOf` of `const`s and `enum`s becomes one `enum`, and
+/// the descriptions of the variants are appended to its own.
 fn plain_enum(schema: &mut schemars::Schema) {
     let Some(Value::Array(variants)) = schema.get("oneOf") else { return };
     let Some(variants) = variants.iter().map(variant).collect::<Option<Vec<_>>>() else { return };
@@ -109,7 +110,7 @@ fn plain_enum(schema: &mut schemars::Schema) {
     }
 }
 
-/// The strings a variant stands for and what is told of it; `None` when it is no plain string.
+/// The strings of a variant and its description; `None` if the variant is not a plain string.
 fn variant(schema: &Value) -> Option<(Vec<Value>, Option<String>)> {
     let values = match (schema.get("const"), schema.get("enum")) {
         (Some(value), None) => vec![value.clone()],
@@ -135,7 +136,7 @@ impl<T: Tool + 'static> ToolFactory for FnFactory<T> {
     }
 }
 
-/// `fn(A) -> R` is `Send` and `Sync` whatever the types are: none of them is kept.
+/// `fn(A) -> R` is `Send` and `Sync` whatever the types are, and none of them is stored.
 struct FnTool<A, R, F> {
     call: F,
     types: PhantomData<fn(A) -> R>,
@@ -157,7 +158,7 @@ where
 }
 
 fn read_args<A: DeserializeOwned + 'static>(args: &Value) -> Result<A, serde_json::Error> {
-    // Calls always send an object, and `()` reads itself from null alone.
+    // Calls always send an object, but `()` deserializes only from null.
     if TypeId::of::<A>() == TypeId::of::<()>() {
         return A::deserialize(Value::Null);
     }

@@ -1,4 +1,4 @@
-//! How an engine is put together.
+//! Building an engine.
 
 use super::{Engine, EngineCore, Sessions, in_air::InAir};
 use crate::{
@@ -41,21 +41,21 @@ pub enum BuildError {
     /// A tool cannot be registered.
     #[error(transparent)]
     Tool(#[from] RegisterError),
-    /// Settings for a tool that is not there.
+    /// Settings name a tool that is not registered.
     #[error("settings for a tool that is not registered: '{name}'; registered are: {}", known.join(", "))]
     UnknownTool {
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// The names there are.
+        /// The names of the registered tools.
         known: Vec<String>,
     },
-    /// A bound of zero.
+    /// A bound is zero.
     #[error("{field} must not be zero")]
     Zero {
-        /// The field.
+        /// The setting that is zero.
         field: &'static str,
     },
-    /// Not called in a tokio runtime.
+    /// `build` was not called within a tokio runtime.
     #[error("an engine is built inside a tokio runtime")]
     NoRuntime,
     /// The actors could not be started.
@@ -63,10 +63,10 @@ pub enum BuildError {
     Pools(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// An engine to be built: tools, and what they may do.
+/// Collects an engine's tools and settings, and [builds](Self::build) it.
 ///
-/// Without a word on policy everything is allowed on the host, and writes, execution and network are asked
-/// about; without an [`Approver`] such calls end as `user_denied` (PO-1, PO-3).
+/// Without a policy, everything is allowed on the host, and writes, execution and network use require approval.
+/// Without an [`Approver`], calls that require approval end `user_denied` (PO-1, PO-3).
 #[must_use = "nothing is built before `build`"]
 #[derive(Default)]
 pub struct EngineBuilder {
@@ -100,7 +100,7 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// How long a handler has to stop after a cancel unless said otherwise (SC-5).
+    /// How long a handler has to stop after a cancel by default (SC-5).
     pub const GRACE: Duration = Duration::from_secs(30);
 
     /// Adds a tool.
@@ -109,7 +109,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a set of tools with what they need.
+    /// Adds a set of tools together with the resources and the workspace they need.
     pub fn tools(mut self, tools: impl Into<Toolset>) -> Self {
         let Toolset { tools, resources, scope, .. } = tools.into();
         self.tools.extend(tools);
@@ -118,80 +118,83 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets a tool's class, bounds or timeout in place of what its author chose, in place of what the author
-    /// of a tool chose that takes over the name at run time too. A second word on the same tool adds to the
-    /// first. A name that no tool has is an error at [`build`](Self::build).
+    /// Overrides what a tool's author chose, such as its class, bounds or timeout. This also applies to any tool that
+    /// takes over the name at run time. Further settings for the same tool add to the earlier ones and win where both
+    /// are set. A name that no tool has is an error at [`build`](Self::build).
     pub fn tool_config(mut self, name: impl Into<String>, config: ToolConfig) -> Self {
         let known = self.tool_configs.entry(name.into()).or_default();
         *known = std::mem::take(known).overlaid(config);
         self
     }
 
-    /// Sets the policy; without one everything is allowed on the host (PO-1).
+    /// Sets the policy. The default allows everything, on the host (PO-1).
     pub fn policy(mut self, policy: impl RuntimePolicy + 'static) -> Self {
         self.policy = Some(Arc::new(policy));
         self
     }
 
-    /// Sets what agents may touch: every session, whatever it says itself (PO-1b). Without a word nothing is bounded.
+    /// Bounds what the agents of every session may touch; sessions can only narrow it (PO-1b). By default nothing is
+    /// bounded.
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = Some(Arc::new(capabilities));
         self
     }
 
-    /// Sets which calls are asked about (PO-3).
+    /// Sets which calls require approval (PO-3).
     pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
         self.confirmations = confirmations;
         self
     }
 
-    /// Sets who is asked. An [`Answer`](crate::Answer) is an approver that always gives it.
+    /// Sets who is asked for approval. An [`Answer`](crate::Answer) is an approver that always gives that answer.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self
     }
 
-    /// Sets the steps before and after a call.
+    /// Sets the hooks that run before and after each call.
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.hooks = Some(Arc::new(hooks));
         self
     }
 
-    /// Adds a sink that takes every event at once (OB-3): for what is quick and in memory.
+    /// Adds a sink that takes every event synchronously (OB-3). For sinks that are fast and in memory.
     pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
         self
     }
 
-    /// Sets whether the span of a call carries its arguments and its result; without a word it carries neither (OB-4).
-    /// They are what a model and tools say, and go wherever traces go. See [`telemetry`](crate::telemetry).
+    /// Sets whether the span of a call carries its arguments and its result; by default it carries neither (OB-4).
+    /// They contain what the model and the tools say, and go wherever the traces go. See
+    /// [`telemetry`](crate::telemetry).
     pub fn trace_content(mut self, wanted: bool) -> Self {
         self.trace_content = wanted;
         self
     }
 
-    /// Adds a writer of every event, beside the calls (OB-3): for what writes to a disk or a wire. Calls wait for it
-    /// where it falls far behind, and those with side effects do not run when it is broken; see [`EventWriter`].
+    /// Adds a writer that takes every event off the calls' path (OB-3). For writers to a disk or a network. New calls
+    /// wait for a writer that falls far behind, and calls with side effects do not run once it has failed; see
+    /// [`EventWriter`].
     pub fn event_writer(mut self, writer: impl EventWriter + 'static) -> Self {
         self.writers.push(Box::new(writer));
         self
     }
 
-    /// Keeps secrets out of results, errors, events and the engine's own logs (V5). Handlers are given their arguments
-    /// as they are. Names of tools and ids are left alone, and so is what a tool logs itself. Without one nothing is
-    /// looked at.
+    /// Keeps secrets out of results, errors, events and the engine's own logs (V5). Handlers still get their
+    /// arguments unchanged. Tool names and ids are not redacted, and neither is what a tool logs itself. By default
+    /// nothing is redacted.
     pub fn redact(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor.finds_something().then_some(redactor);
         self
     }
 
-    /// Gives the tools a value; see [`Resources`].
+    /// Makes a value available to the tools; see [`Resources`].
     pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.resources = self.resources.with(value);
         self
     }
 
-    /// Gives the engine a workspace: tools reach it as a resource, paths in arguments are checked against it.
+    /// Sets the engine's workspace: tools reach it as a resource, and paths in arguments are checked against it.
     pub fn workspace<W: PathScope + 'static>(mut self, workspace: Arc<W>) -> Self {
         self.resources = self.resources.with_shared(workspace.clone());
         self.scope = Some(workspace);
@@ -204,8 +207,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Bounds the calls of a session that run at once, over all classes. Without it the pools alone bound
-    /// them.
+    /// Bounds how many calls of a session run at once, over all classes. By default only the pools bound them.
     pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
         self.max_in_flight = Some(most);
         self
@@ -217,22 +219,21 @@ impl EngineBuilder {
         self
     }
 
-    /// Bounds how long a call waits for its permits once it is ready; then it is `queue_timeout`, not started (V3).
-    /// Without it a wait ends with what is in its way.
+    /// Bounds how long a ready call waits for its permits; after that it ends `queue_timeout`, not started (V3).
+    /// By default only the calls ahead of it bound its wait.
     pub fn queue_timeout(mut self, limit: Duration) -> Self {
         self.waits.queue_timeout = Some(limit);
         self
     }
 
-    /// Bounds the time from when a call is ready to its result, for calls that bring no
-    /// [deadline](toolyard_core::Call::deadline) of their own; then it is `deadline_exceeded` (V3). It caps the calls
-    /// that a handler makes too.
+    /// Bounds the time from ready to result for calls without a [deadline](toolyard_core::Call::deadline) of their
+    /// own; after that a call ends `deadline_exceeded` (V3). The bound also covers the calls that its handler makes.
     pub fn call_deadline(mut self, within: Duration) -> Self {
         self.waits.call_deadline = Some(within);
         self
     }
 
-    /// Sets what the engine holds at most (CC-4).
+    /// Sets the bounds on what the engine holds (CC-4).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -244,34 +245,34 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how long a handler has to stop after a cancel (SC-5); [`GRACE`](Self::GRACE) without a word.
+    /// Sets how long a handler has to stop after a cancel (SC-5). The default is [`GRACE`](Self::GRACE).
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
     }
 
-    /// Sets how failures are tried again of tools that do not say it themselves (RT-1); without a word up to three
-    /// attempts, 0.1 and 0.4 s apart.
+    /// Sets how failed attempts are retried, for tools that set no policy of their own (RT-1). The default is up to
+    /// three attempts, 0.1 and 0.4 s apart.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.policies.retry = policy;
         self
     }
 
-    /// Sets when the engine stops asking tools that do not say it themselves (CB-2); without a word after five failures
-    /// in a minute that are half of all attempts or more.
+    /// Sets when breakers open, for tools that set no policy of their own (CB-2). By default a breaker opens after
+    /// five failures within a minute if they are at least half of all attempts.
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.policies.breaker = policy;
         self
     }
 
-    /// Sets what sessions may spend that do not say it themselves (RT-11); without a word there is no bound.
+    /// Sets the budgets of sessions that set none of their own (RT-11). By default there are none.
     pub fn budgets(mut self, budgets: Budgets) -> Self {
         self.budgets = budgets;
         self
     }
 
-    /// Sets what the engine's chance, for jitter, starts from, so that a run can be repeated. Without a word it is
-    /// another each time.
+    /// Seeds the engine's randomness, which is used for jitter, so that a run can be repeated. By default every
+    /// engine has another seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -283,19 +284,19 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets where handlers run that block; the runtime's blocking threads without a word.
+    /// Sets where blocking handlers run. By default they run on the runtime's blocking threads.
     pub fn blocking(mut self, blocking: Arc<dyn Blocking>) -> Self {
         self.blocking = Some(blocking);
         self
     }
 
-    /// Sets where the tasks of calls run; the runtime itself without a word. For simulations.
+    /// Sets where the tasks of calls run, for simulations. By default they run on the runtime.
     pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
         self.spawner = Some(spawner);
         self
     }
 
-    /// Sets where calls execute; this process without a word.
+    /// Sets where calls execute. By default they execute in this process.
     pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
         self.backend = Some(backend);
         self
@@ -304,7 +305,7 @@ impl EngineBuilder {
     /// Builds the engine and starts its actors in the current tokio runtime.
     ///
     /// # Errors
-    /// [`BuildError`] names the tool or the field that makes no sense.
+    /// Returns a [`BuildError`] that names the tool or setting at fault.
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         check(&self.limits, self.waits)?;

@@ -1,10 +1,10 @@
-//! What can be read of an engine at any moment, at once.
+//! Values of an engine that can be read at any moment without waiting.
 
 use super::{BreakerStatus, Engine, EngineCore, guards::breakers};
 use std::sync::Weak;
 use toolyard_core::ToolClass;
 
-/// Reads an engine at once and without a message to anybody, for metrics; it does not keep the engine alive.
+/// Reads an engine's values at once, without a message to any actor, for metrics. Does not keep the engine alive.
 ///
 /// # Examples
 /// ```
@@ -21,19 +21,19 @@ use toolyard_core::ToolClass;
 pub struct Gauges(Weak<EngineCore>);
 
 impl Engine {
-    /// What metrics read of this engine.
+    /// Returns a handle for reading this engine's metrics.
     pub fn gauges(&self) -> Gauges {
         Gauges(std::sync::Arc::downgrade(&self.core))
     }
 }
 
 impl Gauges {
-    /// How many calls of a class hold a permit; `None` when the engine is gone.
+    /// How many calls of a class hold a permit; `None` if the engine is gone.
     pub fn permits_in_use(&self, class: ToolClass) -> Option<usize> {
         Some(self.0.upgrade()?.admission.load(class).running)
     }
 
-    /// How the breakers stand, as [`Engine::breakers`] says; none when the engine is gone.
+    /// The state of the breakers, as in [`Engine::breakers`]; empty if the engine is gone.
     pub fn breakers(&self) -> Vec<BreakerStatus> {
         self.0.upgrade().map_or_else(Vec::new, |engine| breakers(&engine))
     }

@@ -1,4 +1,4 @@
-//! What an operator sees and does of the breakers and the zombies of tools (CB-10, SC-6).
+//! The operator's view of breakers and zombies, and control over them (CB-10, SC-6).
 
 use super::{Engine, EngineCore};
 use crate::{
@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use toolyard_core::{BreakerState, EventKind};
 
-/// Whose breaker it is.
+/// Identifies a breaker by its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerOf {
-    /// That of a tool.
+    /// A tool's own breaker.
     Tool(Arc<str>),
-    /// That of what tools work through (CB-9).
+    /// The breaker of a back-end that tools work through (CB-9).
     Backend(Arc<str>),
 }
 
@@ -33,29 +33,30 @@ impl BreakerOf {
     }
 }
 
-/// How a breaker stands.
+/// The state of a breaker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BreakerStatus {
-    /// Whose it is.
+    /// Whose breaker it is.
     pub of: BreakerOf,
-    /// Where it is.
+    /// Its state.
     pub state: BreakerState,
-    /// Attempts in its window that failed.
+    /// Failed attempts in its window.
     pub failures: u64,
-    /// Attempts in its window that did not.
+    /// Successful attempts in its window.
     pub successes: u64,
-    /// Handlers of the tool that were given up and still run (SC-6).
+    /// Handlers of the tool that were abandoned and still run (SC-6).
     pub zombies: usize,
 }
 
 impl Engine {
-    /// How the breakers of all tools, and then those of their back-ends, stand, each by name.
+    /// The state of all breakers: those of the tools by name, then those of the back-ends by name.
     pub fn breakers(&self) -> Vec<BreakerStatus> {
         breakers(&self.core)
     }
 
-    /// Has a breaker let nobody through until it is told otherwise; `false` when there is no such breaker (CB-10).
+    /// Opens a breaker until an operator changes it again: no call passes. Returns `false` if there is no such
+    /// breaker (CB-10).
     ///
     /// # Examples
     /// ```
@@ -74,21 +75,21 @@ impl Engine {
         self.core.operate(of, |breaker| breaker.force_open().into_iter().collect())
     }
 
-    /// Has a breaker let everybody through, whatever fails, until it is told otherwise; `false` when there is no such
-    /// breaker (CB-10).
+    /// Closes a breaker until an operator changes it again: every call passes, whatever fails. Returns `false` if
+    /// there is no such breaker (CB-10).
     pub fn force_closed(&self, of: &BreakerOf) -> bool {
         self.core.operate(of, |breaker| breaker.force_closed().into_iter().collect())
     }
 
-    /// Closes a breaker and has it forget what it counted; it goes on by its policy. `false` when there is no such
-    /// breaker (CB-10).
+    /// Closes a breaker and clears its counts; from then on it follows its policy. Returns `false` if there is no
+    /// such breaker (CB-10).
     pub fn reset_breaker(&self, of: &BreakerOf) -> bool {
         self.core.operate(of, |breaker| breaker.reset().into())
     }
 
-    /// Gives up what is held for handlers of this tool that were given up and do not stop: their permits, the serial
-    /// lease, and the order of their batches (SC-6). They run on, so what comes behind them may run beside them. Says
-    /// how many there were.
+    /// Releases everything held for the zombies of this tool, its handlers that were abandoned and still run: their
+    /// permits, the serial lease, and the order of their batches (SC-6). The zombies run on, so later calls may run
+    /// beside them. Returns how many there were.
     pub fn release_zombies(&self, tool: &str) -> usize {
         let Some(entry) = self.core.registry.get(tool) else { return 0 };
         let count = entry.guard().release_zombies();
@@ -115,7 +116,7 @@ pub(super) fn breakers(engine: &EngineCore) -> Vec<BreakerStatus> {
 }
 
 impl EngineCore {
-    /// Tells of moves of the breakers before a tool.
+    /// Emits events for the transitions of a tool's breakers.
     pub(crate) fn tell_moves(&self, entry: &ToolEntry, moves: &[Moved]) {
         for Moved { transition, of_backend } in moves {
             let backend = entry.guard().backend.as_ref().filter(|_| *of_backend);
@@ -135,7 +136,7 @@ impl EngineCore {
         self.emit(EventKind::BreakerTransition { tool_name, backend, from, to });
     }
 
-    /// What an operator does to a breaker.
+    /// Applies an operator's action to a breaker; `false` if there is no such breaker.
     fn operate(&self, of: &BreakerOf, act: impl FnOnce(&SharedBreaker) -> SmallVec<[Transition; 2]>) -> bool {
         let breaker = match of {
             BreakerOf::Tool(name) => self.registry.get(name).map(|entry| entry.guard().breaker.clone()),

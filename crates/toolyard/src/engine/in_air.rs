@@ -1,6 +1,6 @@
-//! Waiting until no batch has a call without a result, and all have told of it.
+//! Waiting until every batch has all its results and has announced its end.
 //!
-//! Nobody counts the batches: who waits looks for them where a cancel finds them, and is told when one lands.
+//! Batches are not counted. A waiter finds them the way a cancel does, and is notified when one finishes.
 
 use crate::batch::BatchState;
 use std::sync::{
@@ -9,36 +9,37 @@ use std::sync::{
 };
 use tokio::sync::Notify;
 
-/// Tells whoever waits of batches that land.
+/// Notifies waiters of batches that finish.
 #[derive(Debug, Default)]
 pub(crate) struct InAir {
-    /// How many wait. Nearly always none, and then a landing tells nobody.
+    /// How many wait. Almost always zero, in which case finishing a batch notifies nobody.
     waiting: AtomicUsize,
     landed: Notify,
 }
 
 impl InAir {
-    /// A batch has the last of its results and has told of it.
+    /// A batch has its last result and has announced its end.
     pub(crate) fn landed(&self) {
-        // Sequentially consistent with `none`, as what a batch counts its results by is, and that it has told of them: the
-        // one that lands sees who waits, or who waits sees that it has landed.
+        // Sequentially consistent with `none`, like the batch's own count of open calls and its flag for the
+        // announced end: either the finishing batch sees the waiter, or the waiter sees that the batch has finished.
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.landed.notify_waiters();
         }
     }
 
-    /// Waits until none of these is in the air, those that come meanwhile included.
+    /// Waits until none of `batches` is in flight, including those that are added meanwhile.
     pub(super) async fn none(&self, batches: impl Fn() -> Vec<Arc<BatchState>>) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(self);
         loop {
-            // Not kept while they are waited for. Each landing looks at the last of them alone, however many there are.
+            // Weak, so that waiting does not keep them alive. Each notification re-checks only the last one, however
+            // many are left.
             let mut left: Vec<_> = not_landed(batches()).map(|batch| Arc::downgrade(&batch)).collect();
             if left.is_empty() {
                 return;
             }
             while let Some(batch) = left.last() {
-                // Made before the batch is looked at: a landing in between is not missed.
+                // Created before the batch is checked, so that a batch finishing in between is not missed.
                 let landed = self.landed.notified();
                 if batch.upgrade().is_some_and(|batch| batch.is_in_air()) {
                     landed.await;
@@ -50,12 +51,12 @@ impl InAir {
     }
 }
 
-/// Those that have not landed.
+/// Those that still have open calls or have not announced their end.
 pub(super) fn not_landed(batches: Vec<Arc<BatchState>>) -> impl Iterator<Item = Arc<BatchState>> {
     batches.into_iter().filter(|batch| batch.is_in_air())
 }
 
-/// Somebody who waits, or has gone.
+/// Counts one waiter in `InAir::waiting` until it is dropped.
 struct Waiting<'a>(&'a InAir);
 
 impl Drop for Waiting<'_> {
@@ -71,7 +72,8 @@ mod tests {
     use std::sync::{Arc, Mutex, OnceLock, Weak};
     use toolyard_core::{Call, Event, EventKind, ToolContext, ToolSpec};
 
-    /// SC-8: a drain that looks while the end of a turn is told waits for that: it would be behind the last event.
+    /// SC-8: a drain that checks while the end of a turn is being announced waits for it; its event would come too
+    /// late.
     #[tokio::test]
     async fn a_batch_is_in_the_air_until_its_end_has_been_told() {
         let (core, drained) =

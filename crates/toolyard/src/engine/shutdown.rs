@@ -6,15 +6,16 @@ use std::{sync::atomic::Ordering, time::Duration};
 use tokio::time::timeout;
 use toolyard_core::{EventKind, event::DrainStep};
 
-/// What a shutdown left behind.
+/// The result of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainReport {
-    /// How many handlers were told to stop and were given up.
+    /// How many handlers were asked to stop and then abandoned.
     pub abandoned: usize,
 }
 
-/// What a call still needs after its handler was given up: the hook at its end, and to tell of it.
+/// The time that calls still need after their handlers were abandoned, for the end hook (at most 5 s) and the last
+/// events.
 const LAST_WORDS: Duration = Duration::from_secs(6);
 
 pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -> DrainReport {

@@ -1,4 +1,4 @@
-//! An engine as a person sees it: how its pools stand, and who waits for what.
+//! A person's view of an engine: the state of its pools, and who waits for what.
 
 use super::EngineCore;
 use super::guards::{BreakerStatus, breakers};
@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer};
 use std::{ops::Index, sync::Arc, time::Duration};
 use toolyard_core::{SessionId, ToolClass};
 
-/// An engine at one moment, or nearly: its parts are looked at one after another, while calls fly.
+/// The state of an engine at one moment, approximately: its parts are read one after another while calls are in
+/// flight.
 ///
 /// # Examples
 /// ```
@@ -28,10 +29,10 @@ use toolyard_core::{SessionId, ToolClass};
 pub struct EngineStatus {
     /// The pools, in the order of [`ToolClass::ALL`].
     pub pools: Vec<PoolStatus>,
-    /// Handlers that await calls of their own, those that wait to go on included. They hold no permit, and neither
-    /// run nor wait as the pools count it.
+    /// Handlers that await their own calls, including those that wait to resume. They hold no permit, and the pools
+    /// count them as neither running nor queued.
     pub parked: usize,
-    /// Who waits for a permit, the longest wait first.
+    /// Who waits for permits, the longest wait first.
     pub waiting: Vec<Waiting>,
     /// The breakers of the tools, then those of their back-ends.
     pub breakers: Vec<BreakerStatus>,
@@ -45,11 +46,11 @@ impl Index<ToolClass> for EngineStatus {
     }
 }
 
-/// Those of whom each can go if one can: they go in the order in which they came (CC-3).
+/// A group of waiters with equal needs: if one can proceed, each can, and they proceed in order of arrival (CC-3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// The session whose tree they belong to. `None` for handlers that wait to go on where they may be of several.
+    /// The session whose tree they belong to. `None` for handlers that wait to resume and may belong to several.
     pub session: Option<SessionId>,
     /// Who they are.
     pub who: Who,
@@ -58,9 +59,10 @@ pub struct Waiting {
     /// How long the first of them has waited.
     #[serde(rename = "longest_ms", serialize_with = "millis")]
     pub longest: Duration,
-    /// What they need and cannot have now. Empty where that is held back for another who waits longer.
+    /// What they need and cannot have now. Empty if all of it is free but held back for another waiter that waits
+    /// longer.
     pub missing: Vec<Missing>,
-    /// Whether the first has waited so long that what it needs is held back for it (CC-3b).
+    /// Whether the first has waited so long that its needs are held back for it (CC-3b).
     pub reserves: bool,
 }
 
@@ -71,43 +73,43 @@ pub struct Waiting {
 pub enum Who {
     /// Calls that have not started.
     Calls {
-        /// How deep they are nested; 0 for those that no handler made.
+        /// How deep they are nested; 0 for calls that no handler made.
         depth: u8,
     },
-    /// Handlers whose own calls are done and that are to go on (CC-6).
+    /// Handlers whose own calls have finished and that wait to resume (CC-6).
     Handlers,
 }
 
-/// What somebody needs and cannot have now.
+/// Something that a waiter needs and cannot have now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Missing {
-    /// A counted place.
+    /// A permit of a counted bound.
     Place {
-        /// What is counted.
+        /// The bound.
         of: Bound,
-        /// How many are taken.
+        /// How many permits are taken.
         in_use: usize,
         /// How many there are.
         width: usize,
-        /// How many of those that are taken are held by handlers that were given up and still run (SC-6).
+        /// How many of the taken permits are held by zombies: handlers that were abandoned and still run (SC-6).
         zombies: usize,
         /// Whether its pool is paused.
         is_paused: bool,
     },
     /// A serial lease (CC-7).
     Lease {
-        /// The name of its scope; `None` for that of the session tree.
+        /// The name of its scope; `None` for the session tree's own.
         scope: Option<Arc<str>>,
-        /// Who stands on it, from the top down: the top runs, or has lent the lease to what is under it.
+        /// The calls on its stack, from the top down. The top one runs, or has lent the lease to calls under it.
         holders: Vec<Holder>,
         /// Whether the serial pool is paused.
         is_paused: bool,
     },
 }
 
-/// What is counted (CL-6).
+/// A bound on how many calls run at once (CL-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -122,30 +124,30 @@ pub enum Bound {
     Tree,
 }
 
-/// A serial call on its lease.
+/// A serial call on the stack of its lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Holder {
-    /// The session whose tree it belongs to; `None` when that closes.
+    /// The session whose tree it belongs to; `None` if that session is closing.
     pub session: Option<SessionId>,
-    /// How its handler stands.
+    /// The state of its handler.
     pub state: HolderState,
 }
 
-/// How the handler of a serial call stands.
+/// The state of a serial call's handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HolderState {
     /// It runs.
     Running,
-    /// It awaits calls of its own, to which the lease is lent.
+    /// It awaits its own calls, to which the lease is lent.
     Parked,
-    /// It is to go on and waits for that.
+    /// It waits to resume.
     Resuming,
-    /// It has stopped, and something under it has not.
+    /// It has stopped, but something under it has not.
     Stopped,
-    /// It was given up and still runs.
+    /// It was abandoned and still runs.
     Zombie,
 }
 
@@ -157,7 +159,7 @@ pub(super) async fn status(engine: &EngineCore, pools: &Pools) -> Result<EngineS
     Ok(EngineStatus { pools, parked: engine.admission.parked(), waiting, breakers: breakers(engine) })
 }
 
-/// The open sessions by their numbers.
+/// The names of the open sessions, by number.
 struct Names(HashMap<u64, SessionId>);
 
 impl Names {

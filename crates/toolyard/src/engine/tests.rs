@@ -1,5 +1,5 @@
-//! Deaths of actors while a batch flies (RA-5, T15). Only tests of this crate can kill an actor, so these are here and
-//! not with the other tests of whole engines; what checks the events is the same.
+//! Deaths of actors while a batch is in flight (RA-5, T15). Only tests of this crate can kill an actor, which is why
+//! these are not with the other tests of whole engines; their events are checked by the same code.
 
 use super::*;
 use crate::{
@@ -20,7 +20,7 @@ mod grammar;
 #[path = "../../../../tests/src/recorder.rs"]
 mod recorder;
 
-/// Kills an actor while certain events are told.
+/// Kills an actor at certain events, counted from the first.
 #[derive(Clone)]
 struct Killer {
     victim: Victim,
@@ -89,7 +89,7 @@ fn shape(outcomes: &[Outcome]) -> Vec<(String, Option<ErrorKind>)> {
     outcomes.iter().map(one).collect()
 }
 
-/// What T3 ends with when nobody dies, and how many events it has.
+/// The results of T3 when no actor dies, and the number of its events.
 async fn calm() -> (Vec<(String, Option<ErrorKind>)>, usize) {
     let calm = yard(Supervisor, 0..0).await;
     let session = calm.engine.session("t15");
@@ -99,7 +99,7 @@ async fn calm() -> (Vec<(String, Option<ErrorKind>)>, usize) {
     (shape(&outcomes), events)
 }
 
-/// What an operator says while T3 flies. Whatever dies meanwhile, every word is heard.
+/// The operator's commands while T3 is in flight. Every command takes effect, whatever dies meanwhile.
 async fn operate(engine: &Engine) {
     for width in [1, 2, 20, 7] {
         engine.resize(ToolClass::Read, width).await.unwrap();
@@ -116,8 +116,8 @@ const VICTIMS: [Victim; 4] =
     [Supervisor, Pool(ToolClass::Read), Pool(ToolClass::Serial), Pool(ToolClass::Concurrent)];
 const STUCK: Duration = Duration::from_secs(3600);
 
-/// T15: whichever actor dies at whichever event of T3, with an operator at work or without, every call has the result
-/// that it has without a death, and what the operator said holds.
+/// T15: whichever actor dies at whichever event of T3, with or without an operator at work, every call has the same
+/// result as without a death, and the operator's commands stay in effect.
 #[tokio::test(start_paused = true)]
 async fn t15_a_death_of_any_actor_at_any_event_changes_no_result() {
     let (expected, events) = calm().await;
@@ -152,7 +152,7 @@ async fn t15_a_death_of_any_actor_at_any_event_changes_no_result() {
 }
 
 /// T15, SC-8: whichever actor dies at whichever event while T3 is drained, every call has one result and the drain
-/// comes to its end.
+/// completes.
 #[tokio::test(start_paused = true)]
 async fn t15_a_death_of_any_actor_in_a_drain_holds_nobody_up() {
     for victim in VICTIMS {
@@ -184,7 +184,7 @@ async fn t15_a_death_of_any_actor_in_a_drain_holds_nobody_up() {
 }
 
 /// RA-5: the fourth death within a minute, at whichever event of T3, fails the engine: every call has one result,
-/// those that had not started `internal`, and so has every call to come.
+/// which is `internal` for those that had not started and for every later call.
 #[tokio::test(start_paused = true)]
 async fn t15_a_fourth_death_fails_the_engine_and_every_call_with_it() {
     let (_, events) = calm().await;
@@ -194,7 +194,7 @@ async fn t15_a_fourth_death_fails_the_engine_and_every_call_with_it() {
             let session = yard.engine.session("t15");
             let outcomes = timeout(STUCK, session.dispatch(t3())).await.expect("the batch is not stuck");
             assert_eq!(outcomes.len(), 7);
-            // A supervisor that is away hears of no further death.
+            // A supervisor that has stopped is not notified of further deaths.
             while yard.engine.status().await.is_ok() {
                 yard.engine.pools.kill(victim);
             }
