@@ -1,12 +1,13 @@
 //! Everything a call passes before it may ask for a permit (V1).
 //!
 //! ```text
-//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► schema ─► policy ─► paths, hosts ─► consent ─► Cleared
-//!              └──────────┴────────┴────────────┴──────────┴─────────┴─────────┴────────────┴───► CallError, short_circuit
+//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► schema ─► policy ─► reach ─► consent ─► Cleared
+//!           └──────┴───────┴────────┴───────────┴───────────┴────────┴─────────┴─────────┴─────────┴─► CallError
 //! ```
 //!
-//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and who may not call
-//! a tool learns nothing of its schema.
+//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and a caller that
+//! may not use a tool learns nothing of its schema. A refused call is routed `short_circuit`. Before consent, a finished
+//! key or an open breaker may answer the call, which is then routed as if it ran (CL-2).
 
 mod arguments;
 mod consent;
@@ -37,18 +38,18 @@ use toolyard_core::{
     Approver, Call, CallDigest, CallError, Capabilities, Confirmations, ErrorKind, Grant, Hooks, ToolClass,
 };
 
-/// The checks, and what they consult.
+/// The checks, and the settings they consult.
 pub(crate) struct Gate {
     pub(crate) rules: Arc<InForce>,
-    /// What sessions may touch that say nothing themselves.
+    /// Capabilities that bound every session.
     pub(crate) capabilities: Option<Arc<Capabilities>>,
     pub(crate) confirmations: Confirmations,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// How many questions there were.
+    /// How many approval requests there were; numbers the next one.
     pub(crate) requests: AtomicU64,
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     pub(crate) limits: Limits,
-    /// In which hooks run.
+    /// Where hooks run.
     pub(crate) tasks: Tasks,
 }
 
@@ -58,29 +59,29 @@ pub(crate) struct Cleared {
     pub(crate) args: Args,
     pub(crate) class: ToolClass,
     pub(crate) consent: Consent,
-    /// Which policy let it through, or has allowed it since.
+    /// The version of the policy that allowed it last.
     policy: AtomicU32,
     more: Option<Box<More>>,
 }
 
-/// What few calls have.
+/// Fields that few calls need.
 #[derive(Default)]
 struct More {
-    /// What it came with to be run once.
+    /// Its idempotency key, if it has one.
     key: Option<KeyOf>,
-    /// Where and within what, unless it is on the host without limits.
+    /// Where it executes and within which limits, unless that is the host without limits.
     grant: Option<Grant>,
-    /// The mark of what runs under this policy, where somebody keeps that.
+    /// The digest of what runs under this policy, if an approval or an event sink needs it.
     digest: Option<(PolicyVersion, CallDigest)>,
 }
 
-/// A call that does not go.
+/// A call that does not run.
 pub(crate) enum Turned {
-    /// It may not: it is routed past the pools.
+    /// Refused, and routed past the pools.
     Refused(CallError),
-    /// Not at present, or not under its key. It is routed as if it went (CL-2).
+    /// Refused at present, or because of its key. Routed as if it ran (CL-2).
     Answered(ToolClass, CallError),
-    /// It has gone before: its key has the result.
+    /// It ran before: the result kept under its key is replayed.
     Replayed(ToolClass, Arc<KeptResult>),
 }
 
@@ -93,35 +94,35 @@ impl From<CallError> for Turned {
 static HOST: Grant = Grant::host();
 
 impl Cleared {
-    /// Where the call was to execute, and within what, when the gate let it through. What counts later is
-    /// [`BatchState::grant`](crate::batch::BatchState::grant).
+    /// Where the call executes and within which limits, as granted at the gate. Later changes are in
+    /// [`BatchState::grant`](crate::batch::BatchState::grant), which is the one to use.
     pub(crate) fn grant_at_gate(&self) -> &Grant {
         self.more.as_ref().and_then(|more| more.grant.as_ref()).unwrap_or(&HOST)
     }
 
-    /// What the call came with to be run once.
+    /// The call's idempotency key.
     pub(crate) fn key(&self) -> Option<&KeyOf> {
         self.more.as_ref()?.key.as_ref()
     }
 
-    /// The mark of what was to run when the gate let it through, and under which policy, where somebody keeps that.
+    /// The digest of what was to run when the call passed the gate, with the policy version; only if one was made.
     pub(crate) fn digest_at_gate(&self) -> Option<(PolicyVersion, CallDigest)> {
         self.more.as_ref()?.digest
     }
 
-    /// Which policy it was last allowed by.
+    /// The version of the policy that allowed it last.
     pub(crate) fn policy(&self) -> PolicyVersion {
         self.policy.load(Ordering::Acquire)
     }
 
-    /// It is allowed by this policy.
+    /// Notes that this policy allows it.
     pub(crate) fn allowed_by(&self, policy: PolicyVersion) {
         self.policy.store(policy, Ordering::Release);
     }
 }
 
 impl Gate {
-    /// Everything but the hook.
+    /// All checks except the hook.
     pub(crate) fn check(
         &self,
         call: &Call,
@@ -147,7 +148,7 @@ impl Gate {
         Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
     }
 
-    /// Whether the call may run at all.
+    /// The checks of whether the call may run at all: from lookup to paths and hosts.
     fn allow<'a>(
         &self,
         call: &Call,
@@ -174,7 +175,7 @@ impl Gate {
         Ok((entry, parsed, granted))
     }
 
-    /// Asks again about a call that an older policy let through: what the one in force grants (V1).
+    /// Asks the policy in force again about a call that an older one allowed (V1).
     pub(crate) fn allow_again(
         &self,
         entry: &ToolEntry,
@@ -185,7 +186,7 @@ impl Gate {
     }
 }
 
-/// The mark of what runs if a call is let go on by this policy.
+/// The digest of a call as it would run under this policy.
 pub(crate) fn digest(
     entry: &ToolEntry,
     args: &Value,
@@ -195,13 +196,14 @@ pub(crate) fn digest(
     CallDigest::of(entry.name(), &entry.spec().version, args, &session.id, policy.into())
 }
 
-/// What the call came with to be run once.
+/// The call's idempotency key with the fingerprint of its arguments.
 fn key_of(call: &Call, entry: &ToolEntry, args: &Value) -> Option<KeyOf> {
     let key = call.idempotency_key.clone()?;
     Some(KeyOf { key, fingerprint: Fingerprint::of(args, &entry.spec().version) })
 }
 
-/// Whether a call of this key is to go; what is in the air is asked for when its run begins (ID-3).
+/// Looks up a call's key. The result of an earlier call, or a mismatch with it, answers the call. A key in flight is
+/// joined later, when the call's run starts (ID-3).
 fn known(
     key: KeyOf,
     entry: &ToolEntry,

@@ -1,25 +1,25 @@
-//! From what the provider sent to a value that fits the tool's schema.
+//! From the arguments a provider sent to a value that fits the tool's schema.
 
 use crate::{config::Limits, registry::ToolEntry};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, wording};
 
-/// How many misfits are told in the message; all of them are in `validation_errors`.
+/// How many misfits the message names; `validation_errors` has all of them.
 const MISFITS_IN_MESSAGE: usize = 3;
 
 fn invalid(message: impl Into<String>) -> CallError {
     CallError::new(ErrorKind::InvalidInput, message)
 }
 
-/// The arguments of a call as a value: its own where it came with one, so that nobody counts who has them.
+/// The parsed arguments of a call. A call that came with a value keeps it, which saves a reference count.
 pub(crate) struct Args {
-    /// What its text says, if it came with text.
+    /// The value of its text, if it came as text.
     parsed: Option<Arc<Value>>,
 }
 
 impl Args {
-    /// Of the call that they were parsed from.
+    /// The arguments; `call` must be the call that they were parsed from.
     pub(crate) fn of<'a>(&'a self, call: &'a Call) -> &'a Arc<Value> {
         match (&self.parsed, &call.arguments) {
             (Some(value), _) | (None, Arguments::Json(value)) => value,
@@ -28,7 +28,7 @@ impl Args {
     }
 }
 
-/// The arguments as a value, within their bounds, and the call's own fields in order.
+/// Parses the arguments within their bounds, and checks the call's own fields.
 pub(super) fn parse(call: &Call, limits: &Limits) -> Result<Args, CallError> {
     if call.timeout == Some(Duration::ZERO) {
         return Err(invalid("the call's timeout must not be zero"));
@@ -106,7 +106,7 @@ mod tests {
         parse(&Call::new("c", "t", text), &Limits::default()).err().unwrap().message
     }
 
-    /// V5: the wording of broken JSON, with the position in bytes from 0.
+    /// V5: the wording for broken JSON, with the position in bytes from 0.
     #[test]
     fn broken_json_is_told_with_its_position() {
         assert_eq!(message("{\"a\": }"), "Invalid JSON: expected value at position 6");
@@ -127,7 +127,7 @@ mod tests {
         assert!(message(&deep(65).to_string()).contains("deeper than 64"));
     }
 
-    /// ID-2, V3: a key that is none and a timeout of zero are refused.
+    /// ID-2, V3: an invalid key and a timeout of zero are refused.
     #[test]
     fn the_calls_own_fields_are_checked() {
         let mut call = Call::new("c", "t", "{}").timeout(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Whether somebody is to be asked, and what they are asked (PO-3, PO-4).
+//! Whether a call needs approval, and what the approval request says (PO-3, PO-4).
 
 use super::{Gate, preview::PreviewOf};
 use crate::{
@@ -17,27 +17,27 @@ use toolyard_core::{
     ErrorKind, RequestId, event::Approval, wording,
 };
 
-/// What a call is refused with when nobody can be asked (PO-3).
+/// The advice to a refused call when there is no approver (PO-3).
 const NOBODY_TO_ASK: &str = "This operation needs approval and nobody is there to give it. Do not repeat this call; say what you need.";
 
-/// Whether somebody is asked about a call.
+/// Whether a call needs an approver's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
-    /// Nobody.
+    /// It needs none.
     Needless,
-    /// Nobody any more: an earlier answer was for this one too.
+    /// An earlier answer covers it.
     Remembered,
-    /// The approver; with `once` the answer is for all calls of the pattern.
+    /// The approver is asked; with `once`, the answer covers all calls of the pattern.
     Ask { once: bool },
 }
 
 impl Consent {
-    /// Whether a question is to be asked.
+    /// Whether the approver is asked.
     pub(crate) const fn asks(self) -> bool {
         matches!(self, Self::Ask { .. })
     }
 
-    /// What events say of it.
+    /// How events report it.
     pub(crate) const fn approval(self) -> Option<Approval> {
         match self {
             Self::Needless => None,
@@ -47,7 +47,7 @@ impl Consent {
     }
 }
 
-/// The call that a question is about.
+/// The call that an approval request is about.
 pub(crate) struct About<'a> {
     pub(crate) session: &'a Arc<SessionCore>,
     pub(crate) entry: &'a Arc<ToolEntry>,
@@ -57,7 +57,7 @@ pub(crate) struct About<'a> {
 }
 
 impl Gate {
-    /// Whether the approver is to be asked, or the refusal where there is none or none is wanted.
+    /// Decides whether the approver is asked. Refuses the call if its mode is deny or there is no approver.
     pub(super) fn consent(
         &self,
         entry: &ToolEntry,
@@ -83,7 +83,7 @@ impl Gate {
         }
     }
 
-    /// A new question.
+    /// Makes a new approval request.
     pub(crate) fn request(&self, about: &About<'_>, blocking: &Arc<dyn Blocking>) -> ApprovalRequest {
         let About { session, entry, args, call_id, digest } = *about;
         let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
@@ -119,7 +119,7 @@ impl Gate {
     }
 }
 
-/// What a person's no reads as.
+/// The refusal of a call that a person said no to.
 pub(crate) fn user_denied() -> CallError {
     CallError::new(ErrorKind::UserDenied, wording::USER_DENIED)
 }

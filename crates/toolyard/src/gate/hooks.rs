@@ -1,4 +1,4 @@
-//! An embedder's hooks, each bounded and none able to take the turn with it (V1).
+//! Runs an embedder's hooks: each is bounded in time, and a panic in one does not end the turn (V1).
 
 use super::Gate;
 use crate::{nesting::outside, tasks::Tasks};
@@ -16,28 +16,28 @@ use tokio::{
 };
 use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 
-/// The time a hook has.
+/// How long a hook may take.
 const HOOK_WITHIN: Duration = Duration::from_secs(5);
 
-/// What became of a hook.
+/// How a hook ended.
 enum Hooked<T> {
     Done(T),
     Panicked,
     TooSlow,
 }
 
-/// Runs a hook. It is made inside, so that one that panics before its first wait is caught too.
+/// Runs a hook. The future is made inside, so that a panic before the first await is caught too.
 async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> Hooked<T> {
     let mut hook = pin!(AssertUnwindSafe(outside(async move { hook().await })).catch_unwind());
     let mut timer = None;
     poll_fn(|cx| {
-        // The caller may be outside of tokio, and a hook need not know.
+        // The caller may be outside of tokio, but a hook may use timers.
         let _runtime = tasks.enter();
         let had_budget = has_budget_remaining();
         if let Poll::Ready(done) = hook.as_mut().poll(cx) {
             return Poll::Ready(done.map_or(Hooked::Panicked, Hooked::Done));
         }
-        // Made now: most hooks do not wait, and need none.
+        // Made only now, because most hooks finish at their first poll and need no timer.
         let timer = timer.get_or_insert_with(|| Box::pin(sleep(HOOK_WITHIN)));
         let late = match had_budget {
             true => pin!(unconstrained(timer.as_mut())).poll(cx), // the hook may have used it up
@@ -49,7 +49,7 @@ async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() ->
 }
 
 impl Gate {
-    /// The hook before everything; its refusal is the call's `aborted`.
+    /// Runs the first hook. If it refuses, the call is `aborted`.
     pub(crate) async fn before(&self, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
         let Some(hooks) = &self.hooks else { return Ok(()) };
         let message = match bounded(&self.tasks, || hooks.on_tool_call(call, caller)).await {
@@ -63,7 +63,7 @@ impl Gate {
         Err(CallError::new(ErrorKind::Aborted, message))
     }
 
-    /// The hook right before the permits; it cannot refuse.
+    /// Runs the hook right before the permits. It cannot refuse the call.
     pub(crate) async fn starting(&self, call: &Call, caller: &Caller<'_>) {
         if let Some(hooks) = &self.hooks {
             warn_unless_done(
@@ -74,7 +74,7 @@ impl Gate {
         }
     }
 
-    /// The hook at the end; it cannot change it.
+    /// Runs the hook at the call's end. It cannot change the outcome.
     pub(crate) async fn ended(&self, outcome: &Outcome, caller: &Caller<'_>) {
         if let Some(hooks) = &self.hooks {
             warn_unless_done(

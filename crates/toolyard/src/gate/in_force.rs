@@ -1,4 +1,4 @@
-//! What is in force: the tools there are, the policy, and which policy it is.
+//! The rules in force: the registered tools, and the policy with its version.
 
 use crate::registry::Table;
 use arc_swap::{ArcSwap, Guard};
@@ -19,33 +19,33 @@ use toolyard_core::{
 /// The number of a policy in its engine, from 1.
 pub(crate) type PolicyVersion = u32;
 
-/// A policy's yes, and which policy it was.
+/// A policy's permission, and the version of that policy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowed {
     pub(crate) grant: Grant,
     pub(crate) policy: PolicyVersion,
 }
 
-/// The rules in force. They may be put in place of others at any time; calls that were allowed by an older policy are
-/// looked at again before they go on (V1).
+/// The rules in force. They can be replaced at any time; calls that an older policy allowed are checked again before
+/// they proceed (V1).
 pub(crate) struct InForce {
     current: ArcSwap<Rules>,
-    /// The version of the current policy, for those who only ask whether it is still theirs.
+    /// The version of the current policy, for the frequent check whether it is still the same.
     version: AtomicU32,
-    /// Held by the one who changes the rules; readers never wait.
+    /// Serialises changes to the rules; readers never wait.
     changing: Mutex<()>,
-    /// Wakes in the order in which they came: a watch would in an order by chance that no seed fixes.
+    /// Wakes waiters in order of arrival. A `watch` channel would wake them in a random order that no seed controls.
     changed: Arc<Notify>,
 }
 
-/// What the gate goes by. A batch looks at all of it once.
+/// A snapshot of the rules; a batch takes one for all of its calls.
 #[derive(Clone)]
 pub(crate) struct Rules {
     pub(crate) tools: Table,
     pub(crate) policy: Versioned,
 }
 
-/// A policy and which it is.
+/// A policy and its version.
 #[derive(Clone)]
 pub(crate) struct Versioned {
     policy: Arc<dyn RuntimePolicy>,
@@ -53,7 +53,7 @@ pub(crate) struct Versioned {
 }
 
 impl Default for InForce {
-    /// No tools, all of which are allowed.
+    /// No tools, and a policy that allows everything.
     fn default() -> Self {
         Self::new(Arc::new(AllowAll))
     }
@@ -75,13 +75,13 @@ impl InForce {
     /// Applies `change` to a copy of the rules and puts it in force, unless it fails.
     fn change<T, E>(&self, change: impl FnOnce(&mut Rules) -> Result<T, E>) -> Result<T, E> {
         let (done, before) = {
-            // A change that unwinds has put nothing in force.
+            // A change that panicked has put nothing in force, so a poisoned lock is fine.
             let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = Rules::clone(&self.current());
             let done = change(&mut next)?;
             let version = next.policy.version;
             let before = self.current.swap(Arc::new(next));
-            // After the policy: who sees the number finds what it stands for, or a later one.
+            // Stored after the rules, so that a reader of this version finds its policy or a later one.
             self.version.store(version, Ordering::Release);
             (done, before)
         };
@@ -89,12 +89,12 @@ impl InForce {
         Ok(done)
     }
 
-    /// Puts other tools in force, unless `change` fails.
+    /// Replaces the tools, unless `change` fails.
     pub(crate) fn change_tools<T, E>(&self, change: impl FnOnce(&mut Table) -> Result<T, E>) -> Result<T, E> {
         self.change(|rules| change(&mut rules.tools))
     }
 
-    /// Puts another policy in force; its version.
+    /// Replaces the policy and returns the new version.
     pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
         let Ok(version) = self.change(|rules| {
             let version = rules.policy.version + 1;
@@ -110,19 +110,19 @@ impl InForce {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Tells when another policy is in force, from each `notified()` on.
+    /// Notifies whenever the policy is replaced, from the creation of each `notified()` on.
     pub(crate) fn changed(&self) -> Arc<Notify> {
         self.changed.clone()
     }
 
-    /// The rules in force at this moment: asked for once by who goes by them for many calls.
+    /// The rules in force at this moment. Load them once where many calls go by them.
     pub(crate) fn current(&self) -> Guard<Arc<Rules>> {
         self.current.load()
     }
 }
 
 impl Versioned {
-    /// Asks the policy; what it grants, and its version.
+    /// Asks the policy.
     pub(crate) fn ask(
         &self,
         tool: &ToolSpec,
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use std::sync::Weak;
 
-    /// A policy that takes the tools with it when it goes.
+    /// A policy that clears the tools when it is dropped.
     struct Last(Weak<InForce>);
 
     impl RuntimePolicy for Last {
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// V1: what an embedder's policy does when it goes finds the rules that are in force by then, and no lock taken.
+    /// V1: an embedder's policy that is dropped finds the new rules in force, and no lock held.
     #[test]
     fn a_policy_that_goes_may_change_the_tools() {
         let rules = Arc::new(InForce::default());

@@ -1,4 +1,4 @@
-//! What a call would change, for whom is asked.
+//! Previews of what a call would change, shown with its approval request.
 
 use crate::{attempt::Blocking, redact::Redactor, registry::ToolEntry, tasks::Tasks};
 use async_trait::async_trait;
@@ -7,10 +7,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use toolyard_core::{Placement, Preview, Resources};
 
-/// The time a preview has.
+/// How long a preview may take.
 const PREVIEW_WITHIN: Duration = Duration::from_secs(5);
 
-/// What one call would change.
+/// The preview of one call.
 pub(super) struct PreviewOf {
     pub(super) entry: Arc<ToolEntry>,
     pub(super) args: Arc<Value>,
@@ -32,7 +32,7 @@ impl Preview for PreviewOf {
                 None => text,
                 Some(redactor) => redactor.text(&text).into_owned(),
             };
-            // Nobody may wait any more.
+            // The receiver may have stopped waiting.
             let _ = give.send(preview.map(shown));
         };
         match self.entry.spec().placement {

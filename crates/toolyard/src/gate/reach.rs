@@ -1,10 +1,10 @@
-//! Which paths and hosts a call names, and whether its agent may (PO-1b, PO-2).
+//! Which paths and hosts a call names, and whether its agent may use them (PO-1b, PO-2).
 //!
 //! | the argument | paths | hosts |
 //! |---|---|---|
-//! | a text | that path | that host |
-//! | a list of texts | each of them | each of them |
-//! | missing, null, an empty list | its tool's choice: the whole workspace | its tool's choice: every host |
+//! | a string | that path | that host |
+//! | a list of strings | each of them | each of them |
+//! | missing, null, an empty list | the tool chooses: the whole workspace | the tool chooses: every host |
 //! | anything else | `invalid_input` | `invalid_input` |
 
 use crate::{registry::ToolEntry, session::SessionCore};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use toolyard_core::{CallError, Capabilities, ErrorKind, FsMode, Host, PathEscape, PathScope};
 
-/// Whether everything that the call names is within its agent's reach.
+/// Checks that everything the call names is within its agent's reach.
 pub(super) fn check(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
     paths(entry, args, session)?;
     hosts(entry, args, session)
@@ -36,7 +36,7 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
     for requirement in &spec.requires_fs {
         let reach = Reach { entry, session, scope, mode: requirement.mode };
         match named(args, &requirement.argument)? {
-            // The tool chooses, within the workspace.
+            // The tool chooses a path within the workspace.
             Named::Nothing => reach.path(".", "no path")?,
             Named::One(path) => reach.path(path, path)?,
             Named::Each(paths) => paths.iter().try_for_each(|path| reach.path(path, path))?,
@@ -77,7 +77,7 @@ fn net_denied(message: String) -> CallError {
     CallError::new(ErrorKind::NetDenied, message)
 }
 
-/// What an argument names.
+/// The paths or hosts that an argument names.
 enum Named<'a> {
     Nothing,
     One(&'a str),
@@ -91,7 +91,7 @@ fn named<'a>(args: &'a Value, argument: &str) -> Result<Named<'a>, CallError> {
     };
     match args.get(argument) {
         None | Some(Value::Null) => Ok(Named::Nothing),
-        // Many a tool reads a list of nothing as it reads none.
+        // Many tools treat an empty list like a missing argument.
         Some(Value::Array(items)) if items.is_empty() => Ok(Named::Nothing),
         Some(Value::String(text)) => Ok(Named::One(text)),
         Some(Value::Array(items)) => {
@@ -102,7 +102,7 @@ fn named<'a>(args: &'a Value, argument: &str) -> Result<Named<'a>, CallError> {
     }
 }
 
-/// Where the paths of a call are looked at.
+/// Checks the paths of a call.
 struct Reach<'a> {
     entry: &'a ToolEntry,
     session: &'a SessionCore,
@@ -111,7 +111,7 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Whether the call may use this path; `told` is what the model is told of it.
+    /// Checks one path; `told` is how the message names it.
     fn path(&self, path: &str, told: &str) -> Result<(), CallError> {
         self.asked(|| self.scope.check(path))?;
         let mut bounded = self.session.may.capabilities().filter(|may| may.bounds_fs()).peekable();
@@ -134,7 +134,7 @@ impl Reach<'_> {
         Err(CallError::new(ErrorKind::FsDenied, message))
     }
 
-    /// What the workspace says, which may panic.
+    /// Calls the workspace, which is the embedder's code and may panic.
     fn asked<T>(&self, ask: impl FnOnce() -> Result<T, PathEscape>) -> Result<T, CallError> {
         match catch_unwind(AssertUnwindSafe(ask)) {
             Ok(Ok(said)) => Ok(said),
