@@ -5,9 +5,9 @@
 //!           └──────┴───────┴────────┴───────────┴───────────┴────────┴─────────┴─────────┴─────────┴─► CallError
 //! ```
 //!
-//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and a caller that
-//! may not use a tool learns nothing of its schema. A refused call is routed `short_circuit`. Before consent, a finished
-//! key or an open breaker may answer the call, which is then routed as if it ran (CL-2).
+//! Nothing here holds a permit. The order is fixed: an unknown tool with broken JSON is `not_found`, and a caller
+//! that may not use a tool learns nothing of its schema. A refused call is routed `short_circuit`. Before consent, a
+//! finished key or an open breaker may answer the call, which is then routed as if it ran (CL-2).
 
 mod arguments;
 mod consent;

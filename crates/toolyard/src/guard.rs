@@ -1,10 +1,10 @@
-//! What stands before a tool to spare it: its breakers, its retries, its handlers that do not stop. One for all sessions
-//! and forks (CB-9, RT-5).
+//! What protects a tool from too many attempts: its breakers, its retry budget, its rate, and a count of its zombies.
+//! All sessions and forks share it (CB-9, RT-5).
 //!
 //! ```text
-//!   gate, begin of the run ──► peek            open, or too many zombies: circuit_open
-//!   permits ─────────────────► admit ─► Slots  the same, and one probe at a time
-//!   end of the attempt ──────► record          what the breakers count
+//!   gate, start of the run ──► peek            open, or too many zombies: circuit_open
+//!   permits ─────────────────► admit ─► Slots  the same checks, and one probe at a time
+//!   end of the attempt ──────► record          counted by the breakers
 //! ```
 
 mod pace;
@@ -30,25 +30,25 @@ use toolyard_core::{
     BreakerPolicy, CallError, ErrorKind, Rate, Reason, RetryPolicy, ToolSpec, error::BreakerVerdict, wording,
 };
 
-/// How many handlers of a tool may run on after they were given up before the engine starts no more (SC-6).
+/// How many zombies a tool may have, handlers that were abandoned and still run, before it starts no more (SC-6).
 pub(crate) const ZOMBIES_MAX: usize = 4;
 
-/// When to look again for a tool whose handlers do not stop: nobody knows when they will.
+/// `retry_after` for a tool with too many zombies. It is a guess: nothing tells when they will stop.
 const ZOMBIES_RETRY: Duration = Duration::from_secs(30);
 
-/// The policies of tools that name none.
+/// The policies for tools that set none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Policies {
     pub(crate) retry: RetryPolicy,
     pub(crate) breaker: BreakerPolicy,
 }
 
-/// The guards of an engine.
+/// An engine's policies and back-end breakers, from which each tool gets its [`Guard`].
 #[derive(Debug)]
 pub(crate) struct Guards {
     policies: Policies,
     epoch: Instant,
-    /// Breakers of what tools work through, by name. They are never many, and are kept.
+    /// The breakers of back-ends, by name. There are few, so none is ever removed.
     backends: DashMap<Arc<str>, Arc<SharedBreaker>, RandomState>,
 }
 
@@ -59,12 +59,12 @@ impl Default for Guards {
 }
 
 impl Guards {
-    /// `policies` are those of tools that name none.
+    /// `policies` are for tools that set none.
     pub(crate) fn new(policies: Policies, epoch: Instant) -> Self {
         Self { policies, epoch, backends: DashMap::default() }
     }
 
-    /// The guard of a tool.
+    /// Makes the guard of a tool.
     pub(crate) fn guard(&self, spec: &ToolSpec) -> Guard {
         let breaker = |policy| Arc::new(SharedBreaker::new(policy, self.epoch));
         let backend = |name: &Arc<str>| Backend {
@@ -90,12 +90,12 @@ impl Guards {
         }
     }
 
-    /// The breaker of a back-end, if a tool has named it.
+    /// The breaker of a back-end, if any tool has named it.
     pub(crate) fn backend(&self, name: &str) -> Option<Arc<SharedBreaker>> {
         self.backends.get(name).map(|breaker| breaker.clone())
     }
 
-    /// Every back-end that a tool has named.
+    /// All back-ends that any tool has named, in order of name.
     pub(crate) fn backends(&self) -> Vec<(Arc<str>, Arc<SharedBreaker>)> {
         let mut all: Vec<_> =
             self.backends.iter().map(|one| (one.key().clone(), one.value().clone())).collect();
@@ -104,14 +104,14 @@ impl Guards {
     }
 }
 
-/// What a tool works through.
+/// The back-end that a tool works through.
 #[derive(Debug)]
 pub(crate) struct Backend {
     pub(crate) name: Arc<str>,
     breaker: Arc<SharedBreaker>,
 }
 
-/// What stands before one tool.
+/// Guards one tool.
 pub(crate) struct Guard {
     policy: BreakerPolicy,
     rate: Option<Rate>,
@@ -119,46 +119,46 @@ pub(crate) struct Guard {
     pub(crate) bucket: Bucket,
     pub(crate) breaker: Arc<SharedBreaker>,
     pub(crate) backend: Option<Backend>,
-    /// Who waits for a token of its rate, or for the end of a pause.
+    /// The calls that wait for a rate token, or for the end of a pause.
     pub(crate) line: RateLine<CallRef>,
-    /// Whether a task drives the line.
+    /// Whether a task drives the line at present.
     pacing: AtomicBool,
-    /// Tells it that the line has changed.
+    /// Wakes that task when the line has changed.
     changed: Notify,
-    /// Handlers that were given up and still run.
+    /// Handlers that were abandoned and still run.
     zombies: AtomicUsize,
-    /// Tells them that an operator holds nothing for them any more.
+    /// Notified when an operator releases what is held for them.
     released: Notify,
 }
 
-/// The right to one attempt, from every breaker before the tool.
+/// The right to one attempt, from each breaker of the tool.
 #[derive(Debug)]
 pub(crate) struct Slots {
     tool: Slot,
     backend: Option<Slot>,
 }
 
-/// A move of one of the breakers before a tool.
+/// A transition of one of a tool's breakers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moved {
     pub(crate) transition: Transition,
-    /// Whether it was that of the back-end.
+    /// Whether it is the back-end's breaker.
     pub(crate) of_backend: bool,
 }
 
-/// Hardly ever any.
+/// Almost always empty.
 pub(crate) type Moves = SmallVec<[Moved; 1]>;
 
 impl Guard {
-    /// Whether a tool that comes in the place of another is guarded in the same way: then what was seen of the one
-    /// counts for the other.
+    /// Whether both guards have the same settings. If so, a tool that replaces another keeps the other's guard, with
+    /// everything it has counted.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let backend = |guard: &Self| guard.backend.as_ref().map(|backend| backend.name.clone());
         let policies = |guard: &Self| (guard.retry, guard.policy, guard.rate);
         policies(self) == policies(other) && backend(self) == backend(other)
     }
 
-    /// Whether every call passes, as nearly always: a few loads.
+    /// Whether every call passes, as is almost always the case. Costs a few loads.
     #[inline]
     fn is_open_to_all(&self) -> bool {
         self.zombies() < ZOMBIES_MAX
@@ -166,10 +166,10 @@ impl Guard {
             && self.backend.as_ref().is_none_or(|backend| backend.breaker.is_open_to_all())
     }
 
-    /// Whether a call may go on towards an attempt (CB-7).
+    /// Whether a call may proceed towards an attempt (CB-7).
     ///
     /// # Errors
-    /// `circuit_open`, at once and with when to ask again (CB-8).
+    /// `circuit_open`, at once and with `retry_after` set (CB-8).
     #[inline]
     pub(crate) fn peek(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), Box<CallError>> {
         if self.is_open_to_all() {
@@ -188,7 +188,7 @@ impl Guard {
         }
     }
 
-    /// The right to an attempt, if every call passes.
+    /// The slots for an attempt, if every call passes.
     #[inline]
     pub(crate) fn pass(&self) -> Option<Slots> {
         if self.zombies() >= ZOMBIES_MAX {
@@ -201,10 +201,10 @@ impl Guard {
         Some(Slots { tool: self.breaker.pass()?, backend })
     }
 
-    /// The right to an attempt that has its permits.
+    /// The slots for an attempt that holds its permits.
     ///
     /// # Errors
-    /// As [`peek`](Self::peek).
+    /// Those of [`peek`](Self::peek).
     pub(crate) fn admit(
         &self,
         tool: &str,
@@ -229,7 +229,8 @@ impl Guard {
             moves.extend(transition.map(|transition| Moved { transition, of_backend }));
             slot
         };
-        // The back-end's first: should the tool's own refuse, its probe is given back and not the other way.
+        // The back-end's breaker first: if the tool's own then refuses, only a probe slot of the back-end has to be
+        // released.
         let backend = match &self.backend {
             None => None,
             Some(backend) => {
@@ -240,7 +241,8 @@ impl Guard {
         Ok(Slots { tool, backend })
     }
 
-    /// Counts a success that moves nothing, as nearly every attempt is; gives back the right to one that may.
+    /// Counts a success that causes no transition, as almost every one does. Returns the slots if one of them is a
+    /// probe.
     #[inline]
     pub(crate) fn succeeded(&self, slots: Slots, now: Instant) -> Option<Slots> {
         if slots.tool.is_probe() || slots.backend.as_ref().is_some_and(|slot| slot.is_probe()) {
@@ -253,7 +255,7 @@ impl Guard {
         None
     }
 
-    /// Counts how an attempt ended: without an error, or with one of this kind (V4, CB-3).
+    /// Counts how an attempt ended: successfully, or with an error of this kind (V4, CB-3).
     pub(crate) fn record(
         &self,
         slots: Slots,
@@ -282,35 +284,35 @@ impl Guard {
         Err(error)
     }
 
-    /// How many handlers were given up and still run.
+    /// How many handlers were abandoned and still run.
     pub(crate) fn zombies(&self) -> usize {
         self.zombies.load(Ordering::Relaxed)
     }
 
-    /// A handler was given up and still runs.
+    /// A handler was abandoned and still runs.
     pub(crate) fn zombie_began(&self) {
         self.zombies.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has stopped, or is not held anything for any more.
+    /// It has stopped, or an operator has released what was held for it.
     pub(crate) fn zombie_ended(&self) {
         self.zombies.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Gives up what is held for them; they run on. Says how many there are.
+    /// Releases what is held for the zombies, which run on. Returns how many there are.
     pub(crate) fn release_zombies(&self) -> usize {
         let zombies = self.zombies();
         self.released.notify_waiters();
         zombies
     }
 
-    /// Waits until an operator gives up what is held for them.
+    /// Waits until an operator releases what is held for the zombies.
     pub(crate) async fn zombies_released(&self) {
         self.released.notified().await;
     }
 }
 
-/// A back-end counts what never reached it or came back broken; what a tool made of its answer is the tool's (CB-9).
+/// The back-end's verdict counts only transport failures; a tool's use of the answer is the tool's own (CB-9).
 fn of_transport(error: Option<ErrorKind>) -> BreakerVerdict {
     match error.map_or(BreakerVerdict::Success, ErrorKind::breaker) {
         BreakerVerdict::Failure if error != Some(ErrorKind::Transient) => BreakerVerdict::Ignored,

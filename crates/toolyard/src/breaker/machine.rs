@@ -1,5 +1,5 @@
-//! The machine: where a breaker is, and what moves it (CB-1). Time is what has passed since any moment that stays
-//! the same for a breaker.
+//! The state machine (CB-1). Times are durations since a fixed instant, which can be any but stays the same for a
+//! breaker.
 
 use super::{
     Counts, OpenFor, Transition,
@@ -8,10 +8,10 @@ use super::{
 use std::time::Duration;
 use toolyard_core::{BreakerPolicy, BreakerState, error::BreakerVerdict};
 
-/// When to ask again while a probe runs, which may end at any time.
+/// `retry_after` while a probe runs; the probe may end at any time.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
 
-/// Which stretch between two moves of a breaker it is. It comes again after 2^32 moves, and no attempt takes so long.
+/// Numbers the periods between changes of a breaker. It repeats after 2^32 changes, and no attempt takes that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Generation(pub(super) u32);
 
@@ -21,14 +21,15 @@ impl Generation {
     }
 }
 
-/// The right to one attempt. A copy that is used twice, or late, moves nothing: its generation tells (CB-6).
+/// The right to one attempt. A copy used twice or late changes no state, because its generation is out of date
+/// (CB-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Admission {
     pub(super) generation: Generation,
     pub(super) is_probe: bool,
 }
 
-/// A circuit breaker without clock, chance or lock.
+/// A circuit breaker without clock, randomness or lock.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     policy: BreakerPolicy,
@@ -36,7 +37,7 @@ pub(crate) struct Breaker {
     window: Window,
     /// Failures since the last success.
     in_a_row: u32,
-    /// Another one after every move, every reset and every probe let go.
+    /// Advances at every transition, every reset and every probe.
     generation: Generation,
     state: State,
 }
@@ -58,7 +59,7 @@ struct Probe {
 }
 
 impl Breaker {
-    /// A closed one.
+    /// Makes a closed breaker.
     pub(crate) fn new(policy: BreakerPolicy) -> Self {
         Self {
             policy,
@@ -70,7 +71,7 @@ impl Breaker {
         }
     }
 
-    /// Whether a call would be admitted now; it changes nothing (CB-7).
+    /// Whether a call would be admitted now; changes nothing (CB-7).
     pub(crate) fn peek(&self, now: Duration) -> Result<(), OpenFor> {
         let retry_after = match &self.state {
             State::Closed | State::ForcedClosed => return Ok(()),
@@ -84,8 +85,8 @@ impl Breaker {
         if retry_after.is_zero() { Ok(()) } else { Err(self.refuse(retry_after)) }
     }
 
-    /// Admits an attempt, or says for how long not. An attempt that is let go when the time open is over is the
-    /// probe; if nobody says how it ended, the next one is, at the latest after `attempt_timeout` (CB-5).
+    /// Admits an attempt, or says for how long it will not. The first attempt after the open time is the probe. If no
+    /// result of it arrives, the next attempt becomes the probe, after `attempt_timeout` at the latest (CB-5).
     pub(crate) fn admit(
         &mut self,
         now: Duration,
@@ -107,7 +108,7 @@ impl Breaker {
         (Ok(Admission { generation: self.generation, is_probe: true }), moved)
     }
 
-    /// Notes how an attempt ended. `chance`, from 0 to below 1, moves the time open if that is what follows.
+    /// Records how an attempt ended. `chance`, in `0.0..1.0`, is the jitter of the open time if the breaker opens.
     pub(crate) fn record(
         &mut self,
         now: Duration,
@@ -140,7 +141,7 @@ impl Breaker {
         }
     }
 
-    /// Takes back the slot of a probe of which nobody will say how it ended; the next call is the probe (CB-5).
+    /// Releases the slot of a probe that will have no result; the next call becomes the probe (CB-5).
     pub(crate) fn give_back(&mut self, admission: Admission) {
         if self.is_current(admission)
             && let State::HalfOpen { probe, .. } = &mut self.state
@@ -149,18 +150,18 @@ impl Breaker {
         }
     }
 
-    /// Has every call refused until it is reset or forced closed.
+    /// Refuses every call until reset or forced closed.
     pub(crate) fn force_open(&mut self) -> Option<Transition> {
         (!matches!(self.state, State::ForcedOpen)).then(|| self.go(State::ForcedOpen))
     }
 
-    /// Has every call pass until it is reset or forced open.
+    /// Admits every call until reset or forced open.
     pub(crate) fn force_closed(&mut self) -> Option<Transition> {
         (!matches!(self.state, State::ForcedClosed)).then(|| self.go(State::ForcedClosed))
     }
 
-    /// Closes it and forgets what was: the moves that takes, in order. There is no move from open to closed
-    /// (CB-10), so an open one is forced closed on its way.
+    /// Closes the breaker and clears its counts. Returns the transitions that takes, in order: CB-10 has none from
+    /// open to closed, so an open breaker is forced closed on the way.
     pub(crate) fn reset(&mut self) -> Vec<Transition> {
         match self.state() {
             BreakerState::Closed => {
@@ -172,7 +173,7 @@ impl Breaker {
         }
     }
 
-    /// Where it is.
+    /// Its state.
     pub(crate) fn state(&self) -> BreakerState {
         match self.state {
             State::Closed => BreakerState::Closed,
@@ -183,7 +184,7 @@ impl Breaker {
         }
     }
 
-    /// What its window holds now.
+    /// The counts of its window as of now.
     pub(crate) fn counts(&mut self, now: Duration) -> Counts {
         self.window.advance(self.slicing.slice_at(now));
         self.window.sum()
@@ -194,7 +195,7 @@ impl Breaker {
         matches!(self.state, State::Closed | State::ForcedClosed).then_some(self.generation)
     }
 
-    /// Adds successes that move nothing.
+    /// Adds successes that cause no transition.
     pub(super) fn add_successes(&mut self, slice: Slice, successes: u64) {
         self.in_a_row = 0;
         self.window.add(slice, Counts { successes, failures: 0 });
@@ -205,7 +206,7 @@ impl Breaker {
         self.window.add(slice, Counts { successes: 0, failures: 1 });
     }
 
-    /// CB-6: whether what becomes of it may move the machine.
+    /// CB-6: whether the attempt's result may change the state.
     fn is_current(&self, admission: Admission) -> bool {
         match &self.state {
             State::HalfOpen { probe, .. } => {
@@ -215,7 +216,7 @@ impl Breaker {
         }
     }
 
-    /// CB-2.
+    /// CB-2: whether the failures are enough to open.
     fn is_too_much(&self) -> bool {
         let counts = self.window.sum();
         let of_all = counts.failures >= u64::from(self.policy.failures_min().get())
@@ -224,7 +225,7 @@ impl Breaker {
         of_all || in_a_row
     }
 
-    /// CB-4. The jitter comes last, so that breakers at the longest time do not probe together either.
+    /// CB-4. Jitter is applied after the cap, so that breakers at the longest open time do not probe in step either.
     fn open(&mut self, now: Duration, opens: u32, chance: f64) -> Transition {
         debug_assert!((0.0..1.0).contains(&chance), "{chance}");
         let doublings = 1_u32.checked_shl(opens.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -234,7 +235,7 @@ impl Breaker {
         self.go(State::Open { until: now.saturating_add(time), opens })
     }
 
-    /// What failed before it opened says nothing of the tool that has come back.
+    /// Clears the counts, because failures from before say nothing about a tool that has recovered.
     fn close(&mut self) -> Transition {
         self.forget();
         self.go(State::Closed)

@@ -1,9 +1,9 @@
-//! A breaker that all calls of a tool share (CB-9), at next to no cost while it is closed.
+//! A breaker that all calls of a tool share (CB-9), at almost no cost while it is closed.
 //!
 //! ```text
 //!   admit    one load of the gate: does every call pass, and in which generation?
-//!   success  one more in the tally, a word that holds a slice and how many succeeded in it
-//!   else     the lock: the tally is folded into the window, the machine moves, the gate says so
+//!   success  one more in the tally, a word that holds a slice and its number of successes
+//!   else     the lock: the tally is folded into the window, the machine changes, the gate is updated
 //! ```
 
 use super::{
@@ -27,11 +27,11 @@ use toolyard_core::{BreakerPolicy, BreakerState, error::BreakerVerdict};
 /// A breaker that all calls of a tool, or of a back-end, share.
 #[derive(Debug)]
 pub(crate) struct SharedBreaker {
-    /// What the machine says of [`Breaker::passing`], as of its last change.
+    /// The machine's [`Breaker::passing`] as of its last change.
     gate: AtomicU64,
-    /// Successes that the machine was not told of yet. They are taken under its lock only.
+    /// Successes that the machine has not counted yet. Taken only under the machine's lock.
     tally: Tally,
-    /// Whether anything is counted; without that it never opens by itself, and no probe is let go.
+    /// Whether attempts are counted; if not, only an operator opens it and there are no probes.
     counts: bool,
     slicing: Slicing,
     epoch: Instant,
@@ -39,7 +39,7 @@ pub(crate) struct SharedBreaker {
 }
 
 impl SharedBreaker {
-    /// A closed one. Nothing that is told to it happened before `epoch`.
+    /// Makes a closed breaker. No attempt may be reported with a time before `epoch`.
     pub(crate) fn new(policy: BreakerPolicy, epoch: Instant) -> Self {
         let machine = Breaker::new(policy);
         Self {
@@ -52,7 +52,7 @@ impl SharedBreaker {
         }
     }
 
-    /// Whether every call passes: then nothing more has to be asked.
+    /// Whether every call passes, so that nothing more has to be checked.
     #[inline]
     pub(crate) fn is_open_to_all(&self) -> bool {
         self.passing().is_some()
@@ -73,7 +73,7 @@ impl SharedBreaker {
         }
     }
 
-    /// Admits an attempt, or says for how long not; see [`Breaker::admit`].
+    /// Admits an attempt, or says for how long it will not; see [`Breaker::admit`].
     pub(crate) fn admit(
         self: &Arc<Self>,
         now: impl FnOnce() -> Instant,
@@ -87,7 +87,7 @@ impl SharedBreaker {
         (admitted.map(|admission| Slot::new(admission, self)), moved)
     }
 
-    /// Notes how an attempt ended; see [`Breaker::record`]. `slot` must be one of this breaker.
+    /// Records how an attempt ended; see [`Breaker::record`]. `slot` must be one of this breaker's.
     pub(crate) fn record(
         &self,
         slot: Slot,
@@ -99,7 +99,7 @@ impl SharedBreaker {
         match verdict {
             _ if !self.counts => None,
             BreakerVerdict::Ignored if !admission.is_probe => None,
-            // It moves nothing, whatever its generation.
+            // It causes no transition, whatever its generation.
             BreakerVerdict::Success if !admission.is_probe => {
                 self.count_success(now());
                 None
@@ -111,7 +111,7 @@ impl SharedBreaker {
         }
     }
 
-    /// Notes a success that was no probe's.
+    /// Records the success of an attempt that was not a probe.
     #[inline]
     pub(crate) fn succeeded(&self, slot: Slot, now: Instant) {
         debug_assert!(!slot.is_probe(), "a probe that succeeds moves it");
@@ -149,12 +149,12 @@ impl SharedBreaker {
         self.change(Breaker::reset)
     }
 
-    /// Where it is.
+    /// Its state.
     pub(crate) fn state(&self) -> BreakerState {
         self.machine().state()
     }
 
-    /// What its window holds now.
+    /// The counts of its window as of now.
     pub(crate) fn counts(&self, now: Instant) -> Counts {
         let now = self.at(now);
         self.change(|machine| machine.counts(now))
@@ -166,7 +166,7 @@ impl SharedBreaker {
         (gate & PASSES != 0).then(|| Generation(u32::try_from(gate >> 32).expect("half of it is left")))
     }
 
-    /// The tally is of another slice: begins one of this slice, with a success in it.
+    /// The tally is of another slice: starts one of this slice, and counts the success.
     #[cold]
     fn turn_tally(&self, slice: Slice) {
         let mut machine = self.machine();
@@ -174,7 +174,7 @@ impl SharedBreaker {
         machine.add_successes(slice, 1);
     }
 
-    /// Changes the machine, which knows of every success by then, and says so at the gate.
+    /// Changes the machine, after folding in the tally, and updates the gate.
     fn change<T>(&self, change: impl FnOnce(&mut Breaker) -> T) -> T {
         let mut machine = self.machine();
         self.fold(&mut machine, 0);
@@ -183,7 +183,8 @@ impl SharedBreaker {
         result
     }
 
-    /// Tells the machine of the successes in the tally, which goes on from this slice, but never back.
+    /// Moves the tally's successes into the machine. The tally continues with the slice `from`, or its own if that is
+    /// later.
     fn fold(&self, machine: &mut Breaker, from: Slice) {
         let (slice, count) = self.tally.take(from);
         if count > 0 {
@@ -200,7 +201,7 @@ impl SharedBreaker {
     }
 }
 
-/// Set in the gate while every call passes; the generation is its upper half.
+/// Set in the gate while every call passes; the upper half of the gate is the generation.
 const PASSES: u64 = 1;
 
 fn gate(machine: &Breaker) -> u64 {

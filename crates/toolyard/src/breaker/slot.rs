@@ -1,15 +1,15 @@
-//! The right to one attempt, as an attempt holds it.
+//! The right to one attempt, as the attempt holds it.
 
 use super::{Admission, SharedBreaker};
 use std::sync::Arc;
 
-/// The right to one attempt. If it is dropped, nothing is said of how the attempt ended; that of a probe goes to
-/// the next call then (CB-5). 16 bytes, and while the breaker is closed it counts no reference.
+/// The right to one attempt. Dropping it records no result; if it was a probe's, the next call becomes the probe
+/// (CB-5). 16 bytes, and without a reference count while the breaker is closed.
 #[derive(Debug)]
 #[must_use = "the breaker has to be told how the attempt ended"]
 pub(crate) struct Slot {
     admission: Admission,
-    /// Set while the slot is to be given back.
+    /// The breaker to give the slot back to on drop, if the slot is a probe's.
     probe_of: Option<Arc<SharedBreaker>>,
 }
 
@@ -18,12 +18,12 @@ impl Slot {
         Self { admission, probe_of: admission.is_probe.then(|| Arc::clone(of)) }
     }
 
-    /// Whether it is the one that is let go to see how it goes.
+    /// Whether the attempt is the probe of a half-open breaker.
     pub(crate) fn is_probe(&self) -> bool {
         self.admission.is_probe
     }
 
-    /// Ends it, with nothing to give back: the breaker is told.
+    /// Consumes the slot without giving it back, because the breaker gets its result.
     pub(super) fn into_admission(mut self) -> Admission {
         self.probe_of = None;
         self.admission

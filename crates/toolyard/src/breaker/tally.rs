@@ -1,15 +1,15 @@
-//! Successes that a breaker was not told of yet.
+//! Successes that the machine has not counted yet.
 
 use super::window::Slice;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many attempts of one slice of time have succeeded: the slice above, the number below, in one word, so that
-/// none is ever counted in a slice that it is not of.
+/// The number of successful attempts in one slice of time. The upper half of the word is the slice and the lower half
+/// the count, so that no success is ever counted in another slice.
 #[derive(Debug, Default)]
 pub(super) struct Tally(AtomicU64);
 
 impl Tally {
-    /// One more, if that is the slice of the tally.
+    /// Adds one, if `slice` is the tally's. Returns whether it was.
     pub(super) fn add(&self, slice: Slice) -> bool {
         let one_more = |word| {
             let (of, count) = parts(word);
@@ -18,8 +18,8 @@ impl Tally {
         self.0.fetch_update(Relaxed, Relaxed, one_more).is_ok()
     }
 
-    /// Takes what is there, and its slice. The tally goes on from the slice `from`, but never back. One thread at
-    /// a time may do so.
+    /// Takes the count and its slice. The tally continues with the slice `from`, or with its own if that is later.
+    /// Only one thread at a time may call this.
     pub(super) fn take(&self, from: Slice) -> (Slice, u32) {
         let (slice, _) = parts(self.0.load(Relaxed));
         parts(self.0.swap(u64::from(slice.max(from)) << 32, Relaxed))

@@ -19,7 +19,7 @@ const MILLI: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// The attempt timeout of these tests.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The chance that leaves the time open as it is.
+/// The `chance` that leaves the open time unchanged.
 const EVEN: f64 = 0.5;
 
 fn moved(from: BreakerState, to: BreakerState) -> Option<Transition> {

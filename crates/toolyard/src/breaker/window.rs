@@ -1,4 +1,4 @@
-//! What a breaker remembers: how attempts ended over the last slices of time (CB-2).
+//! A breaker's memory: how attempts ended over the last slices of time (CB-2).
 
 use std::{num::NonZeroU64, time::Duration};
 use toolyard_core::BreakerPolicy;
@@ -8,7 +8,7 @@ const SLICES: usize = BreakerPolicy::SLICES as usize;
 /// The number of a slice of time, from 0.
 pub(super) type Slice = u32;
 
-/// How time is cut into slices.
+/// Divides time into slices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slicing(NonZeroU64);
 
@@ -18,14 +18,14 @@ impl Slicing {
         Self(NonZeroU64::new(nanos).expect("no window is shorter than its bound"))
     }
 
-    /// The slice that this moment is in.
+    /// The slice that contains this moment.
     pub(super) fn slice_at(self, now: Duration) -> Slice {
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         Slice::try_from(nanos / self.0).unwrap_or(Slice::MAX)
     }
 }
 
-/// How many attempts ended how. What is ignored (V4) is in neither number.
+/// How many attempts succeeded and failed. Ignored ones (V4) are in neither count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     pub(crate) successes: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// The share that failed; 0 of nothing.
+    /// The share that failed; 0 if there are none.
     pub(crate) fn failure_ratio(self) -> f64 {
         let all = self.successes + self.failures;
         if all == 0 { 0.0 } else { self.failures as f64 / all as f64 }
@@ -50,7 +50,7 @@ impl Counts {
     }
 }
 
-/// The last slices, that of now included, and their sum.
+/// The last slices, the current one included, and their sum.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     head: Slice,
@@ -59,7 +59,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Adds what ended in a slice. Threads may come late with an older one; it counts where it belongs.
+    /// Adds attempts that ended in a slice. Threads may report an older slice late; it is counted there if it is
+    /// still in the window.
     pub(super) fn add(&mut self, slice: Slice, counts: Counts) {
         self.advance(slice);
         if self.head - slice < BreakerPolicy::SLICES {
@@ -68,20 +69,20 @@ impl Window {
         }
     }
 
-    /// What it holds in the latest slice it was told of.
+    /// The sum as of the latest slice it has seen.
     pub(super) fn sum(&self) -> Counts {
         self.sum
     }
 
-    /// Forgets everything but what time it is.
+    /// Clears all counts, but keeps the current slice.
     pub(super) fn clear(&mut self) {
         self.slices = Default::default();
         self.sum = Counts::default();
     }
 
-    /// Lets what is too old in this slice go.
+    /// Moves on to a slice and drops those that are too old by then.
     pub(super) fn advance(&mut self, to: Slice) {
-        // What was not looked at for longer than the window is forgotten in one round.
+        // However long ago the last look was, one round over the slices clears them all.
         let gone = to.saturating_sub(self.head).min(BreakerPolicy::SLICES);
         for slice in 0..gone {
             let old = std::mem::take(&mut self.slices[place(to - slice)]);

@@ -1,5 +1,5 @@
-//! Drives the line of a tool: whoever waits for a token, or for the end of a pause, is let go by one task a tool, which
-//! is there while somebody waits (RT-10, RT-3).
+//! Drives the rate line of a tool: one task per tool grants tokens to calls that wait for one or for the end of a
+//! pause. The task exists only while calls wait (RT-10, RT-3).
 
 use super::Guard;
 use crate::{clock::Clock, tasks::Tasks};
@@ -7,13 +7,13 @@ use std::sync::{Arc, atomic::Ordering};
 use tokio::time::Instant;
 
 impl Guard {
-    /// Lets nobody start before `until`: a server asked for that (RT-3).
+    /// Starts no attempt before `until`, at a server's request (RT-3).
     pub(crate) fn pause_until(&self, now: Instant, until: Instant) {
         self.line.pause_until(now, until);
         self.changed.notify_one();
     }
 
-    /// The line has changed: its task looks at it, and is begun if somebody waits and there is none.
+    /// Makes the task look at the changed line, and starts it if there is none.
     pub(crate) fn line_changed(self: &Arc<Self>, tasks: &Tasks, clock: Clock) {
         if self.pacing.swap(true, Ordering::AcqRel) {
             self.changed.notify_one();
@@ -24,7 +24,8 @@ impl Guard {
     }
 }
 
-/// Drives a line until nobody waits. Should its task vanish, nobody else would: all who wait end (SC-3).
+/// Drives a line until no call waits. If its task is dropped, it ends all waiting calls, because nothing else would
+/// (SC-3).
 struct Pacer {
     guard: Arc<Guard>,
     done: bool,
@@ -39,7 +40,7 @@ impl Pacer {
             due.expired.iter().for_each(|call| call.batch.has_no_token(call.index, due.retry_after));
             let Some(next) = due.next else {
                 guard.pacing.store(false, Ordering::Release);
-                // One who came in between found a task that was about to end.
+                // A call that joined just now found the task still running and started no other.
                 if guard.line.waiting() > 0 && !guard.pacing.swap(true, Ordering::AcqRel) {
                     continue;
                 }
@@ -60,7 +61,7 @@ impl Drop for Pacer {
         if self.done {
             return;
         }
-        // In this order: who comes from now on begins another task.
+        // In this order, so that a call that joins from now on starts another task.
         self.guard.pacing.store(false, Ordering::Release);
         self.guard.line.clear().iter().for_each(|call| call.batch.has_lost_its_line(call.index));
     }

@@ -1,12 +1,12 @@
-//! A plain reading of CB-2 … CB-10: every end is kept in a list, and nothing is counted before it is asked for.
+//! A naive model of CB-2 … CB-10: it keeps every result in a list and counts only when asked.
 
 use super::*;
 
-/// Which attempt, by the order in which they were admitted.
+/// An attempt, numbered in order of admission.
 pub(super) type Id = usize;
 
 struct Call {
-    /// How often the breaker had moved or was reset by then.
+    /// How many transitions and resets the breaker had gone through when it was admitted.
     epoch: usize,
     is_probe: bool,
 }
@@ -16,7 +16,7 @@ pub(super) struct Model {
     pub(super) state: BreakerState,
     epoch: usize,
     calls: Vec<Call>,
-    /// Slice and whether it succeeded, since it was last closed.
+    /// The slice of each result and whether it was a success, since the breaker last closed.
     ends: Vec<(u128, bool)>,
     pub(super) open_until: Duration,
     opens: u32,
@@ -112,7 +112,7 @@ impl Model {
         Counts { successes: count(true), failures: count(false) }
     }
 
-    /// How long it is open if chance leaves that as it is.
+    /// The open time without jitter.
     pub(super) fn nominal(&self) -> Duration {
         let longer = (1..self.opens).fold(self.policy.open_for(), |time, _| time * 2);
         longer.min(self.policy.open_max())

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A breaker and its time.
+/// A breaker and the current time.
 struct Bench {
     breaker: Breaker,
     now: Duration,
@@ -10,7 +10,7 @@ fn bench(policy: BreakerPolicy) -> Bench {
     Bench { breaker: Breaker::new(policy), now: Duration::ZERO }
 }
 
-/// One that has opened, with its time open just over.
+/// A breaker that has opened and whose open time is just over.
 fn probing(policy: BreakerPolicy) -> Bench {
     let mut bench = bench(policy);
     (0..5).for_each(|_| {
@@ -47,8 +47,8 @@ impl Bench {
     }
 }
 
-/// T8, CB-4, CB-5: opens at the fifth failure, probes when its time is over, one at a time, and closes or stays
-/// open twice as long.
+/// T8, CB-4, CB-5: opens at the fifth failure; after the open time it probes, one at a time, and either closes or
+/// opens for twice as long.
 #[test]
 fn five_failures_open_it_and_a_probe_decides() {
     for (verdict, to) in [(Success, Closed), (Failure, Open)] {
@@ -80,8 +80,8 @@ fn five_failures_open_it_and_a_probe_decides() {
     }
 }
 
-/// T9, CB-6: what was admitted while it was closed moves it neither while it is open, nor half-open, nor closed
-/// again; it counts all the same.
+/// T9, CB-6: attempts admitted while closed cause no transition later, be it open, half-open or closed again; they
+/// still count.
 #[test]
 fn a_late_end_counts_and_moves_nothing() {
     let mut bench = bench(BreakerPolicy::default());
@@ -105,7 +105,7 @@ fn a_late_end_counts_and_moves_nothing() {
     assert_eq!(bench.attempt(Failure), moved(Closed, Open));
 }
 
-/// CB-2: it takes five failures, and half of what counts.
+/// CB-2: it takes five failures, and half of all that count.
 #[test]
 fn it_opens_at_five_failures_that_are_half_of_all() {
     let mut few = bench(BreakerPolicy::default());
@@ -116,7 +116,7 @@ fn it_opens_at_five_failures_that_are_half_of_all() {
     assert_eq!(many.attempt(Failure), moved(Closed, Open));
 }
 
-/// CB-2: it is looked at only when a failure is recorded.
+/// CB-2: the ratio is checked only when a failure is recorded.
 #[test]
 fn a_success_never_opens_it() {
     let mut bench = bench(BreakerPolicy::default());
@@ -125,14 +125,14 @@ fn a_success_never_opens_it() {
     });
     bench.now += 30 * SECOND;
     (0..5).for_each(|_| assert_eq!(bench.attempt(Failure), None));
-    // The old successes leave the window: now five of six have failed.
+    // The old successes leave the window, so five of six have failed now.
     bench.now += 30 * SECOND;
     assert_eq!(bench.attempt(Success), None);
     assert_eq!(bench.counts(), (1, 5));
     assert_eq!(bench.attempt(Failure), moved(Closed, Open));
 }
 
-/// CB-2: what is older than the window does not count.
+/// CB-2: results older than the window do not count.
 #[test]
 fn failures_age() {
     let mut bench = bench(BreakerPolicy::default());
@@ -143,7 +143,7 @@ fn failures_age() {
     assert_eq!(bench.counts(), (0, 3));
 }
 
-/// CB-2, V4: what is ignored is in neither number.
+/// CB-2, V4: ignored results are in neither count.
 #[test]
 fn ignored_ends_do_not_count() {
     let mut bench = bench(BreakerPolicy::default());
@@ -167,7 +167,7 @@ fn failures_in_a_row_open_it_where_that_is_asked_for() {
     assert_eq!(bench.attempt(Failure), moved(Closed, Open));
 }
 
-/// CB-4: twice as long each time, at most 300 s; a close begins anew.
+/// CB-4: twice as long each time, at most 300 s; after a close it starts at 30 s again.
 #[test]
 fn it_stays_open_longer_each_time_up_to_a_bound() {
     let mut bench = probing(BreakerPolicy::default());
@@ -187,7 +187,7 @@ fn it_stays_open_longer_each_time_up_to_a_bound() {
     bench.check_refused(Open, 30 * SECOND);
 }
 
-/// CB-4: a fifth less at the least chance, a fifth more at the largest.
+/// CB-4: a fifth less at the lowest chance, a fifth more at the highest.
 #[test]
 fn the_time_open_is_moved_by_a_fifth_either_way() {
     let check = |chance, seconds| {
@@ -204,8 +204,7 @@ fn the_time_open_is_moved_by_a_fifth_either_way() {
     check(1.0 - f64::EPSILON, 36);
 }
 
-/// CB-5: a probe of which nothing is said any more gives its slot up after the attempt timeout, and what it says
-/// later moves nothing.
+/// CB-5: a probe without a result loses its slot after the attempt timeout, and a later result of it changes nothing.
 #[test]
 fn the_slot_of_a_lost_probe_expires() {
     let mut bench = probing(BreakerPolicy::default());
@@ -247,7 +246,7 @@ fn a_probe_without_a_timeout_keeps_its_slot() {
     bench.check_refused(HalfOpen, SECOND);
 }
 
-/// CB-10: an operator's word holds until it is taken back, and then it begins anew.
+/// CB-10: an operator's state holds until it is reset, and then the breaker starts afresh.
 #[test]
 fn an_operator_has_the_last_word() {
     let mut bench = bench(BreakerPolicy::default());
@@ -265,7 +264,7 @@ fn an_operator_has_the_last_word() {
     assert!(bench.breaker.reset().is_empty());
 }
 
-/// CB-10: there is no move from open to closed, so a reset goes by way of forced closed.
+/// CB-10: there is no transition from open to closed, so a reset passes through forced closed.
 #[test]
 fn a_reset_takes_legal_moves_only() {
     let moves = |from| [Transition { from, to: ForcedClosed }, Transition { from: ForcedClosed, to: Closed }];
@@ -277,7 +276,7 @@ fn a_reset_takes_legal_moves_only() {
     assert_eq!(bench.end(probe, Failure), None);
 }
 
-/// CB-6, CB-10: a reset of a closed one forgets, and what was under way moves nothing.
+/// CB-6, CB-10: a reset of a closed breaker clears its counts, and attempts in flight cause no transition.
 #[test]
 fn a_reset_of_a_closed_one_forgets() {
     let mut bench = bench(BreakerPolicy::default());
@@ -291,7 +290,7 @@ fn a_reset_of_a_closed_one_forgets() {
     assert_eq!(bench.attempt(Failure), moved(Closed, Open));
 }
 
-/// CB-10: one that is turned off opens for an operator alone.
+/// CB-10: a disabled breaker opens only for an operator.
 #[test]
 fn one_that_is_off_opens_for_an_operator_alone() {
     let mut bench = bench(BreakerPolicy::DISABLED.with_consecutive(NonZeroU32::new(1)));

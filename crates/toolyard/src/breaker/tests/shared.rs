@@ -28,7 +28,7 @@ fn a_slot_is_small() {
     assert!(size_of::<Slot>() <= 24, "{}", size_of::<Slot>());
 }
 
-/// CB-7: while it is closed nobody reads a clock or counts a reference.
+/// CB-7: while the breaker is closed, nothing reads a clock or counts references.
 #[test]
 fn a_closed_one_admits_without_a_clock() {
     let (breaker, start) = shared(BreakerPolicy::default());
@@ -41,7 +41,7 @@ fn a_closed_one_admits_without_a_clock() {
     assert_eq!(breaker.counts(start), Counts { successes: 1, failures: 0 });
 }
 
-/// T8, CB-5: a probe that is dropped gives its slot back; the next call is the probe.
+/// T8, CB-5: a dropped probe gives its slot back, and the next call is the probe.
 #[test]
 fn a_dropped_probe_gives_its_slot_back() {
     let (breaker, start) = shared(BreakerPolicy::default());
@@ -63,7 +63,7 @@ fn a_dropped_probe_gives_its_slot_back() {
     assert!(!breaker.admit(no_clock, TIMEOUT).0.unwrap().is_probe());
 }
 
-/// CB-2: successes that were only tallied are there when a failure is weighed, each in its slice.
+/// CB-2: tallied successes are counted when a failure is weighed, each in its slice.
 #[test]
 fn tallied_successes_count_in_their_slices() {
     let (breaker, start) = shared(BreakerPolicy::default());
@@ -80,7 +80,7 @@ fn tallied_successes_count_in_their_slices() {
     assert_eq!(breaker.counts(start + 66 * SECOND), Counts { successes: 2, failures: 5 });
 }
 
-/// CB-2: threads that succeed and fail side by side, over several slices, lose no count and put none elsewhere.
+/// CB-2: threads that succeed and fail side by side, over several slices, lose no result and misplace none.
 #[test]
 fn threads_lose_no_count() {
     const THREADS: u64 = 4;
@@ -88,7 +88,7 @@ fn threads_lose_no_count() {
     let policy = BreakerPolicy::default().with_failures_min(NonZeroU32::MAX);
     let (breaker, start) = shared(policy);
     let millis = AtomicU64::new(0);
-    // Ends by slice, as a thread saw the time it told the breaker.
+    // Results by slice, at the times that the threads reported to the breaker.
     let told: Vec<[AtomicU64; 2]> = (0..10).map(|_| Default::default()).collect();
     let work = || {
         for round in 0..EACH {
@@ -109,7 +109,7 @@ fn threads_lose_no_count() {
     }
 }
 
-/// CB-5, I8: of threads that come at once when the time open is over one is the probe.
+/// CB-5, I8: when many threads arrive at once after the open time, one of them is the probe.
 #[test]
 fn one_of_many_threads_is_the_probe() {
     let (breaker, start) = shared(BreakerPolicy::default());
@@ -133,7 +133,7 @@ fn one_of_many_threads_is_the_probe() {
     assert_eq!(breaker.peek(|| now), Ok(()));
 }
 
-/// CB-10: an operator's word reaches those who only look at the gate.
+/// CB-10: an operator's change reaches callers that only read the gate.
 #[test]
 fn the_gate_follows_an_operator() {
     let (breaker, start) = shared(BreakerPolicy::DISABLED);

@@ -1,4 +1,4 @@
-//! The machine, and one that is shared, beside the [`Model`], step by step.
+//! The machine and a shared breaker, compared with the [`Model`] step by step.
 
 use super::model::{Id, Model};
 use super::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// What may happen to a breaker. Numbers choose among the attempts under way.
+/// What may happen to a breaker. Numbers choose among the attempts in flight.
 #[derive(Debug, Clone)]
 enum Step {
     Time(u64),
@@ -138,7 +138,7 @@ impl Trio {
         }
     }
 
-    /// CB-4: the time open is what the rule says but for its jitter; from there on the model's is the same.
+    /// CB-4: the open time is as the rule says, apart from jitter; the model then takes over the machine's.
     fn check_open(&mut self, moved: Option<Transition>) {
         if moved.is_none_or(|moved| moved.to != Open) {
             return;
@@ -166,12 +166,13 @@ impl Trio {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// TS-1, CB-1 … CB-10, I8: the same moves, refusals and counts as by a plain reading of the rules.
+    /// TS-1, CB-1 … CB-10, I8: transitions, refusals and counts agree with a naive model of the rules.
     #[test]
     fn a_breaker_agrees_with_a_plain_reading_of_the_rules(
         policy in policy(),
         steps in proptest::collection::vec(step(), 1..40),
-        // The shared one's successes are to wait for a failure sometimes, and to be asked for at other times.
+        // How often counts are compared: tallied successes should be folded in sometimes by a failure, sometimes by
+        // that.
         every in 1..40_usize,
     ) {
         let mut trio = Trio::new(policy);

@@ -4,7 +4,7 @@ use std::{
     thread,
 };
 
-/// CB-2: a tally takes what is of its slice, and goes on but never back.
+/// CB-2: a tally counts only its own slice, and never moves back.
 #[test]
 fn a_tally_is_of_one_slice() {
     let tally = Tally::default();
@@ -15,7 +15,7 @@ fn a_tally_is_of_one_slice() {
     assert!(tally.add(1));
 }
 
-/// CB-2: what is added while it is taken is in it before or after, and not twice.
+/// CB-2: an addition during a take is counted before it or after it, and only once.
 #[test]
 fn nothing_is_lost_between_two_takes() {
     const EACH: u32 = 200_000;

@@ -17,7 +17,7 @@ fn time_is_cut_into_tenths_of_the_window() {
     assert_eq!(Slicing::new(Duration::MAX).slice_at(1_000_000 * SECOND), 0);
 }
 
-/// CB-2: what is ten slices old is gone, and nothing before.
+/// CB-2: a slice leaves the window when it is ten slices old, and no earlier.
 #[test]
 fn a_slice_counts_for_ten() {
     let mut window = Window::default();
@@ -33,7 +33,7 @@ fn a_slice_counts_for_ten() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// CB-2, TS-1: the window holds what a list of all ends says, also of ends that come late.
+    /// CB-2, TS-1: the window agrees with a list of all results, including late ones.
     #[test]
     fn it_holds_what_a_list_says(
         ends in proptest::collection::vec((0..4_u32, 0..12_u32, 0..3_u64, 0..3_u64), 1..40),
