@@ -1,13 +1,13 @@
-//! How often a tool's attempts may start, and who waits for that (RT-10, RT-3).
+//! How often a tool's attempts may start, and the line of those that wait for it (RT-10, RT-3).
 //!
 //! ```text
-//!   attempt ──► take ──► a token, and nobody waits: now
-//!                 └────► enqueue ──► in line, first come first served ──► due: granted, or expired after 5 s
-//!                           └──────► it would be longer than that: TooLong, at once
+//!   attempt ──► take ──► a token is free, and nobody waits: now
+//!                 └────► enqueue ──► in line, first in first out ──► due: granted, or expired after 5 s
+//!                           └──────► the wait would be longer: TooLong, at once
 //! ```
 //!
-//! A server's hint pauses the line for everybody. No clock is read and no timer is set here: whoever drives the line
-//! calls [`due`](RateLine::due) after each change and at the instant that it gives.
+//! A server's hint pauses the whole line. No clock is read and no timer is set here: the driver calls
+//! [`due`](RateLine::due) after each change and at the instant it returned.
 
 mod bucket;
 mod line;
@@ -32,7 +32,7 @@ use toolyard_core::Rate;
 /// The longest that an attempt waits for its token (RT-10).
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// The longest that a server's hint pauses a line: no server stops a tool for good.
+/// The longest pause that a server's hint can cause, so that no server stops a tool for good.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// Whether an attempt may start.
@@ -40,49 +40,50 @@ pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(300);
 pub(crate) enum Taken {
     /// Now; its token is taken.
     Now,
-    /// It has to stand in line.
+    /// It has to wait in line.
     Wait,
 }
 
-/// The wait would be longer than it may be: `rate_limited`, not started.
+/// The wait for a token would be longer than allowed: `rate_limited`, not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no token within the time an attempt may wait; there is one in {retry_after:?}")]
 pub(crate) struct TooLong {
-    /// After how long one who comes anew has not to wait, if nobody comes before.
+    /// How long until a newcomer would get a token at once, if nobody else joins.
     pub(crate) retry_after: Duration,
 }
 
-/// What has become of those in line.
+/// Which waiters leave the line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due<W> {
-    /// These have their token, in the order in which they came.
+    /// These have their token, in order of arrival.
     pub(crate) granted: Vec<W>,
-    /// These have waited as long as they may, or will not be served in that time: `rate_limited`, not started.
+    /// These have waited as long as allowed, or cannot be served in that time: `rate_limited`, not started.
     pub(crate) expired: Vec<W>,
-    /// What those that expired are told: after how long there is a token for one who comes anew.
+    /// The `retry_after` of the expired: how long until a newcomer would get a token.
     pub(crate) retry_after: Duration,
-    /// When the next of those who still wait is to be looked at.
+    /// When `due` has to be called next, if anybody still waits.
     pub(crate) next: Option<Instant>,
 }
 
-/// The line of one tool, of waiters `W`.
+/// The line of one tool, with waiters of type `W`.
 ///
-/// A tool without a rate has one too, for the pauses; as long as there is none it costs one relaxed load an attempt.
+/// A tool without a rate has one too, for pauses. As long as there is no pause, it costs one relaxed load per
+/// attempt.
 #[derive(Debug)]
 pub(crate) struct RateLine<W> {
-    /// No rate, no pause, nobody in line: nothing to look at.
+    /// No rate, no pause and nobody in line, so the lock need not be taken.
     is_free: AtomicBool,
     line: Mutex<Line<W>>,
 }
 
 impl<W> RateLine<W> {
-    /// An empty line, at the begin of its rate's first burst.
+    /// Makes an empty line with the full first burst.
     pub(crate) fn new(rate: Option<Rate>, wait_max: Duration, now: Instant) -> Self {
         let bucket = rate.map(|rate| Bucket::new(rate, now));
         Self { is_free: AtomicBool::new(bucket.is_none()), line: Mutex::new(Line::new(bucket, wait_max)) }
     }
 
-    /// Takes a token for an attempt, if there is one and nobody waits.
+    /// Takes a token for an attempt, if one is free and nobody waits.
     pub(crate) fn take(&self, now: Instant) -> Taken {
         if self.is_free.load(Ordering::Relaxed) {
             return Taken::Now;
@@ -93,10 +94,10 @@ impl<W> RateLine<W> {
         taken
     }
 
-    /// Stands in line.
+    /// Joins the line.
     ///
     /// # Errors
-    /// [`TooLong`] if it is known that the wait would be longer than it may be.
+    /// [`TooLong`] if the wait is known to be longer than allowed.
     pub(crate) fn enqueue(&self, now: Instant, waiter: W) -> Result<Ticket, TooLong> {
         let mut line = self.line();
         let until = line.admit(now)?;
@@ -105,7 +106,7 @@ impl<W> RateLine<W> {
         Ok(ticket)
     }
 
-    /// Lets go whom the rate allows, and those who have waited too long.
+    /// Removes the waiters that get a token and those that have waited too long.
     pub(crate) fn due(&self, now: Instant) -> Due<W> {
         let mut line = self.line();
         let due = line.due(now);
@@ -113,7 +114,7 @@ impl<W> RateLine<W> {
         due
     }
 
-    /// Leaves the line at once. `None` if it is no longer in it.
+    /// Leaves the line at once. `None` if the waiter is no longer in it.
     pub(crate) fn leave(&self, ticket: Ticket) -> Option<W> {
         let mut line = self.line();
         let waiter = line.leave(ticket);
@@ -121,7 +122,7 @@ impl<W> RateLine<W> {
         waiter
     }
 
-    /// Sends everybody away; gives who that is.
+    /// Empties the line and returns all waiters.
     pub(crate) fn clear(&self) -> Vec<W> {
         let mut line = self.line();
         let waiters = line.clear();
@@ -129,8 +130,8 @@ impl<W> RateLine<W> {
         waiters
     }
 
-    /// Lets nobody go before `until`, or [`PAUSE_MAX`] from now if that is sooner (RT-3). A pause is never cut
-    /// short by another.
+    /// Grants no token before `until`, or before [`PAUSE_MAX`] from now if that is sooner (RT-3). A pause never
+    /// shortens another.
     pub(crate) fn pause_until(&self, now: Instant, until: Instant) {
         let mut line = self.line();
         line.pause_until(now, until.min(now + PAUSE_MAX));

@@ -1,12 +1,12 @@
-//! Whether a failed attempt is made again, and when (RT-1 … RT-5, RT-7).
+//! Whether and when a failed attempt is retried (RT-1 … RT-5, RT-7).
 //!
 //! ```text
 //!   attempt ended ──► may it run twice? ──► attempts left? ──► hint, deadline? ──► tokens? ──► Retry { delay }
 //!                        └ no: Stop(None)      └──────────── no: Stop(why) ──────────┘
 //! ```
 //!
-//! Owns the decision. Knows no clock and no generator: now and chance are passed in. It waits for nothing, and
-//! what an attempt holds is not its business.
+//! Only the decision is made here. Time and randomness are passed in; waiting, and what an attempt holds, are the
+//! caller's business.
 
 mod bucket;
 mod decide;

@@ -1,4 +1,4 @@
-//! The tokens of a rate: governor's GCRA, over instants that are handed in.
+//! The tokens of a rate: governor's GCRA, with instants passed in.
 
 use governor::{
     Quota, RateLimiter,
@@ -17,15 +17,15 @@ use std::{
 use tokio::time::Instant;
 use toolyard_core::Rate;
 
-/// A bucket of tokens. Not for two hands at once: its line's lock guards it.
+/// A bucket of tokens. Not for concurrent use: the lock of its line guards it.
 #[derive(Debug)]
 pub(super) struct Bucket {
     limiter: RateLimiter<NotKeyed, FullAt, Told, NoOpMiddleware<Nanos>>,
     full_at: FullAt,
-    /// From where its nanoseconds count.
+    /// The instant from which its nanoseconds count.
     born: Instant,
     interval: u64,
-    /// By how much a token may come before its time in an even row: all of a burst but the first come at once.
+    /// How much earlier than in an even spacing a token may be taken: all of a burst but the first are free at once.
     slack: u64,
 }
 
@@ -50,10 +50,10 @@ impl Bucket {
         self.limiter.check().is_ok()
     }
 
-    /// When there is a token after `ahead` others, if each is taken as soon as may be, and none before `open`.
+    /// When a token is free after `ahead` others, if each is taken as early as possible and none before `open`.
     pub(super) fn at(&self, ahead: usize, open: Instant) -> Instant {
         let open = self.nanos_at(open);
-        // A bucket that is full before then gets no fuller: the row counts from where its first token is taken.
+        // A bucket that is full before `open` gets no fuller, so the spacing starts where its first token is taken.
         let from = self.full_at.get().max(open);
         let row = self.interval.saturating_mul(ahead as u64);
         self.born + Duration::from_nanos(from.saturating_add(row).saturating_sub(self.slack).max(open))
@@ -68,9 +68,9 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).expect("no engine runs for 500 years")
 }
 
-/// When the bucket will be full again, in nanoseconds: all there is to know of it. Zero: it was never used.
+/// When the bucket will be full again, in nanoseconds, which is its whole state. Zero if it was never used.
 ///
-/// A store of our own, because governor's does not let it be read: to tell how long one would have to wait.
+/// A state store of our own, because governor's cannot be read, and we need it to compute waiting times.
 #[derive(Debug, Clone, Default)]
 struct FullAt(Arc<AtomicU64>);
 
@@ -94,7 +94,7 @@ impl StateStore for FullAt {
     }
 }
 
-/// A clock that shows what it was told.
+/// A clock that shows the time it was last set to.
 #[derive(Debug, Default)]
 struct Told(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Who waits for a token, in the order in which they came.
+//! The waiters for a token, in order of arrival.
 
 use super::{Due, Taken, TooLong, bucket::Bucket};
 use std::{collections::BTreeMap, time::Duration};
@@ -15,7 +15,7 @@ struct Waiter<W> {
     until: Instant,
 }
 
-/// The line, when its lock is held.
+/// The state behind the lock of a line.
 #[derive(Debug)]
 pub(super) struct Line<W> {
     bucket: Option<Bucket>,
@@ -43,7 +43,7 @@ impl<W> Line<W> {
         if self.waiters.is_empty() && self.take_token(now) { Taken::Now } else { Taken::Wait }
     }
 
-    /// Whether one who comes now will be served in time; the last instant for that.
+    /// Whether a newcomer will be served in time; returns the last instant for that.
     pub(super) fn admit(&mut self, now: Instant) -> Result<Instant, TooLong> {
         self.end_pause(now);
         let (at, until) = (self.at(self.waiters.len(), now), now + self.wait_max);
@@ -72,10 +72,10 @@ impl<W> Line<W> {
 
     pub(super) fn due(&mut self, now: Instant) -> Due<W> {
         self.end_pause(now);
-        // Who has waited too long gets no token, not even one that is there (CC-9).
+        // A waiter that has waited too long gets no token, even if one is free (CC-9).
         let mut expired = self.leave_while(|_, first| first < now);
         let granted = self.leave_while(|line, _| line.take_token(now));
-        // Who cannot be served before a pause ends is told so at once, as one is who comes now.
+        // Waiters that cannot be served before a pause ends expire at once, like newcomers.
         expired.extend(self.leave_while(|line, first| {
             first <= now || line.paused_until.is_some_and(|paused| first < paused)
         }));
@@ -83,7 +83,7 @@ impl<W> Line<W> {
         Due { granted, expired, retry_after: self.at(self.waiters.len(), now) - now, next }
     }
 
-    /// Takes out the first as long as it is one to go, told by the last instant at which it may be served.
+    /// Removes waiters from the front while `goes` holds for the last instant at which they may be served.
     fn leave_while(&mut self, goes: impl Fn(&Self, Instant) -> bool) -> Vec<W> {
         let mut gone = Vec::new();
         while let Some((_, first)) = self.waiters.first_key_value() {
@@ -95,12 +95,12 @@ impl<W> Line<W> {
         gone
     }
 
-    /// Takes a token, if there is one and no pause.
+    /// Takes a token, if one is free and there is no pause.
     fn take_token(&self, now: Instant) -> bool {
         self.paused_until.is_none() && self.bucket.as_ref().is_none_or(|bucket| bucket.take(now))
     }
 
-    /// When one is served who has so many before it.
+    /// When a waiter with `ahead` others before it is served.
     fn at(&self, ahead: usize, now: Instant) -> Instant {
         let open = self.paused_until.map_or(now, |until| until.max(now));
         self.bucket.as_ref().map_or(open, |bucket| bucket.at(ahead, open))

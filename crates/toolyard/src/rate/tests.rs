@@ -3,7 +3,7 @@ mod rules;
 
 use super::*;
 
-/// A line of numbers, with a clock.
+/// A line whose waiters are numbers, with the current time.
 pub(super) struct Tool {
     pub(super) line: RateLine<u32>,
     pub(super) start: Instant,
@@ -11,7 +11,7 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// One with this rate, or none.
+    /// A tool with this rate; none if empty.
     pub(super) fn new(rate: &str) -> Self {
         let now = Instant::now();
         let rate = (!rate.is_empty()).then(|| rate.parse().unwrap());
@@ -38,13 +38,13 @@ impl Tool {
         self.line.due(self.now)
     }
 
-    /// Takes all that may go at once.
+    /// Takes all tokens that are free now and returns how many.
     pub(super) fn spend(&self) -> u32 {
         (0..).take_while(|_| self.take() == Taken::Now).fold(0, |count, _: u32| count + 1)
     }
 
-    /// Moves time to where the line wants to be looked at next, as long as somebody waits: who went, and after how
-    /// many milliseconds from the start.
+    /// Calls `due` at each instant that it returns, until nobody waits. Returns who was served, and how many
+    /// milliseconds after the start.
     pub(super) fn run_out(&mut self) -> Vec<(u32, u128)> {
         let mut went = Vec::new();
         loop {

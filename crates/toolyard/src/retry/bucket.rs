@@ -1,47 +1,47 @@
-//! The retries a tool has left (RT-5).
+//! A tool's retry budget (RT-5).
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use toolyard_core::ErrorKind;
 
-/// What one retry took from a [`Bucket`]. Given back when the retry succeeds, else lost: so a tool that stays
-/// down is not asked again and again.
+/// What one retry took from a [`Bucket`]. Refunded if the retry succeeds and lost otherwise, so that a tool that
+/// stays down is not called again and again.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a retry that succeeds gives back what it took"]
 pub(crate) struct Paid(u32);
 
-/// The retries a tool has left, for all sessions and forks together (RT-5).
+/// A tool's retry budget, shared by all sessions and forks (RT-5).
 ///
-/// Lock-free. A number that is read late costs one retry more or less, so nothing here orders other memory.
+/// Lock-free. A stale read costs one retry more or less, so nothing here orders other memory.
 #[derive(Debug)]
 pub(crate) struct Bucket(AtomicU32);
 
 impl Bucket {
-    /// What it holds at most, and at first.
+    /// Its capacity, which it also starts with.
     pub(crate) const TOKENS_MAX: u32 = 100;
 
     const RETRY: u32 = 10;
-    /// A timeout has held its permits to the end, so trying again is dearer.
+    /// A timeout has held its permits to the end, so retrying it costs more.
     const RETRY_AFTER_TIMEOUT: u32 = 20;
     const CLEAN_SUCCESS: u32 = 1;
 
-    /// A full one.
+    /// Makes a full bucket.
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(Self::TOKENS_MAX))
     }
 
-    /// Takes what a retry after this failure costs; `None` if that is not there.
+    /// Takes what a retry after this failure costs; `None` if there are not enough tokens.
     pub(crate) fn pay(&self, after: ErrorKind) -> Option<Paid> {
         let cost = if after == ErrorKind::Timeout { Self::RETRY_AFTER_TIMEOUT } else { Self::RETRY };
         let taken = self.0.fetch_update(Relaxed, Relaxed, |tokens| tokens.checked_sub(cost));
         taken.is_ok().then_some(Paid(cost))
     }
 
-    /// The retry that this was paid for has succeeded.
+    /// Returns the tokens of a retry that has succeeded.
     pub(crate) fn refund(&self, paid: Paid) {
         self.put(paid.0);
     }
 
-    /// A first attempt has succeeded. A full bucket is only looked at.
+    /// Adds a token for a first attempt that has succeeded. A full bucket is only read.
     pub(crate) fn first_success(&self) {
         self.put(Self::CLEAN_SUCCESS);
     }

@@ -1,4 +1,4 @@
-//! Whether a failed attempt is made again (RT-1, RT-3, RT-4, RT-5, RT-7).
+//! Whether a failed attempt is retried (RT-1, RT-3, RT-4, RT-5, RT-7).
 
 use super::{Bucket, Paid, delay};
 use std::{num::NonZeroU32, time::Duration};
@@ -8,7 +8,7 @@ use toolyard_core::{Effect, ErrorKind, RetryPolicy, RetryStopped};
 /// The longest wait that a server may ask of the engine (RT-3).
 const HINT_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// What an attempt needs at least to be worth its start (RT-4).
+/// The least time in which an attempt is worth starting (RT-4).
 const MIN_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// The attempt that ended, and how.
@@ -16,26 +16,26 @@ const MIN_ATTEMPT: Duration = Duration::from_millis(50);
 pub(crate) struct Ended {
     pub(crate) kind: ErrorKind,
     pub(crate) effect: Effect,
-    /// Whether the handler itself declared that nothing was changed.
+    /// Whether the handler itself declared that it changed nothing.
     pub(crate) no_side_effect: bool,
-    /// When to try again, as the remote says.
+    /// When the remote says to try again.
     pub(crate) hint: Option<Duration>,
-    /// Its number; the first is 1.
+    /// The number of the attempt, from 1.
     pub(crate) attempt: u32,
 }
 
-/// Whether the call may run twice at all.
+/// Whether the call may run more than once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Repeatability {
-    /// The tool only looks, or is idempotent.
+    /// The tool only reads, or is idempotent.
     pub(crate) repeatable: bool,
     /// The tool spawns sub-agents.
     pub(crate) recursive: bool,
-    /// The call has made a call of its own, in whichever attempt.
+    /// The call has dispatched calls of its own, in any attempt.
     pub(crate) has_dispatched: bool,
 }
 
-/// The time there is.
+/// The time available.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) now: Instant,
@@ -48,11 +48,11 @@ pub(crate) struct Span {
 pub(crate) enum Decision {
     /// Another attempt, after a wait.
     Retry { delay: Duration, paid: Paid },
-    /// None: the call ends with this failure. Says why where the failure is one that may be tried again.
+    /// No retry: the call ends with this failure. Says why, if the failure could have been retried.
     Stop(Option<RetryStopped>),
 }
 
-/// Decides what follows a failed attempt, and pays for the retry if there is one. `chance` is from 0 to below 1.
+/// Decides what follows a failed attempt, and pays for the retry if there is one. `chance` is in `0.0..1.0`.
 pub(crate) fn decide(
     ended: &Ended,
     call: Repeatability,
@@ -61,7 +61,7 @@ pub(crate) fn decide(
     bucket: &Bucket,
     chance: f64,
 ) -> Decision {
-    // A tool whose retries are off has not used them up: no word for it.
+    // A tool with retries turned off has not run out of them, so there is no reason to report.
     if policy.max_attempts() == NonZeroU32::MIN || !call.may_repeat(ended) {
         return Decision::Stop(None);
     }
@@ -70,7 +70,7 @@ pub(crate) fn decide(
     } else {
         Err(RetryStopped::Attempts)
     };
-    // Paid last: what stops for another reason costs nothing.
+    // Paid last, so that a stop for another reason costs nothing.
     let paid = wait.and_then(|delay| Ok((delay, bucket.pay(ended.kind).ok_or(RetryStopped::Budget)?)));
     match paid {
         Ok((delay, paid)) => Decision::Retry { delay, paid },
@@ -81,13 +81,13 @@ pub(crate) fn decide(
 impl Repeatability {
     /// RT-1, RT-7.
     fn may_repeat(self, ended: &Ended) -> bool {
-        // One layer retries: what this call has called has been retried already.
+        // Only one layer retries: what this call dispatched has been retried already.
         if self.recursive || self.has_dispatched {
             return false;
         }
         match ended.kind {
             ErrorKind::Transient => self.repeatable || ended.no_side_effect,
-            // The engine's own limit has been waited for already; only the remote's answer has run.
+            // The engine's own limit has been waited for already; only a remote's answer counts as an attempt.
             ErrorKind::RateLimited => self.repeatable && ended.effect != Effect::NotStarted,
             ErrorKind::Timeout => self.repeatable,
             _ => false,

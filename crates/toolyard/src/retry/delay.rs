@@ -3,13 +3,13 @@
 use std::time::Duration;
 use toolyard_core::{Jitter, RetryPolicy};
 
-/// How much longer than its step a delay can be with [`Jitter::Half`].
+/// How much longer than its step a delay can be with [`Jitter::Half`], as a share of the step.
 const HALF: f64 = 0.5;
 
-/// The delay after attempt number `ended` (RT-2). `chance` is from 0 to below 1.
+/// The delay after attempt number `ended` (RT-2). `chance` is in `0.0..1.0`.
 ///
-/// Steps are cut before jitter such that the longest delay is the cap and delays at the cap still differ: calls
-/// that failed together would otherwise come back together for good.
+/// Steps are capped before jitter in such a way that the longest delay is the cap and delays at the cap still differ;
+/// otherwise calls that failed together would keep coming back together.
 pub(crate) fn delay(policy: &RetryPolicy, ended: u32, chance: f64) -> Duration {
     debug_assert!(ended > 0 && (0.0..1.0).contains(&chance), "attempt {ended}, chance {chance}");
     let (base, cap) = (policy.base().as_secs_f64(), policy.cap().as_secs_f64());

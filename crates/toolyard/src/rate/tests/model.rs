@@ -1,4 +1,4 @@
-//! The line beside a naive model, step by step.
+//! The line, compared with a naive model step by step.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ enum Step {
     Pause(u64),
     Due,
     Pass(u64),
-    /// To where the line wants to be looked at.
+    /// To the instant at which `due` wants to be called next.
     Next,
 }
 
@@ -27,15 +27,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Milliseconds, but for credit, which is tokens times the milliseconds of one.
+/// Times are in milliseconds; credit is in tokens times the milliseconds of one.
 #[derive(Debug, Clone)]
 struct Model {
     now: u64,
-    /// Milliseconds in which a token comes back, and the burst; if there is a rate.
+    /// The milliseconds in which a token comes back, and the burst, if there is a rate.
     rate: Option<(u64, u64)>,
     credit: u64,
     paused_until: u64,
-    /// Number, and the last instant at which it may be served.
+    /// Each waiter's number, and the last instant at which it may be served.
     line: Vec<(u32, u64)>,
 }
 
@@ -56,7 +56,7 @@ impl Model {
         is_there
     }
 
-    /// How long one has to wait with so many ahead: by waiting.
+    /// How long a waiter with so many ahead has to wait, found by waiting.
     fn wait(&self, ahead: usize) -> u64 {
         let mut then = self.clone();
         then.pass(self.paused_until.saturating_sub(self.now));
@@ -96,7 +96,7 @@ impl Model {
     }
 }
 
-/// Never more in any stretch of time than a burst and what comes back in it.
+/// No stretch of time has more than a burst plus the tokens that come back in it.
 fn check_rate(granted: &[u64], (interval, burst): (u64, u64)) {
     for (at, from) in granted.iter().enumerate() {
         for (more, to) in granted[at..].iter().enumerate() {
@@ -160,7 +160,7 @@ fn check(rate: Option<(u64, u64)>, steps: Vec<Step>) {
 }
 
 impl Tool {
-    /// Both go on; notes who started, and that they came in this order.
+    /// Runs `due` on both and compares; notes who started, and checks that they started in order.
     fn due_and_compare(
         &mut self,
         model: &mut Model,
@@ -186,8 +186,8 @@ impl Tool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// RT-3, RT-10, CC-9: first in, first out, never faster than the rate, nobody waits longer than the bound, who
-    /// leaves is gone, and the line knows what the model finds out by waiting.
+    /// RT-3, RT-10, CC-9: first in, first out; never faster than the rate; no wait longer than allowed; a waiter that
+    /// leaves is gone; and the line predicts what the model finds by waiting.
     #[test]
     fn the_line_does_as_the_model_does(
         rate in proptest::option::weighted(0.8, (prop_oneof![1..3_000u64, Just(1_000), Just(2_500)], 1..5u64)),

@@ -6,7 +6,7 @@ const fn too_long(millis: u64) -> TooLong {
     TooLong { retry_after: Duration::from_millis(millis) }
 }
 
-/// RT-10: a burst goes at once, the rest one by one, in the order in which they came.
+/// RT-10: a burst starts at once, the rest one by one in order of arrival.
 #[test]
 fn a_line_is_served_in_order_and_at_its_rate() {
     let mut tool = Tool::new("10/s burst 3");
@@ -21,7 +21,7 @@ fn a_line_is_served_in_order_and_at_its_rate() {
     assert_eq!(tool.spend(), 3);
 }
 
-/// RT-10: one who comes while others wait stands behind them, also when a token is there.
+/// RT-10: a newcomer waits behind those in line, even if a token is free.
 #[test]
 fn nobody_passes_the_line() {
     let mut tool = Tool::new("1/s");
@@ -35,7 +35,7 @@ fn nobody_passes_the_line() {
     assert_eq!(tool.run_out(), [(2, 4_000)]);
 }
 
-/// RT-10: one whose wait would be longer than 5 s is refused at once, and told when to come.
+/// RT-10: a call whose wait would be longer than 5 s is refused at once, and gets a `retry_after`.
 #[test]
 fn a_wait_that_is_too_long_is_refused_at_once() {
     let mut tool = Tool::new("1/s");
@@ -50,7 +50,7 @@ fn a_wait_that_is_too_long_is_refused_at_once() {
     assert_eq!(tool.run_out().last(), Some(&(6, 6_000)));
 }
 
-/// RT-10: one that is not looked at in time waits no longer for that: it is told, and its token goes to the next.
+/// RT-10: a waiter that `due` reaches too late expires, and its token goes to the next.
 #[test]
 fn who_has_waited_too_long_gets_no_token() {
     let mut tool = Tool::new("1/s burst 2");
@@ -63,7 +63,7 @@ fn who_has_waited_too_long_gets_no_token() {
     assert_eq!((due.granted, due.expired, due.next), (vec![2], vec![1], None));
 }
 
-/// CC-9, SC-4: who is cancelled leaves at once, and those behind move up.
+/// CC-9, SC-4: a cancelled waiter leaves at once, and those behind it move up.
 #[test]
 fn who_leaves_leaves_at_once() {
     let mut tool = Tool::new("1/s");
@@ -76,7 +76,7 @@ fn who_leaves_leaves_at_once() {
     assert_eq!(tool.line.leave(tickets[1]), None);
 }
 
-/// RT-3, T10: a server's hint pauses the line for everybody, whatever tokens there are.
+/// RT-3, T10: a server's hint pauses the line for everybody, whatever tokens are free.
 #[test]
 fn a_pause_holds_everybody() {
     for rate in ["", "10/s burst 2"] {
@@ -93,7 +93,7 @@ fn a_pause_holds_everybody() {
     }
 }
 
-/// RT-3: after a pause a burst goes, then the rate holds again.
+/// RT-3: after a pause a burst starts, then the rate holds again.
 #[test]
 fn after_a_pause_the_rate_holds() {
     let mut tool = Tool::new("10/s burst 2");
@@ -108,7 +108,7 @@ fn after_a_pause_the_rate_holds() {
     assert_eq!(went[11], (11, 5_000));
 }
 
-/// RT-3: a pause that is longer than anybody may wait refuses at once, those in line too.
+/// RT-3: a pause longer than the allowed wait refuses at once, waiters in line included.
 #[test]
 fn a_long_pause_refuses_at_once() {
     for rate in ["", "10/s burst 1"] {
@@ -129,7 +129,7 @@ fn a_long_pause_refuses_at_once() {
     }
 }
 
-/// RT-3: no pause is longer than 300 s, none is cut short by another, and one in the past is none.
+/// RT-3: no pause is longer than 300 s, none shortens another, and one in the past has no effect.
 #[test]
 fn pauses_are_bounded_and_never_cut_short() {
     let mut tool = Tool::new("");
@@ -145,7 +145,7 @@ fn pauses_are_bounded_and_never_cut_short() {
     assert_eq!(tool.take(), Taken::Now);
 }
 
-/// RT-10: without a rate, a pause or a line nothing is looked at; and it is so again afterwards.
+/// RT-10: without a rate, a pause or waiters the lock is not taken, and it is so again once they are gone.
 #[test]
 fn a_line_without_a_rate_is_free() {
     let is_free = |tool: &Tool| tool.line.is_free.load(Ordering::Relaxed);
@@ -162,7 +162,7 @@ fn a_line_without_a_rate_is_free() {
     assert!(!is_free(&Tool::new("1/s")));
 }
 
-/// RT-10: the fastest and the slowest rates do not run over.
+/// RT-10: the fastest and the slowest rates do not overflow.
 #[test]
 fn rates_at_their_bounds_are_rates() {
     let mut fast = Tool::new("1000000000/s burst 1000");

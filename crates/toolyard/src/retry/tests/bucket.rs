@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::{collections::VecDeque, thread};
 
-/// T18, RT-5: ten retries in vain leave nothing, and ten clean successes pay for one more.
+/// T18, RT-5: ten failed retries empty it, and ten clean successes pay for one more.
 #[test]
 fn ten_retries_in_vain_drain_it_and_ten_successes_pay_for_one() {
     let bucket = Bucket::new();
@@ -17,7 +17,7 @@ fn ten_retries_in_vain_drain_it_and_ten_successes_pay_for_one() {
     assert_eq!(bucket.tokens(), 0);
 }
 
-/// RT-5: a retry after a timeout costs twice as much, and what is not all there is not taken.
+/// RT-5: a retry after a timeout costs twice as much, and tokens are taken only if there are enough.
 #[test]
 fn a_retry_after_a_timeout_is_dearer() {
     let bucket = Bucket::new();
@@ -29,7 +29,7 @@ fn a_retry_after_a_timeout_is_dearer() {
     assert!(bucket.pay(ErrorKind::Transient).is_some());
 }
 
-/// RT-5: a retry that succeeds gives back what it took, and no more than fits.
+/// RT-5: a successful retry refunds what it took, up to the capacity.
 #[test]
 fn a_retry_that_succeeds_costs_nothing() {
     let bucket = Bucket::new();
@@ -43,7 +43,7 @@ fn a_retry_that_succeeds_costs_nothing() {
     assert_eq!(bucket.tokens(), 100);
 }
 
-/// RT-5, I9: threads take no token twice and put none in vain.
+/// RT-5, I9: threads take no token twice and lose none.
 #[test]
 fn threads_share_it_without_losing_a_token() {
     let bucket = Bucket::new();
@@ -79,7 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// RT-5, I9, TS-1: the bucket holds what a plain sum says, and that is from 0 to 100.
+    /// RT-5, I9, TS-1: the bucket agrees with a plain sum, which stays between 0 and 100.
     #[test]
     fn it_holds_what_a_plain_sum_says(steps in proptest::collection::vec(step(), 1..40)) {
         let (bucket, mut sum, mut retries) = (Bucket::new(), 100_i64, VecDeque::new());

@@ -3,7 +3,7 @@ use std::{num::NonZeroU32, time::Duration};
 use tokio::time::Instant;
 use toolyard_core::error::Ran;
 
-/// A call that may be tried again, and what a test changes of it.
+/// A call that may be retried, for tests to vary.
 struct Case {
     ended: Ended,
     call: Repeatability,
@@ -53,7 +53,7 @@ fn set<T>(mut case: T, change: impl FnOnce(&mut T)) -> T {
     case
 }
 
-/// RT-1, V4: of all kinds three are tried again, by tools that may run twice.
+/// RT-1, V4: three kinds of error are retried, for tools that may run twice.
 #[test]
 fn three_kinds_are_tried_again_and_no_other() {
     let again = [ErrorKind::Transient, ErrorKind::RateLimited, ErrorKind::Timeout];
@@ -67,8 +67,8 @@ fn three_kinds_are_tried_again_and_no_other() {
     }
 }
 
-/// RT-1: a tool that must not run twice is tried again only when its handler says of a passing fault that nothing
-/// was changed.
+/// RT-1: a tool that must not run twice is retried only if its handler returned a transient error and declared that
+/// it changed nothing.
 #[test]
 fn a_tool_that_must_not_run_twice_has_to_say_that_it_did_nothing() {
     for kind in ErrorKind::ALL.iter().copied() {
@@ -86,7 +86,7 @@ fn a_tool_that_must_not_run_twice_has_to_say_that_it_did_nothing() {
     }
 }
 
-/// RT-1, V4: the engine's own limit is the caller's to wait for, the remote's is not.
+/// RT-1, V4: waiting for the engine's own limit is left to the caller; the remote's is retried.
 #[test]
 fn a_local_rate_limit_is_not_tried_again() {
     set(case(ErrorKind::RateLimited), |case| case.ended.effect = Effect::NotStarted).check_stop(None);
@@ -115,7 +115,7 @@ fn a_call_that_has_called_others_is_not_tried_again() {
     }
 }
 
-/// RT-3, T10: a hint is waited for up to 30 s; one of 45 s ends the call.
+/// RT-3, T10: the engine waits for a hint of up to 30 s; one of 45 s ends the call.
 #[test]
 fn a_hint_is_waited_for_within_reason() {
     let hint = |hint| set(case(ErrorKind::RateLimited), |case| case.ended.hint = Some(hint));
@@ -128,7 +128,7 @@ fn a_hint_is_waited_for_within_reason() {
     hint(Duration::MAX).check_stop(Some(RetryStopped::Hint));
 }
 
-/// RT-3: a hint that does not fit the deadline ends the call; one the deadline would have ended anyway says so.
+/// RT-3: a hint that does not fit the deadline ends the call; if no delay fits it, the deadline is the reason.
 #[test]
 fn a_hint_has_to_fit_the_deadline() {
     let case = |deadline| {
@@ -137,14 +137,14 @@ fn a_hint_has_to_fit_the_deadline() {
             case.deadline = Some(deadline);
         })
     };
-    // An attempt of 60 s wants 6 s at least.
+    // An attempt with a timeout of 60 s needs at least 6 s.
     case(8 * SECOND).check_retry(2 * SECOND);
     case(8 * SECOND - MILLI).check_stop(Some(RetryStopped::Hint));
     case(6100 * MILLI).check_stop(Some(RetryStopped::Hint));
     case(6099 * MILLI).check_stop(Some(RetryStopped::Deadline));
 }
 
-/// RT-4: no sleep without time for an attempt after it: a tenth of its timeout, and at least 50 ms.
+/// RT-4: no wait unless there is time for an attempt after it: a tenth of its timeout, and at least 50 ms.
 #[test]
 fn a_deadline_leaves_time_for_an_attempt() {
     let case = |timeout, deadline| {
@@ -161,7 +161,7 @@ fn a_deadline_leaves_time_for_an_attempt() {
     case(Duration::MAX, 3600 * SECOND).check_stop(Some(RetryStopped::Deadline));
 }
 
-/// RT-5, T18: ten retries in vain, and the next failure is the last.
+/// RT-5, T18: after ten failed retries, the next failure is final.
 #[test]
 fn an_empty_bucket_ends_retries() {
     let case = set(case(ErrorKind::Transient), |case| {
@@ -174,7 +174,7 @@ fn an_empty_bucket_ends_retries() {
     case.check_stop(Some(RetryStopped::Budget));
 }
 
-/// RT-5: the bucket's word is the last, so that what stops for another reason costs nothing.
+/// RT-5: the bucket is asked last, so that a stop for another reason costs nothing.
 #[test]
 fn an_empty_bucket_hides_no_other_reason() {
     let empty = || {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 use toolyard_core::Jitter;
 
-/// The largest chance there is.
+/// The largest `chance`.
 const ALMOST_ONE: f64 = 1.0 - f64::EPSILON;
 
 fn check(policy: RetryPolicy, ended: u32, least: Duration, most: Duration) {
@@ -21,7 +21,7 @@ fn the_default_delays_are_those_of_the_rule() {
     check(RetryPolicy::default(), 3, 1600 * MILLI, 2400 * MILLI);
 }
 
-/// RT-2: full jitter is from nothing to the step.
+/// RT-2: full jitter ranges from zero to the step.
 #[test]
 fn full_jitter_starts_at_nothing() {
     let policy = RetryPolicy::default().with_jitter(Jitter::Full);
@@ -30,7 +30,7 @@ fn full_jitter_starts_at_nothing() {
     check(policy, 40, Duration::ZERO, 10 * SECOND);
 }
 
-/// RT-2: no delay is longer than the cap, and at the cap delays still differ.
+/// RT-2: no delay is longer than the cap, and delays at the cap still differ.
 #[test]
 fn the_cap_bounds_a_delay_and_leaves_it_its_spread() {
     for ended in [5, 100, u32::MAX] {
@@ -55,7 +55,7 @@ proptest! {
         let policy = RetryPolicy::default().with_delays(base, factor, cap).unwrap().with_jitter(jitter);
         let delay = delay(&policy, ended, chance);
         prop_assert!(delay <= cap);
-        // What a number of 53 bits says of a base of more.
+        // Allows for the precision of 53 bits at a large base.
         prop_assert!(full || delay + base / (1 << 30) + Duration::from_nanos(1) >= base, "{delay:?} < {base:?}");
     }
 }
