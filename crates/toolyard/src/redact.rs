@@ -5,7 +5,7 @@
 //!         └─► patterns of common tokens ───────────────────┴─► spans, merged ─► [redacted], [redacted: github token]
 //! ```
 //!
-//! One pass takes time in proportion to the text. What a handler is given is never touched.
+//! A pass takes time linear in the text. What a handler receives is never changed.
 
 mod patterns;
 mod secrets;
@@ -22,18 +22,18 @@ use secrets::Secrets;
 use spans::Spans;
 use std::{borrow::Cow, fmt, sync::Arc};
 
-/// How often a text is looked at again after something was taken out of it. A token that stands right behind a secret
-/// is seen as one only when that is gone; a text in which more than this follow one another does not occur.
+/// How often a text is searched again after something was taken out of it. A token right behind a secret may be
+/// recognised only once the secret is gone; texts with more of them in a row than this do not occur.
 const PASSES_MAX: usize = 8;
 
-/// Finds secrets in texts and data and puts `[redacted]` in their place. A value; cheap to clone.
+/// Replaces secrets in texts and data by `[redacted]`. A value; cheap to clone.
 ///
-/// It knows *registered* secrets, as they are and as they look inside JSON, URLs and base64; and *patterns* of tokens
-/// that everybody uses: keys of AWS, Google, Stripe, OpenAI and Anthropic, tokens of GitHub, GitLab and Slack, JSON web
-/// tokens, `Authorization` values, private keys, passwords in URLs and in assignments such as `password=…`. Patterns
-/// name what was there: `[redacted: github token]`. An engine without one pays nothing.
+/// It finds *registered* secrets, as they are and as they look inside JSON, URLs and base64, and *patterns* of common
+/// tokens: keys of AWS, Google, Stripe, OpenAI and Anthropic, tokens of GitHub, GitLab and Slack, JSON web tokens,
+/// `Authorization` values, private keys, passwords in URLs and in assignments such as `password=…`. A pattern names
+/// the kind of token: `[redacted: github token]`. An engine without a redactor pays nothing.
 ///
-/// To redact twice is to redact once. What is nowhere found is not copied.
+/// Redacting twice gives the same result as redacting once. A text without secrets is not copied.
 ///
 /// # Examples
 /// ```
@@ -51,18 +51,18 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// One that knows no pattern and no secret yet.
+    /// Makes a redactor that knows no pattern and no secret yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that knows the patterns of common tokens.
+    /// Makes a redactor that knows the patterns of common tokens.
     pub fn standard() -> Self {
         patterns::prepare();
         Self { patterns: true, secrets: None }
     }
 
-    /// The same with this secret too.
+    /// Adds a secret.
     ///
     /// # Errors
     /// [`SecretError`] for a secret that cannot be told from other text, or is too long.
@@ -70,10 +70,10 @@ impl Redactor {
         self.with_secrets([secret])
     }
 
-    /// The same with these secrets too.
+    /// Adds secrets.
     ///
     /// # Errors
-    /// As [`with_secret`](Self::with_secret).
+    /// Those of [`with_secret`](Self::with_secret).
     pub fn with_secrets<S: AsRef<str>>(
         self,
         secrets: impl IntoIterator<Item = S>,
@@ -83,26 +83,26 @@ impl Redactor {
         Ok(Self { secrets: Secrets::of(known)?.map(Arc::new), ..self })
     }
 
-    /// One that knows the registered secrets of this one and no pattern; `None` where there are none.
+    /// The same redactor without patterns; `None` if it has no registered secrets.
     ///
-    /// For whom is asked whether a call may run: what a pattern takes out may be more than a token, such as a command
-    /// between the marks of a private key, and nothing that runs is to be hidden from them.
+    /// Used for approval requests: a pattern may take out more than a token, such as a command between the markers of
+    /// a private key, and nothing that would run may be hidden from the person asked.
     pub(crate) fn registered(&self) -> Option<Self> {
         let secrets = self.secrets.clone()?;
         Some(Self { patterns: false, secrets: Some(secrets) })
     }
 
-    /// Whether it knows anything to look for.
+    /// Whether it has anything to look for.
     pub(crate) fn finds_something(&self) -> bool {
         self.patterns || self.secrets.is_some()
     }
 
-    /// The text without secrets.
+    /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         Self::until_clean(text, |text| self.spans(text))
     }
 
-    /// The text without registered secrets, for data in which a pattern says nothing.
+    /// Takes out registered secrets only, for data in which patterns have no meaning.
     fn data<'a>(&self, text: &'a str) -> Cow<'a, str> {
         Self::until_clean(text, |text| self.secret_spans(text).without_marks(text))
     }
@@ -119,7 +119,7 @@ impl Redactor {
         shown
     }
 
-    /// Where secrets are.
+    /// The spans to redact.
     fn spans(&self, text: &str) -> Spans {
         let mut spans = self.secret_spans(text);
         if self.patterns {

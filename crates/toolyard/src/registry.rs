@@ -1,12 +1,12 @@
-//! The tools an engine has, by name.
+//! An engine's tools, by name.
 //!
 //! ```text
-//!   register, replace, unregister ──► a new table, put in force at once
-//!   batch ──► the table as it is now ──► Arc<ToolEntry> { spec, compiled schema, factory }
+//!   register, replace, unregister ──► a new table, in force at once
+//!   batch ──► the table of that moment ──► Arc<ToolEntry> { spec, compiled schema, factory }
 //! ```
 //!
-//! A batch looks its names up in one table. A call in flight keeps its entry, whatever happens to the name;
-//! a call that still waits when its tool goes is `not_found`.
+//! A batch looks its names up in one table. A call in flight keeps its entry, whatever happens to the name; a call
+//! that still waits when its tool is removed ends `not_found`.
 
 mod entry;
 mod schema;
@@ -24,13 +24,13 @@ use toolyard_core::{ToolFactory, wording};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Another tool has the name.
+    /// Another tool has this name.
     #[error("a tool named '{name}' is registered already; use replace to swap it")]
     Duplicate {
         /// The name.
         name: String,
     },
-    /// No tool to replace.
+    /// There is no tool of this name to replace.
     #[error("no tool named '{name}' to replace")]
     Missing {
         /// The name.
@@ -42,7 +42,7 @@ pub enum RegisterError {
         /// The name.
         name: String,
     },
-    /// A bound or timeout of zero.
+    /// A bound or timeout is zero.
     #[error("tool '{name}': {field} must not be zero")]
     Zero {
         /// The tool.
@@ -50,19 +50,19 @@ pub enum RegisterError {
         /// The field.
         field: &'static str,
     },
-    /// The schema is not one that arguments are checked against.
+    /// Arguments cannot be checked against the schema.
     #[error("tool '{name}': {source}")]
     Schema {
         /// The tool.
         name: String,
-        /// What is wrong with it, and where.
+        /// What is wrong with the schema, and where.
         source: SchemaError,
     },
 }
 
 pub(crate) type Table = HashMap<Arc<str>, Arc<ToolEntry>>;
 
-/// The tools of an engine. Changing it never disturbs calls in flight (CL-8).
+/// The tools of an engine. Changing them never disturbs calls in flight (CL-8).
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ pub(crate) type Table = HashMap<Arc<str>, Arc<ToolEntry>>;
 /// ```
 pub struct Registry {
     rules: Arc<InForce>,
-    /// The operator's settings, in force for whichever tool has the name.
+    /// The operator's settings, which apply to any tool of that name.
     configs: BTreeMap<String, ToolConfig>,
     guards: Guards,
     /// How often the table has changed.
@@ -86,33 +86,32 @@ pub struct Registry {
 }
 
 impl Default for Registry {
-    /// An empty one, of no engine.
+    /// An empty registry without an engine.
     fn default() -> Self {
         Self::new(Arc::default(), BTreeMap::new(), Guards::default())
     }
 }
 
 impl Registry {
-    /// What changes the tools of these rules; each of these settings is for the tool of that name, once there is one.
-    /// `guards` stand before its tools.
+    /// Makes the registry of these rules. Each setting applies to any tool of its name; `guards` protect the tools.
     pub(crate) fn new(rules: Arc<InForce>, configs: BTreeMap<String, ToolConfig>, guards: Guards) -> Self {
         Self { rules, configs, guards, changes: watch::Sender::new(0) }
     }
 
-    /// What stands before its tools.
+    /// The guards of its tools.
     pub(crate) fn guards(&self) -> &Guards {
         &self.guards
     }
 
-    /// The names there are settings for.
+    /// The names that have settings.
     pub(crate) fn configured(&self) -> impl Iterator<Item = &str> {
         self.configs.keys().map(String::as_str)
     }
 
-    /// Adds a tool. Settings that the engine was built with for this name are in force for it.
+    /// Adds a tool. The settings that the engine was built with for this name apply to it.
     ///
     /// # Errors
-    /// [`RegisterError`] for a name in use and for a spec that makes no sense; nothing is changed then.
+    /// [`RegisterError`] if the name is taken or the spec is invalid; nothing is changed then.
     pub fn register(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
         self.add(Arc::new(factory))
     }
@@ -128,11 +127,11 @@ impl Registry {
         })
     }
 
-    /// Puts a tool in place of the one that has its name. Calls in flight finish on the old one. Settings
-    /// that the engine was built with for this name stay in force.
+    /// Replaces the tool of the same name. Calls in flight finish on the old one. The settings that the engine was
+    /// built with for this name still apply.
     ///
     /// # Errors
-    /// [`RegisterError::Missing`] when there is none, and as [`register`](Self::register).
+    /// [`RegisterError::Missing`] if there is none; otherwise those of [`register`](Self::register).
     pub fn replace(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
         let entry = self.entry(Arc::new(factory))?;
         self.change(|table| match table.get_mut(entry.name()) {
@@ -144,8 +143,8 @@ impl Registry {
         })
     }
 
-    /// Takes a tool away; `false` when there was none. Calls in flight finish, calls that wait are
-    /// `not_found`, those that wait for a tool it had replaced included.
+    /// Removes a tool; `false` if there was none. Calls in flight finish. Waiting calls end `not_found`, including
+    /// those for an earlier tool that this one had replaced.
     pub fn unregister(&self, name: &str) -> bool {
         let taken = self.change(|table| table.remove(name).ok_or(()));
         taken.is_ok_and(|entry| {
@@ -154,7 +153,7 @@ impl Registry {
         })
     }
 
-    /// The entry of a tool, with the operator's settings in place of what its author chose.
+    /// Makes the entry of a tool, with the operator's settings applied.
     fn entry(&self, factory: Arc<dyn ToolFactory>) -> Result<ToolEntry, RegisterError> {
         let mut spec = factory.spec();
         if let Some(config) = self.configs.get(&spec.name) {
@@ -170,7 +169,7 @@ impl Registry {
         Ok(done)
     }
 
-    /// Whether the entry is the one that has its name now.
+    /// Whether the entry is the current one of its name.
     pub(crate) fn is_current(&self, entry: &ToolEntry) -> bool {
         self.rules.current().tools.get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
     }
@@ -185,12 +184,12 @@ impl Registry {
         self.rules.current().tools.contains_key(name)
     }
 
-    /// Counts the changes to it, for who tells others which tools there are.
+    /// Counts the changes to the registry, for code that keeps others informed of the tools.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Every tool, by name.
+    /// All tools, sorted by name.
     pub fn list(&self) -> Vec<Arc<ToolEntry>> {
         let mut entries: Vec<_> = self.rules.current().tools.values().cloned().collect();
         entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
@@ -204,7 +203,7 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// The sentence for a name that no tool has which this session may know of (V5, PO-1b).
+/// The message for a name that this session does not know (V5, PO-1b).
 pub(crate) fn not_found(name: &str, table: &Table, session: &SessionCore) -> String {
     let known = table.values().filter(|entry| session.sees(entry)).map(|entry| entry.name());
     wording::tool_not_found(name, known.collect())

@@ -1,29 +1,29 @@
-//! Tokens that are known by their looks.
+//! Tokens that are recognised by their shape.
 //!
-//! A pattern keeps to one line, but for private keys, and has no bound that would leave a rest. Matching takes time in
-//! proportion to the text whatever is in it. Where looks alone would take prose or code for a secret, a pattern asks
-//! whether the value looks random.
+//! Except for private keys, a pattern matches within one line, and none has an upper length that would leave the rest
+//! of a token. Matching takes time linear in the text, whatever it contains. Where shape alone would match prose or
+//! code, a pattern also requires that the value looks random.
 
 use super::{spans::Spans, words::Words};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A pattern: what it finds is its first group, or the whole.
+/// A pattern. The secret is its first group, or the whole match if it has no group.
 struct Pattern {
     kind: &'static str,
-    /// One of these is in all that it finds, in capitals or not.
+    /// Every match contains one of these, ignoring case.
     words: &'static [&'static str],
     regex: Regex,
     is_secret: fn(&str) -> bool,
 }
 
-/// What stands between a name and its value: quotes of JSON, also inside JSON, and the sign.
+/// What connects a name with its value: quotes, also those of JSON inside JSON, and the assignment sign.
 const ASSIGNED: &str = r#"\\{0,3}["']?[ \t]*(?:=>|:=|=|:)[ \t]*\\{0,3}["']?"#;
 
-/// Names of values that are secret.
+/// Names whose values are secret.
 const SECRET_NAME: &str = r"(?i-u:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:auth|access|refresh|bearer|session|api)[_-]?token|credentials?)";
 
-/// What is in every name of [`SECRET_NAME`].
+/// Every match of [`SECRET_NAME`] contains one of these.
 const SECRET_WORDS: &[&str] = &[
     "passw",
     "passphrase",
@@ -38,7 +38,7 @@ const SECRET_WORDS: &[&str] = &[
     "credential",
 ];
 
-/// Which patterns are worth a try.
+/// Tells which patterns are worth trying.
 static WORDS: LazyLock<Words> = LazyLock::new(|| Words::of(PATTERNS.iter().map(|pattern| pattern.words)));
 
 static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
@@ -130,10 +130,10 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
     ]
 });
 
-/// What follows a value that is no piece of code.
+/// The end of a value, so that a value followed by more code does not match.
 const END: &str = r#"(?:[ \t\r\n"'\\,;&)}\]]|$)"#;
 
-/// A key in its armour, also one that is cut off.
+/// An armoured private key, even if its end is cut off.
 const PRIVATE_KEY: &str = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\z)";
 
 static KEY_BEGINS: LazyLock<Regex> =
@@ -156,13 +156,13 @@ fn pattern(
     Pattern { kind, words, regex: compiled(regex), is_secret }
 }
 
-/// Makes the patterns, which takes some milliseconds, before the first call needs them.
+/// Compiles the patterns ahead of the first call, because that takes some milliseconds.
 pub(super) fn prepare() {
     LazyLock::force(&WORDS);
     LazyLock::force(&SECRET_NAMES);
 }
 
-/// Adds where tokens are.
+/// Adds the spans of all tokens.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     for pattern in WORDS.seen_in(text).map(|at| &PATTERNS[at]) {
         if pattern.regex.captures_len() == 1 {
@@ -176,18 +176,18 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
     }
 }
 
-/// The kind of a value that has this name, if the name says that it is secret.
+/// The kind of a value with this name, if the name says that it is secret.
 pub(super) fn named(name: &str, value: &str) -> Option<&'static str> {
     (SECRET_NAMES.is_match(name) && said(value)).then_some("password")
 }
 
-/// Whether a private key begins in the text that does not end there.
+/// Whether a private key starts in the text and does not end in it.
 pub(super) fn key_is_open(text: &str) -> bool {
     let begun = KEY_BEGINS.find_iter(text).last();
     begun.is_some_and(|begun| !KEY_ENDS.is_match(&text[begun.end()..]))
 }
 
-/// Where the end of a private key is over.
+/// Where the end line of a private key ends.
 pub(super) fn key_end(text: &str) -> Option<usize> {
     KEY_ENDS.find(text).map(|end| end.end())
 }
@@ -196,7 +196,7 @@ fn any(_: &str) -> bool {
     true
 }
 
-/// Whether a value says something: words that stand for none, or for the type of one, do not.
+/// Whether a value is more than a placeholder or the name of a type.
 fn said(value: &str) -> bool {
     const NOTHING: &[&str] =
         &["null", "none", "nil", "true", "false", "undefined", "string", "str", "password", "secret"];

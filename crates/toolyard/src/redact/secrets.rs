@@ -1,4 +1,4 @@
-//! Registered secrets, in every form in which they are looked for.
+//! Registered secrets, in every form that is searched for.
 
 use super::spans::{self, Spans};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -7,10 +7,10 @@ use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
 
 /// Shorter texts occur everywhere.
 const SECRET_BYTES_MIN: usize = 6;
-/// More than any key or token has.
+/// Longer than any key or token.
 const SECRET_BYTES_MAX: usize = 16 * 1024;
 
-/// Why a secret cannot be registered. It never says the secret.
+/// Why a secret cannot be registered. It never contains the secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
@@ -28,27 +28,27 @@ pub enum SecretError {
         /// Its length.
         bytes: usize,
     },
-    /// It is part of what stands for secrets.
+    /// It is part of the mark that replaces secrets.
     #[error("a secret that is part of the word 'redacted' cannot be told from what stands in its place")]
     Mark,
-    /// All of them together are too large.
+    /// All secrets together are too large.
     #[error("too many secrets to be redacted")]
     TooMany,
 }
 
-/// Registered secrets.
+/// The registered secrets, ready to be searched for.
 pub(super) struct Secrets {
     plain: BTreeSet<Arc<str>>,
-    /// Every form of every secret, sorted.
+    /// All forms of all secrets, sorted.
     forms: Vec<Box<str>>,
-    /// Whether a form begins with this byte.
+    /// Whether any form starts with this byte.
     begins: [bool; 256],
     longest: usize,
     finder: AhoCorasick,
 }
 
 impl Secrets {
-    /// These secrets; `None` for no secret.
+    /// Compiles these secrets; `None` if there are none.
     pub(super) fn of(plain: BTreeSet<Arc<str>>) -> Result<Option<Self>, SecretError> {
         plain.iter().try_for_each(|secret| check(secret))?;
         let forms: BTreeSet<String> = plain.iter().flat_map(|secret| forms_of(secret)).collect();
@@ -81,14 +81,15 @@ impl Secrets {
         self.longest
     }
 
-    /// Adds where they are. Overlapping ones are all found: what is left of one beside another is part of it.
+    /// Adds the spans of all forms. Overlapping matches are all added, because what is left of one beside another is
+    /// still part of a secret.
     pub(super) fn find(&self, text: &str, spans: &mut Spans) {
         for found in self.finder.find_overlapping_iter(text) {
             spans.add(found.range(), None);
         }
     }
 
-    /// Where what could be the begin of a secret begins at the end of the text; its length where there is none.
+    /// Where the longest suffix starts that may be the start of a secret; the text's length if there is none.
     pub(super) fn begun_at(&self, text: &str) -> usize {
         let from = text.len().saturating_sub(self.longest.saturating_sub(1));
         let bytes = text.as_bytes();
@@ -98,7 +99,7 @@ impl Secrets {
         (from..text.len()).find(begun).unwrap_or(text.len())
     }
 
-    /// Whether some form begins with this and goes on.
+    /// Whether some form is longer than this and starts with it.
     fn begins_with(&self, begin: &str) -> bool {
         let at = self.forms.partition_point(|form| form.as_ref() <= begin);
         self.forms.get(at).is_some_and(|form| form.starts_with(begin))
@@ -114,7 +115,7 @@ fn check(secret: &str) -> Result<(), SecretError> {
     }
 }
 
-/// The secret as it is, in JSON and in JSON inside JSON, in a URL, and in base64.
+/// The forms of a secret: as it is, in JSON, in JSON inside JSON, in a URL, and in base64.
 fn forms_of(secret: &str) -> Vec<String> {
     let json = escaped(secret);
     let mut forms = vec![
@@ -134,13 +135,13 @@ fn forms_of(secret: &str) -> Vec<String> {
     forms
 }
 
-/// The inside of its JSON text.
+/// The text as it stands inside a JSON string.
 fn escaped(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json[1..json.len() - 1].to_owned()
 }
 
-/// Its JSON text with `\u` for what is not ASCII, and for what some writers escape beside that.
+/// The same JSON text with `\u` escapes for all that is not ASCII, and for characters that some writers escape too.
 fn ascii_escaped(json: &str, also: impl Fn(char) -> bool) -> String {
     let mut text = String::with_capacity(json.len());
     for char in json.chars() {
@@ -167,11 +168,11 @@ fn percent(text: &str, lower: bool) -> String {
     encoded
 }
 
-/// What of the secret is always the same in base64 that has it `skip` bytes, or any number of threes more, from its
-/// begin. Without more before it that is all of it, but for a last character that depends on what follows.
+/// The part of the secret's base64 that is the same whatever surrounds it, if `skip` bytes, plus any multiple of
+/// three, precede it. For `skip` 0 also the whole encoding, whose last character holds only if nothing follows.
 fn base64(secret: &str, skip: usize) -> impl Iterator<Item = String> {
     let bytes: Vec<u8> = [0].repeat(skip).into_iter().chain(secret.bytes()).collect();
-    // Six bits a character: those before and behind have bits of other bytes.
+    // A character holds six bits; those at either edge also hold bits of neighbouring bytes.
     let (first, behind) = ((skip * 8).div_ceil(6), bytes.len() * 8 / 6);
     let encoded = [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)];
     let whole = encoded.clone().into_iter().filter(move |_| skip == 0);

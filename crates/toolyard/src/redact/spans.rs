@@ -1,16 +1,16 @@
-//! Places in a text that are to be taken out of it.
+//! The spans of a text that are redacted.
 
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
-/// What stands for a secret.
+/// Replaces a secret.
 const MARK: &str = "[redacted]";
 
-/// What stands for secrets in a text that has been redacted.
+/// Finds the marks in a text that has been redacted.
 static MARKS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[redacted(?:: [a-z ]{1,30})?\]").expect("the pattern is valid"));
 
-/// What stands for a secret of this kind.
+/// The mark that replaces a secret of this kind.
 pub(super) fn mark(kind: Option<&'static str>) -> String {
     kind.map_or_else(|| MARK.to_owned(), |kind| format!("[redacted: {kind}]"))
 }
@@ -20,20 +20,20 @@ pub(super) fn is_mark(text: &str) -> bool {
     MARKS.find(text).is_some_and(|found| found.len() == text.len())
 }
 
-/// A place, and the kind of what is there where a pattern says so.
+/// A span of the text, and the kind of secret if a pattern found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     at: Range<usize>,
     kind: Option<&'static str>,
 }
 
-/// Places in one text.
+/// The spans of one text.
 #[derive(Debug, Default)]
 pub(super) struct Spans(Vec<Span>);
 
 impl Spans {
     pub(super) fn add(&mut self, at: Range<usize>, kind: Option<&'static str>) {
-        // Overlapping matches of one secret come in order: they need no place each.
+        // Overlapping matches of one secret arrive in order and share a span.
         if let Some(last) = self.0.last_mut()
             && last.kind == kind
             && last.at.start <= at.start
@@ -49,12 +49,12 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// Where the last of them ends.
+    /// The end of the last span.
     pub(super) fn end(&self) -> Option<usize> {
         self.0.iter().map(|span| span.at.end).max()
     }
 
-    /// In order, none over another, and none over what stands for a secret already.
+    /// Sorts the spans, merges those that overlap, and cuts marks out of them.
     pub(super) fn without_marks(mut self, text: &str) -> Self {
         if self.0.is_empty() {
             return self;
@@ -82,7 +82,7 @@ impl Spans {
             match merged.last_mut() {
                 Some(last) if span.at.start < last.at.end => {
                     if span.at != last.at && span.at.end > last.at.end {
-                        // Two of different kinds are neither.
+                        // Partly overlapping spans of different kinds make one without a kind.
                         last.kind = last.kind.filter(|kind| span.kind == Some(kind));
                     }
                     last.at.end = last.at.end.max(span.at.end);
@@ -93,7 +93,8 @@ impl Spans {
         self.0 = merged;
     }
 
-    /// This part of the text with marks in their place. One that reaches into the part is marked there too.
+    /// This part of the text, with marks in place of the spans. A span that reaches into the part is marked there
+    /// too.
     pub(super) fn replace(&self, text: &str, part: Range<usize>) -> String {
         let mut shown = String::with_capacity(part.len());
         let mut at = part.start;

@@ -1,36 +1,37 @@
-//! Text that comes in pieces: what could be the begin of a secret is held back until what follows tells.
+//! Text that arrives in pieces: what may be the start of a secret is held back until later pieces tell.
 
 use super::{Redactor, patterns, secrets::Secrets};
 
-/// A word is held back until it is whole, if it is no longer than this: a pattern finds it whole or not at all.
+/// Words up to this length are held back until they are complete, because a pattern finds a token whole or not at
+/// all.
 const WORD_BYTES_MAX: usize = 8 * 1024;
-/// How much of what has been shown is looked at again, for what stands before a secret, such as `password=`.
+/// How much shown text is searched again, for the context of a secret such as `password=`.
 const BEFORE_BYTES: usize = 512;
-/// As long as the line that ends a private key may be.
+/// The longest possible line that ends a private key.
 const KEY_END_BYTES: usize = 128;
 
-/// What goes on into the next piece.
+/// A secret that continues in the next piece.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Open {
     #[default]
     Nothing,
-    /// A word that was shown as a secret, as far as it had come.
+    /// A word of which a part has been shown as a secret.
     Word,
     /// A private key.
     Key,
 }
 
-/// The pieces of one text.
+/// Redacts one text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// The end of what has been shown, as it was.
+    /// The end of the text that has been shown, unredacted.
     before: String,
     held: String,
     open: Open,
 }
 
 impl Stream {
-    /// Takes a piece; gives what can be shown now, if anything.
+    /// Takes a piece; returns what can be shown now, if anything.
     pub(crate) fn push(&mut self, redactor: &Redactor, piece: &str) -> Option<String> {
         self.held.push_str(piece);
         self.swallow();
@@ -41,7 +42,7 @@ impl Stream {
         self.show(redactor, cut)
     }
 
-    /// No piece follows: gives what was held back.
+    /// Ends the text; returns what was held back.
     pub(crate) fn finish(mut self, redactor: &Redactor) -> Option<String> {
         match self.open {
             Open::Nothing => self.show(redactor, self.held.len()),
@@ -49,7 +50,7 @@ impl Stream {
         }
     }
 
-    /// Drops what goes on of a secret that began in an earlier piece.
+    /// Drops the continuation of a secret that started in an earlier piece.
     fn swallow(&mut self) {
         let end = match self.open {
             Open::Nothing => return,
@@ -62,12 +63,12 @@ impl Stream {
                 self.before.clear();
                 self.open = Open::Nothing;
             }
-            // The begin of the end may be there.
+            // The start of a key's end line may have arrived.
             None => keep_end(&mut self.held, if self.open == Open::Key { KEY_END_BYTES } else { 0 }),
         }
     }
 
-    /// How much of what is held can be shown.
+    /// How much of the held text can be shown.
     fn cut(&self, redactor: &Redactor) -> usize {
         let begun = redactor.secrets.as_ref().map_or(self.held.len(), |secrets| secrets.begun_at(&self.held));
         if !redactor.patterns {
@@ -104,7 +105,7 @@ impl Stream {
     }
 }
 
-/// Keeps the last bytes of a text, or a few more where those would begin inside a character.
+/// Keeps the last bytes of a text, and a few more if those would start inside a character.
 fn keep_end(text: &mut String, bytes: usize) {
     let from = text.floor_char_boundary(text.len().saturating_sub(bytes));
     text.drain(..from);

@@ -1,12 +1,12 @@
-//! JSON data without secrets.
+//! Redaction of JSON data.
 
 use super::{Redactor, patterns, spans};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 
 impl Redactor {
-    /// The data without secrets: in its texts and numbers, in the names of its fields, and under names that say
-    /// `password`. A number with a secret becomes a text.
+    /// Redacts data: its strings and numbers, its field names, and strings under names such as `password`. A number
+    /// that contains a secret becomes a string.
     ///
     /// # Examples
     /// ```
@@ -20,7 +20,7 @@ impl Redactor {
         self.changed(value).map_or(Cow::Borrowed(value), Cow::Owned)
     }
 
-    /// The data without secrets; `None` where there are none.
+    /// The redacted data; `None` if nothing changed.
     fn changed(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => owned(self.text(text)).map(Value::String),
@@ -31,7 +31,7 @@ impl Redactor {
         }
     }
 
-    /// What stands for a number with a registered secret in it. Patterns find no numbers.
+    /// The replacement of a number that contains a registered secret. Patterns do not apply to numbers.
     fn number(&self, number: &Number) -> Option<String> {
         self.secrets.as_ref()?;
         owned(self.data(&number.to_string()))
@@ -51,12 +51,12 @@ impl Redactor {
         let from = first.as_ref()?.0;
         let mut shown = Map::with_capacity(fields.len());
         for (at, (name, value)) in fields.iter().enumerate() {
-            // Each is looked at once, whatever is nested in it.
+            // Each field is visited only once; repeated visits would multiply with every level of nesting.
             let changed = if at > from { self.changed_field(name, value) } else { None };
             let changed =
                 changed.or_else(|| first.take_if(|(first, _)| *first == at).map(|(_, field)| field));
             let (mut name, value) = changed.unwrap_or((Cow::Borrowed(name.as_str()), Cow::Borrowed(value)));
-            // Two names may be the same without their secrets; no field is lost for that.
+            // Redacted names may collide; a number then keeps the field.
             if shown.contains_key(name.as_ref()) {
                 name = Cow::Owned(format!("{name} ({at})"));
             }
@@ -65,7 +65,7 @@ impl Redactor {
         Some(shown)
     }
 
-    /// A field without secrets; `None` where it has none.
+    /// The redacted field; `None` if nothing changed.
     fn changed_field<'a>(&self, name: &'a str, value: &'a Value) -> Option<(Cow<'a, str>, Cow<'a, Value>)> {
         let value = match self.under(name, value) {
             Some(hidden) => Cow::Owned(hidden),
@@ -76,14 +76,14 @@ impl Redactor {
         (!same).then_some((name, value))
     }
 
-    /// What stands for a text whose name says that it is secret.
+    /// The replacement of a string whose name says that it is secret.
     fn under(&self, name: &str, value: &Value) -> Option<Value> {
         let text = value.as_str().filter(|text| self.patterns && !spans::is_mark(text))?;
         patterns::named(name, text).map(|kind| Value::String(spans::mark(Some(kind))))
     }
 }
 
-/// The text, if it is another.
+/// The text, if it was changed.
 pub(super) fn owned(text: Cow<'_, str>) -> Option<String> {
     match text {
         Cow::Borrowed(_) => None,

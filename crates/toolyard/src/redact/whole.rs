@@ -1,15 +1,15 @@
-//! What calls bring and give, without secrets.
+//! Redaction of arguments, outputs and errors.
 
 use super::{Redactor, value::owned};
 use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 use toolyard_core::{Arguments, CallError, Content, ToolOutput};
 
-/// How many links of a chain of errors are looked at.
+/// How many links of an error chain are checked.
 const CAUSES_MAX: usize = 64;
 
 impl Redactor {
-    /// An output without secrets.
+    /// Redacts an output.
     pub(crate) fn output(&self, output: &mut ToolOutput) {
         output.content.iter_mut().for_each(|part| self.content(part));
         output.extras_mut(&mut |text| self.in_place(text), &mut |value| {
@@ -19,17 +19,17 @@ impl Redactor {
         });
     }
 
-    /// A part of an output without secrets.
+    /// Redacts a part of an output.
     pub(crate) fn content(&self, part: &mut Content) {
         match part {
             Content::Text { text } => self.in_place(text),
-            // A pattern in the letters of a picture is chance.
+            // A pattern would match the letters of an image only by chance.
             Content::Image { data, .. } => replace(data, owned(self.data(data))),
             _ => {}
         }
     }
 
-    /// An error without secrets, its cause included.
+    /// Redacts an error, including its cause.
     pub(crate) fn error(&self, error: &mut CallError) {
         self.in_place(&mut error.message);
         if let Some(advice) = owned(self.text(&error.advice)) {
@@ -49,7 +49,7 @@ impl Redactor {
         }
     }
 
-    /// What stands for a cause that tells a secret; `None` where it tells none.
+    /// The replacement of a cause that contains a secret; `None` if it contains none.
     pub(crate) fn cause(&self, cause: &(dyn Error + 'static)) -> Option<Arc<dyn Error + Send + Sync>> {
         let links = || iter::successors(Some(cause), |link| (*link).source()).take(CAUSES_MAX);
         let tells = |text: String| matches!(self.text(&text), Cow::Owned(_));
@@ -64,7 +64,8 @@ impl Redactor {
         chain.map(|shown| Arc::from(shown as Box<dyn Error + Send + Sync>))
     }
 
-    /// Arguments without secrets. Text that is JSON is looked at as data too: it has more than one way to write a letter.
+    /// Redacts arguments. JSON text is also redacted as data, because JSON can write the same letter in more than one
+    /// way.
     pub(crate) fn arguments(&self, arguments: &mut Arguments) {
         match arguments {
             Arguments::Json(value) => {

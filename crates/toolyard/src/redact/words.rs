@@ -1,17 +1,17 @@
-//! Which patterns are worth a try: one pass for the words that each of them has in all that it finds.
+//! A first pass over a text that tells which patterns can match at all, by words that all their matches contain.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// The words of some patterns.
+/// The words of a set of patterns.
 pub(super) struct Words {
     finder: AhoCorasick,
-    /// The patterns of each word, a bit each.
+    /// The patterns of each word, as a bit set.
     patterns: Vec<u32>,
     all: u32,
 }
 
 impl Words {
-    /// The words of each pattern. There are at most 32 patterns.
+    /// Takes the words of each pattern, for at most 32 patterns.
     pub(super) fn of<'a>(patterns: impl Iterator<Item = &'a [&'a str]>) -> Self {
         let (mut words, mut of_word, mut all) = (Vec::new(), Vec::new(), 0);
         for (at, its) in patterns.enumerate() {
@@ -27,7 +27,7 @@ impl Words {
         Self { finder, patterns: of_word, all }
     }
 
-    /// The patterns one of whose words is in the text, in order.
+    /// The patterns with a word in the text, in order.
     pub(super) fn seen_in(&self, text: &str) -> impl Iterator<Item = usize> {
         let mut seen = 0;
         for found in self.finder.find_overlapping_iter(text) {

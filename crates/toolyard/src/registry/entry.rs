@@ -1,4 +1,4 @@
-//! A registered tool: everything that is worked out once.
+//! A registered tool, with everything that is computed once per tool.
 
 use super::{RegisterError, Schema};
 use crate::guard::{Guard, Guards};
@@ -22,14 +22,14 @@ pub struct ToolEntry {
     factory: Arc<dyn ToolFactory>,
     attempt_timeout: Duration,
     class: ToolClass,
-    /// Shared with the entries it took the place of, where they are guarded as it is.
+    /// Shared with the entries it replaced, if their guards have the same settings.
     guard: Arc<Guard>,
-    /// Shared with the entries it took the place of: with the name they all go.
+    /// Shared with the entries it replaced, which are retired together with it.
     retired: Arc<AtomicBool>,
 }
 
 impl ToolEntry {
-    /// An entry of this spec, which configuration may have changed from what the factory says.
+    /// Makes an entry of this spec, to which settings may have been applied already.
     pub(crate) fn new(
         factory: Arc<dyn ToolFactory>,
         spec: ToolSpec,
@@ -69,7 +69,7 @@ impl ToolEntry {
         self.name.clone()
     }
 
-    /// The spec in force, configuration included.
+    /// The spec in force, settings included.
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -79,7 +79,7 @@ impl ToolEntry {
         &self.schema
     }
 
-    /// What the engine keeps of it to spare it.
+    /// The breakers, retries and rate of the tool.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
     }
@@ -88,8 +88,8 @@ impl ToolEntry {
         self.attempt_timeout
     }
 
-    /// The class of a call with these arguments (CL-1): what the tool says of them, or its declared class
-    /// when it says nothing or panics. A recursive tool is always concurrent (CL-2).
+    /// The class of a call with these arguments (CL-1): the tool's own answer, or its declared class if it gives none
+    /// or panics. A recursive tool is always concurrent (CL-2).
     pub(crate) fn class_for(&self, args: &Value) -> ToolClass {
         if self.spec.recursive {
             return ToolClass::Concurrent;
@@ -98,7 +98,7 @@ impl ToolEntry {
         says.unwrap_or_default().unwrap_or(self.class)
     }
 
-    /// Why a call of it is of this class, in a few words.
+    /// Why a call of this tool has this class, in a few words.
     pub fn why(&self, class: ToolClass) -> String {
         let spec = &self.spec;
         match class {
@@ -110,23 +110,23 @@ impl ToolEntry {
         }
     }
 
-    /// A fresh tool for one call.
+    /// Makes a fresh tool for one call.
     pub(crate) fn create(&self) -> Arc<dyn Tool> {
         self.factory.create()
     }
 
-    /// What a call with these arguments would change; `None` when the tool does not say or panics.
+    /// What a call with these arguments would change; `None` if the tool does not say or panics.
     pub(crate) fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
         catch_unwind(AssertUnwindSafe(|| self.factory.preview(args, resources))).unwrap_or_default()
     }
 
-    /// The entry as the successor of another: when it goes, calls that wait for either are not to start.
+    /// Makes this entry the successor of `old`: they are retired together.
     pub(super) fn in_place_of(self, old: &Self) -> Self {
         let guard = if self.guard.is_like(&old.guard) { old.guard.clone() } else { self.guard.clone() };
         Self { retired: old.retired.clone(), guard, ..self }
     }
 
-    /// The tool is gone: calls that wait for it are not to start.
+    /// The tool has been removed, so calls that wait for it must not start.
     pub(super) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }

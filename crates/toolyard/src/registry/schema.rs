@@ -1,12 +1,12 @@
 //! The subset of JSON Schema that arguments are checked against, compiled once per tool.
 //!
-//! A tool's own schema says `type`, `enum`, `required`, `properties`, `items`, bounds of numbers, lengths and
-//! counts, and `additionalProperties` as a boolean. It reads alike under Draft 7 and 2020-12, and alike to
-//! every provider. A keyword of 2020-12 outside the subset is refused at registration: to pass it over would
-//! let calls through that the tool's author meant to stop. A word that 2020-12 does not define means nothing
-//! to any validator; it is kept and warned of.
+//! A tool's own schema may use `type`, `enum`, `required`, `properties`, `items`, bounds on numbers, lengths and
+//! counts, and `additionalProperties` as a boolean. That subset means the same under Draft 7 and 2020-12, and to
+//! every provider. A keyword of 2020-12 outside the subset is refused at registration, because ignoring it would let
+//! calls through that the tool's author meant to stop. A keyword that 2020-12 does not define means nothing to any
+//! validator; it is kept, with a warning.
 //!
-//! A schema that somebody else wrote is not bound to the subset; `foreign.rs` bounds it otherwise.
+//! A foreign schema, which somebody else wrote, need not keep to the subset; `foreign.rs` has its bounds.
 
 mod foreign;
 mod misfits;
@@ -18,7 +18,7 @@ use toolyard_core::ValidationError;
 /// How deep a schema may nest.
 const DEPTH_MAX: usize = 64;
 
-/// Keywords that are checked here for their form; what they say is left to the validator.
+/// The keywords of the subset that check something. Most of their values are left to the validator.
 const CHECKED: &[&str] = &[
     "type",
     "enum",
@@ -39,7 +39,7 @@ const CHECKED: &[&str] = &[
     "format",
 ];
 
-/// Keywords that tell and do not check.
+/// Keywords that describe and check nothing.
 const ANNOTATIONS: &[&str] = &[
     "$schema",
     "$comment",
@@ -52,7 +52,7 @@ const ANNOTATIONS: &[&str] = &[
     "writeOnly",
 ];
 
-/// Every other keyword that 2020-12 defines.
+/// All other keywords that 2020-12 defines.
 const REFUSED: &[&str] = &[
     "$anchor",
     "$defs",
@@ -87,17 +87,17 @@ const REFUSED: &[&str] = &[
     "uniqueItems",
 ];
 
-/// Why a schema is refused. The pointer is a JSON pointer into the schema.
+/// Why a schema is refused. Pointers are JSON pointers into the schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// A keyword outside the subset.
+    /// A keyword is outside the subset.
     #[error("schema keyword at '{pointer}' is outside the subset that arguments are checked against")]
     Unsupported {
         /// Where it stands.
         pointer: String,
     },
-    /// A keyword whose value has no meaning.
+    /// The value of a keyword is invalid.
     #[error("schema at '{pointer}' is malformed: {why}")]
     Malformed {
         /// Where it stands.
@@ -105,19 +105,19 @@ pub enum SchemaError {
         /// What is wrong.
         why: String,
     },
-    /// Nested too deep.
+    /// The schema is nested too deeply.
     #[error("schema at '{pointer}' nests deeper than {DEPTH_MAX} levels")]
     TooDeep {
-        /// Where the bound is met.
+        /// Where the bound is exceeded.
         pointer: String,
     },
-    /// Longer than a schema of somebody else may be.
+    /// A foreign schema is too large.
     #[error("the schema of {bytes} bytes is larger than 262144")]
     TooLarge {
-        /// The bytes of its text.
+        /// Its size as JSON text.
         bytes: usize,
     },
-    /// A schema of somebody else that is not closed in itself.
+    /// A foreign schema refers to something outside itself.
     #[error("schema at '{pointer}' refers to what is not in it: a reference starts with '#'")]
     Outside {
         /// Where it stands.
@@ -125,10 +125,10 @@ pub enum SchemaError {
     },
 }
 
-/// A word in a schema that 2020-12 does not define.
+/// A keyword in a schema that 2020-12 does not define.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaWarning {
-    /// JSON pointer to it.
+    /// The JSON pointer to it.
     pub pointer: String,
 }
 
@@ -159,18 +159,18 @@ pub struct Schema {
 
 #[derive(Debug)]
 enum Check {
-    /// Any object: the schema of a tool that declares none.
+    /// Any object: the schema of tools that declare none.
     AnyObject,
     Compiled(Box<jsonschema::Validator>),
-    /// Says only whether arguments fit.
+    /// Reports whether arguments fit, but not where they do not.
     Terse(Box<jsonschema::Validator>),
 }
 
 impl Schema {
-    /// Checks that the schema keeps to the subset, and compiles it.
+    /// Checks that a schema keeps to the subset, and compiles it.
     ///
     /// # Errors
-    /// [`SchemaError`] with the place of the first offender.
+    /// [`SchemaError`] with the place of the first violation.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let mut warnings = Vec::new();
         check(schema, &mut Place::root(), &mut warnings)?;
@@ -184,11 +184,12 @@ impl Schema {
         Ok(Self { check: Check::Compiled(Box::new(compiled)), warnings })
     }
 
-    /// Compiles a schema that somebody else wrote: all of JSON Schema, of 2020-12 unless it names an older draft. It has at
-    /// most 256 KiB and 64 levels, and refers to nothing outside itself; a format tells and does not check.
+    /// Compiles a schema that somebody else wrote. It may use all of JSON Schema, in the draft it names or else
+    /// 2020-12, with at most 256 KiB and 64 levels and no reference outside itself. `format` only describes and is
+    /// not checked.
     ///
     /// # Errors
-    /// [`SchemaError`] with the place of the first offender.
+    /// [`SchemaError`] with the place of the first violation.
     pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
         let compiled = Box::new(foreign::compile(schema)?);
         let check =
@@ -196,17 +197,17 @@ impl Schema {
         Ok(Self { check, warnings: Vec::new() })
     }
 
-    /// Words that check nothing, for `toolyard check`.
+    /// Keywords that check nothing, for `toolyard check`.
     pub fn warnings(&self) -> &[SchemaWarning] {
         &self.warnings
     }
 
-    /// Whether the arguments fit.
+    /// Checks whether the arguments fit.
     ///
     /// # Errors
-    /// The first 100 places where they do not, with a JSON pointer into the arguments. A message has at most
-    /// 200 characters: a longer one names the value by its beginning, and what is still too long is cut; `…`
-    /// stands for what is left out.
+    /// The first 100 places where they do not, as JSON pointers into the arguments. A message has at most 200
+    /// characters: if it would be longer, it shows only the start of the value, and is cut if that is not enough; `…`
+    /// marks what is left out.
     pub fn validate(&self, args: &Value) -> Result<(), Vec<ValidationError>> {
         match &self.check {
             Check::AnyObject if args.is_object() => Ok(()),
@@ -224,7 +225,7 @@ impl Schema {
     }
 }
 
-/// Where the check stands in the schema.
+/// The current place in the schema during a check.
 struct Place {
     segments: Vec<String>,
 }

@@ -36,7 +36,7 @@ fn replace_needs_something_to_replace() {
     assert!(!old.is_retired(), "calls in flight finish on the old one");
 }
 
-/// CL-8: calls that wait are not to start when the name goes, whichever tool they wait for.
+/// CL-8: when a name is removed, waiting calls must not start, whichever tool of that name they wait for.
 #[test]
 fn a_tool_that_was_replaced_goes_with_its_name() {
     let registry = Registry::default();
@@ -51,7 +51,7 @@ fn a_tool_that_was_replaced_goes_with_its_name() {
     assert!(!registry.get("a").unwrap().is_retired(), "another tool, which only has the name");
 }
 
-/// CL-1, PO-3: the operator's word on a name holds for whichever tool has it.
+/// CL-1, PO-3: the operator's settings for a name apply to any tool that has it.
 #[test]
 fn settings_outlive_the_tool_they_were_made_for() {
     let network = ToolConfig::default().side_effects(SideEffects::Network);
@@ -86,7 +86,7 @@ fn a_spec_without_sense_is_refused() {
     assert!(matches!(registry.register(tool(never)), Err(RegisterError::Zero { field: "timeout", .. })));
 }
 
-/// CL-1: a class that the tool gives by arguments counts; a panic falls back to the declared class.
+/// CL-1: a class that the tool derives from the arguments counts; on a panic it is the declared class.
 #[test]
 fn a_tool_may_classify_by_its_arguments() {
     struct ByMode;

@@ -1,4 +1,4 @@
-//! Patterns: what they find, and what only looks like it.
+//! Patterns: what they find, and near misses.
 
 use crate::Redactor;
 use serde_json::json;
@@ -11,7 +11,7 @@ fn shown(text: &str) -> String {
     once
 }
 
-/// I15, V5: each pattern finds its token and names it, and leaves what stands around it.
+/// I15, V5: each pattern finds its token and names its kind, and leaves the text around it.
 #[test]
 fn tokens_are_found_and_named() {
     let a36 = "aB3".repeat(12);
@@ -35,7 +35,7 @@ fn tokens_are_found_and_named() {
     }
 }
 
-/// I15: values are found by what stands before them.
+/// I15: values are found by their names.
 #[test]
 fn values_are_found_by_their_names() {
     let aws = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -58,7 +58,7 @@ fn values_are_found_by_their_names() {
     }
 }
 
-/// I15: a private key is taken out whole, to the end of the text where its own end is missing.
+/// I15: a private key is taken out whole, up to the end of the text if its own end is missing.
 #[test]
 fn private_keys_are_taken_out_whole() {
     let body = "MIIEvQIBADANBg\nkqhkiG9w0BAQ\n";
@@ -69,7 +69,7 @@ fn private_keys_are_taken_out_whole() {
     assert_eq!(shown(&public), public);
 }
 
-/// V5: prose, code and paths are no secrets.
+/// V5: prose, code and paths are not secrets.
 #[test]
 fn near_misses_stay() {
     let texts = [
@@ -96,7 +96,7 @@ fn near_misses_stay() {
     }
 }
 
-/// I15: data is redacted inside, under names that say so, and in the names of fields; no field is lost.
+/// I15: nested data is redacted, values under telling names, and field names; no field is lost.
 #[test]
 fn data_is_redacted_inside() {
     let token = format!("ghp_{}", "aB3".repeat(12));

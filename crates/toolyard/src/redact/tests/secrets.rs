@@ -1,4 +1,4 @@
-//! Registered secrets, in whatever form they come.
+//! Registered secrets, in all their forms.
 
 use crate::{Redactor, SecretError};
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
@@ -10,7 +10,7 @@ fn with(secret: &str) -> Redactor {
     Redactor::standard().with_secret(secret).unwrap()
 }
 
-/// I15: a secret is refused that cannot be told from other text, and the refusal says why and not what.
+/// I15: a secret that cannot be told from other text is refused, and the refusal says why without the secret.
 #[test]
 fn what_is_no_secret_is_refused() {
     let refused = |secret: &str| Redactor::new().with_secret(secret).unwrap_err();
@@ -32,7 +32,7 @@ fn overlapping_secrets_leave_nothing() {
     assert_eq!(redactor.text("abcdefabcdef"), "[redacted][redacted]");
 }
 
-/// I15: a secret that is a number is one in data as well.
+/// I15: a numeric secret is also found as a number in data.
 #[test]
 fn a_number_may_be_a_secret() {
     let seen = json!({"pin": 84_710_293, "x": [-84_710_293.5], "n": 8_471_029});
@@ -41,7 +41,7 @@ fn a_number_may_be_a_secret() {
     assert!(matches!(Redactor::standard().value(&seen), Cow::Borrowed(_)));
 }
 
-/// I15: a token right behind a secret is found too, and marks are left alone.
+/// I15: a token right behind a secret is found too, and marks stay as they are.
 #[test]
 fn what_a_secret_hides_is_found() {
     let redactor = with("hunter2x");
@@ -50,7 +50,7 @@ fn what_a_secret_hides_is_found() {
     assert_eq!(with("x[reda").text("x[redacted]"), "[redacted][redacted]");
 }
 
-/// I15: inside JSON, JSON in JSON, URLs and base64 a secret is found whatever stands around it.
+/// I15: in JSON, JSON in JSON, URLs and base64, a secret is found whatever surrounds it.
 #[test]
 fn every_form_is_found() {
     let secret = "p\"w/ö <&> 7\\\n!";
@@ -78,7 +78,7 @@ fn every_form_is_found() {
 }
 
 prop_compose! {
-    /// Texts in which secrets, marks and patterns meet.
+    /// Texts in which secrets, marks and patterns overlap.
     fn tangled()(parts in prop::collection::vec(
         prop_oneof![
             Just("hunter2x".to_owned()), Just("[redacted]".to_owned()), Just("[redac".to_owned()),
@@ -92,7 +92,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// I15: a planted secret never survives in a text, and to redact twice is to redact once.
+    /// I15: a planted secret never survives in a text, and redacting twice is redacting once.
     #[test]
     fn a_planted_secret_never_survives(
         secret in "\\PC{6,24}", before in "\\PC{0,30}", after in "\\PC{0,30}",
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(redactor.text(&once), once.as_str());
     }
 
-    /// I15: nor in nested data, nor in the JSON text of it.
+    /// I15: a planted secret survives neither in nested data, nor in the JSON text of it.
     #[test]
     fn nor_in_nested_data(secret in "\\PC{6,24}", path in prop::collection::vec(any::<bool>(), 0..6)) {
         prop_assume!(!"[redacted]".contains(&secret));
@@ -122,7 +122,7 @@ proptest! {
         prop_assert!(!text.contains(&escaped[1..escaped.len() - 1]), "{text}");
     }
 
-    /// I15: whatever meets whatever, to redact twice is to redact once.
+    /// I15: whatever overlaps, redacting twice is redacting once.
     #[test]
     fn redacting_twice_is_redacting_once(text in tangled()) {
         let redactor = with("hunter2x");

@@ -1,9 +1,9 @@
-//! Texts that come in pieces.
+//! Texts that arrive in pieces.
 
 use crate::{Redactor, redact::Stream};
 use proptest::prelude::*;
 
-/// What is shown of these pieces, piece by piece, the last at the end.
+/// What is shown of these pieces, one by one, and at the end.
 fn shown(redactor: &Redactor, pieces: &[&str]) -> Vec<String> {
     let mut stream = Stream::default();
     let mut shown: Vec<String> =
@@ -12,7 +12,7 @@ fn shown(redactor: &Redactor, pieces: &[&str]) -> Vec<String> {
     shown
 }
 
-/// The text in pieces that end at these places.
+/// Cuts the text at these places.
 fn cut<'a>(text: &'a str, places: &[usize]) -> Vec<&'a str> {
     let mut places: Vec<usize> =
         places.iter().map(|at| text.floor_char_boundary(at % (text.len() + 1))).collect();
@@ -21,7 +21,7 @@ fn cut<'a>(text: &'a str, places: &[usize]) -> Vec<&'a str> {
     places.windows(2).map(|two| &text[two[0]..two[1]]).collect()
 }
 
-/// I15: only what could be the begin of a secret is held back, and no longer than until it is none.
+/// I15: only a possible start of a secret is held back, and only until it turns out to be none.
 #[test]
 fn only_a_begin_is_held_back() {
     let redactor = Redactor::new().with_secret("swordfish").unwrap();
@@ -30,7 +30,7 @@ fn only_a_begin_is_held_back() {
     assert_eq!(shown(&redactor, &["x sw"]), ["x ", "sw"]);
 }
 
-/// I15: with patterns a word is shown when it is whole; what was shown before tells what a value is.
+/// I15: with patterns, a word is shown once it is complete; text shown earlier gives a value its context.
 #[test]
 fn tokens_in_pieces_are_found() {
     let redactor = Redactor::standard();
@@ -47,7 +47,7 @@ fn tokens_in_pieces_are_found() {
     assert_eq!(all, "-----BEGIN [redacted: private key]\nafter ");
 }
 
-/// I15: a word without end is not held for ever, and its rest is not shown where its begin was a secret.
+/// I15: an endless word is not held back for ever, and its rest is not shown if its start was a secret.
 #[test]
 fn a_word_without_end_is_not_held_for_ever() {
     let redactor = Redactor::standard();
@@ -60,7 +60,7 @@ fn a_word_without_end_is_not_held_for_ever() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// I15: a planted secret never survives, however its text is cut; what is none is shown whole.
+    /// I15: a planted secret never survives, however its text is cut; other text is shown whole.
     #[test]
     fn a_secret_in_pieces_never_survives(
         secret in "[a-c]{6,9}", around in prop::collection::vec("[a-c \n]{0,9}", 1..4),
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(plain(&shown), plain(&redactor.text(&text)));
     }
 
-    /// I15: what has no secret comes out as it went in.
+    /// I15: a text without secrets comes out unchanged.
     #[test]
     fn what_is_none_is_shown_whole(text in "[a-z .,\n\u{e4}-\u{ef}]{0,80}", places in prop::collection::vec(any::<usize>(), 0..9)) {
         let redactor = Redactor::standard().with_secret("swordfish").unwrap();

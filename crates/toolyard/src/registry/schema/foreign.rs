@@ -1,36 +1,36 @@
-//! Schemas that somebody else wrote: all of JSON Schema, bounded, and closed in itself.
+//! Foreign schemas, which somebody else wrote: all of JSON Schema, but bounded and self-contained.
 //!
 //! ```text
-//!   schema ─► size ─► depth, references, ids ─► the drafts' validator, which resolves nothing outside ─► Validator
+//!   schema ─► size ─► depth, references, ids ─► the draft's validator, which fetches nothing ─► Validator
 //! ```
 //!
-//! An outsider's schema must not make the program ask the network or read files, and must not cost more than its size
-//! allows: it is looked at before it is compiled. A reference names a place of the schema itself.
+//! A foreign schema must not make the program use the network or read files, and must not cost more than its size
+//! allows. So it is checked before it is compiled. References may only lead to places within the schema.
 
 use super::{DEPTH_MAX, Place, SchemaError};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-/// The most bytes of such a schema, as JSON text.
+/// The largest size of a foreign schema, as JSON text.
 const BYTES_MAX: usize = 256 << 10;
 
-/// How often the matching of a pattern may go back: beyond it the text does not match.
+/// How often the matching of a pattern may backtrack; beyond that the text does not match.
 const BACKTRACKS_MAX: usize = 100_000;
 
-/// The most bytes that a pattern may come to.
+/// The largest size of a compiled pattern, in bytes.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// Keywords that refer to another schema.
 const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Keywords whose value is data and no schema.
+/// Keywords whose value is data, not a schema.
 const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
 
-/// Keywords whose value has schemas by name.
+/// Keywords whose value is a map of schemas by name.
 const BY_NAME: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Compiles the schema.
+/// Checks and compiles the schema.
 pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     let bytes = schema.to_string().len();
     if bytes > BYTES_MAX {
@@ -46,7 +46,7 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     })
 }
 
-/// The draft that the schema says it is of; 2020-12 where it says nothing, or something that nobody knows.
+/// The draft that the schema names; 2020-12 if it names none or an unknown one.
 fn draft(schema: &Value) -> Draft {
     let says = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     let drafts = [
@@ -59,8 +59,8 @@ fn draft(schema: &Value) -> Draft {
     said.map_or(Draft::Draft202012, |(_, draft)| draft)
 }
 
-/// Whether all places where arguments do not fit may be told. Where references lead to references, they may be as many as
-/// two to the power of their depth, and looking for them takes as long.
+/// Whether every misfit can be reported. If references lead to further references, there can be 2^depth misfits, and
+/// finding them takes as long.
 pub(super) fn tells_all(schema: &Value) -> bool {
     fn within(schema: &Value, in_parts: bool) -> bool {
         match schema {
@@ -79,7 +79,7 @@ fn leads_to_part(to: &str) -> bool {
     to.starts_with("#/$defs/") || to.starts_with("#/definitions/")
 }
 
-/// Whether a schema keeps within its bounds and to itself.
+/// Checks that a schema is within bounds and self-contained.
 fn check(schema: &Value, at: &mut Place) -> Result<(), SchemaError> {
     let Value::Object(words) = schema else { return bounded(schema, at) };
     in_bounds(at)?;
@@ -91,7 +91,7 @@ fn check_word(word: &str, value: &Value, at: &mut Place) -> Result<(), SchemaErr
         (word, Value::String(to)) if REFERENCES.contains(&word) && !to.starts_with('#') => {
             Err(SchemaError::Outside { pointer: at.pointer() })
         }
-        // With an id of its own, a part of the schema would have references mean something else.
+        // An id in a part of the schema would change what references in it mean.
         ("$id" | "id", Value::String(_)) if at.segments.len() > 1 => {
             Err(SchemaError::Outside { pointer: at.pointer() })
         }
@@ -107,7 +107,7 @@ fn check_word(word: &str, value: &Value, at: &mut Place) -> Result<(), SchemaErr
     }
 }
 
-/// Whether data nests no deeper than a schema may.
+/// Checks that data is nested no deeper than a schema may be.
 fn bounded(data: &Value, at: &mut Place) -> Result<(), SchemaError> {
     in_bounds(at)?;
     match data {

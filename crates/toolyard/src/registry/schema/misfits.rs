@@ -1,27 +1,27 @@
-//! What is told of arguments that do not fit. They come from a model, may be as long as arguments may be and
-//! wrong in as many places; what is told of them goes back to the model and is short.
+//! The report of arguments that do not fit. Arguments come from a model, and may be as long as allowed and wrong in
+//! as many places; the report goes back to the model and is short.
 
 use serde_json::Value;
 use std::fmt;
 use toolyard_core::ValidationError;
 
-/// How many places are told at which arguments do not fit.
+/// How many misfits are reported.
 const MISFITS_MAX: usize = 100;
 
-/// Characters of what is told of one place.
+/// The longest report of one misfit, in characters.
 const MESSAGE_MAX: usize = 200;
 
-/// Characters of a value in a message that would be too long with all of it.
+/// How much of the value is shown in a message that would be too long with all of it, in characters.
 const VALUE_MAX: usize = 40;
 
-/// The first places where the arguments do not fit, each with what is wrong.
+/// The first misfits, each with its place and what is wrong.
 pub(super) fn collect(validator: &jsonschema::Validator, args: &Value) -> Vec<ValidationError> {
     let first = validator.iter_errors(args).take(MISFITS_MAX);
     let told = first.map(|error| ValidationError { pointer: pointer(&error), message: message(&error) });
     told.collect()
 }
 
-/// Where it is wrong. A schema that somebody else wrote may speak of names that are the model's own, of any length.
+/// The place of a misfit. Under a foreign schema it may contain names that the model made up, of any length.
 fn pointer(error: &jsonschema::ValidationError<'_>) -> String {
     cut(&error.instance_path().to_string(), MESSAGE_MAX).unwrap_or_else(|cut| cut)
 }
@@ -30,7 +30,7 @@ fn pointer(error: &jsonschema::ValidationError<'_>) -> String {
 pub(super) fn message(error: &jsonschema::ValidationError<'_>) -> String {
     match cut(error, MESSAGE_MAX) {
         Ok(whole) => whole,
-        // The value stands first, so that a mere cut would leave nothing of the reason.
+        // The message starts with the value, so that cutting it could leave nothing of the reason.
         Err(_) => {
             let value = cut(error.instance(), VALUE_MAX).unwrap_or_else(|cut| cut);
             cut(&error.masked_with(value), MESSAGE_MAX).unwrap_or_else(|cut| cut)
@@ -38,8 +38,8 @@ pub(super) fn message(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// The text of a value, or, should it have more than `chars_max` characters, its beginning and `…`. Nothing
-/// behind the cut is written.
+/// The text of a value as `Ok`, or, if it has more than `chars_max` characters, its start with `…` as `Err`. Text
+/// beyond the cut is never produced.
 fn cut(value: &impl fmt::Display, chars_max: usize) -> Result<String, String> {
     struct Bounded {
         text: String,
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(message_of(&json!({"type": "integer"}), &json!("x")), r#""x" is not of type "integer""#);
     }
 
-    /// CC-4: a value as long as arguments may be is told by its beginning, and the reason stays.
+    /// CC-4: of a value as long as arguments may be only the start is shown, and the reason stays.
     #[test]
     fn a_long_value_is_told_by_its_beginning() {
         let long = json!("ä".repeat(250_000));
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(message, format!(r#""{}… is not of type "integer""#, "ä".repeat(VALUE_MAX - 2)));
     }
 
-    /// CC-4: a message that is long for another reason than the value is cut.
+    /// CC-4: a message that is too long for another reason is cut.
     #[test]
     fn a_message_that_is_still_too_long_is_cut() {
         let args: Value = (0..10_000).map(|n| (format!("wörd{n}"), json!(n))).collect();
@@ -107,7 +107,8 @@ mod tests {
         assert!(message.ends_with('…'), "{message}");
     }
 
-    /// CC-4: a pointer is made of names from the schema and of places in arrays, never of the model's words.
+    /// CC-4: under a schema of the subset, pointers consist of names from the schema and of array indexes, never of
+    /// the model's words.
     #[test]
     fn a_name_from_the_model_is_in_no_pointer() {
         let args: Value = [("k".repeat(250_000), json!(1))].into_iter().collect();
@@ -121,7 +122,7 @@ mod tests {
         }
     }
 
-    /// CC-4: no more places are told than anybody reads.
+    /// CC-4: only the first misfits are reported.
     #[test]
     fn the_first_places_alone_are_told() {
         let schema = json!({"type": "array", "items": {"type": "integer"}});

@@ -36,7 +36,7 @@ fn an_older_draft_is_read_as_what_it_says() {
     assert!(takes(&unknown, &json!({})));
 }
 
-/// A reference to the network, to a file or to a name is refused where it stands, before anything resolves it.
+/// A reference to the network, to a file or to a name is refused, with its place, before anything resolves it.
 #[test]
 fn a_reference_outside_is_refused() {
     for to in ["https://example.com/x.json", "http://127.0.0.1:9/", "file:///etc/passwd", "other.json#/a"] {
@@ -75,7 +75,7 @@ fn a_schema_out_of_bounds_is_refused() {
     assert!(refused(&json!({"const": deep})).contains("nests deeper"));
 }
 
-/// References in a circle end, and those that double at every step cost no more than they are many.
+/// Circular references terminate, and references that double at every step cost no more than their number.
 #[test]
 fn references_without_end_cost_little() {
     for circle in [
@@ -94,7 +94,7 @@ fn references_without_end_cost_little() {
     }
 }
 
-/// The same where the innermost part does not fit, to which there are sixteen million ways.
+/// The same if the innermost part does not fit, which sixteen million paths lead to.
 #[test]
 fn misfits_that_double_at_every_step_are_told_in_bounds() {
     let deep = (0..24).fold(json!({"bad": 1}), |inner, _| json!({"a": inner}));
@@ -105,7 +105,7 @@ fn misfits_that_double_at_every_step_are_told_in_bounds() {
     assert_eq!(misfits.len(), 1);
 }
 
-/// A pattern that goes back without end is given up, and the text does not match.
+/// A pattern that backtracks without end is given up, and the text does not match.
 #[test]
 fn a_pattern_without_end_is_given_up() {
     let schema = json!({"type": "string", "pattern": "^(a|a)*(?=b)\\1$"});
