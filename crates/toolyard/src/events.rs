@@ -1,14 +1,14 @@
-//! Where events go.
+//! How events reach their readers.
 //!
 //! ```text
-//!   session ─ seq, under the session's lock ─► EventBus ──► sinks         lossless, called in order, quick
-//!                                                   ├─────► queue ─► writer   lossless; its own thread, while there is work
+//!   session ─ seq, under the session's lock ─► EventBus ──► sinks         lossless, synchronous, fast
+//!                                                   ├─────► queue ─► writer   lossless; a thread while there is work
 //!                                                   │         │ full: new calls wait   broken: mutating calls end
-//!                                                   │         └─► Hold ◄── looked at where a call is admitted
-//!                                                   └─────► subscribers   bounded; a slow one is told what it missed
+//!                                                   │         └─► Hold ◄── checked when a call is admitted
+//!                                                   └─────► subscribers   bounded; a slow one misses events
 //! ```
 //!
-//! With no sink, no writer and no subscriber an event is not even built.
+//! An event is not even built unless there is a sink, a writer or a subscriber.
 
 mod hold;
 mod queue;
@@ -34,7 +34,7 @@ use subscription::SUBSCRIBER_LAG_MAX;
 use tokio::{sync::broadcast, time::timeout};
 use toolyard_core::Event;
 
-/// How long an engine that stops waits for its writers.
+/// How long an engine that shuts down waits for its writers.
 const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) struct EventBus {
@@ -42,13 +42,14 @@ pub(crate) struct EventBus {
     queues: Vec<Queue>,
     hold: Arc<Hold>,
     subscribers: broadcast::Sender<Arc<Event>>,
-    /// How many subscribers there are; the channel's own count is behind a lock, and this one is read several
-    /// times a call.
+    /// How many subscribers there are. The channel has a count of its own, but behind a lock, and this one is read
+    /// several times per call.
     readers: Arc<AtomicUsize>,
 }
 
 impl EventBus {
-    /// One with these sinks, and with a queue before each of the writers that `queue` makes over what holds calls back.
+    /// A bus with these sinks, and with a queue for each writer. `queue` makes a queue, which reports to the given
+    /// `Hold`.
     pub(crate) fn new(
         sinks: Vec<Arc<dyn EventSink>>,
         writers: Vec<Box<dyn EventWriter>>,
@@ -60,7 +61,7 @@ impl EventBus {
         Self { sinks, queues, hold, subscribers, readers: Arc::default() }
     }
 
-    /// What holds calls back whose events could not be written.
+    /// Tells whether calls have to be held back because events cannot be written.
     pub(crate) fn hold(&self) -> &Arc<Hold> {
         &self.hold
     }
@@ -70,17 +71,17 @@ impl EventBus {
         Subscription { events: self.subscribers.subscribe(), readers: self.readers.clone() }
     }
 
-    /// Whether anybody would see an event.
+    /// Whether anything would read an event.
     pub(crate) fn is_listening(&self) -> bool {
         self.is_kept() || self.has_readers()
     }
 
-    /// Whether anybody takes events that are shared.
+    /// Whether any reader takes events as `Arc`s.
     fn wants_shared(&self) -> bool {
         !self.queues.is_empty() || self.has_readers()
     }
 
-    /// Whether somebody takes every event.
+    /// Whether any reader takes every event.
     pub(crate) fn is_kept(&self) -> bool {
         !self.sinks.is_empty() || !self.queues.is_empty()
     }
@@ -97,12 +98,12 @@ impl EventBus {
         let event = Arc::new(event);
         self.queues.iter().for_each(|queue| queue.push(event.clone()));
         if self.has_readers() {
-            // The last reader may have gone meanwhile: then nobody misses it.
+            // The last subscriber may have gone meanwhile; then nobody misses the event.
             let _ = self.subscribers.send(event);
         }
     }
 
-    /// Calls every sink. One that panics costs its own event and nothing else.
+    /// Calls every sink. A sink that panics loses only its own event.
     fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
         for sink in &self.sinks {
             if catch_unwind(AssertUnwindSafe(|| call(sink.as_ref()))).is_err() {
@@ -111,7 +112,7 @@ impl EventBus {
         }
     }
 
-    /// Waits until all events are written, but not for ever (SC-8); `false` when some are not.
+    /// Waits until all events are written, within limits (SC-8); `false` if some are not.
     pub(crate) async fn written(&self) -> bool {
         let all = futures::future::join_all(self.queues.iter().map(Queue::written));
         let in_time = timeout(FLUSH_WITHIN, all).await.is_ok();
@@ -122,8 +123,8 @@ impl EventBus {
         in_time
     }
 
-    /// The engine has stopped: what little is still told is written at once. A writer that was `late` before is not
-    /// waited for again.
+    /// The engine has stopped: flushes the sinks, and once all events are written, has any further ones written by
+    /// `publish` itself. If writers were `late` before, does not wait for them again.
     pub(crate) async fn close(&self, late: bool) {
         self.to_sinks(|sink| sink.flush());
         if !late && self.written().await {
@@ -146,8 +147,8 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Numbers the event, gives it its time and hands it on, in one step: readers see a session's numbers in order, and
-    /// times that do not run back.
+    /// Numbers the event, sets its times and publishes it in one step, so that readers see a session's numbers in
+    /// order, and times that never go back.
     pub(crate) fn publish(&self, bus: &EventBus, clock: &Clock, mut event: Event) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last += 1;

@@ -1,17 +1,17 @@
-//! What the engine tells of calls through `tracing` and in numbers: every name of it is here (OB-4).
+//! What the engine reports through `tracing` and as metrics. All names are defined here (OB-4).
 //!
-//! The names are those of the [OpenTelemetry conventions for generative AI][semconv], as they are at present: none of
-//! them is stable yet. What the conventions have no word for begins with `dispatch.`.
+//! The names follow the current [OpenTelemetry conventions for generative AI][semconv], none of which is stable yet.
+//! Names that the conventions do not have start with `dispatch.`.
 //!
 //! # The span of a call
 //!
-//! One span, `execute_tool`, from the permits of a call's first attempt to the end of its last, with what lies between
-//! them. Its parent is the span in which the batch was dispatched; for calls that a handler makes that is the span of
-//! the handler's own call, also where the handler dispatches from another task. A call that ends without an attempt of
-//! its own, refused, joined or replayed, has a span without length, so that a trace shows every call the model made.
-//! While nobody listens a span costs the look at whether somebody does.
+//! One span, `execute_tool`, lasts from the permits of a call's first attempt to the end of its last, pauses
+//! included. Its parent is the span in which the batch was dispatched. For calls that a handler makes that is the
+//! span of the handler's own call, even if it dispatches from another task. A call without an attempt of its own
+//! (refused, joined or replayed) has a span without length, so that a trace shows every call the model made. While
+//! nothing listens, a span costs only the check whether anything does.
 //!
-//! | field | on | what |
+//! | field | on | value |
 //! |---|---|---|
 //! | `otel.name` | all | `execute_tool {tool}`, the span's name for OpenTelemetry |
 //! | `otel.kind` | all | `internal` |
@@ -19,31 +19,31 @@
 //! | `gen_ai.operation.name` | all | `execute_tool` |
 //! | `gen_ai.tool.name` | all | the tool; `_unknown` for a name that no tool has |
 //! | `gen_ai.tool.type` | known tools | `function` |
-//! | `gen_ai.tool.description` | known tools that have one | what the model is told of the tool |
+//! | `gen_ai.tool.description` | known tools that have one | the description that the model gets |
 //! | `gen_ai.tool.call.id` | all | the call's id |
 //! | `gen_ai.conversation.id` | all | the session |
 //! | `gen_ai.agent.id` | all | the agent's path in the session |
-//! | `gen_ai.tool.call.arguments` | where content is asked for | the arguments, as the model gave them |
-//! | `gen_ai.tool.call.result` | where content is asked for | what the model is told of the end |
+//! | `gen_ai.tool.call.arguments` | if content is enabled | the arguments, as the model gave them |
+//! | `gen_ai.tool.call.result` | if content is enabled | the result that the model gets |
 //! | `error.type` | failed calls | the error's [code](crate::ErrorKind::code) |
 //! | `dispatch.turn`, `dispatch.batch` | all | their numbers in the session, as in events |
 //! | `dispatch.attempts` | all | how often the handler was started for this call |
 //! | `dispatch.queue.duration` | calls with an attempt | seconds from ready to the first permits |
 //! | `dispatch.dedupe` | joined and replayed calls | `joined`, `replayed` |
 //!
-//! # Numbers
+//! # Metrics
 //!
 //! | metric | kind, unit | of | attributes |
 //! |---|---|---|---|
 //! | `gen_ai.execute_tool.duration` | histogram, s | calls with an attempt: first permits to end | tool, `error.type` |
 //! | `dispatch.queue.duration` | histogram, s | calls with an attempt: ready to first permits | tool |
-//! | `dispatch.attempts` | histogram, {attempt} | every call that was not joined or replayed; 0 where none was made | tool, `error.type` |
+//! | `dispatch.attempts` | histogram, {attempt} | calls not joined or replayed; 0 without an attempt | tool, `error.type` |
 //! | `dispatch.idempotency.replays` | counter, {call} | calls answered with the kept result of another | tool |
 //! | `dispatch.permits.in_use` | gauge, {permit} | each pool | `dispatch.pool` |
-//! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 for the state it is in, 0 for the others | tool or `dispatch.backend`, `dispatch.breaker.state` |
-//! | `dispatch.events.missed` | counter, {event} | ends of calls that came too fast to be counted | |
+//! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 in its state, else 0 | tool or `dispatch.backend`, `dispatch.breaker.state` |
+//! | `dispatch.events.missed` | counter, {event} | ends of calls that arrived too fast to be counted | |
 //!
-//! The crate `toolyard-otel` makes them of events and of [`Gauges`](crate::Gauges), and exports both.
+//! The crate `toolyard-otel` derives them from events and [`Gauges`](crate::Gauges), and exports both.
 //!
 //! [semconv]: https://github.com/open-telemetry/semantic-conventions-genai
 
@@ -55,16 +55,16 @@ pub(crate) use content::Content;
 pub(crate) use parent::{Parent, here};
 pub(crate) use span::{OpenSpan, ended, of_attempts, without_attempt};
 
-/// The name of the span of a call, and of what it does.
+/// The name of a call's span, and of its operation.
 pub const EXECUTE_TOOL: &str = "execute_tool";
 
 /// The target of the span, for filters.
 pub const TARGET: &str = "toolyard::call";
 
-/// In place of a name that no tool has: a model can make up any number of those.
+/// Replaces a name that no tool has, because a model can make up any number of those.
 pub const UNKNOWN_TOOL: &str = "_unknown";
 
-/// The kind of all tools here: the agent's own side runs them.
+/// The type of all tools here: the agent's side runs them.
 pub const FUNCTION: &str = "function";
 
 /// The span's name for OpenTelemetry.
@@ -74,19 +74,19 @@ pub const OTEL_KIND: &str = "otel.kind";
 /// Whether the call failed, for OpenTelemetry.
 pub const OTEL_STATUS_CODE: &str = "otel.status_code";
 
-/// What is done.
+/// The operation.
 pub const OPERATION_NAME: &str = "gen_ai.operation.name";
 /// The tool.
 pub const TOOL_NAME: &str = "gen_ai.tool.name";
 /// The kind of tool.
 pub const TOOL_TYPE: &str = "gen_ai.tool.type";
-/// What the model is told of the tool.
+/// The tool's description, as the model gets it.
 pub const TOOL_DESCRIPTION: &str = "gen_ai.tool.description";
 /// The call's id.
 pub const TOOL_CALL_ID: &str = "gen_ai.tool.call.id";
 /// The call's arguments.
 pub const TOOL_CALL_ARGUMENTS: &str = "gen_ai.tool.call.arguments";
-/// What came of the call.
+/// The call's result.
 pub const TOOL_CALL_RESULT: &str = "gen_ai.tool.call.result";
 /// The session.
 pub const CONVERSATION_ID: &str = "gen_ai.conversation.id";
@@ -99,24 +99,24 @@ pub const ERROR_TYPE: &str = "error.type";
 pub const TURN: &str = "dispatch.turn";
 /// The number of the batch.
 pub const BATCH: &str = "dispatch.batch";
-/// How often the handler was started: a field and a metric.
+/// How many attempts the call had: a field and a metric.
 pub const ATTEMPTS: &str = "dispatch.attempts";
 /// How long the call waited for its permits: a field and a metric.
 pub const QUEUE_DURATION: &str = "dispatch.queue.duration";
-/// Whose result a call has that did not run.
+/// How a call that did not run got another call's result.
 pub const DEDUPE: &str = "dispatch.dedupe";
 
 /// The metric of how long calls ran.
 pub const EXECUTE_TOOL_DURATION: &str = "gen_ai.execute_tool.duration";
 /// The metric of calls answered with the kept result of another.
 pub const IDEMPOTENCY_REPLAYS: &str = "dispatch.idempotency.replays";
-/// The metric of permits that are held.
+/// The metric of permits in use.
 pub const PERMITS_IN_USE: &str = "dispatch.permits.in_use";
 /// The class of a pool.
 pub const POOL: &str = "dispatch.pool";
-/// The metric of where breakers are, and the attribute that says which state a point is of.
+/// The metric of breakers' states, and the attribute that names the state.
 pub const BREAKER_STATE: &str = "dispatch.breaker.state";
 /// The back-end of a breaker.
 pub const BACKEND: &str = "dispatch.backend";
-/// The metric of ends of calls that were not counted.
+/// The metric of ended calls that were not counted.
 pub const EVENTS_MISSED: &str = "dispatch.events.missed";

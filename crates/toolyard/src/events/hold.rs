@@ -1,15 +1,15 @@
-//! What holds calls back whose events could not be written.
+//! Holds calls back while events cannot be written.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::Notify;
 
-/// One queue that is full.
+/// Added for each full queue.
 const FULL: u32 = 1;
-/// One writer that is broken.
+/// Added for each broken writer.
 const BROKEN: u32 = 1 << 16;
 
-/// How many queues are full and how many writers are broken, in one word: what is nearly always zero is looked at once a
-/// call.
+/// How many queues are full and how many writers are broken. One word, because it is checked once per call and almost
+/// always zero.
 #[derive(Debug, Default)]
 pub(crate) struct Hold {
     state: AtomicU32,
@@ -17,18 +17,18 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Whether there is anything to look at. Relaxed: a call that is let through in the same instant is one that came
-    /// just before.
+    /// Whether any queue is full or any writer broken. Relaxed: a call that passes at the same instant counts as one
+    /// that came just before.
     pub(crate) fn is_on(&self) -> bool {
         self.state.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether new calls are to wait.
+    /// Whether new calls have to wait.
     pub(crate) fn is_full(&self) -> bool {
         self.state.load(Ordering::Acquire) & (BROKEN - 1) != 0
     }
 
-    /// Whether calls that change something are not to run.
+    /// Whether calls with side effects must not run.
     pub(crate) fn is_broken(&self) -> bool {
         self.state.load(Ordering::Acquire) >= BROKEN
     }
@@ -49,7 +49,7 @@ impl Hold {
     /// Waits until no queue is full.
     pub(crate) async fn room(&self) {
         loop {
-            // Made before the look: what is written in between is not missed.
+            // Created before the check, so that a change in between is not missed.
             let changed = self.changed.notified();
             if !self.is_full() {
                 return;

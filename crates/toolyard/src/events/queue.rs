@@ -1,7 +1,7 @@
-//! The queue before a writer, and what empties it.
+//! The queue of a writer, and the pump that empties it.
 //!
-//! Nothing runs while nothing is to be written: the first event that waits starts a *pump*, which writes until none
-//! does. So paused time stands still for a write and for nothing else, and an idle engine keeps no thread.
+//! Nothing runs while there is nothing to write: the first waiting event starts a *pump*, which writes until none is
+//! left. So paused time stands still for a write and for nothing else, and an idle engine keeps no thread.
 
 use super::{EventWriter, Hold};
 use crate::attempt::Blocking;
@@ -16,27 +16,27 @@ use toolyard_core::Event;
 
 /// How many events a pump takes at once.
 const AT_ONCE: usize = 1024;
-/// How often a pump is started anew that was lost, before its events are left to the end of the engine.
+/// How often `written` restarts a lost pump, before it leaves the events to the queue's drop.
 const STARTS_MAX: usize = 3;
 
-/// Events that wait for their writer.
+/// The events that wait for one writer.
 pub(crate) struct Queue(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Taken by whoever pumps, and by nobody else.
+    /// Locked only by the pump.
     writer: Mutex<Box<dyn EventWriter>>,
     most: usize,
     hold: Arc<Hold>,
     blocking: Arc<dyn Blocking>,
-    /// A pump has ended.
+    /// Notified when a pump has ended.
     rests: Notify,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Arc<Event>>,
-    /// Taken from there and not written yet.
+    /// How many were taken from `waiting` and are not written yet.
     in_hand: usize,
     pumping: bool,
     full: bool,
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl Queue {
-    /// A queue that is full with so many events.
+    /// Makes a queue that counts as full with `most` events.
     pub(crate) fn new(
         writer: Box<dyn EventWriter>,
         most: usize,
@@ -56,7 +56,7 @@ impl Queue {
         Self(Arc::new(Shared { state, writer, most, hold, blocking, rests }))
     }
 
-    /// Takes an event. It never waits, full or not.
+    /// Takes an event. Never waits, even if the queue is full.
     pub(super) fn push(&self, event: Arc<Event>) {
         let closed = {
             let mut state = self.0.state();
@@ -77,7 +77,7 @@ impl Queue {
         if closed { pump.run() } else { pump.start() }
     }
 
-    /// How many events are not written.
+    /// How many events are not written yet.
     pub(super) fn len(&self) -> usize {
         self.0.state().len()
     }
@@ -86,7 +86,7 @@ impl Queue {
     pub(super) async fn written(&self) {
         for _ in 0..STARTS_MAX {
             loop {
-                // Made before the look: a pump that ends in between is not missed.
+                // Created before the check, so that a pump ending in between is not missed.
                 let rests = self.0.rests.notified();
                 if !self.0.state().pumping {
                     break;
@@ -102,12 +102,12 @@ impl Queue {
                     continue;
                 }
             }
-            // A pump was lost with its thread.
+            // The last pump was lost with its thread.
             Pump { queue: self.0.clone(), ran: false }.start();
         }
     }
 
-    /// From now on whoever tells of something writes it too.
+    /// From now on, `push` writes events on the caller's thread.
     pub(super) fn close(&self) {
         self.0.state().closed = true;
     }
@@ -119,7 +119,7 @@ impl State {
     }
 }
 
-/// Writes until nothing waits. Lost before it ran, it leaves that to the next one.
+/// Writes until no event waits. If it is lost before it ran, the next pump does that.
 struct Pump {
     queue: Arc<Shared>,
     ran: bool,
@@ -128,7 +128,7 @@ struct Pump {
 impl Pump {
     fn start(self) {
         let blocking = self.queue.blocking.clone();
-        // The threads may be gone, or not to be had from here. What is lost with them tells so.
+        // The threads may be gone or unavailable from here. A pump that is lost with them reports it in its drop.
         let started = catch_unwind(AssertUnwindSafe(|| blocking.spawn(Box::pin(async move { self.run() }))));
         if started.is_err() {
             tracing::error!("no thread could be had to write events; they wait");
@@ -171,7 +171,7 @@ impl Shared {
         }
     }
 
-    /// Takes what waits. With nothing left to take, and what was taken flushed, the pump has ended.
+    /// Takes waiting events. If there are none and all taken ones are flushed, the pump ends.
     fn take(&self, flushed: bool) -> Vec<Arc<Event>> {
         let mut state = self.state();
         let count = state.waiting.len().min(AT_ONCE);
@@ -187,9 +187,9 @@ impl Shared {
         events
     }
 
-    /// Nothing can be written any more.
+    /// The writer has failed; nothing is written any more.
     fn broke(&self, error: &io::Error) {
-        // Its text may be anything.
+        // Only its kind is logged, because its text may contain anything.
         tracing::error!(error = %error.kind(), "events cannot be written any more; calls with side effects are refused");
         self.hold.broke();
         let mut state = self.state();
@@ -202,7 +202,7 @@ impl Shared {
     }
 }
 
-/// Writes these; flushes where there are none.
+/// Writes these events, or flushes if there are none.
 fn write(writer: &mut dyn EventWriter, events: &[Arc<Event>]) -> io::Result<()> {
     let written = catch_unwind(AssertUnwindSafe(|| match events {
         [] => writer.flush(),

@@ -3,16 +3,16 @@
 use std::io;
 use toolyard_core::Event;
 
-/// Takes every event, in the order of its session's `seq`, none left out (OB-3), at once.
+/// Takes every event synchronously, in the order of its session's `seq` and without a gap (OB-3).
 ///
-/// Called on the way of calls and under a lock of theirs: for what is quick and in memory. A sink that is slow makes
-/// calls slow, and one that panics has lost an event. What writes to a disk or a wire is an [`EventWriter`]. A sink must
-/// not call the engine, a session or a turn.
+/// It is called on the calls' path and under one of their locks, so it should be fast and in memory. A slow sink
+/// slows calls down, and a sink that panics has lost an event. To write to a disk or a network, use an
+/// [`EventWriter`]. A sink must not call the engine, a session or a turn.
 pub trait EventSink: Send + Sync {
     /// Takes one event.
     fn accept(&self, event: &Event);
 
-    /// Everything accepted so far is to be safe now; called when the engine stops.
+    /// Makes everything accepted so far durable; called when the engine stops.
     fn flush(&self) {}
 }
 
@@ -22,23 +22,23 @@ impl<F: Fn(&Event) + Send + Sync> EventSink for F {
     }
 }
 
-/// Writes every event, in the order of its session's `seq`, none left out (OB-3), where writing takes time: to a disk, a
-/// wire, a journal.
+/// Writes every event, in the order of its session's `seq` and without a gap (OB-3), where writing takes time: to a
+/// disk, a network, a journal.
 ///
-/// A queue stands before it, and it runs beside the calls, where handlers run that block
-/// ([`Blocking`](crate::Blocking)), for as long as there are events.
+/// The writer has a queue and runs beside the calls, where blocking handlers run ([`Blocking`](crate::Blocking)), for
+/// as long as there are events.
 ///
 /// - **A full queue** ([`Limits::events_queue_max`](crate::Limits::events_queue_max), 65 536 events) holds new calls
-///   back at the begin of their run, before they have anything. When half of it is written they go; after 30 s they end
-///   `internal`, reason `sink`, not started. Calls that were admitted before go on, and none of their events is lost: the
-///   queue grows beyond its bound by what they tell, which is three events each, two for every further attempt, and what
-///   they stream; beside that by the two events of each call that is answered without being run.
-/// - **A broken one**, one that says an error or panics, is given up: nothing more is written, and from then on calls
-///   with side effects end `internal`, reason `sink`, before they start or are tried again, for nothing runs unrecorded
-///   (PO-6). Calls that only look go on.
+///   back at the start of their run, before they hold anything. They proceed once half of the queue is written; after
+///   30 s they end `internal`, reason `sink`, not started. Calls admitted before continue, and none of their events
+///   is lost: the queue grows beyond its bound by their events, which are three per call, two per further attempt,
+///   and the output they stream, and by the two events of each call that is answered without running.
+/// - **A broken writer**, one that returns an error or panics, is not used again. From then on calls with side
+///   effects end `internal`, reason `sink`, before they start or are retried, because nothing may run unrecorded
+///   (PO-6). Read-only calls continue.
 ///
-/// When the engine shuts down all is written before its actors stop, or 10 s have passed (SC-8). An engine that is
-/// dropped writes what is left where it is dropped.
+/// A shutdown of the engine waits until all events are written, for at most 10 s, before it stops its actors (SC-8).
+/// An engine that is dropped writes the rest in its drop.
 ///
 /// # Examples
 /// ```
@@ -58,16 +58,16 @@ impl<F: Fn(&Event) + Send + Sync> EventSink for F {
 /// }
 /// ```
 pub trait EventWriter: Send {
-    /// Writes one event, or takes it to be written by [`flush`](Self::flush).
+    /// Writes one event, or buffers it for [`flush`](Self::flush).
     ///
     /// # Errors
-    /// When it is not written: the writer is given up then.
+    /// If the event is not written. The writer is not used again.
     fn write(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Writes what has been taken: no event waits at this moment.
+    /// Writes what has been buffered, because no further event waits at the moment.
     ///
     /// # Errors
-    /// When that is not written: the writer is given up then.
+    /// If that is not written. The writer is not used again.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -7,12 +7,12 @@ use std::sync::{
 use tokio::sync::broadcast;
 use toolyard_core::Event;
 
-/// What a [`Subscription`] gives.
+/// An item of a [`Subscription`].
 #[derive(Debug, Clone)]
 pub enum Received {
     /// The next event.
     Event(Arc<Event>),
-    /// The reader was too slow: so many events are gone. It goes on with the oldest that is kept.
+    /// The subscriber was too slow and missed this many events. It continues with the oldest event still kept.
     Missed(u64),
 }
 
@@ -30,7 +30,7 @@ impl Drop for Subscription {
 }
 
 impl Subscription {
-    /// The next event; `None` when the engine is gone.
+    /// Waits for the next event; `None` when the engine is gone.
     ///
     /// # Cancel safety
     /// Dropping the future loses no event.
@@ -42,7 +42,7 @@ impl Subscription {
         }
     }
 
-    /// The next event if one is there already.
+    /// The next event, if there already is one.
     pub fn try_next(&mut self) -> Option<Received> {
         match self.events.try_recv() {
             Ok(event) => Some(Received::Event(event)),
@@ -52,5 +52,5 @@ impl Subscription {
     }
 }
 
-/// How many events a subscriber may be behind before it misses some.
+/// How many events a subscriber may lag behind before it misses some.
 pub(super) const SUBSCRIBER_LAG_MAX: usize = 4096;

@@ -40,7 +40,7 @@ async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() ->
         // Made only now, because most hooks finish at their first poll and need no timer.
         let timer = timer.get_or_insert_with(|| Box::pin(sleep(HOOK_WITHIN)));
         let late = match had_budget {
-            true => pin!(unconstrained(timer.as_mut())).poll(cx), // the hook may have used it up
+            true => pin!(unconstrained(timer.as_mut())).poll(cx), // the hook may have used the budget up
             false => timer.as_mut().poll(cx),
         };
         late.map(|()| Hooked::TooSlow)

@@ -85,7 +85,7 @@ impl InForce {
             self.version.store(version, Ordering::Release);
             (done, before)
         };
-        drop(before); // not under the lock: a tool or a policy that goes may change the rules again
+        drop(before); // not under the lock: dropping a tool or a policy may change the rules again
         Ok(done)
     }
 

@@ -1,13 +1,13 @@
-//! Arguments and results in spans: only where an embedder asks for them.
+//! Arguments and results in spans, which an embedder has to enable.
 
 use crate::{batch::Ending, redact::Redactor};
 use std::borrow::Cow;
 use toolyard_core::Arguments;
 
-/// How much of one text a span shows. Traces are for looking at; events have the whole.
+/// How much of one text a span shows. Events have all of it.
 const SHOWN_BYTES_MAX: usize = 16 * 1024;
 
-/// Whether spans carry what calls say, and how it is shown.
+/// Whether spans carry arguments and results, and the redactor for them.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     wanted: bool,
@@ -19,12 +19,12 @@ impl Content {
         Self { wanted, redactor }
     }
 
-    /// The arguments of a call as a span shows them, if it does.
+    /// The arguments of a call as its span shows them; `None` if it does not.
     pub(super) fn arguments(&self, arguments: &Arguments) -> Option<String> {
         self.wanted.then(|| self.shown(&arguments.to_string()).into_owned())
     }
 
-    /// What the model is told of an end, if a span shows it.
+    /// The result of a call as its span shows it; `None` if it does not.
     pub(super) fn result(&self, ending: &Ending) -> Option<String> {
         self.wanted.then(|| match &ending.status {
             Ok(output) => self.shown(&output.to_text()).into_owned(),
@@ -32,9 +32,9 @@ impl Content {
         })
     }
 
-    /// A text as it may leave the engine: the one way of content into spans.
+    /// Redacts and shortens a text. All content of spans passes through here.
     fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        // As a whole: a secret that is cut in two is found in neither part.
+        // Redacted before it is cut: half a secret would not be found.
         let text = self.redactor.as_ref().map_or(Cow::Borrowed(text), |redactor| redactor.text(text));
         match text.len() {
             0..=SHOWN_BYTES_MAX => text,
@@ -50,7 +50,7 @@ impl Content {
 mod tests {
     use super::*;
 
-    /// OB-4: what a span shows is bounded, and cut between characters.
+    /// OB-4: texts in spans are bounded, and cut between characters.
     #[test]
     fn long_texts_are_cut() {
         let content = Content::new(true, None);
@@ -60,7 +60,7 @@ mod tests {
         assert!(shown.ends_with("ä… (16384 more bytes)"), "{}", &shown[shown.len() - 40..]);
     }
 
-    /// OB-4, I15: what a span shows has no secret, at its cut neither.
+    /// OB-4, I15: texts in spans contain no secret, not even a part of one at the cut.
     #[test]
     fn secrets_are_not_shown() {
         let redactor = Redactor::new().with_secret("correct horse").unwrap();
@@ -69,7 +69,7 @@ mod tests {
         assert!(!content.shown(&text).contains("corr"));
     }
 
-    /// OB-4: without a word nothing of a call's content is in its span.
+    /// OB-4: by default a span has no content of the call.
     #[test]
     fn content_is_opt_in() {
         assert_eq!(Content::default().arguments(&Arguments::from("{}")), None);

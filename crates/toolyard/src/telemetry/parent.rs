@@ -1,11 +1,11 @@
-//! The span under which the spans of a batch hang.
+//! The parent span of a batch's spans.
 
 use crate::nesting::CallRef;
 use std::sync::{Mutex, PoisonError};
 use tracing::Span;
 
-/// The span in which somebody dispatches: the one they are in, else that of the call that dispatches, which a handler
-/// may do from a task that knows of no span.
+/// The span in which a batch is dispatched: the current one, or else that of the dispatching call, because a handler
+/// may dispatch from a task without a span.
 pub(crate) fn here(caller: Option<&CallRef>) -> Span {
     let current = Span::current();
     match caller {
@@ -14,7 +14,7 @@ pub(crate) fn here(caller: Option<&CallRef>) -> Span {
     }
 }
 
-/// What a batch keeps of the span it was dispatched in; nothing where there is none.
+/// The span that a batch was dispatched in, if there was one.
 #[derive(Default)]
 pub(crate) struct Parent(Option<Box<Mutex<Span>>>);
 
@@ -23,21 +23,22 @@ impl Parent {
         Self((!span.is_none()).then(|| Box::new(Mutex::new(span))))
     }
 
-    /// Whether there was a span to keep.
+    /// Whether there was a span.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The span, or none once every call has ended.
+    /// The span; none once every call has ended.
     pub(super) fn span(&self) -> Span {
         let Some(kept) = &self.0 else { return Span::none() };
         kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Every call has ended. A batch may be kept for long after that, and a span is told of when nobody keeps it.
+    /// Drops the span once every call has ended. A batch may live long after that, and a span is reported only when
+    /// dropped.
     pub(crate) fn let_go(&self) {
         let Some(kept) = &self.0 else { return };
         let span = std::mem::replace(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner), Span::none());
-        drop(span); // not under the lock: whoever listens may be told of its end
+        drop(span); // not under the lock, because this may call the subscriber
     }
 }

@@ -1,4 +1,4 @@
-//! The span of a call: how it begins, and what is noted when the call ends.
+//! The span of a call: how it starts, and what is recorded at the call's end.
 
 use super::{
     AGENT_ID, ATTEMPTS, BATCH, CONVERSATION_ID, DEDUPE, ERROR_TYPE, EXECUTE_TOOL, FUNCTION, OPERATION_NAME,
@@ -9,7 +9,7 @@ use crate::batch::{BatchState, Ending};
 use std::time::Duration;
 use tracing::{Span, field::Empty, span::Entered};
 
-/// The span of a call while its handler runs. In a box: mostly nobody listens, and a task has room for as much as that.
+/// The span of a call while its handler runs. Boxed, because usually nothing listens and the task should stay small.
 pub(crate) struct OpenSpan(Option<Box<Span>>);
 
 impl OpenSpan {
@@ -36,11 +36,11 @@ pub(crate) fn of_attempts(batch: &BatchState, index: u32, queued: impl FnOnce() 
     span
 }
 
-/// Tells of a call that ends without an attempt of its own.
+/// Records a call that ends without an attempt of its own.
 pub(crate) fn without_attempt(batch: &BatchState, index: u32, ending: &Ending) {
     let span = open(batch, index);
     if !span.is_disabled() {
-        // What another call's handler did counts there.
+        // Attempts of another call are recorded in its own span.
         ended(&span, batch, &Ending { attempts: 0, ..ending.clone() });
     }
 }
@@ -72,7 +72,7 @@ fn open(batch: &BatchState, index: u32) -> Span {
     )
 }
 
-/// Notes how a call ended.
+/// Records how a call ended.
 pub(crate) fn ended(span: &Span, batch: &BatchState, ending: &Ending) {
     if span.is_disabled() {
         return;
@@ -88,11 +88,11 @@ pub(crate) fn ended(span: &Span, batch: &BatchState, ending: &Ending) {
     if let Some(result) = batch.session.engine.content.result(ending) {
         span.record(TOOL_CALL_RESULT, result);
     }
-    // Listeners take the last time that somebody was in a span for its end.
+    // Subscribers take the last exit from a span as its end.
     drop(span.enter());
 }
 
-/// OpenTelemetry has no numbers without a sign.
+/// OpenTelemetry has no unsigned numbers.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
