@@ -1,4 +1,4 @@
-//! Where the engine's time comes from.
+//! The engine's clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;

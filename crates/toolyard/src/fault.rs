@@ -7,7 +7,7 @@ use std::{cell::Cell, fmt, str::FromStr};
 pub enum Fault {
     /// A waiter that has aged holds units back although it cannot have its lease.
     AgingHoldsWithoutLease,
-    /// The permit of a cancelled call is never given back.
+    /// The permit of a cancelled call is never released.
     PermitLeakedOnCancel,
     /// A parked handler keeps the serial lease to itself.
     LeaseNotLent,

@@ -5,8 +5,8 @@
 //!
 //! # The span of a call
 //!
-//! One span, `execute_tool`, lasts from the permits of a call's first attempt to the end of its last, pauses
-//! included. Its parent is the span in which the batch was dispatched. For calls that a handler makes that is the
+//! One span, `execute_tool`, lasts from the permits of a call's first attempt to the end of its last,
+//! including the waits between them. Its parent is the span in which the batch was dispatched. For calls that a handler makes that is the
 //! span of the handler's own call, even if it dispatches from another task. A call without an attempt of its own
 //! (refused, joined or replayed) has a span without length, so that a trace shows every call the model made. While
 //! nothing listens, a span costs only the check whether anything does.
@@ -37,10 +37,10 @@
 //! |---|---|---|---|
 //! | `gen_ai.execute_tool.duration` | histogram, s | calls with an attempt: first permits to end | tool, `error.type` |
 //! | `dispatch.queue.duration` | histogram, s | calls with an attempt: ready to first permits | tool |
-//! | `dispatch.attempts` | histogram, {attempt} | calls not joined or replayed; 0 without an attempt | tool, `error.type` |
+//! | `dispatch.attempts` | histogram, {attempt} | calls not joined or replayed; 0 if none | tool, `error.type` |
 //! | `dispatch.idempotency.replays` | counter, {call} | calls answered with the kept result of another | tool |
 //! | `dispatch.permits.in_use` | gauge, {permit} | each pool | `dispatch.pool` |
-//! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 in its state, else 0 | tool or `dispatch.backend`, `dispatch.breaker.state` |
+//! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 for its state, 0 for the others | tool or `dispatch.backend`, `dispatch.breaker.state` |
 //! | `dispatch.events.missed` | counter, {event} | ends of calls that arrived too fast to be counted | |
 //!
 //! The crate `toolyard-otel` derives them from events and [`Gauges`](crate::Gauges), and exports both.

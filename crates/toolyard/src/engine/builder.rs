@@ -278,7 +278,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets where wall time comes from.
+    /// Sets the clock, which decides the wall time of events.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
         self
@@ -305,7 +305,7 @@ impl EngineBuilder {
     /// Builds the engine and starts its actors in the current tokio runtime.
     ///
     /// # Errors
-    /// Returns a [`BuildError`] that names the tool or setting at fault.
+    /// [`BuildError`] if a tool or a setting is invalid, or if the engine cannot be started.
     pub async fn build(mut self) -> Result<Engine, BuildError> {
         let runtime = Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         check(&self.limits, self.waits)?;

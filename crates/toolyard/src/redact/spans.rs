@@ -3,7 +3,7 @@
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
-/// Replaces a secret.
+/// The mark that replaces a secret of unknown kind.
 const MARK: &str = "[redacted]";
 
 /// Finds the marks in a text that has been redacted.

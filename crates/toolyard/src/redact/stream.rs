@@ -15,7 +15,7 @@ const KEY_END_BYTES: usize = 128;
 enum Open {
     #[default]
     Nothing,
-    /// A word of which a part has been shown as a secret.
+    /// A word whose start has been replaced by a mark.
     Word,
     /// A private key.
     Key,

@@ -56,7 +56,7 @@ impl Redactor {
             let changed =
                 changed.or_else(|| first.take_if(|(first, _)| *first == at).map(|(_, field)| field));
             let (mut name, value) = changed.unwrap_or((Cow::Borrowed(name.as_str()), Cow::Borrowed(value)));
-            // Redacted names may collide; a number then keeps the field.
+            // Names may become equal when redacted; the index is then appended, so that no field is lost.
             if shown.contains_key(name.as_ref()) {
                 name = Cow::Owned(format!("{name} ({at})"));
             }

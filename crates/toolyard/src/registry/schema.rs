@@ -18,7 +18,7 @@ use toolyard_core::ValidationError;
 /// How deep a schema may nest.
 const DEPTH_MAX: usize = 64;
 
-/// The keywords of the subset that check something. Most of their values are left to the validator.
+/// The keywords of the subset that check something; the validator checks the form of most of them.
 const CHECKED: &[&str] = &[
     "type",
     "enum",
@@ -94,13 +94,13 @@ pub enum SchemaError {
     /// A keyword is outside the subset.
     #[error("schema keyword at '{pointer}' is outside the subset that arguments are checked against")]
     Unsupported {
-        /// Where it stands.
+        /// Where it is.
         pointer: String,
     },
     /// The value of a keyword is invalid.
     #[error("schema at '{pointer}' is malformed: {why}")]
     Malformed {
-        /// Where it stands.
+        /// Where it is.
         pointer: String,
         /// What is wrong.
         why: String,
@@ -120,7 +120,7 @@ pub enum SchemaError {
     /// A foreign schema refers to something outside itself.
     #[error("schema at '{pointer}' refers to what is not in it: a reference starts with '#'")]
     Outside {
-        /// Where it stands.
+        /// Where it is.
         pointer: String,
     },
 }
