@@ -1,4 +1,4 @@
-//! Asking before a call runs (PO-3, PO-4).
+//! Approval: asking a person before a call runs (PO-3, PO-4).
 //!
 //! ```text
 //!   Confirmations: ask about this tool? ── auto ─► runs        deny, nobody to ask ─► user_denied
@@ -27,29 +27,29 @@ use std::sync::Arc;
 pub enum Answer {
     /// The call may run.
     Allow,
-    /// The call may run, and so may all others of its session with the same [pattern](ApprovalPattern), those that are
-    /// asked about at the moment and those to come.
+    /// The call may run, and so may every other call of the session and its forks with the same
+    /// [pattern](ApprovalPattern): those waiting for an answer now and those still to come.
     Always,
     /// The call ends as `user_denied`.
     Deny,
 }
 
-/// Answers for the person whose machine this is.
+/// Answers approval requests on behalf of the user.
 ///
-/// Requests of one batch are asked at once and side by side; a request that is not answered in time ends
-/// its call as `confirmation_timeout`. No permit is held meanwhile. An [`Answer`] is itself the approver
-/// that always gives it.
+/// The requests of one batch are asked side by side. A request that is not answered in time ends its call as
+/// `confirmation_timeout`. The call holds no permit meanwhile. An [`Answer`] is itself an approver, which always gives
+/// that answer.
 #[async_trait]
 pub trait Approver: Send + Sync {
-    /// The answer. It is for what the request's [digest](ApprovalRequest::digest) stands for and nothing else: where that
-    /// has changed meanwhile, as by a new policy, the engine asks anew.
+    /// Answers one request. The answer is valid only for what the request's [digest](ApprovalRequest::digest) covers:
+    /// if that changes in the meantime, for instance because of a new policy, the engine asks again.
     ///
     /// # Panics
-    /// A panic ends the call as `internal`: what was not allowed does not run.
+    /// A panic ends the call as `internal`: a call that was not allowed does not run.
     ///
     /// # Cancel safety
-    /// The future is dropped when the call is cancelled, the time is over, or another answer settles this request too:
-    /// the request is withdrawn.
+    /// The future is dropped, and the request withdrawn, when the call is cancelled, when the request expires, or when
+    /// the answer to another request settles this one too.
     async fn ask(&self, request: &ApprovalRequest) -> Answer;
 }
 

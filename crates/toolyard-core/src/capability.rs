@@ -5,8 +5,8 @@
 //!           no: permission_denied        each host ─► fits a granted pattern?    no: fs_denied, net_denied
 //! ```
 //!
-//! The checks look at canonical forms only: a path as it reads from the workspace's root with no `..` and no link left
-//! in it, a host as a client of HTTP reads it.
+//! The checks compare canonical forms only: a path relative to the workspace's root without `..` and with links
+//! followed, and a host as an HTTP client reads it.
 
 mod fs;
 mod net;
@@ -17,7 +17,9 @@ pub use net::{Host, HostError, HostPattern, HostPatternError};
 use crate::FsMode;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-/// What an agent may touch. What is not said here is not bounded; a list that is empty allows nothing.
+/// What an agent may touch: tools, paths and hosts.
+///
+/// A list that is not set bounds nothing; an empty list allows nothing.
 ///
 /// # Examples
 /// ```
@@ -42,31 +44,31 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// The tools it may call; others are `permission_denied`, but for those that
-    /// [need none](crate::ToolSpec::requires_capability).
+    /// Sets the tools the agent may call. Others are `permission_denied`, except those that [need no
+    /// capability](crate::ToolSpec::requires_capability).
     #[must_use]
     pub fn tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.tools = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The paths it may name in arguments that tools [declare as paths](crate::ToolSpec::requires_fs); others are
-    /// `fs_denied`.
+    /// Sets the paths the agent may name in arguments that tools [declare as paths](crate::ToolSpec::requires_fs).
+    /// Others are `fs_denied`.
     #[must_use]
     pub fn fs(mut self, grants: impl IntoIterator<Item = FsGrant>) -> Self {
         self.fs = Some(grants.into_iter().collect());
         self
     }
 
-    /// The hosts it may name in arguments that tools [declare as hosts](crate::ToolSpec::requires_net); others are
-    /// `net_denied`.
+    /// Sets the hosts the agent may name in arguments that tools [declare as hosts](crate::ToolSpec::requires_net).
+    /// Others are `net_denied`.
     #[must_use]
     pub fn net(mut self, patterns: impl IntoIterator<Item = HostPattern>) -> Self {
         self.net = Some(patterns.into_iter().collect());
         self
     }
 
-    /// Whether a tool of this name is among its tools.
+    /// Whether the agent may call a tool of this name.
     pub fn tool(&self, name: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(name))
     }
@@ -81,8 +83,8 @@ impl Capabilities {
         self.net.is_some()
     }
 
-    /// Whether this path may be used so. It is canonical and relative to the workspace's root: [`PathScope::resolve`]
-    /// gives such a one.
+    /// Whether this path may be used in this mode. The path must be canonical and relative to the workspace's root, as
+    /// [`PathScope::resolve`] returns it.
     ///
     /// [`PathScope::resolve`]: crate::PathScope::resolve
     pub fn path(&self, mode: FsMode, path: &Path) -> bool {
@@ -90,17 +92,17 @@ impl Capabilities {
         let may = |mode| grants.iter().any(|grant| grant.covers(mode, path));
         match mode {
             FsMode::Read | FsMode::Write => may(mode),
-            // Two grants may make up for one.
+            // Two grants together may cover both modes.
             FsMode::ReadWrite => may(FsMode::Read) && may(FsMode::Write),
         }
     }
 
-    /// Whether this host may be asked.
+    /// Whether this host may be used.
     pub fn host(&self, host: &Host) -> bool {
         self.net.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.covers(host)))
     }
 
-    /// Whether every host may be asked: what a call needs that leaves the choice to its tool.
+    /// Whether every host may be used, which a call needs if it leaves the choice of the host to its tool.
     pub fn any_host(&self) -> bool {
         self.net.as_ref().is_none_or(|patterns| patterns.iter().any(HostPattern::is_any))
     }
@@ -110,7 +112,7 @@ impl Capabilities {
 mod tests {
     use super::*;
 
-    /// PO-1b: reading and writing may be granted apart.
+    /// PO-1b: reading and writing may be granted separately.
     #[test]
     fn two_grants_make_up_for_one() {
         let grants = [(FsMode::Read, "."), (FsMode::Write, "out")];

@@ -1,4 +1,4 @@
-//! Which calls are asked about (PO-3).
+//! Which calls need approval (PO-3).
 
 use crate::SideEffects;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use std::{
     time::Duration,
 };
 
-/// What happens with a call of some kind before it may run.
+/// What happens to a call before it may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfirmationMode {
-    /// It runs.
+    /// The call runs without approval.
     Auto,
-    /// The [`Approver`](crate::Approver) is asked. With nobody to ask, the call ends as `user_denied` at once.
+    /// The [`Approver`](crate::Approver) is asked. If there is none, the call ends as `user_denied` at once.
     Prompt,
-    /// It is asked, and its answer holds for all calls of the session and its forks with the same
-    /// [pattern](crate::ApprovalPattern).
+    /// The approver is asked once: its answer, yes or no, holds for all calls of the session and its forks with the
+    /// same [pattern](crate::ApprovalPattern).
     PromptOnce,
-    /// It ends as `user_denied`.
+    /// The call ends as `user_denied`.
     Deny,
 }
 
@@ -27,7 +27,7 @@ impl ConfirmationMode {
     /// Every mode.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Prompt, Self::PromptOnce, Self::Deny];
 
-    /// Whether somebody is asked.
+    /// Whether the approver is asked.
     pub const fn asks(self) -> bool {
         matches!(self, Self::Prompt | Self::PromptOnce)
     }
@@ -43,10 +43,10 @@ impl ConfirmationMode {
     }
 }
 
-/// Which calls are asked about: a mode per side effect, and overrides by tool name (PO-3).
+/// Which calls need approval: a mode per side effect, and overrides per tool name (PO-3).
 ///
-/// The default lets none and read through and asks about write, execute and network. In a trusted workspace writes are
-/// let through that would be asked about; execution and network are not.
+/// By default, none and read run without approval, and write, execute and network prompt. In a trusted workspace,
+/// writes that would prompt run without approval; execute and network still prompt.
 ///
 /// # Examples
 /// ```
@@ -65,10 +65,10 @@ pub struct Confirmations {
 }
 
 impl Confirmations {
-    /// How long an answer is waited for unless said otherwise (PO-4).
+    /// How long an answer is waited for by default (PO-4).
     pub const TIMEOUT: Duration = Duration::from_secs(300);
 
-    /// Every call runs without being asked about.
+    /// Lets every call run without approval.
     pub fn auto() -> Self {
         Self { by_side_effects: [ConfirmationMode::Auto; SideEffects::ALL.len()], ..Self::default() }
     }
@@ -80,15 +80,16 @@ impl Confirmations {
         self
     }
 
-    /// Sets the mode of one tool, whatever its side effects.
+    /// Sets the mode of one tool, which overrides the mode of its side effects.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>, mode: ConfirmationMode) -> Self {
         self.per_tool.insert(name.into(), mode);
         self
     }
 
-    /// Trusts the workspace with this root, and those under it: their writes are not asked about. Roots are compared
-    /// with [`PathScope::root`](crate::PathScope::root), which is canonical where a link might lead elsewhere.
+    /// Trusts the workspace with this root, and any workspace below it: writes there need no approval. The path is
+    /// compared with [`PathScope::root`](crate::PathScope::root), which is canonical wherever a symbolic link could
+    /// lead elsewhere.
     #[must_use]
     pub fn trust(mut self, root: impl Into<PathBuf>) -> Self {
         self.trusted.push(root.into());
@@ -100,7 +101,7 @@ impl Confirmations {
         !self.trusted.is_empty()
     }
 
-    /// The modes of a session with this workspace.
+    /// The modes of a session whose workspace has this root.
     ///
     /// # Examples
     /// ```
@@ -124,14 +125,14 @@ impl Confirmations {
         self
     }
 
-    /// Sets how long an answer is waited for, from when the question is shown.
+    /// Sets how long an answer is waited for, counted from when the question is shown.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The mode of a tool.
+    /// The mode of a tool with these side effects.
     pub fn mode(&self, tool: &str, side_effects: SideEffects) -> ConfirmationMode {
         if !self.per_tool.is_empty()
             && let Some(mode) = self.per_tool.get(tool)

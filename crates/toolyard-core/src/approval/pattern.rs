@@ -1,11 +1,11 @@
-//! What an answer is good for beyond the one call.
+//! The pattern of calls that an answer can cover beyond the one call asked about.
 
 use crate::{CallDigest, SessionId, ToolSpec};
 use serde_json::Value;
 use std::{fmt, sync::Arc};
 
-/// All calls of one tool that differ in nothing but arguments that do not matter to whom is asked (PO-3): the tool with its
-/// version and its side effects, and every argument but those of [`ToolSpec::approval_ignores`].
+/// All calls of one tool whose significant arguments are equal (PO-3). The pattern consists of the tool with its
+/// version and side effects, and of every argument except those in [`ToolSpec::approval_ignores`].
 ///
 /// # Examples
 /// ```
@@ -22,13 +22,13 @@ use std::{fmt, sync::Arc};
 #[derive(Debug, Clone)]
 pub struct ApprovalPattern {
     tool: Arc<str>,
-    /// The arguments that matter, as they are shown.
+    /// The arguments that matter, as displayed.
     pinned: Value,
     free: Vec<String>,
     key: CallDigest,
 }
 
-/// By its key: two patterns that are shown alike may be two.
+/// Compares keys, because two different patterns may display alike.
 impl PartialEq for ApprovalPattern {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
@@ -38,7 +38,7 @@ impl PartialEq for ApprovalPattern {
 impl Eq for ApprovalPattern {}
 
 impl ApprovalPattern {
-    /// The pattern of a call of this session.
+    /// The pattern of a call in this session.
     pub fn of(spec: &ToolSpec, args: &Value, session: &SessionId) -> Self {
         let mut pinned = args.clone();
         let mut free = Vec::new();
@@ -53,14 +53,14 @@ impl ApprovalPattern {
         Self { tool: spec.name.as_str().into(), pinned, free, key }
     }
 
-    /// The same for equal patterns, and different for others and in other sessions. What is [shown](Self::shown) of them
-    /// does not count.
+    /// The identity of the pattern: the same for equal patterns, different for other patterns and other sessions. How
+    /// the pattern is [shown](Self::shown) does not affect it.
     pub fn key(&self) -> CallDigest {
         self.key
     }
 
-    /// The same pattern with its arguments as this makes them, to be shown. It stays what it is: two that differ in a
-    /// secret alone are two, though they look the same.
+    /// The same pattern with its arguments mapped by `show` for display. Its identity does not change: two patterns
+    /// that differ only in a secret stay different, although they look the same.
     #[must_use]
     pub fn shown(self, show: impl FnOnce(Value) -> Value) -> Self {
         Self { pinned: show(self.pinned), ..self }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// PO-4: an answer for a pattern is for none that looks the same without its secrets.
+    /// PO-4: an answer for a pattern does not cover another one that differs only in a redacted secret.
     #[test]
     fn what_is_shown_changes_no_pattern() {
         let spec = ToolSpec::write("pay");
@@ -96,7 +96,7 @@ mod tests {
         assert_ne!(of("ada", "s").key(), of("ada", "r").key());
     }
 
-    /// PO-3: what was said of a tool that writes is not said of one that runs programs and came in its place.
+    /// PO-3: an answer for a tool that writes does not cover a tool of that name that executes programs.
     #[test]
     fn side_effects_are_part_of_a_pattern() {
         let (args, session) = (json!({"x": 1}), SessionId::from("s"));

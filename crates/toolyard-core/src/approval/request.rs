@@ -1,4 +1,4 @@
-//! What is asked.
+//! The request that an approver is asked to answer.
 
 use super::{ApprovalPattern, Showing};
 use crate::{AgentPath, CallDigest, CallId, SessionId, SideEffects};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{fmt, sync::Arc, time::Duration};
 
-/// The number of a request in its engine.
+/// The number of a request, unique within its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestId(pub u64);
@@ -18,14 +18,14 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Says what a call would change.
+/// Tells what a call would change.
 #[async_trait]
 pub trait Preview: Send + Sync {
-    /// What it would change as things are now, such as a diff; `None` where nobody can say.
+    /// What the call would change as things stand now, such as a diff; `None` if that is not known.
     async fn changes(&self) -> Option<String>;
 }
 
-/// The fields of an [`ApprovalRequest`]; for engines, which make them, and for tests of an [`Approver`](super::Approver).
+/// The fields of an [`ApprovalRequest`], for engines that build one and for tests of an [`Approver`](super::Approver).
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "as the methods of the request of the same name")]
 pub struct ApprovalParts {
@@ -41,8 +41,9 @@ pub struct ApprovalParts {
     pub expires_in: Duration,
 }
 
-/// What an [`Approver`](super::Approver) is asked about: exactly the call that runs if it says yes (PO-4). Cheap to clone;
-/// clones are the same request.
+/// A question to an [`Approver`](super::Approver) about exactly the call that runs if the answer is yes (PO-4).
+///
+/// Cheap to clone; clones are the same request.
 #[derive(Clone)]
 pub struct ApprovalRequest {
     parts: Arc<ApprovalParts>,
@@ -56,14 +57,15 @@ impl ApprovalRequest {
         Self { parts: Arc::new(parts), preview, showing: Showing::default() }
     }
 
-    /// The same request about what would run now: it stays shown since when it was.
+    /// The same request with the digest of what would run now. It keeps its id and the time since which it has been
+    /// shown.
     #[must_use]
     pub fn renewed(&self, digest: CallDigest) -> Self {
         let parts = ApprovalParts { digest, ..ApprovalParts::clone(&self.parts) };
         Self { parts: Arc::new(parts), ..self.clone() }
     }
 
-    /// Its number in its engine. A request that is asked anew keeps it.
+    /// The number of the request in its engine. A request that is asked again keeps it.
     pub fn id(&self) -> RequestId {
         self.parts.id
     }
@@ -73,7 +75,7 @@ impl ApprovalRequest {
         &self.parts.session
     }
 
-    /// The agent in it.
+    /// The agent that makes the call.
     pub fn agent(&self) -> &AgentPath {
         &self.parts.agent
     }
@@ -88,8 +90,8 @@ impl ApprovalRequest {
         &self.parts.tool
     }
 
-    /// The arguments, parsed and checked. Registered secrets in them are redacted, and nothing else: what only looks
-    /// like a secret may be what is to be decided about.
+    /// The arguments, parsed and validated. Only registered secrets are redacted in them: text that merely looks like
+    /// a secret may be the very thing to decide about.
     pub fn arguments(&self) -> &Arc<Value> {
         &self.parts.arguments
     }
@@ -99,29 +101,29 @@ impl ApprovalRequest {
         self.parts.side_effects
     }
 
-    /// What [`Answer::Always`](super::Answer::Always) would be good for.
+    /// The pattern that [`Answer::Always`](super::Answer::Always) would cover.
     pub fn pattern(&self) -> &ApprovalPattern {
         &self.parts.pattern
     }
 
-    /// The mark of what will run.
+    /// The digest of what will run.
     pub fn digest(&self) -> &CallDigest {
         &self.parts.digest
     }
 
-    /// How long an answer is waited for, from when the request is shown.
+    /// How long an answer is waited for, counted from when the request is shown.
     pub fn expires_in(&self) -> Duration {
         self.parts.expires_in
     }
 
-    /// What the call would change as things are now, where its tool can say: no part of the digest, for it may be
-    /// otherwise when the call runs.
+    /// What the call would change as things stand now, if its tool can tell. This is not part of the digest, because
+    /// it may have changed by the time the call runs.
     pub async fn changes(&self) -> Option<String> {
         self.preview.as_ref()?.changes().await
     }
 
-    /// Says whether it is shown: who has others to show before it [holds](Showing::hold) it. Without a word its time
-    /// counts from when it was asked.
+    /// Reports whether the request is shown. An approver that has to show others first [holds](Showing::hold) it; if
+    /// the approver reports nothing, the time counts from when the request was asked.
     pub fn showing(&self) -> &Showing {
         &self.showing
     }

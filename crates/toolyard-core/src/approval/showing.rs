@@ -1,20 +1,20 @@
-//! From when on a question counts as shown.
+//! When a question counts as shown.
 
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::watch;
 
-/// Where a question is.
+/// The stage of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nobody said: it counts as shown since it was asked.
+    /// Not reported yet: the question counts as shown since it was asked.
     Asked,
-    /// It waits to be shown.
+    /// The question waits to be shown.
     Held,
-    /// It is shown.
+    /// The question is shown.
     Shown,
 }
 
-/// Whether a question is shown. Its time counts from then (PO-4).
+/// Tracks whether a question is shown. Its time counts from then (PO-4).
 #[derive(Debug, Clone)]
 pub struct Showing {
     stage: Arc<watch::Sender<Stage>>,
@@ -27,15 +27,15 @@ impl Default for Showing {
 }
 
 impl Showing {
-    /// How long a question may wait to be shown.
+    /// How long a question may be held before it expires.
     pub const HELD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// It is not shown yet: others come first. Without effect once it is.
+    /// Marks the question as not shown yet, because others come first. Has no effect once it is shown.
     pub fn hold(&self) {
         self.go(Stage::Asked, Stage::Held);
     }
 
-    /// It is shown now, and its time begins. Only the first word of this counts.
+    /// Marks the question as shown, which starts its time. Only the first call counts.
     pub fn shown(&self) {
         if !self.go(Stage::Held, Stage::Shown) {
             self.go(Stage::Asked, Stage::Shown);
@@ -52,7 +52,7 @@ impl Showing {
         })
     }
 
-    /// Waits until it has been shown for so long; `sleep` waits for a time.
+    /// Waits until the question has been shown for `within`. `sleep` provides the timer.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

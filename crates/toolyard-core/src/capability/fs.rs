@@ -1,27 +1,27 @@
-//! Grants of paths.
+//! Grants for paths.
 
 use crate::FsMode;
 use std::path::{Component, Path, PathBuf};
 
-/// Why a path is none that can be granted.
+/// Why a path cannot be granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FsGrantError {
-    /// It is empty.
+    /// The path is empty.
     #[error("a granted path must not be empty; the root of the workspace is '.'")]
     Empty,
-    /// It goes up.
+    /// The path contains `..`.
     #[error("a granted path must not have '..' in it: '{0}'")]
     Parent(String),
-    /// It does not begin at the workspace's root.
+    /// The path is absolute.
     #[error("a granted path is relative to the workspace's root: '{0}'")]
     Absolute(String),
 }
 
-/// Leave to use a directory with all under it, or one file, in one way (PO-1b).
+/// Permission to use a directory and everything below it, or one file, in one mode (PO-1b).
 ///
-/// The path is a name in the workspace and grants what has that name: where it is a symbolic link, nothing is under it,
-/// for what calls name is compared after links are followed.
+/// The path is a name in the workspace. If that name is a symbolic link, the grant covers nothing, because the paths
+/// that calls name are compared after links are followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsGrant {
     mode: FsMode,
@@ -29,10 +29,10 @@ pub struct FsGrant {
 }
 
 impl FsGrant {
-    /// Leave to use `path` in this way; `.` is the whole workspace.
+    /// Grants `path` in this mode; `.` is the whole workspace.
     ///
     /// # Errors
-    /// [`FsGrantError`] for a path that is empty, absolute, or has `..` in it.
+    /// [`FsGrantError`] if the path is empty, absolute, or contains `..`.
     pub fn new(mode: FsMode, path: impl AsRef<Path>) -> Result<Self, FsGrantError> {
         let path = path.as_ref();
         if path.as_os_str().is_empty() {
@@ -51,7 +51,7 @@ impl FsGrant {
         Ok(Self { mode, path: kept })
     }
 
-    /// Whether it covers this way of using this canonical path. A path that is not canonical is covered by none.
+    /// Whether the grant covers this canonical path in this mode. No grant covers a path that is not canonical.
     pub fn covers(&self, mode: FsMode, path: &Path) -> bool {
         let is_canonical =
             path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(grant("./a//b/"), grant("a/b"));
     }
 
-    /// PO-1b: whole names count, not beginnings of them; what is not canonical is covered by nothing.
+    /// PO-1b: whole names are compared, not prefixes of names; no grant covers a path that is not canonical.
     #[test]
     fn a_grant_covers_what_is_under_it() {
         let grant = FsGrant::new(FsMode::ReadWrite, "a/b").unwrap();

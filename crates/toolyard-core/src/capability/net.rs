@@ -1,18 +1,18 @@
-//! Grants of hosts.
+//! Grants for hosts.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 use url::Url;
 
-/// Why a text names no host.
+/// Why a text is not a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' names no host: {why}")]
 pub struct HostError {
-    /// The text.
+    /// The rejected text.
     pub text: String,
     why: String,
 }
 
-/// A host as a client of HTTP reads it: names in lower case and in ASCII, numbers of all kinds as the address they are.
+/// A host as an HTTP client reads it: names in lower-case ASCII, and numeric spellings resolved to the address.
 ///
 /// # Examples
 /// ```
@@ -31,13 +31,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// The host that this text names: a URL, or a host with or without a port.
+    /// Reads the host from a URL, or from a host with or without a port.
     ///
     /// # Errors
-    /// [`HostError`] where it names none, or names it in a way that clients might read otherwise.
+    /// [`HostError`] if the text names no host, or names it in a way that clients may read differently.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         let refuse = |why: &str| HostError { text: text.to_owned(), why: why.to_owned() };
-        // Clients differ in what they make of these.
+        // Clients interpret these differently.
         if text.chars().any(|char| char.is_control() || char.is_whitespace() || char == '\\') {
             return Err(refuse("white space, control characters and backslashes have no place in it"));
         }
@@ -53,7 +53,7 @@ impl Host {
         }
         let url = if is_bare { Url::parse(&format!("http://{text}")) } else { Url::parse(text) };
         let url = url.map_err(|error| refuse(&error.to_string()))?;
-        // Of a host alone nobody knows the port, unless it is there behind an address in brackets or a name.
+        // A bare host has a port only if one follows the name or the address in brackets.
         let behind = text.rsplit(']').next().and_then(|rest| rest.split_once(':'));
         let has_port = !is_bare || behind.is_some_and(|(_, port)| !port.is_empty());
         let host = match url.host() {
@@ -65,7 +65,7 @@ impl Host {
         Ok(Self { name, port: url.port_or_known_default().filter(|_| has_port) })
     }
 
-    /// The host of a URL whose scheme the standard does not know: read as one of HTTP would be.
+    /// The host of a URL whose scheme the URL standard does not define, parsed as in an HTTP URL.
     fn opaque(url: &Url) -> Option<String> {
         let host = url::Host::parse(url.host_str()?).ok()?;
         Some(canonical(&host))
@@ -81,7 +81,7 @@ impl Host {
     }
 }
 
-/// Whether this is a scheme of which the standard says how its hosts are read.
+/// Whether the URL standard defines how hosts are parsed for this scheme.
 fn is_of_hosts(scheme: &str) -> bool {
     ["http", "https", "ws", "wss", "ftp"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
 }
@@ -90,7 +90,7 @@ fn canonical<S: AsRef<str>>(host: &url::Host<S>) -> String {
     match host {
         url::Host::Domain(name) => name.as_ref().trim_end_matches('.').to_ascii_lowercase(),
         url::Host::Ipv4(address) => address.to_string(),
-        // The same machine, spelt in the other family.
+        // The same address, spelt in the other family.
         url::Host::Ipv6(address) => {
             address.to_ipv4_mapped().map_or_else(|| address.to_string(), |address| address.to_string())
         }
@@ -103,14 +103,14 @@ impl fmt::Display for Host {
     }
 }
 
-/// Why a text is no pattern of hosts.
+/// Why a text is not a host pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostPatternError {
-    /// A star elsewhere than as the first label.
+    /// A star in a place other than the first label.
     #[error("'{0}': a star stands for the first labels of a name, as in '*.example.com', or alone")]
     Star(String),
-    /// No port.
+    /// The port is not a valid number.
     #[error("'{text}': {source}")]
     Port {
         /// The pattern.
@@ -118,16 +118,16 @@ pub enum HostPatternError {
         /// What is wrong with its port.
         source: ParseIntError,
     },
-    /// No host.
+    /// The host is not valid.
     #[error(transparent)]
     Host(#[from] HostError),
 }
 
-/// Leave to ask some hosts: `api.example.com`, `*.example.com` for every name under it and not itself, `*` for all;
-/// each with `:443` for one port alone (PO-1b).
+/// Permission to use some hosts, such as `api.example.com` (PO-1b).
 ///
-/// A pattern is about what a call names. What the name resolves to is the client's matter, which a
-/// [sandbox](crate::Sandbox) can bound and this cannot.
+/// `*.example.com` covers every name below it but not `example.com` itself, and `*` covers every host. A suffix such
+/// as `:443` limits each of them to one port. A pattern applies to the host that a call names. What that name resolves
+/// to is up to the client, which a [sandbox](crate::Sandbox) can confine and a pattern cannot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     name: Name,
@@ -137,13 +137,13 @@ pub struct HostPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
     Any,
-    /// What ends with this, which begins with a dot.
+    /// Names that end with this suffix, which starts with a dot.
     Under(String),
     Exactly(String),
 }
 
 impl HostPattern {
-    /// Whether it covers this host. A port is asked for only where the pattern has one.
+    /// Whether the pattern covers this host. The port matters only if the pattern has one.
     pub fn covers(&self, host: &Host) -> bool {
         let name = match &self.name {
             Name::Any => true,
@@ -153,7 +153,7 @@ impl HostPattern {
         name && (self.port.is_none() || self.port == host.port)
     }
 
-    /// Whether it covers every host.
+    /// Whether the pattern covers every host.
     pub fn is_any(&self) -> bool {
         self.name == Name::Any && self.port.is_none()
     }
@@ -176,10 +176,10 @@ impl FromStr for HostPattern {
     }
 }
 
-/// A pattern without its port, and that.
+/// Splits a pattern into the name and the port.
 fn split_port(text: &str) -> Result<(&str, Option<u16>), HostPatternError> {
     match text.rsplit_once(':') {
-        // Not the last group of an address in brackets.
+        // The last group of an address in brackets is not a port.
         Some((name, port)) if !port.ends_with(']') && !text.contains("://") => {
             let port = port.parse();
             let port = port.map_err(|source| HostPatternError::Port { text: text.to_owned(), source })?;
@@ -197,7 +197,7 @@ mod tests {
         Host::parse(text).map_or_else(|error| error.to_string(), |host| host.name)
     }
 
-    /// PO-1b: an address is the same whichever way its numbers are written.
+    /// PO-1b: an address is the same however its numbers are written.
     #[test]
     fn an_address_is_the_same_however_it_is_written() {
         for text in [
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(name("[::1]:80"), "::1");
     }
 
-    /// PO-1b: what clients may read in two ways is no host.
+    /// PO-1b: a text that clients may read in two ways is not a host.
     #[test]
     fn what_is_ambiguous_is_refused() {
         for text in [
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(name("http://bücher.example"), "xn--bcher-kva.example");
     }
 
-    /// PO-1b: a star is for whole labels.
+    /// PO-1b: a star stands for whole labels.
     #[test]
     fn a_pattern_covers_whole_labels() {
         let covers = |pattern: &str, host: &str| {
