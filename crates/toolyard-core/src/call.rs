@@ -1,4 +1,4 @@
-//! What the model asked for.
+//! The calls that a model asks for.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -39,26 +39,26 @@ impl fmt::Display for CallId {
     }
 }
 
-/// Arguments as they came: JSON that is still text, or a value that a decoder has parsed. Cheap to clone.
+/// Arguments as received: JSON that is still text, or a value that a decoder has parsed. Cheap to clone.
 ///
-/// Text stays text until the engine's parse step, so that broken JSON is that call's `invalid_input` and
-/// never the batch's.
+/// Text is only parsed by the engine's parse step, so broken JSON makes that one call `invalid_input` instead of
+/// failing the batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Arguments {
-    /// JSON text, not yet looked at.
+    /// JSON text, not parsed yet.
     Text(Arc<str>),
     /// A JSON value.
     Json(Arc<Value>),
 }
 
 impl Arguments {
-    /// The arguments of a call that names none: an empty object.
+    /// The arguments of a call without arguments: an empty object.
     pub fn empty() -> Self {
         Self::Json(Arc::new(Value::Object(Map::new())))
     }
 
-    /// The arguments as text: as it came, or as JSON.
+    /// The arguments as text: as received, or serialised to JSON.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
@@ -66,7 +66,7 @@ impl Arguments {
         }
     }
 
-    /// Bytes of the text, or about as many as the value's text would have.
+    /// The length of the text in bytes, or an estimate of that of the serialised value.
     pub fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -74,7 +74,7 @@ impl Arguments {
         }
     }
 
-    /// The arguments as a value where they are one or can be read as one, otherwise their text.
+    /// The arguments as a value if they are JSON, otherwise their text as a JSON string.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Text(text) => {
@@ -129,29 +129,29 @@ impl fmt::Display for Arguments {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Call {
-    /// The id under which the result is given back.
+    /// The id that the result carries.
     pub id: CallId,
-    /// The provider's own second id where it has one (the item id of OpenAI Responses).
+    /// The provider's own second id, if it has one (the item id of OpenAI Responses).
     pub provider_id: Option<Arc<str>>,
     /// The tool's name.
     pub name: Arc<str>,
-    /// The arguments, as they came.
+    /// The arguments, as received.
     pub arguments: Arguments,
-    /// Calls of one session tree with one tool and equal keys run once (ID-1). 1 to 255 visible ASCII
-    /// characters, else the call is `invalid_input`. The handler gets it too, to pass it on (RT-9). See
+    /// Calls of one tool in one session tree with equal keys run once (ID-1). Must be 1 to 255 visible ASCII
+    /// characters, otherwise the call is `invalid_input`. The handler sees it too and can pass it on (RT-9). See
     /// [`IdempotencyKey`](crate::IdempotencyKey).
     pub idempotency_key: Option<Arc<str>>,
-    /// Overrides the tool's attempt timeout (V3). Zero is refused as `invalid_input`.
+    /// Overrides the tool's attempt timeout (V3). Zero is `invalid_input`.
     pub timeout: Option<Duration>,
-    /// From when its run begins to its result, all waits included; then it is `deadline_exceeded` (V3). The
-    /// engine's own where there is none. Zero is refused as `invalid_input`.
+    /// The time from the start of the call's run to its result, all waits included, after which it is
+    /// `deadline_exceeded` (V3). `None` uses the engine's default. Zero is `invalid_input`.
     pub deadline: Option<Duration>,
-    /// Fields the decoder did not know, given back where the provider's format wants them.
+    /// Fields unknown to the decoder, given back where the provider's format wants them.
     pub passthrough: Option<Box<Map<String, Value>>>,
 }
 
 impl Call {
-    /// A call with nothing but its id, its tool's name and its arguments.
+    /// A call with only its id, its tool's name and its arguments.
     pub fn new(id: impl Into<CallId>, name: impl Into<Arc<str>>, arguments: impl Into<Arguments>) -> Self {
         Self {
             id: id.into(),
@@ -165,14 +165,14 @@ impl Call {
         }
     }
 
-    /// This call under a deadline of its own (V3).
+    /// Sets the call's deadline (V3).
     #[must_use]
     pub fn deadline(mut self, within: Duration) -> Self {
         self.deadline = Some(within);
         self
     }
 
-    /// This call under another attempt timeout (V3).
+    /// Sets the call's attempt timeout (V3).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -194,7 +194,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The most calls of one batch that are run (CC-4). The rest are answered `overloaded`.
+    /// The default limit for calls that run in one batch (CC-4). Calls beyond the limit are answered `overloaded`.
     pub const CALLS_MAX: usize = 10_000;
 
     /// A batch of these calls.
@@ -207,12 +207,12 @@ impl Batch {
         &self.calls
     }
 
-    /// How many calls there are.
+    /// The number of calls.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether there is no call. Such a batch has no results (CL-4).
+    /// Whether the batch has no calls. Such a batch has no results (CL-4).
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }

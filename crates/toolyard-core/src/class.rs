@@ -1,4 +1,4 @@
-//! What a tool may do, which pool that puts it in, and how a call is routed.
+//! The side effects of a tool, the pool they put it in, and how a call is routed.
 //!
 //! ```text
 //!   SideEffects          promoted?     ToolClass      recursive / refused      Routing
@@ -27,7 +27,7 @@ pub enum SideEffects {
 }
 
 impl SideEffects {
-    /// Every one, from harmless to far-reaching.
+    /// Every value, from harmless to far-reaching.
     pub const ALL: [Self; 5] = [Self::None, Self::Read, Self::Write, Self::Execute, Self::Network];
 
     /// The class of a tool with these side effects (CL-1).
@@ -52,7 +52,7 @@ impl SideEffects {
         matches!(self, Self::None | Self::Read)
     }
 
-    /// The attempt timeout of a tool that names none: 60 s, or 600 s for execute and network (V3).
+    /// The default attempt timeout of a tool: 60 s, or 600 s for execute and network (V3).
     pub const fn default_timeout(self) -> Duration {
         match self {
             Self::None | Self::Read | Self::Write => Duration::from_secs(60),
@@ -82,11 +82,11 @@ impl fmt::Display for SideEffects {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolClass {
-    /// Reads: a pool of the whole engine, width 20.
+    /// Reads: one pool for the whole engine, width 20 by default.
     Read,
-    /// Mutating tools, one at a time in a session tree.
+    /// Mutating tools: one call at a time in a session tree.
     Serial,
-    /// Mutating tools declared safe beside each other: a pool per agent, width 10.
+    /// Mutating tools declared safe to run beside each other: a pool per agent, width 10 by default.
     Concurrent,
 }
 
@@ -94,7 +94,7 @@ impl ToolClass {
     /// Every class, in the order of [`ToolClass::index`].
     pub const ALL: [Self; 3] = [Self::Read, Self::Serial, Self::Concurrent];
 
-    /// A small number for tables by class.
+    /// A small index for tables by class.
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -115,7 +115,7 @@ impl fmt::Display for ToolClass {
     }
 }
 
-/// Where a call goes (CL-2). Neighbours with equal routing form a run (CL-3).
+/// Where a call is sent (CL-2). Neighbouring calls with equal routing form a run (CL-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Routing {

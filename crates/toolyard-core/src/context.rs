@@ -1,4 +1,4 @@
-//! What a handler knows of the call it serves.
+//! The context of a call, as its handler sees it.
 
 use crate::{AgentPath, Batch, Call, CallError, CallId, ErrorKind, Outcome, Resources, Routing, SessionId};
 use serde_json::Value;
@@ -6,8 +6,8 @@ use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What the calls of a batch have in common, as a [`ToolContext`] sees it. The engine's batch is one, so a
-/// context is made without copying anything.
+/// What the calls of a batch have in common, as a [`ToolContext`] sees it. The engine's batch implements this itself,
+/// so making a context copies nothing.
 pub trait CallScope: Send + Sync {
     /// The session.
     fn session(&self) -> &SessionId;
@@ -24,51 +24,51 @@ pub trait CallScope: Send + Sync {
     /// The call at this index of the batch.
     fn call(&self, index: u32) -> &Call;
 
-    /// What the embedder gave to its tools.
+    /// The values that the embedder gave to its tools.
     fn resources(&self) -> &Resources;
 
-    /// Fires when the call at this index is to stop.
+    /// Fires when the call at this index has to stop.
     fn cancel_token(&self, index: u32) -> &CancellationToken;
 
-    /// Whether the call at this index is to stop.
+    /// Whether the call at this index has to stop.
     fn is_cancelled(&self, index: u32) -> bool {
         self.cancel_token(index).is_cancelled()
     }
 
-    /// Takes some output of a call that still runs.
+    /// Streams some output of a call that still runs.
     fn output_delta(&self, index: u32, attempt: u32, text: &str);
 
     /// Runs a batch for the handler of the call at this index; see [`ToolContext::dispatch`].
     fn dispatch(self: Arc<Self>, index: u32, batch: Batch) -> Dispatching;
 
-    /// Itself, for an engine that looks for its own kind of scope in a context.
+    /// The scope as [`Any`], for an engine that looks for its own kind of scope in a context.
     #[doc(hidden)]
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-/// A nested dispatch in the air; see [`ToolContext::dispatch`].
+/// A nested dispatch in flight; see [`ToolContext::dispatch`].
 pub type Dispatching = Pin<Box<dyn Future<Output = Vec<Outcome>> + Send>>;
 
-/// The pieces of a [`ToolContext`] that belongs to no engine, for a test of a tool alone.
+/// The parts of a [`ToolContext`] that belongs to no engine, for testing a tool alone.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContextParts {
-    /// The session the call belongs to.
+    /// The session that the call belongs to.
     pub session: SessionId,
     /// The agent in it.
     pub agent: AgentPath,
     /// The call.
     pub call: Call,
-    /// When the attempt is cut off.
+    /// The instant at which the attempt is cut off.
     pub deadline: Option<Instant>,
-    /// Fires when the call is to stop.
+    /// Fires when the call has to stop.
     pub cancel: CancellationToken,
-    /// What the embedder gave to its tools.
+    /// The values that the embedder gave to its tools.
     pub resources: Arc<Resources>,
 }
 
 impl ContextParts {
-    /// The parts of a call of `tool`: no deadline, nothing to cancel it.
+    /// The parts of a call of `tool`, without a deadline and with a token that nothing else holds.
     pub fn detached(tool: impl Into<Arc<str>>) -> Self {
         Self {
             session: SessionId::from("detached"),
@@ -112,7 +112,7 @@ impl CallScope for ContextParts {
 
     fn output_delta(&self, _: u32, _: u32, _: &str) {}
 
-    /// There is no engine: every call is answered `internal`, not started.
+    /// Answers every call `internal`, not started, because there is no engine.
     fn dispatch(self: Arc<Self>, _: u32, batch: Batch) -> Dispatching {
         let refuse = |call: Call| {
             let error = CallError::new(ErrorKind::Internal, "this context belongs to no engine");
@@ -126,8 +126,9 @@ impl CallScope for ContextParts {
     }
 }
 
-/// What a handler knows of the call it serves. Cheap to clone; one that is kept keeps its batch, and with it its
-/// session, open.
+/// The context of a call, as its handler sees it.
+///
+/// Cheap to clone. A clone that is kept keeps its batch alive, and with it its session open.
 ///
 /// # Examples
 /// A tool tested alone:
@@ -146,7 +147,7 @@ pub struct ToolContext {
     index: u32,
     attempt: u32,
     deadline: Option<Instant>,
-    /// A token of this attempt alone, where it has one.
+    /// A token for this attempt alone, if it has one.
     own: Option<CancellationToken>,
 }
 
@@ -157,13 +158,13 @@ impl ToolContext {
         Self::in_scope(Arc::new(parts), 0, 1, deadline)
     }
 
-    /// The context of an attempt, from 1, of the call at this index of a scope; for engines.
+    /// The context of an attempt, counted from 1, of the call at this index of a scope; for engines.
     #[doc(hidden)]
     pub fn in_scope(scope: Arc<dyn CallScope>, index: u32, attempt: u32, deadline: Option<Instant>) -> Self {
         Self { scope, index, attempt, deadline, own: None }
     }
 
-    /// The same with a token of its own under the call's, so that this attempt can be told to stop alone; for
+    /// The same context with a token of its own below the call's, so that this attempt alone can be cancelled; for
     /// engines.
     #[doc(hidden)]
     #[must_use]
@@ -172,7 +173,7 @@ impl ToolContext {
         self
     }
 
-    /// Tells this attempt alone to stop; without a token of its own it cannot be told. For engines.
+    /// Cancels this attempt alone. Without a token of its own this does nothing. For engines.
     #[doc(hidden)]
     pub fn cancel_own(&self) {
         if let Some(own) = &self.own {
@@ -184,18 +185,19 @@ impl ToolContext {
         self.scope.call(self.index)
     }
 
-    /// Runs calls of the handler's own and gives one result per call, in call order (CL-4). While it is awaited the
-    /// handler holds no permit, and what it does beside it (in a `join!`, a `select!` or another task) runs without
-    /// one. It yields when its calls are quiescent or given up, nothing else that this handler dispatched is in the
-    /// air, and the handler holds its permits again (CC-6).
+    /// Runs calls on behalf of the handler and returns one result per call, in call order (CL-4).
     ///
-    /// A handler on the serial lease lends it to the calls it dispatches, so a serial tool may call serial tools to
-    /// any depth (CC-7). The attempt's clock stands still meanwhile (V3). Dispatching through a session that was
-    /// captured works as this does, as long as it happens on the handler's own task (CC-7b).
+    /// While this is awaited the handler holds no permit, so anything it does alongside (in a `join!`, a `select!` or
+    /// another task) runs without one. The future yields once its calls are quiescent or abandoned, nothing else that
+    /// this handler dispatched is in flight, and the handler holds its permits again (CC-6).
+    ///
+    /// A handler on the serial lease lends it to the calls it dispatches, so serial tools may call serial tools to any
+    /// depth (CC-7). The attempt's clock stands still meanwhile (V3). Dispatching through a captured session works the
+    /// same way, as long as it happens on the handler's own task (CC-7b).
     ///
     /// # Cancel safety
-    /// Dropping the future cancels its calls. The handler counts as waiting until they have stopped, and whatever
-    /// it dispatches next waits for that (CC-6b).
+    /// Dropping the future cancels its calls. The handler counts as waiting until they have stopped, and its next
+    /// dispatch waits for that too (CC-6b).
     ///
     /// # Examples
     /// ```
@@ -216,7 +218,7 @@ impl ToolContext {
         (self.scope.clone(), self.index)
     }
 
-    /// The session the call belongs to.
+    /// The session that the call belongs to.
     pub fn session(&self) -> &SessionId {
         self.scope.session()
     }
@@ -251,22 +253,22 @@ impl ToolContext {
         self.attempt
     }
 
-    /// When the attempt is cut off; `None` for a call without a limit.
+    /// The instant at which the attempt is cut off; `None` for a call without a limit.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// The caller's idempotency key, to be passed downstream (RT-9).
+    /// The caller's idempotency key, which the handler can pass downstream (RT-9).
     pub fn idempotency_key(&self) -> Option<&str> {
         self.call().idempotency_key.as_deref()
     }
 
-    /// The embedder's value of type `T`; see [`Resources`].
+    /// The value of type `T` that the embedder provided; see [`Resources`].
     pub fn resource<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.scope.resources().get()
     }
 
-    /// Whether the call is to stop.
+    /// Whether the call has to stop.
     pub fn is_cancelled(&self) -> bool {
         match &self.own {
             Some(own) => own.is_cancelled(),
@@ -274,7 +276,7 @@ impl ToolContext {
         }
     }
 
-    /// Waits until the call is to stop.
+    /// Waits until the call has to stop.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -282,12 +284,12 @@ impl ToolContext {
         self.cancel_token().cancelled().await;
     }
 
-    /// The token behind [`cancelled`](Self::cancelled), to be awaited or handed to libraries that take one.
+    /// The token behind [`cancelled`](Self::cancelled), to await or to pass to libraries that take one.
     pub fn cancel_token(&self) -> &CancellationToken {
         self.own.as_ref().unwrap_or_else(|| self.scope.cancel_token(self.index))
     }
 
-    /// Streams some output: readers of the event stream get it as `tool.output_delta`. It is no part of the
+    /// Streams some output, which readers of the event stream get as `tool.output_delta`. It is not part of the
     /// result.
     pub fn emit(&self, text: &str) {
         self.scope.output_delta(self.index, self.attempt, text);

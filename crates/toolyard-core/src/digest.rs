@@ -1,4 +1,4 @@
-//! The mark of exactly one piece of work, for answers and audits to bind to.
+//! The digest that identifies exactly one piece of work, for approvals and audits to bind to.
 
 use crate::{SessionId, ToolSpec, canonical_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -8,8 +8,9 @@ use std::{fmt, str::FromStr};
 
 /// A SHA-256 over what a call would run, and under which policy (PO-4).
 ///
-/// Two calls have the same digest when tool, version of the tool, arguments as [canonical JSON](canonical_json), session
-/// and version of the policy are the same; call ids and spelling do not count. Written as 64 hexadecimal digits.
+/// Two calls have the same digest if the tool, its version, the arguments as [canonical JSON](canonical_json), the
+/// session and the version of the policy are equal; call ids and spelling do not count. Written as 64 hexadecimal
+/// digits.
 ///
 /// # Examples
 /// ```
@@ -24,13 +25,13 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallDigest([u8; 32]);
 
-/// A text that is no digest.
+/// The error for a text that is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is 64 hexadecimal digits")]
 pub struct DigestError;
 
 impl CallDigest {
-    /// The digest of a call that runs if it is allowed.
+    /// The digest of a call that would run if it is allowed.
     pub fn of(tool: &str, version: &str, args: &Value, session: &SessionId, policy_version: u64) -> Self {
         let args = canonical_json(args);
         let policy = policy_version.to_be_bytes();
@@ -40,19 +41,20 @@ impl CallDigest {
         )
     }
 
-    /// The digest of a call that was refused before its arguments were read: over its text as it came.
+    /// The digest of a call that was refused before its arguments were parsed: it covers their text as received.
     pub fn of_text(tool: &str, arguments: &str, session: &SessionId) -> Self {
         Self::over(b"toolyard text 1", [tool.as_bytes(), arguments.as_bytes(), session.as_str().as_bytes()])
     }
 
-    /// The digest of what calls of a pattern have in common, in one session.
+    /// The digest of what the calls of a pattern have in common, in one session.
     pub(crate) fn of_pattern(spec: &ToolSpec, pinned: &Value, session: &SessionId) -> Self {
         let (effects, pinned) = (spec.side_effects.as_str(), canonical_json(pinned));
         let parts = [&spec.name, &spec.version, effects, &pinned, session.as_str()];
         Self::over(b"toolyard pattern 1", parts.map(str::as_bytes))
     }
 
-    /// The digest of this kind over these parts: with its length before each, no two rows of parts run together.
+    /// Hashes these parts, each preceded by its length, so that different splits of the same bytes differ. `kind`
+    /// separates the kinds of digest.
     fn over<const N: usize>(kind: &[u8], parts: [&[u8]; N]) -> Self {
         let mut hash = Sha256::new();
         for part in std::iter::once(kind).chain(parts) {
@@ -90,7 +92,7 @@ impl FromStr for CallDigest {
         }
         for (at, byte) in bytes.iter_mut().enumerate() {
             let digits = &text[2 * at..2 * at + 2];
-            // `from_str_radix` takes a sign as well.
+            // `from_str_radix` also accepts a sign.
             let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
             *byte = u8::from_str_radix(digits, 16).ok().filter(|_| is_hex).ok_or(DigestError)?;
         }
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// PO-4: whatever is part of what will run is part of the digest.
+    /// PO-4: every part of what will run is part of the digest.
     #[test]
     fn each_part_counts() {
         let session = SessionId::from("s");

@@ -1,9 +1,10 @@
-//! A time that has passed, in eight bytes.
+//! A time span in eight bytes.
 
 use std::time::Duration;
 
-/// A [`Duration`] in half of its room, for every call has two of them, and every outcome. To the nanosecond, up to 136 years;
-/// what took longer took that long.
+/// A [`Duration`] in half the space, because every call and every outcome holds two of them.
+///
+/// Exact to the nanosecond up to 136 years; longer spans are capped at that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Elapsed {
     secs: u32,

@@ -1,4 +1,4 @@
-//! How a call can fail: the closed set of kinds, what a caller is told, and what a tool says.
+//! How a call can fail: the closed set of kinds, the error a caller gets, and the error a tool returns.
 //!
 //! ```text
 //!   Tool::execute ──► ToolError ──┐

@@ -1,4 +1,4 @@
-//! The words of Toolyard, and the traits between its parts.
+//! The vocabulary of Toolyard: its data types, and the traits that connect its parts.
 //!
 //! ```text
 //!   Call ──► ToolFactory ──► Tool::execute(&Value, &ToolContext) ──► ToolOutput | ToolError
@@ -7,9 +7,9 @@
 //!                                                             Outcome, one per call; Events on the way
 //! ```
 //!
-//! This crate holds types and traits and decides nothing that needs a clock, a task or a file. It names
-//! `tokio::time::Instant` and `CancellationToken` as types; it starts no runtime and does no I/O.
-//! Rule ids such as `V4` or `CL-2` name the rules of behaviour that the engine keeps.
+//! This crate holds types and traits, and decides nothing that needs a clock, a task or a file. It names
+//! `tokio::time::Instant` and `CancellationToken` as types, but starts no runtime and does no I/O. Ids such as `V4` or
+//! `CL-2` refer to the rules of behaviour that the engine keeps.
 
 mod approval;
 mod call;
