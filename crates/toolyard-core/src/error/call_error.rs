@@ -1,11 +1,11 @@
-//! What a caller is told of a call without output (V5).
+//! The error of a call that has no output (V5).
 
 use super::{ErrorKind, Ran, Reaction};
 use crate::{Content, ToolOutput, output::of_error};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
 
-/// What is known of the call's effect on the world (V5, `outcome`).
+/// What is known about the call's effect on the world (V5, `outcome`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -13,52 +13,54 @@ pub enum Effect {
     NotStarted,
     /// The handler ran and failed.
     Failed,
-    /// The handler was cut off: it may have done all, part or nothing.
+    /// The handler was cut off: it may have done everything, part of it or nothing.
     Unknown,
 }
 
-/// A closer word for the code, where one code has several causes.
+/// The specific cause, for codes that have several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// A handler that was given up still runs and holds what this call needs (CL-3, SC-6).
+    /// An abandoned handler still runs and holds what this call needs (CL-3, SC-6).
     Zombie,
-    /// To wait for the call that has this one's key could be to wait for itself (ID-3a).
+    /// Waiting for the call that holds this one's key could mean waiting for itself (ID-3a).
     WouldDeadlock,
-    /// An earlier call of the batch failed and the batch said to skip the rest (CL-4).
+    /// An earlier call of the batch failed, and the batch was told to skip the rest (CL-4).
     Predecessor,
-    /// Events cannot be written, or not fast enough, and nothing runs unrecorded (OB-3, PO-6).
+    /// Events cannot be written, or not fast enough, and nothing may run unrecorded (OB-3, PO-6).
     Sink,
 }
 
-/// Why a failure that may be tried again was not.
+/// Why a failure that is eligible for a retry was not retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RetryStopped {
     /// It was the last attempt (RT-1).
     Attempts,
-    /// The remote asks for a longer wait than the engine makes (RT-3).
+    /// The remote asks for a longer wait than the engine accepts (RT-3).
     Hint,
-    /// Another attempt would end past the deadline (RT-4).
+    /// Another attempt would not fit before the deadline (RT-4).
     Deadline,
-    /// The tool's retry bucket is empty: too many retries of late were in vain (RT-5).
+    /// The tool's retry bucket is empty: too many recent retries failed (RT-5).
     Budget,
-    /// The handler was given up and still runs: a second beside it might undo what it does (SC-6).
+    /// The handler was abandoned but still runs: a second one beside it might undo its work (SC-6).
     Zombie,
 }
 
-/// One place where the arguments do not fit the schema.
+/// One place where the arguments do not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidationError {
-    /// JSON pointer into the arguments; empty for the whole.
+    /// JSON pointer into the arguments; empty for the arguments as a whole.
     pub pointer: String,
     /// What is wrong there.
     pub message: String,
 }
 
-/// The error of one call: data for the conversation, never a Rust `Err` that ends the turn (V5).
+/// The error of one call.
+///
+/// It is data for the conversation, never a Rust `Err` that ends the turn (V5).
 ///
 /// # Examples
 /// ```
@@ -77,41 +79,41 @@ pub struct CallError {
     pub message: String,
     /// How often the handler was started.
     pub attempts: u32,
-    /// What is known of the effect.
+    /// What is known about the effect.
     #[serde(rename = "outcome")]
     pub effect: Effect,
     /// Whether the caller may send the same call again.
     pub retryable: bool,
-    /// When to do so, in milliseconds on the wire.
+    /// How long to wait before that, in milliseconds on the wire.
     #[serde(rename = "retry_after_ms", default, skip_serializing_if = "Option::is_none", with = "millis")]
     pub retry_after: Option<Duration>,
     /// One line of advice for the model.
     pub advice: Cow<'static, str>,
-    /// A closer word, where the code alone does not say.
+    /// The specific cause, where the code has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// Why it was not tried again, where it might have been.
+    /// Why the call was not retried, where it could have been.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_stopped: Option<RetryStopped>,
-    /// What the last attempt failed with, of a call that ended before its next one (RT-8).
+    /// The error of the last attempt, for a call that ended before its next one (RT-8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<Self>>,
-    /// Where the arguments do not fit the schema.
+    /// Where the arguments do not match the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation_errors: Vec<ValidationError>,
-    /// Whether the message is meant to be shown to the person as well as to the model.
+    /// Whether the message is meant for the user as well as for the model.
     #[serde(rename = "is_user_visible")]
     pub user_visible: bool,
-    /// What the tool had put out, kept whole; in a box, for most errors have none and thousands may wait.
+    /// The output that the tool produced, kept whole. Boxed, because most errors have none and thousands may wait.
     #[serde(flatten, with = "of_error")]
     output: Option<Box<ToolOutput>>,
-    /// The cause, for logs; it stays out of the wire.
+    /// The cause, for logs; it is not sent on the wire.
     #[serde(skip)]
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl CallError {
-    /// An error of this kind, with the effect, advice and retry word that go with the kind.
+    /// An error of this kind, with the effect, the advice and the retry fields that go with it.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let effect = match kind.ran() {
             Ran::No => Effect::NotStarted,
@@ -137,7 +139,7 @@ impl CallError {
         }
     }
 
-    /// The same error of a call whose handler never started.
+    /// Marks the call's handler as never started.
     #[must_use]
     pub fn not_started(mut self) -> Self {
         self.effect = Effect::NotStarted;
@@ -145,36 +147,35 @@ impl CallError {
         self
     }
 
-    /// The same error after that many starts of the handler.
+    /// Sets how often the handler was started.
     #[must_use]
     pub fn after_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// The same error with other advice.
+    /// Replaces the advice.
     #[must_use]
     pub fn with_advice(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
         self.advice = advice.into();
         self
     }
 
-    /// The same error with a closer word.
+    /// Sets the specific cause.
     #[must_use]
     pub fn with_reason(mut self, reason: Reason) -> Self {
         self.reason = Some(reason);
         self
     }
 
-    /// The same error, not tried again for this reason.
+    /// Sets why the call was not retried.
     #[must_use]
     pub fn with_retry_stopped(mut self, why: Option<RetryStopped>) -> Self {
         self.retry_stopped = why;
         self
     }
 
-    /// The same error of a call that was tried before and failed with `last`: what is known of its effect is what was
-    /// known then.
+    /// Adds `last`, the error of the call's last attempt. The effect is the one that was known after that attempt.
     #[must_use]
     pub fn after_error(mut self, last: Box<Self>) -> Self {
         self.attempts = last.attempts;
@@ -183,50 +184,51 @@ impl CallError {
         self
     }
 
-    /// The same error with what the tool had put out, kept whole (V5). One that holds nothing is none.
+    /// Adds the output that the tool produced, kept whole (V5). An empty output is dropped.
     #[must_use]
     pub fn with_output(mut self, output: ToolOutput) -> Self {
         self.output = of_error::kept(output);
         self
     }
 
-    /// What the tool had put out: of one that says no all of it, of one that was stopped what had come out before.
+    /// The output that the tool produced: all of it if the tool reported the failure itself, or what it had produced
+    /// before it was stopped.
     pub fn output(&self) -> Option<&ToolOutput> {
         self.output.as_deref()
     }
 
-    /// The same, to be changed in place; for engines.
+    /// The same output, mutable; for engines.
     #[doc(hidden)]
     pub fn output_mut(&mut self) -> Option<&mut ToolOutput> {
         self.output.as_deref_mut()
     }
 
-    /// What of it the model reads.
+    /// The part of the output that the model reads.
     pub fn content(&self) -> &[Content] {
         self.output().map_or(&[], |output| &output.content)
     }
 
-    /// About the bytes of what the tool had put out.
+    /// The approximate size of the output in bytes.
     pub fn output_size(&self) -> usize {
         self.output().map_or(0, ToolOutput::size)
     }
 
-    /// What a planner does next.
+    /// What a planner should do next.
     pub fn reaction(&self) -> Reaction {
         self.kind.reaction()
     }
 
-    /// What the model reads in a format that has text alone: message, what the tool had put out, and advice.
+    /// The text the model reads in a format without structure: the message, the output and the advice.
     pub fn to_text(&self) -> String {
         let content = self.output().map(ToolOutput::to_text).unwrap_or_default();
-        // The message of a tool that says no is the first line of what it put out.
+        // If the tool reported the failure itself, the message is the first line of its output.
         let message = if content.starts_with(&self.message) { "" } else { self.message.as_str() };
         let lines = [message, &content, &self.advice];
         lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// When a call that was refused for the moment may be sent again, where nothing better is known (V4).
+/// The default wait before a call that was refused for the moment may be sent again (V4).
 const fn retry_after(kind: ErrorKind) -> Option<Duration> {
     match kind {
         ErrorKind::Overloaded | ErrorKind::QueueTimeout => Some(Duration::from_secs(1)),
@@ -235,7 +237,7 @@ const fn retry_after(kind: ErrorKind) -> Option<Duration> {
     }
 }
 
-/// The line of advice that goes with a kind; empty where the message says all.
+/// The advice that goes with a kind; empty where the message says enough.
 const fn advice(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotFound => "Call one of the available tools by its exact name.",
@@ -294,7 +296,7 @@ impl Error for CallError {
 }
 
 impl PartialEq for CallError {
-    /// Equal as the wire shows them: the source does not count.
+    /// Compares what the wire shows; the source does not count.
     fn eq(&self, other: &Self) -> bool {
         let key = |error: &Self| {
             (

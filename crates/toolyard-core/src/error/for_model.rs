@@ -1,13 +1,13 @@
-//! How an error of another crate says that the model may read its text.
+//! How an error type of another crate declares that the model may read its text.
 
 use super::ToolErrorKind;
 use std::{error::Error, fmt};
 
-/// Ends the [`source`](Error::source) chain of an error whose own text is written for the model.
+/// Ends the [`source`](Error::source) chain of an error whose text is written for the model.
 ///
-/// `?` turns an unknown error into an [`Unclassified`](ToolErrorKind::Unclassified)
-/// [`ToolError`](crate::ToolError) and hides its text, for it may hold secrets. An error type that was
-/// written to be read by the model returns this as its source: then `?` keeps its text and gives it this kind.
+/// `?` turns an unknown error into an [`Unclassified`](ToolErrorKind::Unclassified) [`ToolError`](crate::ToolError)
+/// and hides its text, because it may hold secrets. An error type whose text is meant for the model returns this as
+/// its source: `?` then keeps the text and gives the error this kind.
 ///
 /// # Examples
 /// ```
@@ -38,7 +38,7 @@ use std::{error::Error, fmt};
 pub struct ForModel(pub ToolErrorKind);
 
 impl ForModel {
-    /// The kind that `error` asks for, if its text is meant for the model.
+    /// The kind that `error` declares, if its text is meant for the model.
     pub(super) fn of(error: &dyn Error) -> Option<ToolErrorKind> {
         let Self(kind) = error.source()?.downcast_ref()?;
         Some(*kind)

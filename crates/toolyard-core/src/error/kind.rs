@@ -3,29 +3,29 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// Could handler code have started when a call ended this way (V4, column "ran")?
+/// Whether handler code can have started when a call ends this way (V4, column "ran").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ran {
     /// It did not.
     No,
     /// It did.
     Yes,
-    /// It may have; [`CallError::effect`](crate::CallError::effect) tells for the call at hand.
+    /// It may have; [`CallError::effect`](crate::CallError::effect) says so for a particular call.
     Maybe,
 }
 
-/// How an attempt that ended this way counts with the tool's circuit breaker (V4, CB-2).
+/// How the circuit breaker counts an attempt that ended this way (V4, CB-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BreakerVerdict {
-    /// Says nothing about the tool.
+    /// The attempt says nothing about the tool.
     Ignored,
-    /// The tool answered, if only to say no.
+    /// The tool answered, even if it answered no.
     Success,
     /// The tool failed.
     Failure,
 }
 
-/// The event that ends a call refused this way (V4). A call that was started ends with `tool.failed`.
+/// The event that ends a call refused this way (V4). A call that has started ends with `tool.failed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TerminalEvent {
     /// `tool.failed`
@@ -36,14 +36,16 @@ pub enum TerminalEvent {
     Denied,
 }
 
-/// A text that is no error code.
+/// The error for a text that is not an error code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown error code '{0}'")]
 pub struct UnknownKind(pub String);
 
 macro_rules! kinds {
     ($( $(#[$doc:meta])* $name:ident = $code:literal, $rpc:literal, $ran:ident, $breaker:ident, $event:ident; )+) => {
-        /// Why a call has no output: the closed set of V4. The code is also `error.type` in telemetry.
+        /// Why a call has no output: the closed set of V4.
+        ///
+        /// The code is also `error.type` in telemetry.
         ///
         /// # Examples
         /// ```
@@ -71,17 +73,17 @@ macro_rules! kinds {
                 match self { $( Self::$name => $rpc, )+ }
             }
 
-            /// Could handler code have started?
+            /// Whether handler code can have started.
             pub const fn ran(self) -> Ran {
                 match self { $( Self::$name => Ran::$ran, )+ }
             }
 
-            /// How an attempt that ended this way counts with the breaker.
+            /// How the circuit breaker counts an attempt that ended this way.
             pub const fn breaker(self) -> BreakerVerdict {
                 match self { $( Self::$name => BreakerVerdict::$breaker, )+ }
             }
 
-            /// The event that ends a call which was refused this way before it was started.
+            /// The event that ends a call refused this way before it started.
             pub const fn terminal_event(self) -> TerminalEvent {
                 match self { $( Self::$name => TerminalEvent::$event, )+ }
             }
@@ -90,49 +92,49 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// No tool of that name.
+    /// No tool has this name.
     NotFound = "not_found", -32601, No, Ignored, Failed;
-    /// The arguments are no JSON, or do not fit the tool's schema.
+    /// The arguments are not JSON, or do not match the tool's schema.
     InvalidInput = "invalid_input", -32602, No, Ignored, InputInvalid;
-    /// Policy, capability or workspace refuses.
+    /// Refused by the policy, a capability or the workspace.
     PermissionDenied = "permission_denied", -32603, No, Ignored, Denied;
     /// No grant covers the path.
     FsDenied = "fs_denied", -32603, No, Ignored, Denied;
     /// No grant covers the host.
     NetDenied = "net_denied", -32603, No, Ignored, Denied;
-    /// A person said no, or nobody was there to be asked.
+    /// A person refused, or there was no one to ask.
     UserDenied = "user_denied", -32603, No, Ignored, Denied;
     /// Nobody answered in time.
     ConfirmationTimeout = "confirmation_timeout", -32603, No, Ignored, Denied;
-    /// A hook refused.
+    /// A hook refused the call.
     Aborted = "aborted", -32603, No, Ignored, Denied;
     /// The budget of calls or cost is spent.
     BudgetExceeded = "budget_exceeded", -32603, No, Ignored, Denied;
-    /// Agents nest too deep.
+    /// Agents are nested too deeply.
     DepthExceeded = "depth_exceeded", -32603, No, Ignored, Denied;
-    /// A serial call inside a serial call that could never get its scope.
+    /// A serial call inside another serial call that could never get its scope.
     SerialNesting = "serial_nesting", -32603, No, Ignored, Denied;
-    /// Too many calls a second: ours (not started) or the remote's answer 429 (started).
+    /// Too many calls per second, by the tool's own rate (not started) or by the remote's answer 429 (started).
     RateLimited = "rate_limited", -32603, Maybe, Ignored, Failed;
     /// A queue is full.
     Overloaded = "overloaded", -32603, No, Ignored, Failed;
-    /// No permit in time.
+    /// No permit became available in time.
     QueueTimeout = "queue_timeout", -32603, No, Ignored, Failed;
     /// The tool's breaker is open.
     CircuitOpen = "circuit_open", -32603, No, Ignored, Failed;
     /// The engine is draining.
     ShuttingDown = "shutting_down", -32603, No, Ignored, Failed;
-    /// The idempotency key was used with other arguments.
+    /// The idempotency key was already used with other arguments.
     KeyMismatch = "key_mismatch", -32603, No, Ignored, Failed;
-    /// The idempotency key is in use and must not be waited for.
+    /// A call with this idempotency key is in flight, and this call may not wait for it.
     KeyInProgress = "key_in_progress", -32603, No, Ignored, Failed;
-    /// The call ran under this key before and its result is no longer kept.
+    /// The call already ran under this key, and its result is no longer kept.
     AlreadyExecuted = "already_executed", -32603, No, Ignored, Failed;
     /// A fault that may pass: a reset connection, a remote 5xx.
     Transient = "transient", -32603, Yes, Failure, Failed;
     /// The attempt took longer than its timeout.
     Timeout = "timeout", -32603, Yes, Failure, Failed;
-    /// The tool ran and says no.
+    /// The tool ran and reported a failure.
     ExecutionError = "execution_error", -32603, Yes, Success, Failed;
     /// The output is not what the tool promises.
     OutputInvalid = "output_invalid", -32603, Yes, Failure, Failed;
@@ -146,7 +148,7 @@ kinds! {
     DeadlineExceeded = "deadline_exceeded", -32603, Maybe, Ignored, Failed;
     /// The call, its turn or its session was cancelled.
     Cancelled = "cancelled", -32603, Maybe, Ignored, Failed;
-    /// Found unfinished after a crash.
+    /// The call was found unfinished after a crash.
     Interrupted = "interrupted", -32603, Maybe, Ignored, Failed;
     /// A fault of the engine.
     Internal = "internal", -32603, Maybe, Ignored, Failed;
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!("nope".parse::<ErrorKind>(), Err(UnknownKind("nope".into())));
     }
 
-    /// V4: what ends before a handler starts never counts with the breaker.
+    /// V4: an end before the handler starts never counts with the breaker.
     #[test]
     fn what_did_not_run_says_nothing_about_the_tool() {
         for kind in ErrorKind::ALL.iter().filter(|kind| kind.ran() == Ran::No) {
@@ -190,7 +192,7 @@ mod tests {
         }
     }
 
-    /// V4: refusals of policy end as denied, bad arguments as input_invalid, all else as failed.
+    /// V4: policy refusals end as denied, bad arguments as input_invalid, everything else as failed.
     #[test]
     fn terminal_events_follow_the_table() {
         let of = |event| -> Vec<_> {

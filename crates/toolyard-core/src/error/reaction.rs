@@ -1,22 +1,22 @@
-//! What a planner does next.
+//! What a planner should do after a failed call.
 
 use super::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-/// The three ways on after a failed call, for a loop that plans and executes.
+/// The three ways to continue after a failed call, for a loop that plans and executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reaction {
-    /// The same call again would fail again, or must not be repeated: give the error to the model.
+    /// The same call would fail again or must not be repeated: give the error to the model.
     Replan,
     /// The same call may succeed later; see `retry_after`.
     RetryLater,
-    /// The budget is spent or the call was called off: stop here.
+    /// The budget is spent or the call was cancelled: stop here.
     Stop,
 }
 
 impl ErrorKind {
-    /// What a planner does next. A call of unknown effect is never one to repeat blindly, so it is
+    /// What a planner should do next. A call whose effect is unknown must never be repeated blindly, so it is
     /// [`Reaction::Replan`].
     ///
     /// # Examples

@@ -1,4 +1,4 @@
-//! What a handler says when it cannot give an output.
+//! The error that a handler returns instead of an output.
 
 use super::{ErrorKind, ForModel};
 use crate::{Content, PathEscape, resilience};
@@ -15,21 +15,21 @@ use std::{
 pub enum ToolErrorKind {
     /// A fault that may pass: a reset connection, a remote 5xx.
     Transient,
-    /// The remote says "too many requests".
+    /// The remote answers "too many requests".
     RateLimited,
-    /// The tool understood and says no.
+    /// The tool understood the call and reports a failure.
     Execution,
-    /// The arguments fit the schema and still make no sense.
+    /// The arguments match the schema but still make no sense.
     InvalidInput,
-    /// The tool may not do that, such as leaving its workspace.
+    /// The tool is not allowed to do that, for example to leave its workspace.
     PermissionDenied,
     /// The output is not what the tool promises.
     OutputInvalid,
-    /// The handler stopped because it was told to.
+    /// The handler stopped because it was cancelled.
     Cancelled,
-    /// The work ran into a time limit of the handler's own. What it did before may stand.
+    /// The work exceeded a time limit of the handler's own. Its effects so far may stand.
     Timeout,
-    /// An error the handler did not classify. The model reads a plain text instead of it (V5).
+    /// An error that the handler did not classify. The model reads a fixed sentence instead of its text (V5).
     Unclassified,
 }
 
@@ -50,10 +50,10 @@ impl From<ToolErrorKind> for ErrorKind {
 
 /// The error of a handler.
 ///
-/// What a handler says itself (`HTTP 500: connection refused`) reaches the model as it is (V5). Any
-/// `std::error::Error` turns into an [`Unclassified`](ToolErrorKind::Unclassified) one with `?`: its text is
-/// logged and the model reads a plain sentence, for such texts hold paths, addresses and secrets. The
-/// exceptions are [`PathEscape`] and errors that end in [`ForModel`].
+/// A message that the handler wrote itself (`HTTP 500: connection refused`) reaches the model unchanged (V5). `?`
+/// turns any `std::error::Error` into an [`Unclassified`](ToolErrorKind::Unclassified) one: its text is logged and the
+/// model reads a fixed sentence, because such texts may hold paths, addresses and secrets. The exceptions are
+/// [`PathEscape`] and errors whose source chain ends in [`ForModel`].
 ///
 /// # Examples
 /// ```
@@ -94,12 +94,12 @@ impl ToolError {
         Self::new(ToolErrorKind::Transient, message)
     }
 
-    /// The remote says "too many requests", perhaps with a time to wait.
+    /// The remote answers "too many requests", perhaps with a time to wait.
     pub fn rate_limited(message: impl Into<String>, retry_after: Option<Duration>) -> Self {
         Self { retry_after, ..Self::new(ToolErrorKind::RateLimited, message) }
     }
 
-    /// The tool understood and says no.
+    /// The tool understood the call and reports a failure.
     pub fn execution(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::Execution, message)
     }
@@ -109,46 +109,45 @@ impl ToolError {
         Self::new(ToolErrorKind::InvalidInput, message)
     }
 
-    /// The tool may not do that.
+    /// The tool is not allowed to do that.
     pub fn permission_denied(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::PermissionDenied, message)
     }
 
-    /// The handler stopped because it was told to.
+    /// The handler stopped because it was cancelled.
     pub fn cancelled(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::Cancelled, message)
     }
 
-    /// The work ran into a time limit of the handler's own, shorter than that of the attempt.
+    /// The work exceeded a time limit of the handler's own, shorter than that of the attempt.
     pub fn timed_out(limit: Duration) -> Self {
         Self::new(ToolErrorKind::Timeout, crate::wording::wall_time_limit(limit))
     }
 
-    /// Declares that nothing was changed before the fault, so that even a tool which is not idempotent may
-    /// be tried again (RT-1).
+    /// Declares that nothing had changed before the fault, so that even a tool that is not idempotent may be retried
+    /// (RT-1).
     #[must_use]
     pub fn no_side_effect(mut self) -> Self {
         self.no_side_effect = true;
         self
     }
 
-    /// Declares that nobody knows what came of it, such as of a request whose answer was lost on the way: the outcome of
-    /// the call is then `unknown`, unless its tool only looks (V5).
+    /// Declares that the effect is unknown, for example because the answer to a request was lost. The outcome of the
+    /// call is then `unknown`, unless its tool only reads (V5).
     #[must_use]
     pub fn outcome_unknown(mut self) -> Self {
         self.outcome_unknown = true;
         self
     }
 
-    /// When to try again, as the remote says.
+    /// Sets when to try again, as the remote asked.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
         self
     }
 
-    /// When to try again, as the value of a `Retry-After` header says (RT-3); a value that says nothing changes
-    /// nothing.
+    /// Sets when to try again from the value of a `Retry-After` header (RT-3). An invalid value changes nothing.
     ///
     /// # Examples
     /// ```
@@ -163,14 +162,14 @@ impl ToolError {
         self
     }
 
-    /// The cause, for logs; it never reaches the model.
+    /// Sets the cause, for logs; it never reaches the model.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// What had come out before the fault.
+    /// Sets the output produced before the fault.
     #[must_use]
     pub fn with_content(mut self, content: Vec<Content>) -> Self {
         self.content = content;
@@ -182,22 +181,22 @@ impl ToolError {
         self.kind
     }
 
-    /// What the model reads.
+    /// The message that the model reads.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// When to try again, as the remote says.
+    /// When to try again, as the remote asked.
     pub fn retry_after_hint(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Whether the handler declared that nothing was changed.
+    /// Whether the handler declared that nothing had changed.
     pub fn has_no_side_effect(&self) -> bool {
         self.no_side_effect
     }
 
-    /// Whether the handler declared that nobody knows what came of it.
+    /// Whether the handler declared that the effect is unknown.
     pub fn has_unknown_outcome(&self) -> bool {
         self.outcome_unknown
     }
@@ -207,7 +206,7 @@ impl ToolError {
         self.source.as_ref()
     }
 
-    /// What had come out before the fault.
+    /// The output produced before the fault.
     pub fn content(&self) -> &[Content] {
         &self.content
     }
@@ -223,8 +222,8 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// What the first link of the chain that knows its class has to say. An error that wraps such a one in a text
-/// of its own does not hide it.
+/// The kind and text of the first error in the source chain that has a class. Wrapping such an error in another text
+/// does not hide it.
 fn classified(error: &(dyn Error + 'static)) -> Option<(ToolErrorKind, String)> {
     iter::successors(Some(error), |link| (*link).source()).find_map(|link| {
         let escape = link.is::<PathEscape>().then_some(ToolErrorKind::PermissionDenied);
@@ -233,7 +232,7 @@ fn classified(error: &(dyn Error + 'static)) -> Option<(ToolErrorKind, String)> 
     })
 }
 
-// Not `std::error::Error`: that would forbid the blanket conversion above, as in anyhow.
+// `std::error::Error` is not implemented: it would rule out the blanket conversion above, as in anyhow.
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

@@ -1,6 +1,6 @@
-//! Three older vocabularies for the same thing, both ways (V6).
+//! Conversion to and from three older vocabularies of errors (V6).
 //!
-//! Old to new to old is the identity; new to old to new is not, since the old words are fewer.
+//! Old to new to old is the identity. New to old to new is not, because the old vocabularies have fewer words.
 
 use super::ErrorKind;
 use serde::{Deserialize, Serialize};
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// V6: the whole table, a line a code: slug, class, kind.
+    /// V6: the whole table, one line per code: slug, class, kind.
     #[test]
     fn every_code_has_its_old_words() {
         let table = "\
