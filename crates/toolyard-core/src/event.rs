@@ -1,41 +1,48 @@
-//! What happens to calls, as a stream of facts (OB-1, OB-1b, OB-2).
+//! The events of calls, as a stream of facts (OB-1, OB-1b, OB-2).
 //!
 //! ```text
-//! tool.call.received ─┬─► tool.input_invalid ■   tool.call.denied ■   tool.failed ■   tool.completed ■ (joined, replayed)
-//!                     └─► [confirmation_requested ─► confirmation_resolved] ─┬─► denied ■, failed ■, completed ■ (joined, replayed)
-//!                                                                            └─► tool.called ─► ( dispatch.attempt ─► output_delta* ─► [retry] )+ ─► completed ■, failed ■
+//! tool.call.received
+//!   ├─► tool.input_invalid ■   tool.call.denied ■   tool.failed ■   tool.completed ■ (joined, replayed)
+//!   └─► [confirmation_requested ─► confirmation_resolved]
+//!         ├─► denied ■   failed ■   completed ■ (joined, replayed)
+//!         └─► tool.called ─► ( dispatch.attempt ─► output_delta* ─► [retry] )+ ─► completed ■   failed ■
 //! ■ ends the call, exactly once; only dispatch.late_result may follow
 //! ```
 //!
-//! | kind | fields beside the common ones | also known as |
-//! |---|---|---|
-//! | `tool.call.received` | tool_name, bytes, digest? | |
-//! | `tool.input_invalid`, `tool.call.denied`, `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe? | ToolCallFailed (`tool.failed`) |
-//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, arguments | |
-//! | `tool.confirmation_resolved` | approved, error?, by?, digest? | |
-//! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest? | tool.call.dispatched (audit), ToolCallStart |
-//! | `dispatch.attempt` | | |
-//! | `tool.output_delta` | text | |
-//! | `dispatch.retry` | delay_ms, code | |
-//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested | ToolCallEnd |
-//! | `dispatch.late_result` | ok | |
-//! | `breaker.transition` | tool_name or backend, from, to | |
-//! | `zombies.released` | tool_name, count | |
-//! | `policy.changed` | version | |
-//! | `pool.resized` | class, from, to | |
-//! | `session.opened`, `session.closed` | | |
-//! | `turn.started` | calls | |
-//! | `turn.ended` | ok, failed | |
-//! | `turn.cancelled` | | |
-//! | `agent.forked`, `agent.joined` | child | |
-//! | `engine.drain` | step | |
+//! | kind | fields beside the common ones; `?` marks one that may be missing |
+//! |---|---|
+//! | `tool.call.received` | tool_name, bytes, digest? |
+//! | `tool.input_invalid`, `tool.call.denied` | as `tool.failed` |
+//! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe? |
+//! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, arguments |
+//! | `tool.confirmation_resolved` | approved, error?, by?, digest? |
+//! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest? |
+//! | `dispatch.attempt` | |
+//! | `tool.output_delta` | text |
+//! | `dispatch.retry` | delay_ms, code |
+//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested |
+//! | `dispatch.late_result` | ok |
+//! | `breaker.transition` | tool_name or backend, from, to |
+//! | `zombies.released` | tool_name, count |
+//! | `policy.changed` | version |
+//! | `pool.resized` | class, from, to |
+//! | `session.opened`, `session.closed` | |
+//! | `turn.started` | calls? |
+//! | `turn.ended` | ok, failed |
+//! | `turn.cancelled` | |
+//! | `agent.forked`, `agent.joined` | child |
+//! | `engine.drain` | step |
 //!
-//! `docs/events.md` of the repository says the same for readers of event files, with an example of each, and
-//! `docs/events.schema.json` as a JSON Schema. [`Line`] reads a line of such a file, [`LogChecker`] says whether the whole of
-//! it holds together.
+//! Other vocabularies call `tool.called` ToolCallStart or tool.call.dispatched (audit), `tool.completed` ToolCallEnd
+//! and `tool.failed` ToolCallFailed; see [`EventKind::aliases`].
 //!
-//! A `digest` is the [`CallDigest`](crate::CallDigest) of the call, there where a sink keeps the events or somebody is
-//! asked: over its text for a call that was refused, over all that would run for one that was not.
+//! `docs/events.md` in the repository describes the same for readers of event files, with an example of each kind, and
+//! `docs/events.schema.json` is a JSON Schema of it. [`Line`] reads one line of such a file, and [`LogChecker`] checks
+//! that the file as a whole is consistent.
+//!
+//! A `digest` is the [`CallDigest`](crate::CallDigest) of the call. It is present if a sink keeps the events or the
+//! call needs approval. For a call that was refused it covers the text of the arguments, otherwise everything that
+//! would run.
 
 mod grammar;
 mod kind;
@@ -52,13 +59,13 @@ pub use log::{LogChecker, LogCounts, LogFault, WhatFault};
 use crate::{AgentPath, CallId, SessionId};
 use serde::{Deserialize, Serialize};
 
-/// The session name under which an engine tells of itself.
+/// The session name under which an engine reports events of its own.
 pub const ENGINE_SESSION: &str = "@engine";
 
-/// The version of the event's shape, in every event.
+/// The version of the event format, present in every event.
 pub const SCHEMA_VERSION: u16 = 1;
 
-/// One fact, with the fields all have in common (OB-2).
+/// One event: what happened, and the fields that all events have in common (OB-2).
 ///
 /// # Examples
 /// ```
@@ -70,17 +77,17 @@ pub const SCHEMA_VERSION: u16 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Event {
-    /// The version of this shape.
+    /// The version of the event format.
     pub v: u16,
-    /// Gap-free in the session, from 1.
+    /// The event's number in its session, from 1 and without gaps.
     pub seq: u64,
-    /// Milliseconds since 1970.
+    /// Wall time in milliseconds since 1970.
     pub wall_ms: u64,
-    /// Microseconds since the engine was built.
+    /// Monotonic time in microseconds since the engine was built.
     pub mono_us: u64,
     /// The session.
     pub session: SessionId,
-    /// The agent in it.
+    /// The agent in the session.
     pub agent: AgentPath,
     /// The turn's number in the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +101,7 @@ pub struct Event {
     /// The call's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    /// The call's place in its batch, which tells duplicate ids apart.
+    /// The call's index in its batch, which tells duplicate ids apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
     /// The attempt's number.
@@ -106,7 +113,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// A fact about an agent's session, not yet numbered or timed.
+    /// An event of an agent in a session, not yet numbered or timed.
     pub fn new(session: SessionId, agent: AgentPath, kind: EventKind) -> Self {
         Self {
             v: SCHEMA_VERSION,

@@ -1,9 +1,9 @@
-//! The order in which the events of one call may come (OB-1), as a machine that reads them.
+//! The order in which the events of one call may come (OB-1), as a state machine.
 
 use super::EventKind;
 use crate::Dedupe;
 
-/// Where a call is, by its events.
+/// The state of a call, according to its events so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
@@ -17,16 +17,16 @@ enum State {
     Late,
 }
 
-/// An event that may not come where it came.
+/// The error for an event that is out of order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{event}' may not follow a call that {place}")]
 pub struct GrammarError {
-    /// The event.
+    /// The name of the event.
     pub event: &'static str,
     place: &'static str,
 }
 
-/// Reads the events of one call and objects to the first that is out of order.
+/// Checks the order of one call's events.
 ///
 /// # Examples
 /// ```
@@ -50,7 +50,7 @@ impl CallGrammar {
     /// Reads the next event of the call.
     ///
     /// # Errors
-    /// [`GrammarError`] for an event that may not come here; the state stays as it was.
+    /// [`GrammarError`] if the event is out of order; the state then stays as it was.
     pub fn next(&mut self, event: &EventKind) -> Result<(), GrammarError> {
         match step(self.state, event) {
             Some(next) => {
@@ -73,7 +73,7 @@ fn step(state: State, event: &EventKind) -> Option<State> {
     Some(match (state, event) {
         (S::New, E::Received { .. }) => S::Received,
         (S::Received, E::InputInvalid(_) | E::Denied(_) | E::Failed(_)) => S::Ended,
-        // Each caller is asked for itself, before its key is looked at.
+        // Every caller is asked for approval before its key is looked up.
         (
             S::Received | S::Answered { approved: true },
             E::Completed { dedupe: Dedupe::Joined | Dedupe::Replayed, .. },
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Reads the events; the number of those read before the first objection.
+    /// Reads events up to the first error. Returns how many are left, and whether the call has ended.
     fn read(events: &str) -> (usize, bool) {
         let mut grammar = CallGrammar::default();
         let events: Vec<_> = events.split_whitespace().map(kind).collect();
@@ -164,7 +164,7 @@ mod tests {
         (events.len() - read, grammar.is_ended())
     }
 
-    /// OB-1: what the grammar allows.
+    /// OB-1: orders that the grammar allows.
     #[test]
     fn whole_lives_are_accepted() {
         for life in [
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// OB-1: what it does not.
+    /// OB-1: orders that it does not.
     #[test]
     fn events_out_of_order_are_refused() {
         for life in [

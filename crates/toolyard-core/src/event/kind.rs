@@ -7,37 +7,37 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The fields that the three failing ends of a call share (OB-1b).
+/// The fields shared by the three events that end a call without an output (OB-1b).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// The tool's name; `_unknown` for a name that no tool has (OB-4).
+    /// The tool's name; `_unknown` if no tool has the name that was called (OB-4).
     pub tool_name: Arc<str>,
     /// The code.
     pub code: ErrorKind,
-    /// The code's older class.
+    /// The code's class in the older vocabulary.
     #[serde(rename = "class")]
     pub old_class: OldClass,
     /// The message.
     pub message: String,
-    /// What is known of the effect.
+    /// What is known about the effect.
     pub outcome: Effect,
     /// How often the handler was started.
     pub attempts: u32,
-    /// A closer word.
+    /// The specific cause, for codes that have several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// Milliseconds from the begin of its run to its permits.
+    /// Milliseconds from the start of the call's run to its permits.
     pub queue_ms: u64,
     /// Milliseconds from its permits to its end.
     pub duration_ms: u64,
-    /// Whether it shares the failure of another call.
+    /// Whether the call shares the failure of another call.
     #[serde(default, skip_serializing_if = "Dedupe::is_fresh")]
     pub dedupe: Dedupe,
 }
 
 impl Failure {
-    /// The fields of this error.
+    /// The failure fields of a call with this error.
     pub fn new(tool_name: Arc<str>, error: &CallError, queue_ms: u64, duration_ms: u64) -> Self {
         Self {
             tool_name,
@@ -54,23 +54,23 @@ impl Failure {
     }
 }
 
-/// By what a question was settled.
+/// How a confirmation was settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettledBy {
-    /// Whoever was asked answered.
+    /// The approver answered.
     Approver,
-    /// An answer to another question was for all calls of the pattern, this one too.
+    /// An answer to another request covered this call's pattern too.
     Pattern,
 }
 
-/// Why a call may run, where that is not for the policy alone to say (PO-3).
+/// How a call was approved, if the policy alone did not decide (PO-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// It was asked about.
+    /// The approver was asked about this call.
     Asked,
-    /// An earlier answer was for all calls of its pattern.
+    /// An earlier answer covered all calls of its pattern.
     Remembered,
 }
 
@@ -80,25 +80,25 @@ pub enum Approval {
 pub enum DrainStep {
     /// New calls are refused.
     Refuse,
-    /// Waiting calls have ended.
+    /// Waiting calls are ended.
     ClearQueue,
     /// Running calls may finish.
     Finish,
-    /// Running calls are told to stop.
+    /// Running calls are cancelled.
     Cancel,
-    /// What did not stop is given up.
+    /// Handlers that did not stop are abandoned.
     Abandon,
     /// The actors have stopped.
     Stopped,
 }
 
-/// What happened. Names and fields are those of OB-1 and the table in the [module docs](crate::event).
+/// What happened. The names and fields follow OB-1 and the table in the [module docs](crate::event).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields of every kind are told in the table of the module docs")]
 pub enum EventKind {
-    /// A call came in.
+    /// A call arrived.
     #[serde(rename = "tool.call.received")]
     Received {
         tool_name: Arc<str>,
@@ -106,16 +106,16 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<CallDigest>,
     },
-    /// Its arguments are refused.
+    /// The call's arguments are invalid.
     #[serde(rename = "tool.input_invalid")]
     InputInvalid(Failure),
-    /// It may not run.
+    /// The call may not run.
     #[serde(rename = "tool.call.denied")]
     Denied(Failure),
-    /// It has no output.
+    /// The call ended without an output.
     #[serde(rename = "tool.failed")]
     Failed(Failure),
-    /// It has an output.
+    /// The call ended with an output.
     #[serde(rename = "tool.completed")]
     Completed {
         tool_name: Arc<str>,
@@ -126,7 +126,7 @@ pub enum EventKind {
         sandbox: Sandbox,
         cancel_requested: bool,
     },
-    /// Somebody is asked.
+    /// The approver is asked.
     #[serde(rename = "tool.confirmation_requested")]
     ConfirmationRequested {
         tool_name: Arc<str>,
@@ -136,7 +136,7 @@ pub enum EventKind {
         digest: CallDigest,
         arguments: String,
     },
-    /// Somebody answered, or nobody will.
+    /// The confirmation is settled: the approver answered, or no answer will come.
     #[serde(rename = "tool.confirmation_resolved")]
     ConfirmationResolved {
         approved: bool,
@@ -147,7 +147,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<CallDigest>,
     },
-    /// Every check has passed and the permits are held: the first attempt comes next.
+    /// Every check has passed and the permits are held; the first attempt follows.
     #[serde(rename = "tool.called")]
     Called {
         tool_name: Arc<str>,
@@ -163,16 +163,16 @@ pub enum EventKind {
     /// An attempt starts.
     #[serde(rename = "dispatch.attempt")]
     Attempt,
-    /// Some output of an attempt that still runs.
+    /// Some output of an attempt that is still running.
     #[serde(rename = "tool.output_delta")]
     OutputDelta { text: String },
     /// Another attempt will follow.
     #[serde(rename = "dispatch.retry")]
     Retry { delay_ms: u64, code: ErrorKind },
-    /// A handler came to its end after its call had.
+    /// A handler finished after its call had ended.
     #[serde(rename = "dispatch.late_result")]
     LateResult { ok: bool },
-    /// A breaker moved.
+    /// A breaker changed its state.
     #[serde(rename = "breaker.transition")]
     BreakerTransition {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,22 +182,22 @@ pub enum EventKind {
         from: BreakerState,
         to: BreakerState,
     },
-    /// An operator gave up what was held for handlers that do not stop.
+    /// An operator released the resources held by handlers that do not stop.
     #[serde(rename = "zombies.released")]
     ZombiesReleased { tool_name: Arc<str>, count: usize },
     /// Another policy is in force.
     #[serde(rename = "policy.changed")]
     PolicyChanged { version: u64 },
-    /// A pool has another width.
+    /// The width of a pool changed.
     #[serde(rename = "pool.resized")]
     PoolResized { class: ToolClass, from: usize, to: usize },
-    /// A session began.
+    /// A session was opened.
     #[serde(rename = "session.opened")]
     SessionOpened,
-    /// A session ended.
+    /// A session was closed.
     #[serde(rename = "session.closed")]
     SessionClosed,
-    /// A turn began; `calls` is missing where the model still streams them.
+    /// A turn started. `calls` is absent while the model still streams them.
     #[serde(rename = "turn.started")]
     TurnStarted {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,16 +206,16 @@ pub enum EventKind {
     /// Every call of a turn has ended.
     #[serde(rename = "turn.ended")]
     TurnEnded { ok: usize, failed: usize },
-    /// A turn is to stop.
+    /// A turn was cancelled.
     #[serde(rename = "turn.cancelled")]
     TurnCancelled,
-    /// A sub-agent began.
+    /// A sub-agent was created.
     #[serde(rename = "agent.forked")]
     AgentForked { child: String },
     /// A sub-agent ended.
     #[serde(rename = "agent.joined")]
     AgentJoined { child: String },
-    /// The engine drains and has come to this step.
+    /// The engine's drain reached this step.
     #[serde(rename = "engine.drain")]
     EngineDrain { step: DrainStep },
 }
@@ -279,7 +279,7 @@ impl EventKind {
         }
     }
 
-    /// The names other vocabularies have for it, for readers of older logs (OB-1b).
+    /// The names that other vocabularies use for this kind, for readers of older logs (OB-1b).
     ///
     /// # Examples
     /// ```
@@ -305,7 +305,7 @@ impl EventKind {
         }
     }
 
-    /// Whether it is told of one call, which its event then names.
+    /// Whether the event is about one call, which it then names.
     pub const fn is_of_call(&self) -> bool {
         use EventKind as E;
         match self {
@@ -320,7 +320,7 @@ impl EventKind {
         }
     }
 
-    /// The name of the tool, where the kind tells it.
+    /// The name of the tool, if this kind of event carries one.
     pub const fn tool_name(&self) -> Option<&Arc<str>> {
         match self {
             Self::Received { tool_name, .. }
@@ -336,17 +336,17 @@ impl EventKind {
         }
     }
 
-    /// Whether a call ended without an output.
+    /// Whether the event ends a call without an output.
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::InputInvalid(_) | Self::Denied(_) | Self::Failed(_))
     }
 
-    /// Whether a call ended.
+    /// Whether the event ends a call.
     pub const fn is_terminal(&self) -> bool {
         self.is_failure() || matches!(self, Self::Completed { .. })
     }
 
-    /// The fields of a failing end.
+    /// The failure fields of an event that ends a call without an output.
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::InputInvalid(failure) | Self::Denied(failure) | Self::Failed(failure) => Some(failure),

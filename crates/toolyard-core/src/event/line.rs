@@ -1,31 +1,31 @@
-//! One line of an event file, read with care: it may be damaged, of another version, or of a later program.
+//! One line of an event file, which may be damaged, of another version, or written by a later program.
 
 use super::{Event, EventKind, SCHEMA_VERSION};
 use crate::SessionId;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a line of an event file says.
+/// The content of one line of an event file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Line {
     /// An event.
     Event(Box<Event>),
-    /// An event of this version whose kind this program does not know: a later one has written it.
+    /// An event of this version whose kind is unknown here, because a later program wrote it.
     Stranger(Stranger),
 }
 
-/// What can be said of an event whose kind is not known. Whatever its kind, it has its number.
+/// The fields of an event of unknown kind, which every event has.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Stranger {
-    /// The version of its shape.
+    /// The version of the event format.
     pub v: u16,
-    /// Its number in its session.
+    /// The event's number in its session.
     pub seq: u64,
-    /// Milliseconds since 1970.
+    /// Wall time in milliseconds since 1970.
     pub wall_ms: u64,
-    /// Microseconds since the engine was built.
+    /// Monotonic time in microseconds since the engine was built.
     pub mono_us: u64,
     /// The session.
     pub session: SessionId,
@@ -34,22 +34,22 @@ pub struct Stranger {
     pub name: String,
 }
 
-/// Why a line is no event.
+/// Why a line is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// It is no JSON.
+    /// The line is not JSON.
     #[error("no JSON: {0}")]
     NotJson(String),
-    /// Its shape has another version.
+    /// The event format has another version.
     #[error("an event of version {0}; this program reads version {SCHEMA_VERSION}")]
     Version(u64),
-    /// It is JSON and no event.
+    /// The line is JSON but not an event.
     #[error("no event: {0}")]
     NotAnEvent(String),
 }
 
-/// As much of a line as tells whether it is one of ours.
+/// The fields that tell whether a line is an event of this format.
 #[derive(Deserialize)]
 struct Mark {
     v: Option<Value>,
@@ -60,7 +60,7 @@ impl Line {
     /// Reads a line.
     ///
     /// # Errors
-    /// [`LineError`] where it is no event of this version.
+    /// [`LineError`] if the line is not an event of this version.
     ///
     /// # Examples
     /// ```
@@ -79,7 +79,7 @@ impl Line {
         }
     }
 
-    /// What a line is that cannot be read as an event of ours.
+    /// Classifies a line that does not parse as an event.
     #[cold]
     fn other(text: &str, error: &serde_json::Error) -> Result<Self, LineError> {
         if error.is_syntax() || error.is_eof() {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::AgentPath;
 
-    /// OB-2: what is damaged, old or foreign is told apart.
+    /// OB-2: damaged, old and foreign lines are told apart.
     #[test]
     fn lines_that_are_no_events_say_why() {
         let event = Event::new("s".into(), AgentPath::root(), EventKind::SessionOpened);

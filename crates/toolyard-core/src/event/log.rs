@@ -1,4 +1,4 @@
-//! Whether the events of a log hold together: nothing is missing, twice, out of place, or against the rules.
+//! Checks that the events of a log are consistent: nothing is missing, duplicated, out of place or against the rules.
 //!
 //! ```text
 //!   events, in the order of the log ─► LogChecker ─┬─ by session: seq from 1 without a gap, times that do not run back
@@ -7,8 +7,8 @@
 //!                                                              what runs is what was approved (I14)
 //! ```
 //!
-//! A pure machine. It keeps what is open, calls and turns, and of calls that failed after an attempt, whose late result may
-//! still come, 24 bytes each until their session closes.
+//! A pure state machine. It keeps the calls and turns that are open. For each call that failed after an attempt, whose
+//! late result may still come, it keeps 24 bytes until the session closes.
 
 mod fault;
 mod life;
@@ -25,7 +25,7 @@ use crate::SessionId;
 use session::{SessionLog, Stamp};
 use std::collections::BTreeMap;
 
-/// Reads the events of one engine in the order of its log, and tells what does not hold.
+/// Checks the events of one engine in the order of its log, and reports what is inconsistent.
 ///
 /// # Examples
 /// ```
@@ -44,20 +44,20 @@ pub struct LogChecker {
     counts: LogCounts,
 }
 
-/// How much a log has told of.
+/// What a log contains, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LogCounts {
-    /// Events, those of unknown kinds too.
+    /// Events, including those of unknown kinds.
     pub events: u64,
-    /// Calls that came in.
+    /// Calls that arrived.
     pub calls: u64,
-    /// Sessions that were opened; without the engine's own.
+    /// Sessions that were opened, without the engine's own.
     pub sessions: u64,
 }
 
 impl LogChecker {
-    /// Reads the next event; gives what it shows to be wrong. `at` is where it stands, such as the number of its line.
+    /// Reads the next event and returns the faults that it reveals. `at` is its position, such as its line number.
     pub fn read(&mut self, at: u64, event: &Event) -> Vec<LogFault> {
         self.counts.calls += u64::from(matches!(event.kind, EventKind::Received { .. }));
         let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
@@ -67,14 +67,14 @@ impl LogChecker {
         in_session(&event.session, faults)
     }
 
-    /// Reads an event of a kind that is not known: it has its number and its times as all have.
+    /// Reads an event of an unknown kind, and checks its number and its times, which every event has.
     pub fn pass_over(&mut self, at: u64, event: &Stranger) -> Vec<LogFault> {
         let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
         let (_, faults) = self.stamped(&event.session, stamp, false);
         in_session(&event.session, faults)
     }
 
-    /// What has not ended by now, in the order in which it began: a fault where the log is at its end.
+    /// The calls and turns that have not ended, in the order of their starts. At the end of a log each is a fault.
     pub fn unfinished(&self) -> Vec<LogFault> {
         let mut faults = Vec::new();
         for (session, log) in &self.sessions {
@@ -84,7 +84,7 @@ impl LogChecker {
         faults
     }
 
-    /// How much was read.
+    /// What has been read so far, in numbers.
     pub fn counts(&self) -> LogCounts {
         self.counts
     }
@@ -101,7 +101,7 @@ impl LogChecker {
     }
 }
 
-/// Faults of a session that is named later.
+/// Faults whose session is added later.
 type Found = Vec<(u64, Option<crate::CallId>, WhatFault)>;
 
 fn in_session(session: &SessionId, found: Found) -> Vec<LogFault> {

@@ -1,4 +1,4 @@
-//! Whether the record is what its documents say: every kind against `docs/events.schema.json` and `docs/events.md`.
+//! Checks the events against their documents: every kind against `docs/events.schema.json` and `docs/events.md`.
 
 use super::{Approval, DrainStep, Event, EventKind as E, Failure, Line, SettledBy};
 use crate::{
@@ -18,7 +18,7 @@ fn schema() -> Value {
     serde_json::from_str(&document("events.schema.json")).unwrap()
 }
 
-/// The schema, with no room for fields that it does not name.
+/// The schema, which here rejects fields that it does not name.
 fn strict() -> Validator {
     let mut schema = schema();
     schema["unevaluatedProperties"] = json!(false);
@@ -31,7 +31,7 @@ fn failure(kind: ErrorKind, dedupe: Dedupe) -> Failure {
     Failure { dedupe, ..Failure::new("read_file".into(), &error, 1, 2) }
 }
 
-/// The kind after this one, with all its fields. A new kind has to find its place here, or this does not compile.
+/// The kind after this one, with all its fields. A new kind must be added here, or this does not compile.
 fn next(kind: &E) -> Option<E> {
     let tool_name: Arc<str> = "read_file".into();
     let digest = CallDigest::of_text("read_file", "{}", &SessionId::from("s"));
@@ -102,7 +102,7 @@ fn every_kind() -> Vec<E> {
     std::iter::successors(Some(first), next).collect()
 }
 
-/// An event with every field that there is.
+/// An event with all fields set.
 fn full(kind: E) -> Event {
     let of_call = kind.is_of_call();
     let mut event = Event::new(SessionId::from("s"), AgentPath::root(), kind);
@@ -115,7 +115,7 @@ fn full(kind: E) -> Event {
     event
 }
 
-/// The fields of an event that not all kinds have.
+/// The fields of an event that are not common to all kinds.
 fn own_fields(event: &Event) -> BTreeSet<String> {
     let common = [
         "v", "seq", "wall_ms", "mono_us", "session", "agent", "turn", "batch", "run", "call_id", "index",
@@ -125,7 +125,7 @@ fn own_fields(event: &Event) -> BTreeSet<String> {
     fields.into_iter().map(|(name, _)| name).filter(|name| !common.contains(&name.as_str())).collect()
 }
 
-/// The row of a kind in the table of the document: its fields.
+/// The fields in a kind's row of the document's table.
 fn row(document: &str, name: &str) -> BTreeSet<String> {
     let begin = format!("| `{name}` | ");
     let row = document.lines().find_map(|line| line.strip_prefix(&begin));
@@ -134,14 +134,14 @@ fn row(document: &str, name: &str) -> BTreeSet<String> {
     named.map(|field| field.trim_end_matches('?').to_owned()).collect()
 }
 
-/// OB-1: the list of names is that of the kinds.
+/// OB-1: the list of names matches the kinds.
 #[test]
 fn every_kind_has_its_name_in_the_list() {
     let names: Vec<_> = every_kind().iter().map(E::name).collect();
     assert_eq!(names, E::NAMES);
 }
 
-/// OB-2: what is written is what the schema says, with all fields and with as few as can be.
+/// OB-2: written events match the schema, with all fields and with as few as possible.
 #[test]
 fn every_kind_fits_the_schema() {
     let schema = strict();
@@ -167,7 +167,7 @@ fn event_of(text: &Value) -> E {
     serde_json::from_value::<Event>(text.clone()).unwrap().kind
 }
 
-/// OB-2: the words of the schema are those of the types, none left out.
+/// OB-2: the words of the schema are those of the types, and complete.
 #[test]
 fn the_schema_has_every_word() {
     let words = |name: &str| -> BTreeSet<String> {
@@ -187,7 +187,7 @@ fn the_schema_has_every_word() {
     assert_eq!(words("class"), set(&classes));
 }
 
-/// OB-1b: the document's table has every kind with its fields and its other names.
+/// OB-1b: the document's table has every kind with its fields and aliases.
 #[test]
 fn the_document_has_every_kind_and_its_fields() {
     let document = document("events.md");
@@ -200,7 +200,7 @@ fn the_document_has_every_kind_and_its_fields() {
     }
 }
 
-/// OB-1, OB-2: each example of the document is an event as it would be written, and every kind has one.
+/// OB-1, OB-2: each example in the document is an event exactly as it would be written, and every kind has one.
 #[test]
 fn the_examples_are_events() {
     let document = document("events.md");

@@ -1,19 +1,20 @@
-//! What may be wrong with a log.
+//! The faults that a log can have.
 
 use crate::{CallId, ErrorKind, SessionId, event::GrammarError};
 use std::fmt;
 
-/// Something in a log that does not hold.
+/// A fault in a log, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogFault {
-    /// Where it shows, as the reader was told; of what has not ended, where that began.
+    /// The position of the event that reveals the fault, as passed to the checker; for a call or turn that has not
+    /// ended, the position of its start.
     pub at: u64,
     /// The session.
     pub session: SessionId,
-    /// The call, where it is about one.
+    /// The call, if the fault concerns one.
     pub call_id: Option<CallId>,
-    /// What it is.
+    /// The fault.
     pub what: WhatFault,
 }
 
@@ -27,24 +28,24 @@ impl fmt::Display for LogFault {
     }
 }
 
-/// What does not hold.
+/// What is inconsistent in a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhatFault {
-    /// Numbers are left out.
+    /// Sequence numbers are missing.
     #[error("{} before this one, which is {found}", missing(*expected, *found))]
     Gap {
-        /// The number that was to come.
+        /// The number that was expected.
         expected: u64,
-        /// The one that came.
+        /// The number that was found.
         found: u64,
     },
-    /// A number that was there, or was passed over.
+    /// A sequence number appears twice or out of order.
     #[error("event {found} comes after event {last}: it is there twice or out of its place")]
     Again {
         /// The number.
         found: u64,
-        /// The highest before it.
+        /// The highest number before it.
         last: u64,
     },
     /// An event is earlier than the one before it.
@@ -57,31 +58,31 @@ pub enum WhatFault {
         /// The time now.
         now: u64,
     },
-    /// Something comes after the end of its session.
+    /// An event comes after the end of its session.
     #[error("'{0}' comes after the session was closed")]
     AfterClose(&'static str),
-    /// An event of a call that says not of which.
+    /// An event of a call does not say which call.
     #[error("'{0}' names no call")]
     NoCall(&'static str),
-    /// An event of a call that is not open.
+    /// An event belongs to a call that is not open.
     #[error("'{0}' is of a call that did not come in, or has ended")]
     NotOpen(&'static str),
-    /// An event out of order.
+    /// An event is out of order.
     #[error(transparent)]
     Grammar(#[from] GrammarError),
-    /// An event contradicts one before it.
+    /// An event contradicts an earlier one.
     #[error("'{event}' has {field} {is}, and {was} was told before")]
     Contradicts {
-        /// The event.
+        /// The name of the event.
         event: &'static str,
-        /// What it is about.
+        /// The field that differs.
         field: &'static str,
-        /// What it says.
+        /// The value in this event.
         is: String,
-        /// What was said before.
+        /// The value in the earlier event.
         was: String,
     },
-    /// It runs and is not what was approved (I14).
+    /// A call runs that is not the one that was approved (I14).
     #[error("what runs is not what was approved: its digest is {is}, the approved one {was}")]
     NotApproved {
         /// The digest of what runs.
@@ -89,39 +90,39 @@ pub enum WhatFault {
         /// The digest that was approved.
         was: String,
     },
-    /// It says of itself that it was approved, or was not, against what was told of it (I14).
+    /// A call's statement about its approval does not match the confirmation events (I14).
     #[error("it says '{says}' of its approval, and {told}")]
     Approval {
-        /// What it says.
+        /// What `tool.called` states.
         says: &'static str,
-        /// What was told.
+        /// What the confirmation events say.
         told: &'static str,
     },
-    /// An answer that contradicts itself, or the end that came of it.
+    /// The answer to a confirmation does not match how the call ended.
     #[error("the question was settled with '{settled}', and the call ended with '{ended}'")]
     Answer {
-        /// What the answer was.
+        /// The answer.
         settled: &'static str,
-        /// The code of the end.
+        /// The code with which the call ended.
         ended: ErrorKind,
     },
-    /// A number of calls that ended is not the number that was told of.
+    /// A turn reports a number of calls that differs from the number found.
     #[error("the turn tells of {told} calls {which}, and {found} are there")]
     Turn {
-        /// Which calls.
+        /// Which calls are counted.
         which: &'static str,
-        /// How many it tells of.
+        /// The number reported.
         told: usize,
-        /// How many there are.
+        /// The number found.
         found: usize,
     },
-    /// An end without its begin.
+    /// A turn ended that was not open.
     #[error("the turn was not started, or ended before")]
     NoTurn,
-    /// A call without an end.
+    /// A call has not ended.
     #[error("the call has not ended")]
     CallOpen,
-    /// A turn without an end.
+    /// A turn has not ended.
     #[error("the turn has not ended")]
     TurnOpen,
 }

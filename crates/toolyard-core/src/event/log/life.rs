@@ -1,4 +1,4 @@
-//! The events of one call.
+//! The life of one call in a log.
 
 use super::WhatFault;
 use crate::{
@@ -7,26 +7,26 @@ use crate::{
 };
 use std::{fmt::Display, sync::Arc};
 
-/// What was read of one call.
+/// The state of one call, as read from its events so far.
 #[derive(Debug, Clone)]
 pub(super) struct Life {
-    /// Where its first event stands.
+    /// The position of its first event.
     at: u64,
     grammar: CallGrammar,
-    /// An event was out of order: what follows it is not told of again.
+    /// Whether an event was out of order. From then on only the common fields are checked.
     is_broken: bool,
     call_id: Option<CallId>,
     turn: Option<u64>,
     run: Option<u32>,
     agent: AgentPath,
     tool_name: Option<Arc<str>>,
-    /// Of the call as it came in.
+    /// The digest in `tool.call.received`.
     digest: Option<CallDigest>,
     answer: Answer,
     attempt: Option<u32>,
 }
 
-/// What was answered to a question about it.
+/// The answer to the confirmation of this call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     NotAsked,
@@ -55,22 +55,22 @@ impl Life {
         }
     }
 
-    /// A call whose begin is not there.
+    /// A call whose first event is missing.
     pub(super) fn broken(at: u64, event: &Event) -> Self {
         Self { is_broken: true, ..Self::new(at, event) }
     }
 
-    /// The number of its last attempt.
+    /// The number of the call's last attempt.
     pub(super) fn attempt(&self) -> Option<u32> {
         self.attempt
     }
 
-    /// That it has not ended.
+    /// The fault that the call has not ended.
     pub(super) fn open(&self) -> (u64, Option<CallId>, WhatFault) {
         (self.at, self.call_id.clone(), WhatFault::CallOpen)
     }
 
-    /// Reads the next event of it.
+    /// Reads the next event of the call.
     pub(super) fn read(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
         self.compare(event, faults);
         if let Err(error) = self.grammar.next(&event.kind) {
@@ -84,7 +84,7 @@ impl Life {
         }
     }
 
-    /// What all its events have in common.
+    /// Compares the fields that all events of a call have in common.
     fn compare(&self, event: &Event, faults: &mut Vec<WhatFault>) {
         let name = event.kind.name();
         let shown = |number: Option<u64>| number.map_or_else(|| "none".to_owned(), |n| n.to_string());
@@ -109,7 +109,7 @@ impl Life {
         }
     }
 
-    /// What this event says against what was said before it.
+    /// Compares this event with the earlier ones.
     fn follow(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
         match &event.kind {
             EventKind::ConfirmationResolved { approved, error, digest, .. } => {
@@ -130,7 +130,7 @@ impl Life {
         }
     }
 
-    /// I14: what runs is what was approved, and says so.
+    /// I14: the call that runs is the one that was approved, and states how it was approved.
     fn called(
         &self,
         approval: Option<Approval>,
@@ -154,7 +154,7 @@ impl Life {
             }
             _ => {}
         }
-        // The first policy is the one it came in under; a later one makes another digest of the same call.
+        // The first policy was in force when the call arrived; under a later one the same call has another digest.
         if let (Some(is), Some(was)) = (digest, self.digest)
             && policy_version <= 1
             && is != was
@@ -163,7 +163,8 @@ impl Life {
         }
     }
 
-    /// Attempts count up by one. The first has not number 1 where the call has taken over a flight with attempts behind it.
+    /// Checks that attempts count up by one. The first one is not number 1 if the call has taken over a flight that
+    /// already made attempts.
     fn attempted(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
         let expected = self.attempt.map_or_else(|| event.attempt.unwrap_or(1).max(1), |last| last + 1);
         if event.attempt != Some(expected) {
@@ -178,7 +179,7 @@ impl Life {
         {
             faults.push(WhatFault::Answer { settled: error.code(), ended: failure.code });
         }
-        // The last attempt may have been told of and not have started: no thread took it up, no sandbox was there.
+        // The last attempt may have been announced without starting, for lack of a thread or a sandbox.
         if let Some(attempt) = self.attempt
             && failure.dedupe.is_fresh()
             && failure.attempts != attempt
@@ -190,7 +191,7 @@ impl Life {
 }
 
 impl WhatFault {
-    /// An event of another attempt than the one that runs.
+    /// An event of an attempt other than the current one.
     pub(super) fn of_attempt(event: &Event, expected: u32) -> Self {
         let is = event.attempt.map_or_else(|| "none".to_owned(), |attempt| attempt.to_string());
         contradicts(event.kind.name(), "attempt", is, expected)

@@ -1,10 +1,10 @@
-//! The events of one session.
+//! The events of one session in a log.
 
 use super::{Found, WhatFault, life::Life, turns::Turns};
 use crate::event::{Event, EventKind};
 use std::collections::{BTreeMap, btree_map::Entry};
 
-/// What all events have: where one stands, its number, its times.
+/// The position, number and times that every event has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stamp {
     pub(super) at: u64,
@@ -13,25 +13,25 @@ pub(super) struct Stamp {
     pub(super) mono_us: u64,
 }
 
-/// Batch and index: what tells the calls of a session apart.
+/// Batch and index, which identify a call in its session.
 type Place = (u64, u32);
 
-/// What was read of one session.
+/// The state of one session, as read from its events so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SessionLog {
     last: Stamp,
-    /// How many sessions of this name are open: one that is opened while another closes goes on with its numbers.
+    /// How many sessions of this name are open. One that is opened while another still closes continues its numbers.
     open: usize,
-    /// Whether one was open.
+    /// Whether a session of this name was ever open.
     was_open: bool,
     calls: BTreeMap<Place, Life>,
-    /// Calls that failed in or after an attempt, and the attempt's number: their late result may come.
+    /// Calls that failed in or after an attempt, with that attempt's number: their late result may still come.
     failed: BTreeMap<Place, u32>,
     turns: Turns,
 }
 
 impl SessionLog {
-    /// Reads number and times. `true` where the session begins anew: the name of one that is gone is free again.
+    /// Checks the number and the times. Returns `true` if the session starts anew under the name of a closed one.
     pub(super) fn stamp(&mut self, stamp: Stamp, begins: bool) -> (bool, Found) {
         let anew = begins && stamp.seq == 1 && self.was_open && self.open == 0;
         let mut found = Vec::new();
@@ -48,7 +48,7 @@ impl SessionLog {
             }
             seq => {
                 found.push((stamp.at, None, WhatFault::Again { found: seq, last: last.seq }));
-                // Its times belong to its true place.
+                // Its times fit its true place, not this one.
                 return (anew, found);
             }
         }
@@ -63,7 +63,7 @@ impl SessionLog {
         (anew, found)
     }
 
-    /// Reads the rest of the event.
+    /// Checks everything but the number and the times.
     pub(super) fn read(&mut self, at: u64, event: &Event, found: &mut Found) {
         if event.kind == EventKind::SessionOpened {
             self.open += 1;
@@ -103,7 +103,7 @@ impl SessionLog {
         found.extend(faults.into_iter().map(|fault| (at, event.call_id.clone(), fault)));
     }
 
-    /// An event of a call that has not ended.
+    /// Reads an event of a call whose late result is not awaited.
     fn life(&mut self, place: Place, at: u64, event: &Event, faults: &mut Vec<WhatFault>) {
         let is_received = matches!(event.kind, EventKind::Received { .. });
         let life = match self.calls.entry(place) {
@@ -115,7 +115,7 @@ impl SessionLog {
             }
         };
         life.read(event, faults);
-        // What follows the end of a call that is not there leaves nothing open.
+        // A terminal event or late result closes the call even if its start is missing, so nothing stays open.
         if event.kind.is_terminal() || matches!(event.kind, EventKind::LateResult { .. }) {
             let attempt = life.attempt();
             self.calls.remove(&place);
@@ -125,7 +125,7 @@ impl SessionLog {
         }
     }
 
-    /// What has not ended.
+    /// The calls and turns that have not ended.
     pub(super) fn open(&self) -> Found {
         let calls = self.calls.values().map(Life::open);
         calls.chain(self.turns.open()).collect()

@@ -1,4 +1,4 @@
-//! Logs that hold together, and what each kind of damage shows.
+//! Consistent logs, and the faults that each kind of damage reveals.
 
 use super::*;
 use crate::{
@@ -64,7 +64,7 @@ fn answered(text: &str) -> E {
     }
 }
 
-/// Events of one session in order, each of the call of this index or of the turn.
+/// Numbers the events of one session; each belongs to the call of this index or to the turn.
 fn log(events: Vec<(Option<u32>, Option<u32>, E)>) -> Vec<Event> {
     let numbered = (1..).zip(events);
     let event = |(seq, (index, attempt, kind)): (u64, (Option<u32>, Option<u32>, E))| {
@@ -81,7 +81,7 @@ fn log(events: Vec<(Option<u32>, Option<u32>, E)>) -> Vec<Event> {
     numbered.map(event).collect()
 }
 
-/// A session with a turn of two calls: one that was asked about, one that fails at its second attempt.
+/// A session with a turn of two calls: one needed approval, the other fails at its second attempt.
 fn whole() -> Vec<Event> {
     let at = |index, kind| (Some(index), None, kind);
     let tries = |index, attempt, kind| (Some(index), Some(attempt), kind);
@@ -113,14 +113,14 @@ fn faults(events: &[Event]) -> Vec<String> {
     all.map(|fault| format!("{} {}", fault.at, fault.what)).collect()
 }
 
-/// What one change of the whole log shows.
+/// The faults after one change to the whole log.
 fn after(change: impl FnOnce(&mut Vec<Event>)) -> Vec<String> {
     let mut events = whole();
     change(&mut events);
     faults(&events)
 }
 
-/// I1, I2: what holds together is found to; a name that is free again begins anew, beside other sessions.
+/// I1, I2: a consistent log has no fault; a freed session name starts anew, beside other sessions.
 #[test]
 fn whole_logs_have_no_fault() {
     assert_eq!(faults(&whole()), [""; 0]);
@@ -140,7 +140,7 @@ fn whole_logs_have_no_fault() {
     assert_eq!((counts.events, counts.calls, counts.sessions), (51, 6, 3));
 }
 
-/// I2: each event that is left out, there twice or out of its place shows where it is.
+/// I2: every event that is missing, duplicated or misplaced is found at its position.
 #[test]
 fn one_event_too_few_too_many_or_elsewhere_is_found() {
     for at in 0..whole().len() - 1 {
@@ -155,7 +155,7 @@ fn one_event_too_few_too_many_or_elsewhere_is_found() {
     }
 }
 
-/// OB-1, OB-2: with numbers made whole again, what is left out is missed by the life of its call or by its turn.
+/// OB-1, OB-2: if the numbers are repaired, a missing event still contradicts the rest of its call or turn.
 #[test]
 fn a_log_that_is_numbered_anew_still_contradicts() {
     for at in 0..whole().len() {
@@ -163,14 +163,14 @@ fn a_log_that_is_numbered_anew_still_contradicts() {
             events.remove(at);
             (1..).zip(events.iter_mut()).for_each(|(seq, event)| event.seq = seq);
         });
-        // Nothing counts sessions, streamed output, late results; a turn that was not begun is told by its end.
+        // Sessions, streamed output and late results are not counted; a missing start of a turn shows at its end.
         let is_free =
             ["session.opened", "session.closed", "dispatch.late_result"].contains(&whole()[at].kind.name());
         assert_eq!(found.is_empty(), is_free, "{} left out: {found:?}", whole()[at].kind.name());
     }
 }
 
-/// I14: what runs is what was approved, and says whether it was.
+/// I14: the call that runs is the one that was approved, and says whether it was.
 #[test]
 fn what_runs_is_what_was_approved() {
     let digests = after(|events| events[6].kind = called("b", Some(Approval::Asked)));
@@ -184,7 +184,7 @@ fn what_runs_is_what_was_approved() {
     assert!(other[0].starts_with("10 'tool.called' has digest"), "{other:?}");
 }
 
-/// I2, OB-2: fields that contradict those before them.
+/// I2, OB-2: fields that contradict earlier events.
 #[test]
 fn changed_fields_are_found() {
     let is = |found: Vec<String>, expect: &str| assert_eq!(found, [expect]);
@@ -219,14 +219,14 @@ fn changed_fields_are_found() {
     );
 }
 
-/// I1: what has not ended is told with where it began.
+/// I1: a call or turn that has not ended is reported at its start.
 #[test]
 fn what_is_open_at_the_end_is_told() {
     let found = after(|events| events.truncate(5));
     assert_eq!(found, ["2 the turn has not ended", "3 the call has not ended", "4 the call has not ended"]);
 }
 
-/// OB-2: a kind that is not known has its number like all.
+/// OB-2: an event of an unknown kind has its number like any other.
 #[test]
 fn strangers_count() {
     let mut checker = LogChecker::default();

@@ -1,4 +1,4 @@
-//! The turns of one session: whether as many calls ended as they say.
+//! The turns of one session in a log: whether as many calls ended as they report.
 
 use super::{Found, WhatFault};
 use crate::event::{Event, EventKind};
@@ -11,7 +11,7 @@ pub(super) struct Turns(BTreeMap<u64, Turn>);
 #[derive(Debug, Clone)]
 struct Turn {
     at: u64,
-    /// How many calls it was started with; unknown while the model streams them.
+    /// How many calls the turn started with; unknown while the model streams them.
     calls: Option<usize>,
     received: usize,
     ok: usize,
@@ -19,7 +19,7 @@ struct Turn {
 }
 
 impl Turns {
-    /// Reads an event that is not of a call.
+    /// Reads an event that does not belong to a call.
     pub(super) fn read(&mut self, at: u64, event: &Event, found: &mut Found) {
         let batch = event.batch.unwrap_or_default();
         match event.kind {
@@ -37,7 +37,7 @@ impl Turns {
         }
     }
 
-    /// Counts an event of a call. Batches of handlers are no turns.
+    /// Counts an event of a call. Batches dispatched by handlers are not turns and are skipped.
     pub(super) fn count(&mut self, batch: u64, event: &Event) {
         let Some(turn) = self.0.get_mut(&batch) else { return };
         turn.received += usize::from(matches!(event.kind, EventKind::Received { .. }));
@@ -45,7 +45,7 @@ impl Turns {
         turn.failed += usize::from(event.kind.is_failure());
     }
 
-    /// Those that have not ended.
+    /// The turns that have not ended.
     pub(super) fn open(&self) -> impl Iterator<Item = (u64, Option<crate::CallId>, WhatFault)> {
         self.0.values().map(|turn| (turn.at, None, WhatFault::TurnOpen))
     }
