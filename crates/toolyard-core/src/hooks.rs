@@ -1,33 +1,32 @@
-//! An embedder's own steps on the way of a call.
+//! Hooks: an embedder's own steps before and after a call.
 
 use crate::{Call, Caller, Outcome};
 use async_trait::async_trait;
 
-/// A hook's no. The call ends as `aborted`; its siblings go on.
+/// A hook's refusal. The call ends as `aborted`; its siblings are not affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
-    /// Why, in a sentence for the model.
+    /// The reason, in a sentence for the model.
     pub message: String,
 }
 
 impl Abort {
-    /// Because of this.
+    /// A refusal for this reason.
     pub fn because(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
 }
 
-/// Steps of an embedder's own before and after a call (V1). Each has 5 s.
+/// An embedder's own steps before and after a call (V1). Each has 5 s.
 ///
-/// A hook that panics or takes longer is that call's error where it could have refused (`aborted`), and
-/// a line in the log otherwise.
+/// If [`on_tool_call`](Self::on_tool_call) panics or takes longer, its call ends as `aborted`. If another hook does,
+/// that is logged.
 ///
-/// # Cancel safety
-/// The future of a hook is dropped when its time is over, and that of [`on_tool_call`](Self::on_tool_call) also
-/// when the caller drops its dispatch.
+/// # Cancel safety A hook's future is dropped when its time is over. That of [`on_tool_call`](Self::on_tool_call) is
+/// also dropped when the caller drops its dispatch.
 #[async_trait]
 pub trait Hooks: Send + Sync {
-    /// Before anything is looked at: the raw call. May refuse it.
+    /// Runs before any check, with the raw call, and may refuse it.
     ///
     /// # Errors
     /// [`Abort`] ends the call as `aborted`.
@@ -36,18 +35,18 @@ pub trait Hooks: Send + Sync {
         Ok(())
     }
 
-    /// The call is about to wait for its permits; no permit is held.
+    /// Runs when the call is about to wait for its permits; it holds none.
     async fn on_tool_start(&self, call: &Call, caller: &Caller<'_>) {
         let _ = (call, caller);
     }
 
-    /// The call has ended this way.
+    /// Runs when the call has ended.
     async fn on_tool_end(&self, outcome: &Outcome, caller: &Caller<'_>) {
         let _ = (outcome, caller);
     }
 }
 
-/// No step at all.
+/// Hooks that do nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 

@@ -1,4 +1,4 @@
-//! Keys under which a call runs once (ID-1, ID-2).
+//! Idempotency keys, under which a call runs once (ID-1, ID-2).
 
 mod canonical;
 
@@ -9,24 +9,23 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{borrow::Borrow, fmt, fmt::Write as _, str::FromStr, sync::Arc};
 
-/// Why a text is no idempotency key (ID-2).
+/// Why a text is not an idempotency key (ID-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// No character at all.
+    /// The text is empty.
     #[error("an idempotency key must have at least one character")]
     Empty,
-    /// More than [`IdempotencyKey::LENGTH_MAX`] bytes.
+    /// The text has more than [`IdempotencyKey::LENGTH_MAX`] bytes.
     #[error("an idempotency key has at most {max} characters, this one has {0}", max = IdempotencyKey::LENGTH_MAX)]
     TooLong(usize),
-    /// A space, a control character or one that is not ASCII.
+    /// The text has a space, a control character or a character that is not ASCII.
     #[error("an idempotency key is visible ASCII, this one has another character at byte {0}")]
     NotVisible(usize),
 }
 
-/// The caller's name for one piece of work: calls of one session tree with one tool and equal keys run once
-/// (ID-1).
+/// The caller's name for one piece of work: calls of one tool in one session tree with equal keys run once (ID-1).
 ///
-/// 1 to 255 visible ASCII characters, so that it goes unchanged into a header of HTTP. Cheap to clone.
+/// 1 to 255 visible ASCII characters, so that it fits into an HTTP header unchanged. Cheap to clone.
 ///
 /// # Examples
 /// ```
@@ -45,23 +44,23 @@ pub enum KeyError {
 pub struct IdempotencyKey(Arc<str>);
 
 impl IdempotencyKey {
-    /// The most characters of a key.
+    /// The maximum number of characters in a key.
     pub const LENGTH_MAX: usize = 255;
 
-    /// The key that this text is.
+    /// Makes a key from this text.
     ///
     /// # Errors
-    /// A [`KeyError`] where it is empty, too long, or has a character that is not visible ASCII.
+    /// [`KeyError`] if the text is empty, too long, or has a character that is not visible ASCII.
     pub fn new(text: impl Into<Arc<str>>) -> Result<Self, KeyError> {
         let text = text.into();
         Self::check(&text)?;
         Ok(Self(text))
     }
 
-    /// Whether this text is a key.
+    /// Checks that this text is a key.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn check(text: &str) -> Result<(), KeyError> {
         if text.is_empty() {
             return Err(KeyError::Empty);
@@ -75,15 +74,16 @@ impl IdempotencyKey {
         }
     }
 
-    /// A key for a caller who knows which step of its work a call is: equal for equal step, tool and arguments,
-    /// different otherwise (ID-1). How the arguments are spelt does not matter, see [`canonical_json`].
+    /// Derives a key for a caller that knows which step of its work a call is (ID-1). The key is equal for equal step,
+    /// tool and arguments, and different otherwise. How the arguments are spelt does not matter; see
+    /// [`canonical_json`].
     ///
-    /// It is `tk1_` and the SHA-256, in hexadecimal digits, of the lengths and texts of all three; it stays the
-    /// same from version to version, so a step that is taken again after a restart has the key it had.
+    /// The key is `tk1_` and the SHA-256, in hexadecimal digits, of the lengths and texts of all three. It stays the
+    /// same across versions, so a step that is repeated after a restart has the same key.
     pub fn derive(step: &str, tool: &str, args: &Value) -> Self {
         let mut hash = Sha256::new();
         for part in [step, tool, &canonical_json(args)] {
-            // With its length before each text, no two triples run together into the same bytes.
+            // Each text is preceded by its length, so that no two triples hash the same bytes.
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

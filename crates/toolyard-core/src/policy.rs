@@ -1,4 +1,4 @@
-//! Whether a call may run, and in what.
+//! Whether a call may run, and where.
 
 mod rules;
 
@@ -43,7 +43,7 @@ name_type! {
 }
 
 name_type! {
-    /// An agent's place in its session tree: `root`, `root/1`, `root/1/2`. Cheap to clone.
+    /// The position of an agent in its session tree: `root`, `root/1`, `root/1/2`. Cheap to clone.
     AgentPath
 }
 
@@ -54,7 +54,7 @@ impl AgentPath {
     }
 }
 
-/// Who makes a call.
+/// The agent that makes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Caller<'a> {
@@ -72,7 +72,7 @@ impl<'a> Caller<'a> {
         Self { session, agent, role: None }
     }
 
-    /// The same agent in this role.
+    /// Sets the agent's role.
     #[must_use]
     pub fn in_role(mut self, role: Option<&'a str>) -> Self {
         self.role = role;
@@ -90,7 +90,7 @@ pub enum Sandbox {
     Host,
     /// In a process of its own.
     Process,
-    /// In a WebAssembly machine.
+    /// In a WebAssembly runtime.
     Wasm,
     /// In a virtual machine.
     MicroVm,
@@ -99,7 +99,7 @@ pub enum Sandbox {
 }
 
 impl Sandbox {
-    /// Every sandbox there is a word for.
+    /// Every sandbox that has a name.
     pub const ALL: [Self; 5] = [Self::Host, Self::Process, Self::Wasm, Self::MicroVm, Self::Remote];
 
     /// The word used in events and configuration.
@@ -114,12 +114,12 @@ impl Sandbox {
     }
 }
 
-/// What a call may use at most; `None` is no limit. A limit that the sandbox cannot keep ends the call as
-/// `sandbox_error`: it is never ignored (PO-1).
+/// The resources a call may use; `None` is no limit. A limit that the sandbox cannot enforce ends the call as
+/// `sandbox_error` and is never ignored (PO-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ResourceLimits {
-    /// Time from the start of an attempt.
+    /// Wall time from the start of an attempt.
     pub wall_time: Option<Duration>,
     /// Bytes of memory.
     pub memory: Option<u64>,
@@ -132,32 +132,32 @@ pub struct ResourceLimits {
 }
 
 impl ResourceLimits {
-    /// No limit at all.
+    /// No limits.
     pub const fn unlimited() -> Self {
         Self { wall_time: None, memory: None, processes: None, open_files: None, output_bytes: None }
     }
 }
 
-/// A policy's yes: where, and within which limits.
+/// A policy's permission: where the call executes, and within which limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grant {
     /// Where the call executes.
     pub sandbox: Sandbox,
-    /// What it may use.
+    /// The resources it may use.
     pub limits: ResourceLimits,
 }
 
 impl Grant {
-    /// In this process, without limits.
+    /// Execution in this process, without limits.
     pub const fn host() -> Self {
         Self { sandbox: Sandbox::Host, limits: ResourceLimits::unlimited() }
     }
 }
 
-/// A policy's no. The call ends as `permission_denied`.
+/// A policy's refusal. The call ends as `permission_denied`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
-    /// The tool is switched off; the model reads the fixed wording of V5.
+    /// The tool is disabled; the model reads the fixed wording of V5.
     Disabled,
     /// Another reason, in a sentence for the model.
     Because(String),
@@ -165,9 +165,9 @@ pub enum Denied {
 
 /// Decides whether a call may run (PO-1).
 ///
-/// Asked once per call, before any permit, with arguments that have passed the schema; and once more when the call's
-/// run begins, if the policy was put in place of another meanwhile. A policy may change its mind by itself, too: then it
-/// counts when it is asked.
+/// The policy is asked once per call, before any permit is taken, with arguments that have passed the schema. It is
+/// asked again before the call starts if the engine's policy was replaced in the meantime. A policy may also change its
+/// own answers at any time; an answer counts as of when the policy was asked.
 ///
 /// # Examples
 /// ```
@@ -183,18 +183,19 @@ pub enum Denied {
 /// }
 /// ```
 pub trait RuntimePolicy: Send + Sync {
-    /// Whether `caller` may call `tool` with `args`, and in what.
+    /// Whether `caller` may call `tool` with `args`, and where it executes.
     ///
     /// # Errors
-    /// [`Denied`] when it may not.
+    /// [`Denied`] if it may not.
     ///
     /// # Panics
-    /// A panic ends the call as `internal`: nothing runs that was not allowed (PO-6).
+    /// A panic ends the call as `internal`: a call that was not allowed does not run (PO-6).
     fn check(&self, tool: &ToolSpec, args: &Value, caller: &Caller<'_>) -> Result<Grant, Denied>;
 }
 
-/// The policy of an embedder that names none: everything on the host, without limits (PO-1). Confirmation
-/// comes on top of it.
+/// The default policy: everything runs on the host, without limits (PO-1).
+///
+/// Confirmation applies on top of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllowAll;
 

@@ -1,4 +1,4 @@
-//! What an embedder hands to its tools: one value per type.
+//! The values an embedder gives to its tools, one per type.
 
 use std::{
     any::{Any, TypeId, type_name},
@@ -9,8 +9,8 @@ use std::{
 
 /// A set of shared values, one per type: a workspace, a database handle, a client.
 ///
-/// A tool asks for one by type through [`ToolContext::resource`](crate::ToolContext::resource). This is how
-/// a crate above the engine reaches its tools without the engine knowing its types.
+/// A tool asks for one by type through [`ToolContext::resource`](crate::ToolContext::resource). Crates above the engine
+/// reach their tools this way without the engine knowing their types.
 ///
 /// # Examples
 /// ```
@@ -26,18 +26,18 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// No resource.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a value, in place of an earlier one of the same type.
+    /// Adds a value, replacing an earlier one of the same type.
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.with_shared(Arc::new(value))
     }
 
-    /// Adds a value that is shared with others, in place of an earlier one of the same type.
+    /// Adds a shared value, replacing an earlier one of the same type.
     #[must_use]
     pub fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.by_type.insert(TypeId::of::<T>(), (type_name::<T>(), value));
@@ -49,7 +49,7 @@ impl Resources {
         self.by_type.get(&TypeId::of::<T>())?.1.downcast_ref()
     }
 
-    /// All of these, with those of `over` in place of equal types.
+    /// Both sets together; values of `over` replace those of the same type.
     #[must_use]
     pub fn overlaid(&self, over: &Self) -> Self {
         let mut by_type = self.by_type.clone();
@@ -57,7 +57,7 @@ impl Resources {
         Self { by_type }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.by_type.is_empty()
     }

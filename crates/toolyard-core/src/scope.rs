@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// How a tool uses a path it is given.
+/// How a tool uses a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FsMode {
     /// Reads it.
@@ -20,15 +20,15 @@ pub enum FsMode {
     ReadWrite,
 }
 
-/// The one error of a path that leaves the workspace (PO-2). The wording is fixed (V5).
+/// The error for a path that leaves the workspace (PO-2). Its wording is fixed (V5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathEscape {
-    /// The path as it was asked for.
+    /// The path as requested.
     pub path: String,
 }
 
 impl PathEscape {
-    /// `path` leaves the workspace.
+    /// The error for this path.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into() }
     }
@@ -45,10 +45,9 @@ impl std::error::Error for PathEscape {}
 /// A directory tree that calls are confined to.
 ///
 /// The gate asks it about every argument that a tool declares as a path
-/// ([`ToolSpec::requires_fs`](crate::ToolSpec::requires_fs)) before anything runs, so that a path which
-/// plainly leaves the tree is refused without a permit. That answer is about the name alone: what a name
-/// leads to can change between the check and the use, so the tree confines again, by directory handle, when
-/// a file is opened (PO-2).
+/// ([`ToolSpec::requires_fs`](crate::ToolSpec::requires_fs)) before anything runs, so that a path that plainly leaves
+/// the tree is refused without a permit. That check is about the name alone. What a name leads to can change between
+/// the check and the use, so the tree confines again, by directory handle, when a file is opened (PO-2).
 pub trait PathScope: Send + Sync {
     /// The root, as a person would name it.
     fn root(&self) -> &Path;
@@ -56,15 +55,15 @@ pub trait PathScope: Send + Sync {
     /// Whether `path`, taken by its name alone, stays under the root.
     ///
     /// # Errors
-    /// [`PathEscape`] when it does not.
+    /// [`PathEscape`] if it does not.
     fn check(&self, path: &str) -> Result<(), PathEscape>;
 
-    /// `path` as it reads from the root with links followed and no `..` left: what grants of paths are compared with
-    /// (PO-1b). What is not there yet counts as it is spelt. Asked only where an agent's paths are bounded; may look at
-    /// the disk. Without links in the tree the name alone says it, which is what this does unless it is overwritten.
+    /// The path relative to the root, with links followed and no `..` left, as grants of paths compare it (PO-1b).
     ///
-    /// # Errors
-    /// [`PathEscape`] when it leads out of the tree.
+    /// A part that does not exist yet is kept as spelt. Called only if the agent's paths are bounded; it may read the
+    /// disk. The default looks at the name alone, which is right for a tree without links.
+    ///
+    /// # Errors [`PathEscape`] if the path leads out of the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
         self.check(path)?;
         let given = Path::new(path);

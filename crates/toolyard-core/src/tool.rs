@@ -5,8 +5,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// One call's worth of a tool: made by its [`ToolFactory`] for a single call, so it may keep state in
-/// between `execute` and `cancel`.
+/// A tool for a single call, made by its [`ToolFactory`], so it may keep state between `execute` and `cancel`.
 ///
 /// # Examples
 /// ```
@@ -28,43 +27,45 @@ pub trait Tool: Send + Sync {
     /// Does the work. `args` have passed the tool's schema.
     ///
     /// # Errors
-    /// What the tool says when it has no output; see [`ToolError`].
+    /// [`ToolError`], if the tool has no output.
     ///
     /// # Panics
-    /// A panic ends this call as `panic` and touches no other call.
+    /// A panic ends this call as `panic` and affects no other call.
     ///
     /// # Cancel safety
-    /// The future is dropped when the attempt times out or is abandoned. A long handler looks at
-    /// [`ToolContext::cancelled`] and puts its work in order in time.
+    /// The future is dropped when the attempt times out or is abandoned. A long handler should watch
+    /// [`ToolContext::cancelled`] and clean up in time.
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError>;
 
-    /// Asks a running `execute` to stop, beside the context's cancel token. Called any number of times
-    /// (SC-5). `true` means it stopped cleanly, `false` that it was done or never started.
+    /// Asks a running `execute` to stop, in addition to the context's cancel token. May be called any number of times
+    /// (SC-5). Returns `true` if it stopped cleanly, `false` if it was done or never started.
     async fn cancel(&self) -> bool {
         false
     }
 }
 
-/// Makes a fresh [`Tool`] for every call and says what it is.
+/// Makes a fresh [`Tool`] for every call, and describes it.
 ///
 /// [`from_fn`] makes one from a spec and a closure.
 pub trait ToolFactory: Send + Sync {
-    /// What the tool is. Read once, at registration.
+    /// The declaration of the tool. Read once, at registration.
     fn spec(&self) -> ToolSpec;
 
     /// A fresh tool for one call. A panic here ends that call as `panic`.
     fn create(&self) -> Arc<dyn Tool>;
 
-    /// The class of a call with these arguments, where that differs from the declared one (CL-1). `None`
-    /// and a panic fall back to the declared class.
+    /// The class of a call with these arguments, if it differs from the declared one (CL-1). `None` or a panic means
+    /// the declared class.
     fn class_for(&self, args: &Value) -> Option<ToolClass> {
         let _ = args;
         None
     }
 
-    /// What a call with these arguments would change as things are now, in a few lines such as a diff, for whom is asked
-    /// whether it may run (PO-4). Changes nothing itself. Runs on what the tool's attempts run on, and has 5 s; a panic
-    /// counts as `None`.
+    /// What a call with these arguments would change as things stand now, in a few lines such as a diff, for the
+    /// approver (PO-4).
+    ///
+    /// Must not change anything itself. It has 5 s and runs on a blocking thread for blocking tools, otherwise in a
+    /// task. A panic counts as `None`.
     fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
         let _ = (args, resources);
         None
@@ -89,7 +90,7 @@ impl<F: ToolFactory + ?Sized> ToolFactory for Arc<F> {
     }
 }
 
-/// A factory from a spec and a closure that makes the tool.
+/// Makes a factory from a spec and a closure that creates the tool.
 ///
 /// # Examples
 /// ```

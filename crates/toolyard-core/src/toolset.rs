@@ -1,23 +1,23 @@
-//! Tools that belong together, with what they need.
+//! Tools that belong together, with what they need to run.
 
 use crate::{PathScope, Resources, ToolFactory};
 use std::{fmt, sync::Arc};
 
-/// Tools that belong together, with the values they ask for and the workspace their paths are checked
-/// against. An engine takes all of it in one step.
+/// Tools that belong together, with their resources and the workspace that confines their paths. An engine takes all of
+/// it in one step.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Toolset {
     /// The tools.
     pub tools: Vec<Arc<dyn ToolFactory>>,
-    /// What they ask for.
+    /// The resources they ask for.
     pub resources: Resources,
-    /// Where their paths have to stay.
+    /// The workspace that their paths have to stay in.
     pub scope: Option<Arc<dyn PathScope>>,
 }
 
 impl Toolset {
-    /// These tools, which need nothing.
+    /// A set of these tools, without resources or workspace.
     pub fn new(tools: Vec<Arc<dyn ToolFactory>>) -> Self {
         Self { tools, ..Self::default() }
     }

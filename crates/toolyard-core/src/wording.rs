@@ -1,17 +1,17 @@
-//! The exact sentences the model sees (V5). They are part of the interface: prompts and tests match them.
+//! The exact sentences that the model reads (V5). They are part of the interface: prompts and tests match them.
 
 use std::{fmt, time::Duration};
 
-/// The names listed after "Available:" at most.
+/// The maximum number of names listed after "Available:".
 pub const AVAILABLE_MAX: usize = 50;
 
-/// What a person's refusal reads as.
+/// The message of a call that a person refused.
 pub const USER_DENIED: &str = "User denied this operation.";
 
-/// What a panic or an unclassified error reads as: their own text may hold secrets or paths.
+/// The message of a panic or an unclassified error, whose own text may hold secrets or paths.
 pub const INTERNAL_FAILURE: &str = "The tool failed unexpectedly.";
 
-/// `Tool 'X' not found. Available: [a, b, c]`, names sorted, at most 50, then `… and N more`.
+/// `Tool 'X' not found. Available: [a, b, c]`, with sorted names, at most 50, then `… and N more`.
 ///
 /// # Examples
 /// ```
@@ -29,7 +29,7 @@ pub fn tool_not_found(name: &str, mut available: Vec<&str>) -> String {
     }
 }
 
-/// `Invalid JSON: <why> at position N`; the position counts bytes from 0.
+/// `Invalid JSON: <why> at position N`, where the position counts bytes from 0.
 pub fn invalid_json(why: impl fmt::Display, position: usize) -> String {
     format!("Invalid JSON: {why} at position {position}")
 }
@@ -49,7 +49,7 @@ pub fn path_escapes(path: &str) -> String {
     format!("Path '{path}' escapes workspace boundary")
 }
 
-/// A duration as configuration spells it: `30s`, `1.5s`, `250ms`.
+/// A duration as written in configuration: `30s`, `1.5s`, `250ms`.
 ///
 /// # Examples
 /// ```

@@ -1,15 +1,15 @@
-//! One text for equal JSON (RFC 8785).
+//! Canonical JSON: one text for equal values (RFC 8785).
 
 use serde_json::{Map, Number, Value};
 use std::{fmt::Write as _, slice, vec};
 
-/// The canonical text of a value, as RFC 8785 has it: no white space, fields in the order of their names' UTF-16
-/// code units, one spelling for each number and string.
+/// The canonical text of a value, as in RFC 8785.
 ///
-/// It leaves the rule in one place. RFC 8785 knows doubles only and rounds integers beyond 2^53; here every
-/// integer of 64 bits keeps all its digits, or the arguments of two records with large ids would be the same.
+/// It has no white space, sorts fields by the UTF-16 code units of their names, and spells each number and string in one
+/// way. It departs from the RFC in one point: the RFC knows doubles only and rounds integers beyond 2^53, whereas here
+/// every 64-bit integer keeps all its digits. Otherwise arguments that differ in a large id could compare equal.
 ///
-/// Takes as much stack for a deep value as for a flat one.
+/// Deep values take no more stack than flat ones.
 ///
 /// # Examples
 /// ```
@@ -30,7 +30,7 @@ pub fn canonical_json(value: &Value) -> String {
     text
 }
 
-/// An array or object of which a part is written.
+/// An array or object that is partly written.
 struct Open<'v> {
     rest: Rest<'v>,
     is_first: bool,
@@ -42,7 +42,7 @@ enum Rest<'v> {
 }
 
 impl<'v> Open<'v> {
-    /// The next value inside, when all that stands before it is written; `None` when its end is.
+    /// Writes up to the next inner value and returns it; `None` once the closing bracket is written.
     fn next(&mut self, text: &mut String) -> Option<&'v Value> {
         let next = match &mut self.rest {
             Rest::Items(items) => items.next().map(|item| (None, item)),
@@ -63,7 +63,7 @@ impl<'v> Open<'v> {
     }
 }
 
-/// Writes a value whole, or the begin of one that has others inside.
+/// Writes a scalar, or the opening bracket of an array or object.
 fn begin<'v>(value: &'v Value, text: &mut String) -> Option<Open<'v>> {
     let rest = match value {
         Value::Null => return write(text, "null"),
@@ -88,12 +88,12 @@ fn write<'v>(text: &mut String, whole: &str) -> Option<Open<'v>> {
 
 fn sorted(fields: &Map<String, Value>) -> vec::IntoIter<(&String, &Value)> {
     let mut fields: Vec<_> = fields.iter().collect();
-    // Beyond the basic plane the order of UTF-16 is not that of UTF-8.
+    // Outside the basic plane, UTF-16 order differs from UTF-8 order.
     fields.sort_unstable_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     fields.into_iter()
 }
 
-/// What 2^64 is as a double; smaller ones that are whole have their digits as an integer.
+/// 2^64 as a double. Whole doubles below it are written as integers.
 const INTEGER_END: f64 = 18_446_744_073_709_551_616.0;
 
 fn number_text(number: &Number) -> String {
@@ -106,13 +106,13 @@ fn number_text(number: &Number) -> String {
 fn double_text(double: f64) -> String {
     let is_whole = double.fract() == 0.0 && double.abs() < INTEGER_END;
     match is_whole {
-        // All digits, as an integer of that value has them; the sign of zero goes.
+        // All digits, as for an integer of that value; the sign of zero is dropped.
         true => (double as i128).to_string(),
         false => ryu_js::Buffer::new().format(double).to_owned(),
     }
 }
 
-/// Escapes what must be, by RFC 8785 3.2.2.2.
+/// Escapes only what RFC 8785 3.2.2.2 requires.
 fn write_string(string: &str, text: &mut String) {
     text.push('"');
     for char in string.chars() {

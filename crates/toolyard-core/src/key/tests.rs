@@ -27,7 +27,7 @@ fn a_key_is_visible_ascii_of_bounded_length() {
     }
 }
 
-/// ID-2: a key is written and read as its text.
+/// ID-2: a key is serialised as its text.
 #[test]
 fn a_key_reads_back_as_it_was_written() {
     let key = IdempotencyKey::new("order-17").unwrap();
@@ -37,7 +37,7 @@ fn a_key_reads_back_as_it_was_written() {
     assert_eq!(Arc::<str>::from(key).as_ref(), "order-17");
 }
 
-/// ID-1: what a derived key is does not change from version to version.
+/// ID-1: a derived key stays the same across versions.
 #[test]
 fn a_derived_key_is_a_key_and_stays_the_same() {
     let key = IdempotencyKey::derive("step-3", "pay", &json!({"to": "Ada", "amount": 5}));
@@ -45,7 +45,7 @@ fn a_derived_key_is_a_key_and_stays_the_same() {
     assert_eq!(key.as_str().parse(), Ok(key));
 }
 
-/// ID-1: step, tool and arguments all tell, and where one ends and the next begins.
+/// ID-1: step, tool and arguments all count, and so do the boundaries between them.
 #[test]
 fn derived_keys_of_different_work_differ() {
     let nothing = json!({});

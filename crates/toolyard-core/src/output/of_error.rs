@@ -1,5 +1,5 @@
-//! The output of a call that failed, as its error has it: the fields of an output among those of the error, without a word on
-//! success.
+//! Serialises the output of a failed call inside its error: the fields of the output stand among those of the error,
+//! without `success`.
 
 use super::{Content, Extras, ToolOutput};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -20,7 +20,7 @@ struct Read {
     extras: Extras,
 }
 
-/// An output as an error keeps it; `None` for one that holds nothing.
+/// An output as an error keeps it; `None` if it is empty.
 pub(crate) fn kept(output: ToolOutput) -> Option<Box<ToolOutput>> {
     let extras = output.extras.filter(|extras| !extras.is_empty());
     let is_empty = output.content.is_empty() && extras.is_none();
@@ -57,7 +57,7 @@ mod tests {
         serde_json::from_str(&serde_json::to_string(error).unwrap()).unwrap()
     }
 
-    /// V5: an error that keeps an output has its fields in their place, and reads back as it was.
+    /// V5: an error with an output has the fields of both, and reads back unchanged.
     #[test]
     fn an_error_keeps_its_output_whole() {
         let error = CallError::new(ErrorKind::ExecutionError, "no").with_output(full());
@@ -73,7 +73,7 @@ mod tests {
         assert_ne!(error, error.clone().with_output(ToolOutput::failure("no\nfor a reason")));
     }
 
-    /// V5: an error without an output has the fields that it always had, and what it was read from is as it was.
+    /// V5: an error without an output has no extra fields; an older error with content alone still reads.
     #[test]
     fn an_error_without_output_has_no_more_fields() {
         let error = CallError::new(ErrorKind::Internal, "x").with_output(ToolOutput::parts(Vec::new()));
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!((older.content(), older.output_size()), (&[Content::text("half")][..], 4));
     }
 
-    /// An error stays as small as it was when it kept content alone.
+    /// An error stays as small as it was when it kept only the content.
     #[test]
     fn an_error_is_no_larger() {
         assert!(size_of::<CallError>() <= 160, "{}", size_of::<CallError>());

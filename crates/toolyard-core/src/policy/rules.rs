@@ -1,30 +1,30 @@
-//! A policy that is a list: which tool may run, and in what.
+//! A policy that is a list of rules by tool name.
 
 use super::{Caller, Denied, Grant, RuntimePolicy};
 use crate::{SideEffects, ToolSpec};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a rule says of the calls that it is for.
+/// What a rule decides about its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// They may run like this.
+    /// The calls may run with this grant.
     Allow(Grant),
-    /// They may not run.
+    /// The calls may not run.
     Deny,
 }
 
 impl Rule {
-    /// They may run in this process, without limits.
+    /// Allows the calls in this process, without limits.
     pub fn host() -> Self {
         Self::Allow(Grant::host())
     }
 }
 
-/// A policy by tool names, with a default for those it does not name (PO-1).
+/// A policy by tool name, with a default for tools without a rule (PO-1).
 ///
-/// A rule is for one name, or for all names that begin with what stands before a `*`: `git__*`. The name itself comes
-/// first, then the longest beginning; then the rule for the tool's side effects, if there is one, then the default.
+/// A rule applies to one name, or with a trailing `*` to all names with that prefix, such as `git__*`. The exact name
+/// is tried first, then the longest prefix, then the rule for the tool's side effects, and last the default.
 ///
 /// # Examples
 /// ```
@@ -48,12 +48,12 @@ pub struct PolicyRules {
     default: Rule,
     by_side_effects: [Option<Rule>; SideEffects::ALL.len()],
     by_name: BTreeMap<String, Rule>,
-    /// Rules for all names with this beginning.
+    /// Rules for all names with this prefix.
     by_prefix: BTreeMap<String, Rule>,
 }
 
 impl PolicyRules {
-    /// A policy that says this of every tool.
+    /// A policy with this default for every tool.
     pub fn new(default: Rule) -> Self {
         Self {
             default,
@@ -63,14 +63,14 @@ impl PolicyRules {
         }
     }
 
-    /// Says this of tools with these side effects that no rule names.
+    /// Sets the rule for tools with these side effects that no rule names.
     #[must_use]
     pub fn side_effects(mut self, side_effects: SideEffects, rule: Rule) -> Self {
         self.by_side_effects[side_effects as usize] = Some(rule);
         self
     }
 
-    /// Says this of the tool of this name, or of all whose name begins with what stands before a `*` at its end.
+    /// Sets the rule for the tool of this name or, if it ends with `*`, for all tools with that prefix.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>, rule: Rule) -> Self {
         let name = name.into();
@@ -81,7 +81,7 @@ impl PolicyRules {
         self
     }
 
-    /// What is said of a tool.
+    /// The rule for a tool.
     pub fn rule(&self, tool: &str, side_effects: SideEffects) -> Rule {
         let named = self.by_name.get(tool).or_else(|| self.longest_prefix(tool));
         named.copied().or(self.by_side_effects[side_effects as usize]).unwrap_or(self.default)
@@ -106,7 +106,7 @@ impl RuntimePolicy for PolicyRules {
 mod tests {
     use super::*;
 
-    /// PO-1: the closest rule decides.
+    /// PO-1: the most specific rule decides.
     #[test]
     fn the_closest_rule_decides() {
         let wasm = Rule::Allow(Grant { sandbox: super::super::Sandbox::Wasm, ..Grant::host() });

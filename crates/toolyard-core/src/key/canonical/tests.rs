@@ -89,7 +89,7 @@ fn spelling_does_not_matter() {
     }
 }
 
-/// ID-2: values do matter, among them those which doubles cannot tell apart.
+/// ID-2: values do matter, including those that doubles cannot tell apart.
 #[test]
 fn values_that_differ_stay_different() {
     let different = [
@@ -128,7 +128,7 @@ fn a_canonical_text_is_its_own_canonical_text() {
     assert_eq!(text, "{\"\":null,\"x\":[0.1,1e+300,-5,{\"deep\":[[],{},\"\\u0001\u{7f}\u{2028}\"]}]}");
 }
 
-/// CC-4, ID-2: a value that somebody nested without end costs no stack.
+/// CC-4, ID-2: a deeply nested value costs no stack.
 #[test]
 fn a_deep_value_is_written() {
     let mut value = json!(1);
@@ -137,7 +137,7 @@ fn a_deep_value_is_written() {
     }
     let text = canonical_json(&value);
     assert_eq!(text.len(), 5_000 * r#"[{"a":}]"#.len() + 1);
-    // Taken apart by hand: to drop it whole would need the stack.
+    // Taken apart by hand, because dropping it whole would recurse.
     while let Some(inner) = value.get_mut(0).and_then(|field| field.get_mut("a")) {
         value = inner.take();
     }
