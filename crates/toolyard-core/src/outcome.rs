@@ -1,25 +1,25 @@
-//! The one result of a call.
+//! The result of a call.
 
 use crate::{Arguments, Call, CallError, CallId, Elapsed, Routing, Sandbox, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
-/// Whether this call ran, or shares what another ran (ID-3).
+/// Whether a call ran, or shares the result of another call (ID-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dedupe {
-    /// It ran.
+    /// The call ran.
     #[default]
     Fresh,
-    /// It shared the run of a call in the air.
+    /// The call shared the run of a call in flight.
     Joined,
-    /// It was given the kept result of an earlier call.
+    /// The call received the kept result of an earlier call.
     Replayed,
 }
 
 impl Dedupe {
-    /// Whether it ran.
+    /// Whether the call ran.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a field to this by reference")]
     pub const fn is_fresh(&self) -> bool {
         matches!(self, Self::Fresh)
@@ -54,11 +54,11 @@ impl Dedupe {
 pub struct Outcome {
     /// The call's id.
     pub call_id: CallId,
-    /// The tool's name, as the call has it.
+    /// The tool's name, as given in the call.
     pub tool: Arc<str>,
-    /// The arguments, as they came.
+    /// The arguments, as received.
     pub arguments: Arguments,
-    /// The output, or why there is none.
+    /// The output, or the error if there is none.
     pub status: Result<ToolOutput, Box<CallError>>,
     /// How the call was routed.
     pub routing: Routing,
@@ -68,9 +68,9 @@ pub struct Outcome {
     pub attempts: u32,
     queued: Elapsed,
     ran: Elapsed,
-    /// Where it executed.
+    /// Where the call executed.
     pub sandbox: Sandbox,
-    /// Whether it shares another call's run.
+    /// Whether the call shares another call's run.
     pub dedupe: Dedupe,
     /// Whether a cancel had reached the call before it ended (SC-5).
     pub cancel_requested: bool,
@@ -83,7 +83,7 @@ impl Outcome {
         Self::of(id, name, arguments, routing, status.map_err(Box::new))
     }
 
-    /// The outcome of a call of which nothing else is needed any more; for engines.
+    /// The same as [`new`](Self::new), but consumes the call; for engines.
     #[doc(hidden)]
     #[inline]
     pub fn of_call(call: Call, routing: Routing, status: Result<ToolOutput, Box<CallError>>) -> Self {
@@ -114,17 +114,17 @@ impl Outcome {
         }
     }
 
-    /// From the begin of its run to its permits.
+    /// The time from the start of the call's run to its permits.
     pub fn queued(&self) -> Duration {
         self.queued.into()
     }
 
-    /// From its permits to its end.
+    /// The time from the call's permits to its end.
     pub fn ran(&self) -> Duration {
         self.ran.into()
     }
 
-    /// How long it waited and ran; for engines.
+    /// Sets how long the call waited and ran; for engines.
     #[doc(hidden)]
     #[inline]
     pub fn set_times(&mut self, queued: Elapsed, ran: Elapsed) {
@@ -136,7 +136,7 @@ impl Outcome {
         self.status.is_ok()
     }
 
-    /// Why there is no output.
+    /// The error, if there is no output.
     pub fn error(&self) -> Option<&CallError> {
         self.status.as_ref().err().map(Box::as_ref)
     }
@@ -149,7 +149,7 @@ impl Outcome {
         }
     }
 
-    /// What the model reads: the output's text, or the error's with its advice.
+    /// The text the model reads: that of the output, or that of the error with its advice.
     pub fn to_text(&self) -> String {
         match &self.status {
             Ok(output) => output.to_text(),
@@ -157,7 +157,7 @@ impl Outcome {
         }
     }
 
-    /// Milliseconds from the begin of its run to its end.
+    /// Milliseconds from the start of the call's run to its end.
     pub fn duration_ms(&self) -> u64 {
         u64::try_from((self.queued() + self.ran()).as_millis()).unwrap_or(u64::MAX)
     }

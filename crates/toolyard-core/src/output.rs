@@ -1,4 +1,4 @@
-//! What a tool gives back when it has run.
+//! The output of a tool that has run.
 
 pub(crate) mod of_error;
 
@@ -16,7 +16,7 @@ pub enum Content {
         /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     Image {
         /// Its media type, such as `image/png`.
         media_type: String,
@@ -42,8 +42,8 @@ impl Content {
 
 /// The output of a tool.
 ///
-/// `content` is what the model reads. [`structured`](Self::structured) is the same as data, for programs and for
-/// formats that carry it; where there is no content, its JSON text is what the model reads.
+/// The model reads `content`. [`structured`](Self::structured) is the same as data, for programs and for formats that
+/// carry it; without any content, the model reads its JSON text.
 ///
 /// # Examples
 /// ```
@@ -55,11 +55,11 @@ impl Content {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// `false` when the tool ran and says no; the call then ends as `execution_error` with this content (V5).
+    /// `false` if the tool ran but reports a failure; the call then ends as `execution_error` with this content (V5).
     pub success: bool,
-    /// What the model reads.
+    /// The parts that the model reads.
     pub content: Vec<Content>,
-    /// What most outputs do not have, in a box of its own: thousands of outputs may wait for their batch.
+    /// Fields that most outputs do not have, boxed because thousands of outputs may wait for their batch.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     extras: Option<Box<Extras>>,
 }
@@ -82,7 +82,7 @@ impl ToolOutput {
         Self::parts(vec![Content::text(text)])
     }
 
-    /// A success whose content is data.
+    /// A success whose output is data.
     pub fn json(value: Value) -> Self {
         Self::parts(Vec::new()).with_structured(value)
     }
@@ -92,7 +92,7 @@ impl ToolOutput {
         Self { success: true, content, extras: None }
     }
 
-    /// The tool ran and says no: this text is what the model reads.
+    /// A failure that the tool reports after it ran; the model reads this text.
     pub fn failure(text: impl Into<String>) -> Self {
         Self { success: false, ..Self::text(text) }
     }
@@ -101,7 +101,7 @@ impl ToolOutput {
         self.extras.get_or_insert_default()
     }
 
-    /// Adds the output as data.
+    /// Sets the output as data.
     #[must_use]
     pub fn with_structured(mut self, value: Value) -> Self {
         self.extras().structured = Some(value);
@@ -122,14 +122,14 @@ impl ToolOutput {
         self
     }
 
-    /// Adds a fact about the call that is not for the model.
+    /// Adds a fact about the call that the model does not read.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extras().metadata.insert(key.into(), value.into());
         self
     }
 
-    /// Leads what it has beside its content to these: each text to `text`, all data to `data`; for engines.
+    /// Passes every field but the content to one of these: each text to `text`, all data to `data`; for engines.
     #[doc(hidden)]
     pub fn extras_mut(&mut self, text: &mut dyn FnMut(&mut String), data: &mut dyn FnMut(&mut Value)) {
         let Some(extras) = &mut self.extras else { return };
@@ -149,7 +149,7 @@ impl ToolOutput {
         self.extras.as_ref()?.structured.as_ref()
     }
 
-    /// Files this call changed, as far as the tool knows.
+    /// The files this call changed, as far as the tool knows.
     pub fn files_modified(&self) -> &[String] {
         self.extras.as_ref().map_or(&[], |extras| &extras.files_modified)
     }
@@ -159,13 +159,13 @@ impl ToolOutput {
         self.extras.as_ref()?.command_executed.as_deref()
     }
 
-    /// A fact about the call that is not for the model.
+    /// A fact about the call that the model does not read.
     pub fn metadata(&self, key: &str) -> Option<&Value> {
         self.extras.as_ref()?.metadata.get(key)
     }
 
-    /// What the model reads, as text: the text parts, one under the other; without any part the JSON text of
-    /// `structured`; otherwise nothing.
+    /// The text the model reads: the text parts, one per line; if there are no parts, the JSON text of `structured`;
+    /// otherwise nothing.
     pub fn to_text(&self) -> String {
         match (self.content.as_slice(), self.structured()) {
             ([], Some(value)) => value.to_string(),
@@ -175,12 +175,12 @@ impl ToolOutput {
         }
     }
 
-    /// The output as JSON: `structured` where there is one, otherwise the text.
+    /// The output as JSON: `structured` if there is any, otherwise the text.
     pub fn to_value(&self) -> Value {
         self.structured().cloned().unwrap_or_else(|| Value::String(self.to_text()))
     }
 
-    /// About the bytes this output holds.
+    /// The approximate size of this output in bytes.
     pub fn size(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
         content + self.extras.as_ref().map_or(0, |extras| extras.size())
@@ -200,7 +200,7 @@ impl Extras {
     }
 }
 
-/// The text parts of `content`, one under the other; parts that are no text are named.
+/// Joins the parts of `content`, one per line; a part that is not text is named.
 fn join_text(content: &[Content]) -> String {
     let part = |part: &Content| match part {
         Content::Text { text } => text.clone(),
@@ -209,7 +209,7 @@ fn join_text(content: &[Content]) -> String {
     content.iter().map(part).collect::<Vec<_>>().join("\n")
 }
 
-/// About as many bytes as the value's JSON text has, counted without writing it.
+/// The approximate length of the value's JSON text, without writing it.
 pub(crate) fn value_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,
@@ -246,7 +246,7 @@ impl From<()> for ToolOutput {
     }
 }
 
-/// A serialisable value as a tool's output.
+/// A serialisable value as the output of a tool.
 ///
 /// # Examples
 /// ```

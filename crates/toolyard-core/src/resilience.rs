@@ -1,4 +1,4 @@
-//! How calls survive a flaky tool, and how they are held to what it, its servers and its callers can bear.
+//! How calls cope with a flaky tool, and how their rate and cost are bounded.
 //!
 //! ```text
 //!   RetryPolicy ──► how often, how long between (RT-1, RT-2)     retry_after ──► what the remote asks for (RT-3)
@@ -6,7 +6,7 @@
 //!   Rate ──► how often attempts may start (RT-10)     Budget ──► how many calls, and at what cost (RT-11)
 //! ```
 //!
-//! These are settings and words, each valid from the start; the engine decides with them.
+//! These are settings and states, each valid once constructed; the engine makes the decisions.
 
 mod breaker;
 mod budget;

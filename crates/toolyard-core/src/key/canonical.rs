@@ -5,9 +5,9 @@ use std::{fmt::Write as _, slice, vec};
 
 /// The canonical text of a value, as in RFC 8785.
 ///
-/// It has no white space, sorts fields by the UTF-16 code units of their names, and spells each number and string in one
-/// way. It departs from the RFC in one point: the RFC knows doubles only and rounds integers beyond 2^53, whereas here
-/// every 64-bit integer keeps all its digits. Otherwise arguments that differ in a large id could compare equal.
+/// It has no white space, sorts fields by the UTF-16 code units of their names, and spells each number and string in
+/// one way. It departs from the RFC in one point: the RFC knows doubles only and rounds integers beyond 2^53, whereas
+/// here every 64-bit integer keeps all its digits. Otherwise arguments that differ in a large id could compare equal.
 ///
 /// Deep values take no more stack than flat ones.
 ///

@@ -6,11 +6,11 @@ use std::{num::NonZeroU32, time::Duration};
 
 /// When the engine stops asking a tool that fails, and for how long (CB-2, CB-4).
 ///
-/// A breaker opens when a failure is recorded and, over the window, at least `failures_min` attempts have failed
-/// and they are at least `ratio` of those that count; with `consecutive`, also after that many failures in a row.
-/// It stays open for `open_for × 2^(k−1)`, k being how often it has opened since it was last closed, at most
-/// `open_max`; `jitter` moves that by up to its share either way, so that breakers which opened together do not
-/// probe together.
+/// A breaker opens on a failure if, over the sliding window, at least `failures_min` attempts have failed and they make
+/// up at least a share of `ratio` of the attempts that count. With `consecutive`, it also opens after that many
+/// failures in a row. It stays open for `open_for × 2^(k−1)`, at most `open_max`, where k is how often it has opened
+/// since it was last closed. `jitter` shifts that time by up to its share either way, so that breakers that opened
+/// together do not probe together.
 ///
 /// # Examples
 /// ```
@@ -39,13 +39,13 @@ pub struct BreakerPolicy {
 }
 
 impl BreakerPolicy {
-    /// Never opens by itself. An operator can still force it.
+    /// A breaker that never opens automatically. An operator can still force it.
     pub const DISABLED: Self = Self { enabled: false, ..Self::DEFAULT };
 
-    /// Slices of the window: what is older than the window leaves it a slice at a time.
+    /// The number of slices in the window. Old attempts leave the window one slice at a time.
     pub const SLICES: u32 = 10;
 
-    /// The shortest window. An attempt counts when it ends, so a shorter one would hold next to nothing.
+    /// The shortest window. An attempt counts when it ends, so a shorter window would hold next to nothing.
     pub const WINDOW_MIN: Duration = Duration::from_secs(1);
 
     const DEFAULT: Self = Self {
@@ -59,30 +59,30 @@ impl BreakerPolicy {
         jitter: 0.2,
     };
 
-    /// Sets whether it opens by itself.
+    /// Sets whether the breaker opens automatically.
     #[must_use]
     pub const fn with_enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
     }
 
-    /// Sets how far back attempts count.
+    /// Sets the length of the sliding window.
     ///
     /// # Errors
-    /// [`PolicyError`] below [`WINDOW_MIN`](Self::WINDOW_MIN).
+    /// [`PolicyError`] if it is below [`WINDOW_MIN`](Self::WINDOW_MIN).
     pub fn with_window(mut self, window: Duration) -> Result<Self, PolicyError> {
         self.window = PolicyError::at_least("window", Self::WINDOW_MIN, window)?;
         Ok(self)
     }
 
-    /// Sets how many failures it takes at least.
+    /// Sets the minimum number of failures in the window.
     #[must_use]
     pub const fn with_failures_min(mut self, least: NonZeroU32) -> Self {
         self.failures_min = least;
         self
     }
 
-    /// Sets which share of the attempts must have failed.
+    /// Sets the minimum share of the attempts in the window that have failed.
     ///
     /// # Errors
     /// [`PolicyError`] unless it is above 0 and at most 1.
@@ -94,27 +94,27 @@ impl BreakerPolicy {
         Ok(self)
     }
 
-    /// Sets how many failures in a row open it, whatever the window holds.
+    /// Sets how many failures in a row open the breaker, regardless of the window.
     #[must_use]
     pub const fn with_consecutive(mut self, failures: Option<NonZeroU32>) -> Self {
         self.consecutive = failures;
         self
     }
 
-    /// Sets how long it stays open at first, and at most when probes keep failing.
+    /// Sets how long the breaker stays open at first, and at most if probes keep failing.
     ///
     /// # Errors
-    /// [`PolicyError`] for a time of zero, and for a longest one that is shorter than the first.
+    /// [`PolicyError`] if a time is zero or `open_max` is shorter than `open_for`.
     pub fn with_open(mut self, open_for: Duration, open_max: Duration) -> Result<Self, PolicyError> {
         self.open_for = PolicyError::nonzero("open_for", open_for)?;
         self.open_max = PolicyError::at_least("open_max", open_for, open_max)?;
         Ok(self)
     }
 
-    /// Sets by which share the time open is moved at most, either way.
+    /// Sets the largest share by which the open time is shifted, either way.
     ///
     /// # Errors
-    /// [`PolicyError`] unless it is from 0 to below 1.
+    /// [`PolicyError`] unless it is at least 0 and below 1.
     pub fn with_jitter(mut self, jitter: f64) -> Result<Self, PolicyError> {
         if !(0.0..1.0).contains(&jitter) {
             return Err(PolicyError::Number { key: "jitter", wanted: "from 0 to below 1", given: jitter });
@@ -123,48 +123,48 @@ impl BreakerPolicy {
         Ok(self)
     }
 
-    /// Whether it opens by itself.
+    /// Whether the breaker opens automatically.
     pub const fn is_enabled(&self) -> bool {
         self.enabled
     }
 
-    /// How far back attempts count.
+    /// The length of the sliding window.
     pub const fn window(&self) -> Duration {
         self.window
     }
 
-    /// How many failures it takes at least.
+    /// The minimum number of failures in the window.
     pub const fn failures_min(&self) -> NonZeroU32 {
         self.failures_min
     }
 
-    /// Which share of the attempts must have failed.
+    /// The minimum share of the attempts in the window that have failed.
     pub const fn ratio(&self) -> f64 {
         self.ratio
     }
 
-    /// How many failures in a row open it.
+    /// How many failures in a row open the breaker.
     pub const fn consecutive(&self) -> Option<NonZeroU32> {
         self.consecutive
     }
 
-    /// How long it stays open at first.
+    /// How long the breaker stays open at first.
     pub const fn open_for(&self) -> Duration {
         self.open_for
     }
 
-    /// How long it stays open at most, but for the jitter.
+    /// How long the breaker stays open at most, before jitter.
     pub const fn open_max(&self) -> Duration {
         self.open_max
     }
 
-    /// By which share the time open is moved at most.
+    /// The largest share by which the open time is shifted.
     pub const fn jitter(&self) -> f64 {
         self.jitter
     }
 }
 
-// Its numbers are finite.
+// Its numbers are never NaN.
 impl Eq for BreakerPolicy {}
 
 impl Default for BreakerPolicy {
@@ -173,7 +173,7 @@ impl Default for BreakerPolicy {
     }
 }
 
-/// The fields as they are written, not yet checked.
+/// The fields as serialised, not yet validated.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Parts {
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(refused.map_err(|error| error.key()), Err(key));
     }
 
-    /// CB-2, CB-4: what no breaker could keep is refused, by the name of its setting.
+    /// CB-2, CB-4: settings that make no sense are refused, by name.
     #[test]
     fn settings_that_make_no_sense_are_refused() {
         let policy = BreakerPolicy::default();
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(open, (30 * SECOND, 300 * SECOND, 0.2));
     }
 
-    /// CB-2, CB-4: what is read back is checked as what is built.
+    /// CB-2, CB-4: a deserialised policy is validated like a constructed one.
     #[test]
     fn a_policy_reads_back_and_is_checked() {
         let policy = BreakerPolicy::DISABLED.with_consecutive(NonZeroU32::new(3));

@@ -1,11 +1,11 @@
-//! How much may be spent.
+//! Bounds on the number of calls and on their cost.
 
 use serde::{Deserialize, Serialize};
 
-/// How many calls a turn, a session, a tree or a tool may start, and what they may cost together (RT-11).
+/// How many calls a turn, a session, a tree or a tool may start, and at what total cost (RT-11).
 ///
-/// A call is counted once, however often it is tried again; what it costs its tool declares, in units of the
-/// embedder's choice. What is `None` has no bound; a bound of zero lets nothing start.
+/// A call counts once, however often it is retried. Its tool declares what it costs, in units that the embedder
+/// chooses. `None` is unlimited; with zero, nothing starts.
 ///
 /// # Examples
 /// ```
@@ -18,43 +18,43 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Budget {
-    /// Calls that may start.
+    /// The number of calls that may start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Units of cost.
+    /// The units of cost they may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
 }
 
 impl Budget {
-    /// No bound at all. The default.
+    /// No limit. The default.
     pub const UNLIMITED: Self = Self { calls: None, cost: None };
 
-    /// At most so many calls.
+    /// At most this many calls.
     pub const fn calls(most: u64) -> Self {
         Self { calls: Some(most), cost: None }
     }
 
-    /// At most so many units of cost.
+    /// At most this many units of cost.
     pub const fn cost(most: u64) -> Self {
         Self { calls: None, cost: Some(most) }
     }
 
-    /// The same with at most so many calls.
+    /// Sets the maximum number of calls.
     #[must_use]
     pub const fn with_calls(mut self, most: u64) -> Self {
         self.calls = Some(most);
         self
     }
 
-    /// The same with at most so many units of cost.
+    /// Sets the maximum units of cost.
     #[must_use]
     pub const fn with_cost(mut self, most: u64) -> Self {
         self.cost = Some(most);
         self
     }
 
-    /// Whether it bounds nothing.
+    /// Whether the budget limits nothing.
     pub const fn is_unlimited(&self) -> bool {
         self.calls.is_none() && self.cost.is_none()
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use serde_json::{from_value, json};
 
-    /// RT-11: a budget is read as it is written, and what is no budget is refused.
+    /// RT-11: a budget reads back as written, and anything else is refused.
     #[test]
     fn a_budget_reads_back_as_it_was_written() {
         for budget in [Budget::UNLIMITED, Budget::calls(0), Budget::cost(7), Budget::calls(1).with_cost(2)] {

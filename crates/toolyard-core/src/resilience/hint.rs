@@ -1,13 +1,14 @@
-//! When to try again, as a remote says it (RT-3).
+//! When to try again, as a remote asks (RT-3).
 
 use std::time::{Duration, SystemTime};
 
-/// The longest hint: what asks for more says this. No call waits for as long (RT-3), so it only keeps what a
-/// caller is told within reason.
+/// The longest hint: longer ones are cut to this. No call waits that long (RT-3), so it only keeps the time reported to
+/// callers reasonable.
 pub const HINT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The wait that the value of a `Retry-After` header asks for: whole seconds, or an HTTP date. A date that has
-/// passed says "now". `None` for what is neither, such as `-1`, `NaN` or nothing.
+/// The wait that the value of a `Retry-After` header asks for: whole seconds, or an HTTP date.
+///
+/// A date in the past means no wait. `None` for anything else, such as `-1`, `NaN` or an empty value.
 ///
 /// # Examples
 /// ```
@@ -40,7 +41,7 @@ pub fn retry_after_ms(value: &str) -> Option<Duration> {
     whole(value.trim()).map(|millis| Duration::from_millis(millis).min(HINT_MAX))
 }
 
-/// Digits and nothing else. More than a `u64` holds is the largest one.
+/// Parses a text of digits only. A number too large for `u64` becomes `u64::MAX`.
 fn whole(text: &str) -> Option<u64> {
     let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_whole.then(|| text.parse().unwrap_or(u64::MAX))
@@ -69,14 +70,14 @@ mod tests {
         check("Sun Nov  6 08:50:07 1994", Some(30));
     }
 
-    /// RT-3: a date that has passed says "now".
+    /// RT-3: a date in the past means no wait.
     #[test]
     fn a_date_in_the_past_is_no_wait() {
         check("Sun, 06 Nov 1994 08:49:36 GMT", Some(0));
         check("Thu, 01 Jan 1970 00:00:00 GMT", Some(0));
     }
 
-    /// RT-3: what asks for more than a day says a day.
+    /// RT-3: a wait of more than a day is cut to a day.
     #[test]
     fn an_absurd_wait_is_cut() {
         let day = HINT_MAX.as_secs();
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(retry_after_ms("99999999999999999999999999"), Some(HINT_MAX));
     }
 
-    /// RT-3: what is no wait is no hint.
+    /// RT-3: anything that is not a wait is not a hint.
     #[test]
     fn anything_else_is_no_hint() {
         for value in ["", " ", "-1", "+1", "NaN", "inf", "1.5", "1e3", "0x10", "12 s", "soon", "٣", "\u{0}"]
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(retry_after_ms("Sun, 06 Nov 1994 08:50:07 GMT"), None);
     }
 
-    /// RT-3: milliseconds are milliseconds.
+    /// RT-3: milliseconds are read as milliseconds.
     #[test]
     fn milliseconds_have_a_reader_of_their_own() {
         assert_eq!(retry_after_ms("45000"), Some(Duration::from_secs(45)));

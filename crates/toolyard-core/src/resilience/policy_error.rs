@@ -2,41 +2,40 @@
 
 use std::time::Duration;
 
-/// A setting of a [`RetryPolicy`](super::RetryPolicy) or a [`BreakerPolicy`](super::BreakerPolicy) that makes
-/// no sense.
+/// A setting of a [`RetryPolicy`](super::RetryPolicy) or a [`BreakerPolicy`](super::BreakerPolicy) that is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
-    /// A duration of zero.
+    /// A duration is zero.
     #[error("{key} must be longer than zero")]
     Zero {
         /// The setting.
         key: &'static str,
     },
-    /// A duration under its bound.
+    /// A duration is below its bound.
     #[error("{key} must be at least {least:?}, not {given:?}")]
     Short {
         /// The setting.
         key: &'static str,
         /// The bound.
         least: Duration,
-        /// What was given.
+        /// The value that was given.
         given: Duration,
     },
-    /// A number that is out of its range, or none at all.
+    /// A number is out of its range, or not a number.
     #[error("{key} must be {wanted}, not {given}")]
     Number {
         /// The setting.
         key: &'static str,
         /// The range, in words.
         wanted: &'static str,
-        /// What was given.
+        /// The value that was given.
         given: f64,
     },
 }
 
 impl PolicyError {
-    /// The setting that is refused, by its name in the configuration.
+    /// The name of the refused setting, as in the configuration.
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Zero { key } | Self::Short { key, .. } | Self::Number { key, .. } => key,

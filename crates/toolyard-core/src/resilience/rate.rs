@@ -1,35 +1,35 @@
-//! How often a tool may be used.
+//! How often the attempts of a tool may start.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
 
-/// Why something is no rate.
+/// Why a rate is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
-    /// Not spelt as one.
+    /// The text is not spelt as a rate.
     #[error(
         "'{0}' is no rate: write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\""
     )]
     Form(String),
-    /// Nothing would ever run.
+    /// The rate would allow no attempt at all.
     #[error("a rate must allow at least one attempt, in more than no time, and a burst of at least one")]
     Zero,
-    /// More than one a nanosecond.
+    /// The rate is above one attempt per nanosecond.
     #[error("a rate is at most one attempt a nanosecond")]
     TooFast,
-    /// No whole number of milliseconds, or more than [`Rate::PER_MAX`].
+    /// The period is not in whole milliseconds, or longer than [`Rate::PER_MAX`].
     #[error("a rate counts over whole milliseconds, at most a day")]
     Period,
-    /// It would take more than [`Rate::REFILL_MAX`] until a spent burst is there again.
+    /// A spent burst would take longer than [`Rate::REFILL_MAX`] to refill.
     #[error("a burst must be there again within ten years")]
     Burst,
 }
 
-/// How many attempts of a tool may start in how much time (RT-10), and how many of them at once.
+/// How many attempts of a tool may start per period, and how many of them at once (RT-10).
 ///
-/// It is a bucket of `burst` tokens that is full at first: each attempt takes one, and one comes back every
-/// [`interval`](Self::interval). Where no burst is named it is the number of attempts: `100/min` lets a hundred go at
-/// once and then one every 0.6 s; `100/min burst 1` spaces them evenly.
+/// A rate is a bucket of `burst` tokens that starts full: each attempt takes one, and one is added every
+/// [`interval`](Self::interval). Without an explicit burst, the bucket holds as many tokens as the rate has attempts:
+/// `100/min` lets a hundred start at once and then one every 0.6 s, whereas `100/min burst 1` spaces them evenly.
 ///
 /// # Examples
 /// ```
@@ -50,13 +50,13 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The longest time over which a rate counts.
+    /// The longest period of a rate.
     pub const PER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// The longest time until a spent burst is there again.
+    /// The longest time in which a spent burst refills.
     pub const REFILL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-    /// So many attempts in so much time.
+    /// A rate of this many attempts per period.
     ///
     /// # Errors
     /// [`RateError::Zero`], [`RateError::Period`] or [`RateError::TooFast`].
@@ -71,23 +71,23 @@ impl Rate {
         Ok(Self { attempts, per, burst: attempts })
     }
 
-    /// So many attempts a second.
+    /// A rate of this many attempts per second.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn per_second(attempts: u32) -> Result<Self, RateError> {
         Self::new(attempts, Duration::from_secs(1))
     }
 
-    /// So many attempts a minute.
+    /// A rate of this many attempts per minute.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The same as for [`new`](Self::new).
     pub fn per_minute(attempts: u32) -> Result<Self, RateError> {
         Self::new(attempts, Duration::from_secs(60))
     }
 
-    /// The same with so many attempts at once.
+    /// Sets how many attempts may start at once.
     ///
     /// # Errors
     /// [`RateError::Zero`] or [`RateError::Burst`].
@@ -100,29 +100,29 @@ impl Rate {
         Ok(Self { burst, ..self })
     }
 
-    /// The attempts of one [`per`](Self::per).
+    /// The number of attempts per [`period`](Self::per).
     pub fn attempts(&self) -> NonZeroU32 {
         self.attempts
     }
 
-    /// The time over which it counts.
+    /// The period over which attempts are counted.
     pub fn per(&self) -> Duration {
         self.per
     }
 
-    /// The most attempts at once.
+    /// The maximum number of attempts at once.
     pub fn burst(&self) -> NonZeroU32 {
         self.burst
     }
 
-    /// The time in which one token comes back, rounded up to a nanosecond: never faster than the rate.
+    /// The time in which one token is added, rounded up to a nanosecond so that it never exceeds the rate.
     pub fn interval(&self) -> Duration {
         let nanos = self.per.as_nanos().div_ceil(u128::from(self.attempts.get()));
         Duration::from_nanos(u64::try_from(nanos).expect("a day has fewer than 2^64 nanoseconds"))
     }
 }
 
-/// Units of time and their milliseconds, the largest first; the first spelling is the one that is written.
+/// Units of time in milliseconds, the largest first. The first spelling is the one that is written.
 const UNITS: [(&[&str], u64); 4] =
     [(&["h"], 3_600_000), (&["min", "m"], 60_000), (&["s", "sec"], 1_000), (&["ms"], 1)];
 
@@ -143,8 +143,8 @@ impl fmt::Display for Rate {
 impl FromStr for Rate {
     type Err = RateError;
 
-    /// A number, `/`, a time (`s`, `min`, `h`, `ms`, with a whole number before it or none) and, if it is not the
-    /// number, ` burst ` and how many at once.
+    /// Reads a number, `/`, a period (`s`, `min`, `h` or `ms`, optionally after a whole number) and optionally
+    /// ` burst ` with the number of attempts at once.
     fn from_str(text: &str) -> Result<Self, RateError> {
         let form = || RateError::Form(text.to_owned());
         let mut words = text.split_ascii_whitespace();
@@ -158,7 +158,7 @@ impl FromStr for Rate {
     }
 }
 
-/// Digits only: no sign, no fraction, no exponent.
+/// Parses a text of digits only: no sign, fraction or exponent.
 fn whole(text: &str) -> Option<u32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }

@@ -1,24 +1,24 @@
-//! How often a call is tried, and how long the engine waits in between (RT-1, RT-2).
+//! How often a call is tried, and how long the engine waits between attempts (RT-1, RT-2).
 
 use super::PolicyError;
 use serde::{Deserialize, Serialize};
 use std::{num::NonZeroU32, time::Duration};
 
-/// How delays are spread, so that calls which failed together do not come back together (RT-2).
+/// How delays are spread, so that calls that failed together do not retry together (RT-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
-    /// From the step to one and a half of it. The default.
+    /// Between the step and one and a half times the step. The default.
     #[default]
     Half,
-    /// From nothing to the step.
+    /// Between zero and the step.
     Full,
 }
 
-/// How often a call is tried, and how long the engine waits in between (RT-1, RT-2).
+/// How often a call is tried, and how long the engine waits between attempts (RT-1, RT-2).
 ///
-/// The *step* after attempt n is `base × factor^(n−1)`. The delay is the step with its jitter, and never longer
-/// than `cap`. Which failures are tried again at all is no setting (RT-1).
+/// The *step* after attempt n is `base × factor^(n−1)`. The delay is the step with its jitter, and never longer than
+/// `cap`. Which failures are retried at all is not configurable (RT-1).
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt: no failure is tried again.
+    /// One attempt: no failure is retried.
     pub const NONE: Self = Self { max_attempts: NonZeroU32::MIN, ..Self::DEFAULT };
 
     const DEFAULT: Self = Self {
@@ -57,17 +57,17 @@ impl RetryPolicy {
         jitter: Jitter::Half,
     };
 
-    /// Sets how often a call is tried at most, the first time included.
+    /// Sets the maximum number of attempts, including the first.
     #[must_use]
     pub const fn with_max_attempts(mut self, most: NonZeroU32) -> Self {
         self.max_attempts = most;
         self
     }
 
-    /// Sets the step after the first attempt, by what it grows, and the longest delay.
+    /// Sets the step after the first attempt, the factor by which it grows, and the longest delay.
     ///
     /// # Errors
-    /// [`PolicyError`] for a base of zero, a factor that is below 1 or not finite, and a cap below the base.
+    /// [`PolicyError`] if the base is zero, the factor is below 1 or not finite, or the cap is below the base.
     pub fn with_delays(mut self, base: Duration, factor: f64, cap: Duration) -> Result<Self, PolicyError> {
         if !(factor.is_finite() && factor >= 1.0) {
             return Err(PolicyError::Number { key: "factor", wanted: "a number from 1", given: factor });
@@ -85,7 +85,7 @@ impl RetryPolicy {
         self
     }
 
-    /// How often a call is tried at most.
+    /// The maximum number of attempts, including the first.
     pub const fn max_attempts(&self) -> NonZeroU32 {
         self.max_attempts
     }
@@ -95,7 +95,7 @@ impl RetryPolicy {
         self.base
     }
 
-    /// By what the step grows from attempt to attempt.
+    /// The factor by which the step grows from attempt to attempt.
     pub const fn factor(&self) -> f64 {
         self.factor
     }
@@ -111,7 +111,7 @@ impl RetryPolicy {
     }
 }
 
-// The factor is a finite number.
+// The factor is never NaN.
 impl Eq for RetryPolicy {}
 
 impl Default for RetryPolicy {
@@ -120,7 +120,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The fields as they are written, not yet checked.
+/// The fields as serialised, not yet validated.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Parts {
@@ -154,7 +154,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// RT-2: what could not be waited for is refused, by the name of its setting.
+    /// RT-2: delays that make no sense are refused, by the name of the setting.
     #[test]
     fn delays_that_make_no_sense_are_refused() {
         let check = |base, factor, cap, key: &str| {
@@ -169,7 +169,7 @@ mod tests {
         assert!(RetryPolicy::default().with_delays(SECOND, 1.0, SECOND).is_ok());
     }
 
-    /// RT-1, RT-2: the defaults, and what turns retries off.
+    /// RT-1, RT-2: the defaults, and the policy without retries.
     #[test]
     fn a_policy_is_as_the_rules_say_unless_it_is_told() {
         let policy = RetryPolicy::default();
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(RetryPolicy::NONE.max_attempts().get(), 1);
     }
 
-    /// RT-2: what is read back is checked as what is built.
+    /// RT-2: a deserialised policy is validated like a constructed one.
     #[test]
     fn a_policy_reads_back_and_is_checked() {
         let policy = RetryPolicy::default().with_delays(SECOND, 1.5, 3 * SECOND).unwrap();

@@ -1,9 +1,9 @@
-//! Where a circuit breaker is (CB-10).
+//! The state of a circuit breaker (CB-10).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a circuit breaker is: closed admits, open refuses, half-open probes (CB-10).
+/// The state of a circuit breaker: closed admits, open refuses, half-open probes (CB-10).
 ///
 /// # Examples
 /// ```
@@ -14,16 +14,16 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
-    /// Calls pass, and their ends are counted.
+    /// Calls pass, and their results are counted.
     #[default]
     Closed,
-    /// Calls are refused until a time.
+    /// Calls are refused until the open time is over.
     Open,
-    /// One call at a time passes, to see how it goes.
+    /// One call at a time passes as a probe.
     HalfOpen,
-    /// An operator has calls refused.
+    /// An operator forces calls to be refused.
     ForcedOpen,
-    /// An operator has calls pass, whatever comes of them.
+    /// An operator forces calls to pass, whatever their results.
     ForcedClosed,
 }
 
@@ -43,12 +43,12 @@ impl BreakerState {
         }
     }
 
-    /// Whether an operator has put it there.
+    /// Whether an operator forced this state.
     pub const fn is_forced(self) -> bool {
         matches!(self, Self::ForcedOpen | Self::ForcedClosed)
     }
 
-    /// Whether this move is legal (CB-10). To stay is no move.
+    /// Whether this transition is legal (CB-10). Staying in a state is not a transition.
     pub fn may_become(self, to: Self) -> bool {
         match (self, to) {
             (Self::Closed, Self::Open) | (Self::Open, Self::HalfOpen) => true,
@@ -69,7 +69,7 @@ impl fmt::Display for BreakerState {
 mod tests {
     use super::BreakerState::{self, Closed, ForcedClosed, ForcedOpen, HalfOpen, Open};
 
-    /// CB-10: the moves of the rule and no other.
+    /// CB-10: exactly the transitions of the rule are legal.
     #[test]
     fn only_the_moves_of_the_rule_are_legal() {
         let mut legal = vec![(Closed, Open), (Open, HalfOpen), (HalfOpen, Closed), (HalfOpen, Open)];
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// CB-10: the word of an event is the word on the wire.
+    /// CB-10: events use the serialised word.
     #[test]
     fn a_state_has_one_word() {
         for state in BreakerState::ALL {

@@ -8,7 +8,7 @@ fn check(text: &str, attempts: u32, per_ms: u64, burst: u32) {
     assert_eq!(serde_json::from_value::<Rate>(json!(rate)).unwrap(), rate, "{text}");
 }
 
-/// RT-10: a rate is read as it is spelt, and written so that it is read again.
+/// RT-10: a rate reads as spelt, and reads back as written.
 #[test]
 fn a_rate_is_a_number_and_a_time() {
     check("5/s", 5, 1_000, 5);
@@ -24,7 +24,7 @@ fn a_rate_is_a_number_and_a_time() {
     check("1000000000/s burst 1", 1_000_000_000, 1_000, 1);
 }
 
-/// RT-10: a rate is written in the largest unit that is whole.
+/// RT-10: a rate is written in the largest unit that gives a whole number.
 #[test]
 fn a_rate_is_written_short() {
     for (text, short) in
@@ -34,7 +34,7 @@ fn a_rate_is_written_short() {
     }
 }
 
-/// RT-10: what is zero, negative, no number or out of all bounds is no rate.
+/// RT-10: zero, negative, out-of-range and non-numeric rates are refused.
 #[test]
 fn what_is_no_rate_is_refused() {
     for text in ["0/s", "5/0s", "5/s burst 0", "0/min burst 5"] {
