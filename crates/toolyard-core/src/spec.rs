@@ -1,25 +1,25 @@
-//! What the engine knows of a tool without running it.
+//! The declaration of a tool: what the engine knows of it without running it.
 
 use crate::{BreakerPolicy, Budget, FsMode, Rate, RetryPolicy, SideEffects, ToolClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, num::NonZeroUsize, sync::Arc, time::Duration};
 
-/// On what an attempt of a tool runs (SC-2).
+/// Where the attempts of a tool run (SC-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// A task of its own. The default.
+    /// In a task of its own. The default.
     #[default]
     Task,
-    /// In place, in the dispatching task, as far as its first wait. For handlers that are cheap and never
-    /// block: one that blocks its first poll dodges its timeout.
+    /// In place, on the dispatching task, up to its first wait. For handlers that are cheap and never block: if the
+    /// first poll blocks, the timeout cannot cut it off.
     Inline,
-    /// A thread for blocking work, off the workers that drive tasks.
+    /// On a thread for blocking work, apart from the workers that drive tasks.
     Blocking,
 }
 
-/// Over what a tool's own limit counts (CL-6).
+/// The scope over which a tool's own limit counts (CL-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitScope {
@@ -32,38 +32,38 @@ pub enum LimitScope {
     Engine,
 }
 
-/// What a call does whose idempotency key is that of a call in the air (ID-3).
+/// What happens to a call whose idempotency key is that of a call in flight (ID-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyConflict {
-    /// It shares the result. The default.
+    /// The call shares the result. The default.
     #[default]
     Join,
-    /// It ends as `key_in_progress`.
+    /// The call ends as `key_in_progress`.
     Fail,
 }
 
 /// An argument that names a path (PO-1b).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsRequirement {
-    /// How the tool uses it.
+    /// How the tool uses the path.
     pub mode: FsMode,
     /// The argument's name.
     pub argument: String,
 }
 
-/// Whose schema a tool has, and so what it may say.
+/// Who wrote a tool's schema, which decides how much of JSON Schema it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaOrigin {
-    /// The author's of this program: the subset that every provider reads alike. The default.
+    /// The author of this program: the subset that every provider reads alike. The default.
     #[default]
     Own,
-    /// Somebody else's, such as an MCP server's: all of JSON Schema, bounded, with references within itself alone.
+    /// A third party, such as an MCP server: all of JSON Schema, bounded, with references only within the schema.
     Foreign,
 }
 
-/// Which agents do not know of a tool: for them it is `not_found` (PO-1b).
+/// The agents from which a tool is hidden: for them it is `not_found` (PO-1b).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HiddenFrom {
     /// Every sub-agent.
@@ -90,72 +90,72 @@ pub struct HiddenFrom {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolSpec {
-    /// The name that calls use: 1 to 128 characters, none of them white space or control characters.
+    /// The name that calls use: 1 to 128 characters without white space or control characters.
     pub name: String,
-    /// What it does, for the model.
+    /// What the tool does, for the model.
     pub description: String,
-    /// JSON Schema of the arguments; `None` takes any object.
+    /// The JSON Schema of the arguments; `None` accepts any object.
     pub input_schema: Option<Value>,
-    /// Whose schema that is.
+    /// Who wrote that schema.
     #[serde(default)]
     pub schema_origin: SchemaOrigin,
-    /// The worst it can do.
+    /// The worst the tool can do.
     pub side_effects: SideEffects,
-    /// Whether a mutating tool is safe beside other calls: it goes to the concurrent pool (CL-1).
+    /// Whether a mutating tool is safe beside other calls, so that its calls use the concurrent pool (CL-1).
     pub promoted: bool,
-    /// Whether it spawns sub-agents. Such a call goes to the concurrent pool whatever else it is (CL-2), and
-    /// has no attempt timeout of its own (V3).
+    /// Whether the tool spawns sub-agents. Its calls always use the concurrent pool (CL-2), and it has no default
+    /// attempt timeout (V3).
     pub recursive: bool,
-    /// Whether running it twice with the same arguments leaves the world as running it once does.
+    /// Whether running the tool twice with the same arguments has the same effect as running it once.
     pub idempotent: bool,
-    /// On what its attempts run.
+    /// Where its attempts run.
     pub placement: Placement,
-    /// The attempt timeout; `None` is the default of its side effects (V3).
+    /// The attempt timeout; `None` is the default for its side effects (V3).
     pub timeout: Option<Duration>,
-    /// How long a handler that ran into its timeout may go on before it is dropped, told to stop meanwhile; `None`: it
-    /// is dropped at once (SC-5).
+    /// How long a handler that exceeded its timeout may continue, with its cancel token fired, before it is dropped;
+    /// `None` drops it at once (SC-5).
     pub timeout_grace: Option<Duration>,
-    /// How often and when failures are tried again; `None` is the engine's own policy (RT-1).
+    /// How often and when failures are retried; `None` is the engine's policy (RT-1).
     pub retry: Option<RetryPolicy>,
-    /// When the engine stops asking it for a while; `None` is the engine's own policy (CB-2).
+    /// When the engine stops calling the tool for a while; `None` is the engine's policy (CB-2).
     pub breaker: Option<BreakerPolicy>,
-    /// What it works through, such as a server: tools with one back-end share a breaker that counts transport failures,
-    /// beside their own (CB-9).
+    /// The backend that the tool works through, such as a server. Besides their own breakers, tools with the same
+    /// backend share one that counts transport failures (CB-9).
     pub backend: Option<Arc<str>>,
-    /// How often its attempts may start; `None` is as often as they come (RT-10).
+    /// How often its attempts may start; `None` is unlimited (RT-10).
     pub rate: Option<Rate>,
-    /// What a call of it costs, in units of the embedder's choice, where budgets bound that (RT-11).
+    /// The cost of one call, in units that the embedder chooses, counted against budgets (RT-11).
     pub cost: u64,
-    /// How many calls of it, and at what cost, one session tree may make (RT-11).
+    /// How many calls of the tool one session tree may make, and at what cost (RT-11).
     pub budget: Budget,
-    /// What a call of it does whose key is that of a call in the air (ID-3).
+    /// What happens to a call whose idempotency key is that of a call in flight (ID-3).
     pub key_conflict: KeyConflict,
-    /// The most calls of it at once, in one agent unless [`limit_scope`](Self::limit_scope) says otherwise (CL-6).
+    /// The most calls of the tool at once, per agent unless [`limit_scope`](Self::limit_scope) says otherwise (CL-6).
     pub max_concurrency: Option<NonZeroUsize>,
-    /// Over what `max_concurrency` counts.
+    /// The scope over which `max_concurrency` counts.
     pub limit_scope: LimitScope,
-    /// What its serial calls share with those of other tools and sessions, such as a database: of all calls with
-    /// one scope one runs at a time in the engine. `None` is the session tree's own (CC-8).
+    /// The state that its serial calls share with those of other tools and sessions, such as a database. Of all calls
+    /// with the same scope, the engine runs one at a time. `None` is the scope of the session tree (CC-8).
     pub serial_scope: Option<Arc<str>>,
-    /// Which arguments are paths. They are checked against the workspace before anything runs.
+    /// The arguments that are paths. They are checked against the workspace before anything runs.
     pub requires_fs: Vec<FsRequirement>,
-    /// Which arguments are hosts or URLs. They are checked against what the agent may ask.
+    /// The arguments that are hosts or URLs. They are checked against the agent's grants.
     pub requires_net: Vec<String>,
-    /// Whether it cannot work without a workspace.
+    /// Whether the tool needs a workspace.
     pub requires_workspace: bool,
-    /// Whether an agent whose tools are bounded must have it among them. The default.
+    /// Whether an agent with a list of tools can only call this one if the list names it. The default.
     pub requires_capability: bool,
-    /// Which arguments do not matter to whom is asked: an answer for all calls of a pattern is for any value of them
+    /// The arguments that do not matter for approval: an answer for all calls of a pattern covers any value of them
     /// (PO-3).
     pub approval_ignores: Vec<String>,
-    /// Which agents do not know of it.
+    /// The agents from which the tool is hidden.
     pub hidden_from: HiddenFrom,
-    /// Changes when the tool's meaning does.
+    /// The version of the tool, which changes when its meaning does.
     pub version: String,
 }
 
 impl ToolSpec {
-    /// A tool with these side effects that takes any object.
+    /// A tool with these side effects that accepts any object.
     pub fn new(name: impl Into<String>, side_effects: SideEffects) -> Self {
         Self {
             name: name.into(),
@@ -189,12 +189,12 @@ impl ToolSpec {
         }
     }
 
-    /// A tool that touches nothing.
+    /// A tool that touches nothing outside its arguments.
     pub fn pure(name: impl Into<String>) -> Self {
         Self::new(name, SideEffects::None)
     }
 
-    /// A tool that only looks.
+    /// A tool that only reads.
     pub fn read(name: impl Into<String>) -> Self {
         Self::new(name, SideEffects::Read)
     }
@@ -228,28 +228,28 @@ impl ToolSpec {
         self
     }
 
-    /// Sets a JSON Schema that somebody else wrote; see [`SchemaOrigin::Foreign`].
+    /// Sets a JSON Schema that a third party wrote; see [`SchemaOrigin::Foreign`].
     #[must_use]
     pub fn foreign_schema(mut self, schema: Value) -> Self {
         self.schema_origin = SchemaOrigin::Foreign;
         self.input_schema(schema)
     }
 
-    /// Declares it safe beside other calls (CL-1).
+    /// Declares the tool safe beside other calls (CL-1).
     #[must_use]
     pub fn concurrent(mut self) -> Self {
         self.promoted = true;
         self
     }
 
-    /// Declares that it spawns sub-agents (CL-2).
+    /// Declares that the tool spawns sub-agents (CL-2).
     #[must_use]
     pub fn recursive(mut self) -> Self {
         self.recursive = true;
         self
     }
 
-    /// Declares it idempotent.
+    /// Declares the tool idempotent.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
@@ -277,29 +277,29 @@ impl ToolSpec {
         self
     }
 
-    /// Lets a handler that ran into its timeout put its work in order; see the field (SC-5).
+    /// Gives a handler that exceeded its timeout time to clean up; see the field (SC-5).
     #[must_use]
     pub fn timeout_grace(mut self, grace: Duration) -> Self {
         self.timeout_grace = Some(grace);
         self
     }
 
-    /// Sets how its failures are tried again (RT-1). [`RetryPolicy::NONE`] for a handler that retries by itself: one
-    /// layer does (RT-7).
+    /// Sets how failures are retried (RT-1). Use [`RetryPolicy::NONE`] for a handler that retries internally, because
+    /// only one layer may retry (RT-7).
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// Sets when the engine stops asking it (CB-2).
+    /// Sets when the engine stops calling the tool for a while (CB-2).
     #[must_use]
     pub fn breaker(mut self, policy: BreakerPolicy) -> Self {
         self.breaker = Some(policy);
         self
     }
 
-    /// Names what it works through; see the field (CB-9).
+    /// Names the backend that the tool works through; see the field (CB-9).
     #[must_use]
     pub fn backend(mut self, name: impl Into<Arc<str>>) -> Self {
         self.backend = Some(name.into());
@@ -320,49 +320,49 @@ impl ToolSpec {
         self
     }
 
-    /// Sets what a call of it costs (RT-11).
+    /// Sets the cost of one call (RT-11).
     #[must_use]
     pub fn cost(mut self, units: u64) -> Self {
         self.cost = units;
         self
     }
 
-    /// Bounds how many calls of it, and at what cost, one session tree may make (RT-11).
+    /// Limits how many calls of the tool one session tree may make, and at what cost (RT-11).
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Sets what a call of it does whose key is that of a call in the air (ID-3).
+    /// Sets what happens to a call whose idempotency key is that of a call in flight (ID-3).
     #[must_use]
     pub fn key_conflict(mut self, conflict: KeyConflict) -> Self {
         self.key_conflict = conflict;
         self
     }
 
-    /// Bounds how many calls of it run at once in one agent.
+    /// Limits how many calls of the tool run at once, per agent by default.
     #[must_use]
     pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
         self.max_concurrency = Some(most);
         self
     }
 
-    /// Sets over what the bound of [`max_concurrency`](Self::max_concurrency) counts.
+    /// Sets the scope over which [`max_concurrency`](Self::max_concurrency) counts.
     #[must_use]
     pub fn limit_scope(mut self, scope: LimitScope) -> Self {
         self.limit_scope = scope;
         self
     }
 
-    /// Names what its serial calls change; see the field (CC-8).
+    /// Names the state that its serial calls change; see the field (CC-8).
     #[must_use]
     pub fn serial_scope(mut self, name: impl Into<Arc<str>>) -> Self {
         self.serial_scope = Some(name.into());
         self
     }
 
-    /// Declares that an argument is a path; the tool then also requires a workspace.
+    /// Declares that an argument is a path; the tool then also needs a workspace.
     #[must_use]
     pub fn requires_fs(mut self, mode: FsMode, argument: impl Into<String>) -> Self {
         self.requires_fs.push(FsRequirement { mode, argument: argument.into() });
@@ -377,28 +377,28 @@ impl ToolSpec {
         self
     }
 
-    /// Lets agents call it whose tools are bounded and do not name it.
+    /// Lets every agent call the tool, even one whose list of tools does not name it.
     #[must_use]
     pub fn without_capability(mut self) -> Self {
         self.requires_capability = false;
         self
     }
 
-    /// Declares that an argument does not matter to whom is asked; see the field (PO-3).
+    /// Declares that an argument does not matter for approval; see the field (PO-3).
     #[must_use]
     pub fn approval_ignores(mut self, argument: impl Into<String>) -> Self {
         self.approval_ignores.push(argument.into());
         self
     }
 
-    /// Hides it from sub-agents (PO-1b).
+    /// Hides the tool from sub-agents (PO-1b).
     #[must_use]
     pub fn hidden_from_sub_agents(mut self) -> Self {
         self.hidden_from.sub_agents = true;
         self
     }
 
-    /// Hides it from agents in this role (PO-1b).
+    /// Hides the tool from agents in this role (PO-1b).
     #[must_use]
     pub fn hidden_from_role(mut self, role: impl Into<Arc<str>>) -> Self {
         self.hidden_from.roles.insert(role.into());
@@ -412,12 +412,12 @@ impl ToolSpec {
         self
     }
 
-    /// The class its calls have unless they are classified by their arguments (CL-1, CL-2).
+    /// The class of its calls, unless they are classified by their arguments (CL-1, CL-2).
     pub fn class(&self) -> ToolClass {
         if self.recursive { ToolClass::Concurrent } else { self.side_effects.class(self.promoted) }
     }
 
-    /// The attempt timeout in force (V3). A recursive tool that names none has none: `Duration::MAX`.
+    /// The attempt timeout in force (V3). A recursive tool that sets none has none: `Duration::MAX`.
     pub fn attempt_timeout(&self) -> Duration {
         match self.timeout {
             Some(timeout) => timeout,
@@ -426,12 +426,12 @@ impl ToolSpec {
         }
     }
 
-    /// Whether an attempt of unknown effect may be repeated (RT-1).
+    /// Whether an attempt whose effect is unknown may be repeated (RT-1).
     pub fn is_repeatable(&self) -> bool {
         self.idempotent || self.side_effects.is_read_only()
     }
 
-    /// The schema in force: the declared one, or that of any object.
+    /// The schema in force: the declared one, or one that accepts any object.
     pub fn schema(&self) -> Value {
         self.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}))
     }

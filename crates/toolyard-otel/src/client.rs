@@ -5,21 +5,21 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use std::{io::Read, time::Duration};
 use ureq::Agent;
 
-/// An answer says little; more than this is not read.
+/// The most bytes read of a response, which says little.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 
-/// Sends what is exported.
+/// The HTTP client that sends exported data.
 #[derive(Debug)]
 pub(crate) struct Client(Agent);
 
 impl Client {
-    /// One whose requests take at most so long, from the first byte to the last.
+    /// A client whose requests take at most this long, from the first byte to the last.
     pub(crate) fn new(timeout: Duration) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
             .http_status_as_error(false) // the exporter looks at the status itself
             .max_redirects(0)
-            .proxy(None) // a collector is nearby
+            .proxy(None) // the collector is nearby
             .build();
         Self(config.into())
     }

@@ -1,8 +1,8 @@
-//! How calls ended, on its way from the engine to the histograms.
+//! The queue of ended calls, between the engine and the histograms.
 //!
-//! The engine puts what is to be counted into a bounded queue and goes on; a thread counts it, which costs more than
-//! the queue. It sleeps until something is there, then lets more come before it looks: so it wakes a few times a
-//! second at most, and no call pays for waking it more often.
+//! The engine pushes each point into a bounded queue and goes on. A thread does the counting, which costs more than the
+//! queue. It sleeps until a point arrives, and then pauses so that more can arrive. It therefore wakes only a few times
+//! a second, and no call pays for waking it more often.
 
 use crate::{
     metrics::Instruments,
@@ -19,39 +19,39 @@ use toolyard::{Event, EventSink};
 /// How many ends and attempts may wait to be counted.
 const WAITING_MAX: usize = 65_536;
 
-/// How long the thread lets more come.
+/// How long the thread pauses to let more points arrive.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What waits to be counted.
+/// The points that wait to be counted.
 #[derive(Default)]
 struct Waiting {
     points: Vec<Point>,
-    /// Points for which there was no room.
+    /// How many points were dropped because the queue was full or closed.
     missed: u64,
     closed: bool,
 }
 
-/// The queue, and what it is counted with.
+/// The queue, and the instruments that its points are counted with.
 pub(crate) struct Ends {
     waiting: Mutex<Waiting>,
     wake: Condvar,
     begun: Mutex<Begun>,
-    /// `None` where nobody wants to know.
+    /// `None` if metrics are not exported.
     instruments: Option<Instruments>,
 }
 
 impl Ends {
-    /// Nobody counts.
+    /// A queue that nothing counts, for when metrics are not exported.
     pub(crate) fn unrecorded() -> Arc<Self> {
         Arc::new(Self::new(None))
     }
 
-    /// Counted with these, on a thread of its own until it is closed.
+    /// A queue counted with these instruments, on a thread of its own until it is closed.
     pub(crate) fn recorded_by(instruments: Instruments) -> Arc<Self> {
         let ends = Arc::new(Self::new(Some(instruments)));
         let counted = ends.clone();
         let thread = thread::Builder::new().name("toolyard-otel".to_owned());
-        // Without the thread what waits is counted when it is flushed.
+        // If the thread cannot be started, the points are counted when the queue is flushed.
         let _ = thread.spawn(move || counted.count_until_closed());
         ends
     }
@@ -95,10 +95,10 @@ impl Ends {
         }
     }
 
-    /// Counts what waits.
+    /// Counts the waiting points.
     fn count(&self) {
         let Some(instruments) = &self.instruments else { return };
-        // One at a time: an end is not to be counted before its attempts.
+        // One thread at a time, so that no end is counted before its attempts.
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let (points, missed) = {
             let mut waiting = self.waiting();
@@ -111,7 +111,7 @@ impl Ends {
         }
     }
 
-    /// Counts what waits, and takes no more.
+    /// Counts the waiting points, and accepts no more.
     pub(crate) fn close(&self) {
         self.waiting().closed = true;
         self.wake.notify_one();
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Ends {
     }
 }
 
-/// Counts how calls end.
+/// The event sink that counts how calls end.
 #[derive(Debug)]
 pub struct EndsSink {
     ends: Arc<Ends>,
@@ -147,7 +147,7 @@ impl EventSink for EndsSink {
         }
     }
 
-    /// The engine stops: what it did is counted, and how it stands is looked at once more.
+    /// Called when the engine stops: counts what is left, and reads the gauges once more.
     fn flush(&self) {
         self.watched.look();
         self.ends.count();
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use toolyard::{AgentPath, EventKind, SessionId};
 
-    /// OB-3, OB-4: what there is no room for is counted as missed, and costs whoever tells of it nothing more.
+    /// OB-3, OB-4: points beyond the queue's bound are counted as missed, at no extra cost to the sender.
     #[test]
     fn a_full_queue() {
         let ends = Ends::unrecorded();

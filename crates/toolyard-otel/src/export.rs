@@ -1,4 +1,4 @@
-//! From settings to exporters that run.
+//! Builds the exporters from the settings.
 
 use crate::{
     client::Client,
@@ -7,7 +7,7 @@ use crate::{
 use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{Resource, metrics::SdkMeterProvider, trace::SdkTracerProvider};
 
-/// What takes spans, and sends them in batches from a thread of its own; `None` where traces go nowhere.
+/// The provider that exports spans in batches from a thread of its own; `None` if traces are not exported.
 pub(crate) fn traces(
     settings: &Settings,
     resource: Resource,
@@ -18,7 +18,7 @@ pub(crate) fn traces(
     Ok(Some(SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build()))
 }
 
-/// What takes metrics, and sends them now and then from a thread of its own; `None` where metrics go nowhere.
+/// The provider that exports metrics periodically from a thread of its own; `None` if metrics are not exported.
 pub(crate) fn meters(
     settings: &Settings,
     resource: Resource,

@@ -1,4 +1,4 @@
-//! Exports what an engine does by OpenTelemetry: traces and metrics, as OTLP over HTTP, protobuf.
+//! Exports the traces and metrics of an engine to OpenTelemetry, as protobuf over OTLP/HTTP.
 //!
 //! ```text
 //!   engine ── spans ──► tracing ──► layer ──► batches ─┐
@@ -26,9 +26,9 @@
 //! # }
 //! ```
 //!
-//! What spans and metrics say is in the tables of [`toolyard::telemetry`]. Nothing here is on the way of a call but
-//! the span itself and a place in a bounded queue; a collector that is slow or away costs spans and points, never
-//! calls. There is no TLS: the collector is beside the program, and it is the collector that goes out.
+//! The tables in [`toolyard::telemetry`] list what spans and metrics contain. A call pays only for its span and for a
+//! place in a bounded queue. A collector that is slow or down costs spans and points, never calls. TLS is not
+//! supported: run the collector beside the program, and let it forward the data.
 
 mod client;
 mod ends;
@@ -57,7 +57,7 @@ use toolyard::{Engine, telemetry::TARGET};
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 use watched::Watched;
 
-/// The name under which spans and metrics are exported.
+/// The instrumentation scope of the exported spans and metrics.
 const SCOPE: &str = "toolyard";
 
 /// The export of an engine's traces and metrics.
@@ -70,10 +70,10 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts the threads that export. Nothing is sent before there is something to send.
+    /// Starts the export threads. Nothing is sent until there is something to send.
     ///
     /// # Errors
-    /// [`SetupError`] where the settings make no sense; a collector that is not there is none.
+    /// [`SetupError`] if the settings are invalid. A collector that cannot be reached is not an error.
     pub fn start(settings: Settings) -> Result<Self, SetupError> {
         let resource = settings.resource();
         let traces = export::traces(&settings, resource.clone())?;
@@ -89,8 +89,8 @@ impl Telemetry {
         Ok(Self { traces, meters, ends, watched })
     }
 
-    /// The listener for `tracing` that exports the spans of calls, and nothing else: what is logged in them may say
-    /// what is not meant for traces.
+    /// The `tracing` layer that exports the spans of calls and nothing else, because log events inside them may hold
+    /// data that is not meant for traces.
     pub fn layer<S>(&self) -> Option<impl Layer<S> + use<S>>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -101,36 +101,37 @@ impl Telemetry {
         Some(layer.with_filter(filter_fn(|metadata| metadata.is_span() && metadata.target() == TARGET)))
     }
 
-    /// What a listener of an embedder's own exports with, who wants other spans beside those of calls; `None` where
-    /// traces are not exported.
+    /// The tracer for an embedder's own layer, to export other spans besides those of calls; `None` if traces are not
+    /// exported.
     pub fn tracer(&self) -> Option<SdkTracer> {
         let scope = InstrumentationScope::builder(SCOPE).with_version(env!("CARGO_PKG_VERSION")).build();
         self.traces.as_ref().map(|traces| traces.tracer_with_scope(scope))
     }
 
-    /// Counts the ends of calls; for [`EngineBuilder::events`](toolyard::EngineBuilder::events).
+    /// The sink that counts how calls end, for [`EngineBuilder::events`](toolyard::EngineBuilder::events).
     pub fn sink(&self) -> EndsSink {
         EndsSink::new(self.ends.clone(), self.watched.clone())
     }
 
-    /// Has metrics show the permits and breakers of this engine. It is not kept alive by that.
+    /// Adds this engine's permits and breakers to the metrics. This does not keep the engine alive.
     pub fn observe(&self, engine: &Engine) {
         self.watched.watch(engine.gauges());
     }
 
-    /// Sends what is left, for at most so long; `false` where that was not enough, or something could not be sent. It
-    /// blocks; in a runtime it belongs on a thread that may.
+    /// Sends what is left, within this limit. Returns `false` if the time was too short or something could not be sent.
+    ///
+    /// This blocks; in an async runtime, call it on a thread that may block.
     pub fn shutdown(mut self, limit: Duration) -> bool {
         self.ends.close();
         let (traces, meters) = (self.traces.take(), self.meters.take());
         let (tell, told) = mpsc::channel();
-        // A thread of its own, for the exporters know limits of their own only. It may outlive this.
+        // On a thread of its own, because each exporter only knows its own limit. The thread may outlive this call.
         let stopping = thread::Builder::new().name("toolyard-otel-end".to_owned()).spawn(move || {
             let traces =
                 thread::spawn(move || traces.is_none_or(|it| it.shutdown_with_timeout(limit).is_ok()));
             let meters = meters.is_none_or(|it| it.shutdown_with_timeout(limit).is_ok());
             let all = traces.join().unwrap_or(false) && meters;
-            let _ = tell.send(all); // nobody may wait any more
+            let _ = tell.send(all); // the receiver may have given up
         });
         stopping.is_ok() && told.recv_timeout(limit).unwrap_or(false)
     }

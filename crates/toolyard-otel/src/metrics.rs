@@ -1,4 +1,4 @@
-//! The instruments.
+//! The metric instruments.
 
 use crate::{SCOPE, watched::Watched};
 use opentelemetry::{
@@ -9,17 +9,17 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use std::sync::Arc;
 use toolyard::{BreakerOf, BreakerState, ErrorKind, telemetry};
 
-/// Seconds: those of the conventions for operations of models, with some below for tools that only look at something
-/// and some above for those that build something.
+/// Bucket bounds in seconds: those that the conventions give for model operations, with some below for tools that only
+/// read and some above for tools that build something.
 const SECONDS: [f64; 21] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48,
     40.96, 81.92, 163.84, 327.68, 655.36,
 ];
 
-/// Attempts; more than these few are rare.
+/// Bucket bounds for attempts; higher numbers are rare.
 const ATTEMPTS: [f64; 6] = [0.0, 1.0, 2.0, 3.0, 5.0, 10.0];
 
-/// What is recorded of calls that end.
+/// The instruments that record ended calls.
 #[derive(Debug)]
 pub(crate) struct Instruments {
     duration: Histogram<f64>,
@@ -55,7 +55,7 @@ impl Instruments {
         }
     }
 
-    /// A call has ended whose handler was started.
+    /// Records the end of a call whose handler was started.
     pub(crate) fn ran(&self, tool: &Arc<str>, seconds: f64, queued: f64, error: Option<ErrorKind>) {
         let tool = KeyValue::new(telemetry::TOOL_NAME, tool.clone());
         self.queue.record(queued, std::slice::from_ref(&tool));
@@ -67,7 +67,7 @@ impl Instruments {
         }
     }
 
-    /// A call has ended for which so many attempts were made.
+    /// Records how many attempts an ended call made.
     pub(crate) fn tried(&self, tool: &Arc<str>, attempts: u32, error: Option<ErrorKind>) {
         let tool = KeyValue::new(telemetry::TOOL_NAME, tool.clone());
         match error.map(of_error) {
@@ -76,12 +76,12 @@ impl Instruments {
         }
     }
 
-    /// A call was answered with the kept result of another.
+    /// Records a call that was answered with the kept result of another.
     pub(crate) fn replayed(&self, tool: &Arc<str>) {
         self.replays.add(1, &[KeyValue::new(telemetry::TOOL_NAME, tool.clone())]);
     }
 
-    /// So many ends are in no other number.
+    /// Records ends and attempts that were dropped, and so appear in no other metric.
     pub(crate) fn missed(&self, ends: u64) {
         self.missed.add(ends, &[]);
     }

@@ -1,4 +1,4 @@
-//! Where to, and as whom.
+//! Export settings: the targets, and the service to report as.
 
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
@@ -8,20 +8,20 @@ const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const METRICS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
 
-/// How long one request may take, as OpenTelemetry has it.
+/// The time one request may take; OpenTelemetry's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why nothing can be exported.
+/// Why the export cannot be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// An endpoint that this cannot speak to.
+    /// The endpoint does not use plain HTTP.
     #[error("{endpoint}: only http:// is spoken here; a collector beside the program goes on with https")]
     NotHttp {
         /// The endpoint.
         endpoint: String,
     },
-    /// A setting that makes no sense.
+    /// A variable is not a number of milliseconds.
     #[error("{variable}: '{value}' is not a number of milliseconds")]
     NoTime {
         /// The variable.
@@ -29,19 +29,19 @@ pub enum SetupError {
         /// Its value.
         value: String,
     },
-    /// The exporter refuses.
+    /// The exporter could not be built.
     #[error("the export cannot be set up")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 
-/// Where one signal goes.
+/// The target of one signal.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) endpoint: String,
     pub(crate) timeout: Duration,
 }
 
-/// Where traces and metrics go, and in whose name.
+/// Where traces and metrics are sent, and the service they are reported as.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub(crate) traces: Option<Target>,
@@ -51,26 +51,27 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Both signals to a collector at this address, such as `http://localhost:4318`.
+    /// Sends both signals to the collector at this address, such as `http://localhost:4318`.
     pub fn to(collector: &str) -> Self {
         let target = |signal| Some(Target { endpoint: below(collector, signal), timeout: TIMEOUT });
         Self { traces: target("traces"), metrics: target("metrics"), service: None, attributes: Vec::new() }
     }
 
-    /// What the variables of OpenTelemetry say; `None` where they name no endpoint, or `OTEL_SDK_DISABLED` is `true`.
+    /// Reads the environment variables of OpenTelemetry. Returns `None` if they name no endpoint, or
+    /// `OTEL_SDK_DISABLED` is `true`.
     ///
     /// | variable | |
     /// |---|---|
     /// | `OTEL_EXPORTER_OTLP_ENDPOINT` | the collector, for both signals |
-    /// | `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `…_METRICS_ENDPOINT` | the whole address for one |
-    /// | `OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER` | `none`: not this one |
-    /// | `OTEL_EXPORTER_OTLP_HEADERS`, `…_TRACES_HEADERS`, `…_METRICS_HEADERS` | sent along |
+    /// | `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `…_METRICS_ENDPOINT` | the full address for one signal |
+    /// | `OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER` | `none` turns the signal off |
+    /// | `OTEL_EXPORTER_OTLP_HEADERS`, `…_TRACES_HEADERS`, `…_METRICS_HEADERS` | headers to send |
     /// | `OTEL_EXPORTER_OTLP_TIMEOUT`, `…_TRACES_TIMEOUT`, `…_METRICS_TIMEOUT` | milliseconds for a request |
-    /// | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | in whose name; `service` where they do not say |
-    /// | `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_BSP_*`, `OTEL_TRACES_SAMPLER` | as OpenTelemetry has them |
+    /// | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | the service to report as; `service` if they name none |
+    /// | `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_BSP_*`, `OTEL_TRACES_SAMPLER` | as OpenTelemetry defines them |
     ///
     /// # Errors
-    /// [`SetupError`] names the variable that makes no sense.
+    /// [`SetupError`] names the invalid variable.
     pub fn from_env(service: &str) -> Result<Option<Self>, SetupError> {
         Self::read(service, |variable| env::var(variable).ok())
     }
@@ -104,14 +105,14 @@ impl Settings {
         Ok(Some(Self { traces, metrics, service, attributes: Vec::new() }))
     }
 
-    /// Sets the name of the service, whatever the environment says.
+    /// Sets the name of the service, overriding the environment.
     #[must_use]
     pub fn service_name(mut self, name: impl Into<String>) -> Self {
         self.service = Some(name.into());
         self
     }
 
-    /// Adds to what is said of the service, such as its instance.
+    /// Adds an attribute of the service, such as its instance.
     #[must_use]
     pub fn attribute(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.attributes.push(KeyValue::new(key.into(), value.into()));
@@ -134,7 +135,7 @@ impl Settings {
     }
 }
 
-/// The address of a signal at a collector.
+/// The address for one signal at a collector.
 fn below(collector: &str, signal: &str) -> String {
     format!("{}/v1/{signal}", collector.trim_end_matches('/'))
 }
@@ -161,7 +162,7 @@ mod tests {
         Some((settings.traces.map(|it| it.endpoint), settings.metrics.map(|it| it.endpoint)))
     }
 
-    /// OB-4: without an endpoint nothing is exported; with one, the signals that are not switched off.
+    /// OB-4: without an endpoint nothing is exported; with one, every signal that is not switched off.
     #[test]
     fn endpoints_as_opentelemetry_has_them() {
         let both = |traces: &str, metrics: &str| Some((Some(traces.to_owned()), Some(metrics.to_owned())));
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(endpoints(&off), Some((Some("http://c/v1/traces".to_owned()), None)));
     }
 
-    /// OB-4: a limit that is none is told, with its variable.
+    /// OB-4: an invalid timeout is reported with its variable.
     #[test]
     fn times_that_are_none() {
         let variables = [(ENDPOINT, "http://c"), ("OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "soon")];
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(error, "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT: 'soon' is not a number of milliseconds");
     }
 
-    /// OB-4: the environment names the service where it does, the program where it does not.
+    /// OB-4: the service name comes from the environment if set there, otherwise from the program.
     #[test]
     fn whose_name() {
         let name = |variables: &[_]| read(variables).unwrap().unwrap().service;

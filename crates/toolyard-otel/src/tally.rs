@@ -1,16 +1,16 @@
-//! What one event adds to the numbers.
+//! How one event changes the metrics.
 
 use crate::metrics::Instruments;
 use foldhash::HashMap;
 use std::{sync::Arc, time::Duration};
 use toolyard::{Dedupe, ErrorKind, Event, EventKind, SessionId};
 
-/// Which call: its session, its batch and its place in it.
+/// The key of a call: its session, its batch and its index there.
 type CallKey = (SessionId, u64, u32);
 
-/// What is counted.
+/// One thing to count.
 pub(crate) enum Point {
-    /// An attempt of a call has begun.
+    /// An attempt of a call has started.
     Attempt { call: CallKey, number: u32, at_us: u64 },
     /// A call has ended.
     End { call: CallKey, tool: Arc<str>, at_us: u64, queue_ms: u64, dedupe: Dedupe, error: Option<ErrorKind> },
@@ -38,7 +38,7 @@ impl Point {
     }
 }
 
-/// The calls that have begun and not ended.
+/// The calls that have started but not ended.
 #[derive(Default)]
 pub(crate) struct Begun(HashMap<CallKey, Ran>);
 
@@ -49,12 +49,12 @@ struct Ran {
 }
 
 impl Begun {
-    /// Some points never came: the ends of calls that have begun may be among them, and those would stay for ever.
+    /// Forgets all calls. Points were missed, possibly ends of these calls, whose entries would then stay forever.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
     }
 
-    /// Counts one point, in the order in which they came.
+    /// Counts one point. Points must come in the order of their events.
     pub(crate) fn count(&mut self, point: Point, instruments: &Instruments) {
         match point {
             Point::Attempt { call, number, at_us } => {

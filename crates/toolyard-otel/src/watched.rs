@@ -1,9 +1,9 @@
-//! The engines whose permits and breakers are shown.
+//! The engines whose permits and breakers are exported.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use toolyard::{BreakerStatus, Gauges, ToolClass};
 
-/// What was seen of an engine when it was looked at last: one that is gone is shown as it was left.
+/// The values last read from an engine. An engine that is gone keeps its last values.
 #[derive(Debug)]
 struct Seen {
     gauges: Gauges,
@@ -11,7 +11,7 @@ struct Seen {
     breakers: Vec<BreakerStatus>,
 }
 
-/// The engines that are watched.
+/// The engines that are observed.
 #[derive(Debug, Default)]
 pub(crate) struct Watched(Mutex<Vec<Seen>>);
 
@@ -26,12 +26,12 @@ impl Watched {
         self.all().push(seen);
     }
 
-    /// Looks at every engine that is there.
+    /// Reads the values of every engine that still exists.
     pub(crate) fn look(&self) {
         self.all().iter_mut().for_each(Seen::look);
     }
 
-    /// How many permits of each class are held now, over all engines; none where none is watched.
+    /// The permits of each class held now, summed over all engines; empty if none is observed.
     pub(crate) fn permits(&self) -> Vec<(ToolClass, usize)> {
         self.look();
         let all = self.all();
@@ -42,7 +42,7 @@ impl Watched {
         ToolClass::ALL.into_iter().map(|class| (class, held(class))).collect()
     }
 
-    /// The breakers as they are now.
+    /// The current breakers of all engines.
     pub(crate) fn breakers(&self) -> Vec<BreakerStatus> {
         self.look();
         self.all().iter().flat_map(|seen| seen.breakers.iter().cloned()).collect()

@@ -1,21 +1,21 @@
-//! Collectors that are not there, or do not answer.
+//! Collectors that are down or do not answer.
 
 use crate::scene::{ENDS, builder, codes, play};
 use std::{net::TcpListener, time::Duration};
 use toolyard::Engine;
 use toolyard_otel::{Settings, SetupError, Telemetry};
 
-/// OB-4, OB-3: a collector that is down costs telemetry and no call.
+/// OB-4, OB-3: a collector that is down costs telemetry but no calls.
 #[tokio::test(start_paused = true)]
 async fn a_collector_that_is_down() {
-    // No port that a system gives out: one that was free a moment ago might be another test's by now.
+    // A port that the system never assigns: one that was free a moment ago might belong to another test by now.
     let telemetry = Telemetry::start(Settings::to("http://127.0.0.1:1")).unwrap();
     let (outcomes, sent) = play(telemetry, builder()).await;
     assert_eq!((codes(&outcomes), sent), (ENDS.to_vec(), false));
 }
 
-/// OB-4: a collector that takes a request and never answers holds a shutdown no longer than it is given: with its
-/// requests unbounded, as good as, the test would hang.
+/// OB-4: a collector that never answers cannot delay a shutdown past its limit. Requests here are practically
+/// unbounded, so otherwise the test would hang.
 #[tokio::test(start_paused = true)]
 async fn a_collector_that_hangs() {
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();

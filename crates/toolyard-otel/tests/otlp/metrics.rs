@@ -1,4 +1,4 @@
-//! Numbers as a collector sees them.
+//! Metrics as a collector sees them.
 
 use crate::{
     receiver::{Receiver, attributes},
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use toolyard::{Call, Drain, ToolClass};
 use toolyard_otel::{Settings, Telemetry};
 
-/// Each point of a metric in one line: its attributes, how many, how much.
+/// Each point of a metric on one line: its attributes, count and sum.
 fn points(metric: &Metric) -> Vec<String> {
     let label = |of: &[_]| attributes(of).into_values().collect::<Vec<_>>().join(" ");
     let number = |value: &Option<Value>| match value {
@@ -47,7 +47,7 @@ async fn metrics() -> BTreeMap<String, Metric> {
     receiver.metrics()
 }
 
-/// OB-4: how long calls ran and waited, over all attempts, for each tool and error.
+/// OB-4: how long calls ran and waited, over all attempts, per tool and error.
 #[tokio::test(start_paused = true)]
 async fn durations() {
     let metrics = metrics().await;
@@ -70,7 +70,7 @@ async fn durations() {
     assert_eq!(queue, ["fails: 1 0.00", "flaky: 1 0.00", "once: 1 0.00", "outer: 1 0.00", "waits: 2 0.00"]);
 }
 
-/// OB-4: how often handlers were started, calls that never came to it included; and what was replayed.
+/// OB-4: attempts per call, including calls that never started, and replays.
 #[tokio::test(start_paused = true)]
 async fn attempts_and_replays() {
     let metrics = metrics().await;
@@ -90,7 +90,7 @@ async fn attempts_and_replays() {
     assert!(!metrics.contains_key("dispatch.events.missed"));
 }
 
-/// OB-4, CB-10: the pools and breakers as they stood when the engine had ended.
+/// OB-4, CB-10: pools and breakers as they were when the engine stopped.
 #[tokio::test(start_paused = true)]
 async fn gauges() {
     let metrics = metrics().await;
@@ -104,7 +104,7 @@ async fn gauges() {
     assert_eq!(breakers.len(), 5 * 5);
 }
 
-/// OB-4, ID-6: a failure that is another call's is a replay, and no attempt.
+/// OB-4, ID-6: a replayed failure counts as a replay, not as an attempt.
 #[tokio::test(start_paused = true)]
 async fn replayed_failures() {
     let receiver = Receiver::start();
@@ -123,7 +123,7 @@ async fn replayed_failures() {
     assert_eq!(points(&metrics["dispatch.idempotency.replays"]), ["fails: 2"]);
 }
 
-/// OB-4: permits that are held show while their calls run, and no longer.
+/// OB-4: permits count as held only while their calls run.
 #[tokio::test(start_paused = true)]
 async fn permits_in_use() {
     let engine = builder().build().await.unwrap();
@@ -137,8 +137,7 @@ async fn permits_in_use() {
     assert_eq!((while_they_run, held()), (Some(2), Some(0)));
 }
 
-/// OB-4: more calls at once than any queue between engine and histograms would hold are all counted, or told of as
-/// missed.
+/// OB-4: with more calls at once than the queue holds, every call is either counted or reported as missed.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_lost_in_silence() {
     let receiver = Receiver::start();

@@ -1,4 +1,4 @@
-//! A collector: it takes OTLP over HTTP on a port of its own and keeps what it was sent.
+//! A collector that takes OTLP over HTTP on a port of its own and keeps what it receives.
 
 use opentelemetry_proto::tonic::{
     collector::{metrics::v1::ExportMetricsServiceRequest, trace::v1::ExportTraceServiceRequest},
@@ -15,14 +15,14 @@ use std::{
     thread,
 };
 
-/// What it has been sent.
+/// The received data.
 #[derive(Debug, Default)]
 struct Kept {
     traces: Vec<ResourceSpans>,
     metrics: Vec<ResourceMetrics>,
 }
 
-/// A collector that listens as long as the test's process.
+/// A collector that listens for the lifetime of the test process.
 pub(crate) struct Receiver {
     address: String,
     kept: Arc<Mutex<Kept>>,
@@ -71,7 +71,7 @@ impl Receiver {
     }
 }
 
-/// Reads one request and answers it; `None` when the other side is done.
+/// Reads one request and answers it; `None` when the client is done.
 fn serve(mut stream: &TcpStream, kept: &Mutex<Kept>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut head = Vec::new();
@@ -106,7 +106,7 @@ fn serve(mut stream: &TcpStream, kept: &Mutex<Kept>) -> Option<()> {
         .ok()
 }
 
-/// Attributes as text, by their keys.
+/// Attributes as text, by key.
 pub(crate) fn attributes(of: &[KeyValue]) -> BTreeMap<String, String> {
     let text = |value: &Value| match value {
         Value::StringValue(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! An engine with tools of every kind of end, and a batch that has all of them.
+//! An engine with tools that end in every way, and a batch that calls them all.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use toolyard::{
 use toolyard_otel::Telemetry;
 use tracing_subscriber::layer::SubscriberExt;
 
-/// How long the last of the telemetry may take; a receiver beside the test takes less.
+/// How long the final export may take; a receiver beside the test takes less.
 pub(crate) const PLENTY: Duration = Duration::from_secs(30);
 
 pub(crate) fn builder() -> EngineBuilder {
@@ -43,10 +43,10 @@ fn keyed(id: &str) -> Call {
     call
 }
 
-/// Runs the whole scene, from the engine's build to its end and that of its telemetry.
+/// Runs the whole scene, from building the engine to shutting down its telemetry.
 pub(crate) async fn play(telemetry: Telemetry, builder: EngineBuilder) -> (Vec<Outcome>, bool) {
-    // As long as there is one listener alone, tracing asks the thread that comes by a place first whether anybody listens
-    // there, once for all threads: and that may be a test that does not.
+    // With only one subscriber, tracing lets the thread that first reaches a callsite decide for all threads whether it
+    // is enabled, and that thread may belong to a test that does not listen.
     let _another = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default());
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(telemetry.layer()));
     let engine = builder.events(telemetry.sink()).build().await.unwrap();
@@ -72,7 +72,7 @@ pub(crate) async fn play(telemetry: Telemetry, builder: EngineBuilder) -> (Vec<O
     (outcomes, telemetry.shutdown(PLENTY))
 }
 
-/// The codes of a whole scene's ends.
+/// The codes of all ends in the scene.
 pub(crate) const ENDS: [&str; 8] =
     ["ok", "execution_error", "ok", "ok", "not_found", "ok", "ok", "circuit_open"];
 

@@ -25,7 +25,7 @@ fn status(span: &Span) -> StatusCode {
     span.status.as_ref().map_or(StatusCode::Unset, |status| status.code())
 }
 
-/// OB-4: a collector sees one span a call, whatever came of it, with the names of the conventions.
+/// OB-4: a collector sees one span per call, however it ended, named by the conventions.
 #[tokio::test(start_paused = true)]
 async fn one_span_a_call() {
     let (receiver, spans) = spans(false).await;
@@ -66,7 +66,7 @@ async fn one_span_a_call() {
     }
 }
 
-/// OB-4: the attributes of a call that ran, each with its type, and none beside them.
+/// OB-4: the exact attributes of a call that ran.
 #[tokio::test(start_paused = true)]
 async fn attributes_of_a_call() {
     let (_, spans) = spans(false).await;
@@ -88,7 +88,7 @@ async fn attributes_of_a_call() {
     assert_eq!(of, wanted);
 }
 
-/// OB-4: what a handler calls is in the trace of its call and under it; calls of nobody begin traces of their own.
+/// OB-4: nested calls are in the trace of their parent call; other calls start traces of their own.
 #[tokio::test(start_paused = true)]
 async fn nested_calls_are_children() {
     let (_, spans) = spans(false).await;
@@ -100,7 +100,7 @@ async fn nested_calls_are_children() {
     roots.for_each(|(id, span)| assert!(span.parent_span_id.is_empty(), "{id}"));
 }
 
-/// OB-4, I15: content goes out only where it is asked for.
+/// OB-4, I15: content is exported only on request.
 #[tokio::test(start_paused = true)]
 async fn content_is_opt_in() {
     let (_, without) = spans(false).await;
