@@ -22,8 +22,9 @@ impl Abort {
 /// If [`on_tool_call`](Self::on_tool_call) panics or takes longer, its call ends as `aborted`. If another hook does,
 /// that is logged.
 ///
-/// # Cancel safety A hook's future is dropped when its time is over. That of [`on_tool_call`](Self::on_tool_call) is
-/// also dropped when the caller drops its dispatch.
+/// # Cancel safety
+/// A hook's future is dropped when its time is over. That of [`on_tool_call`](Self::on_tool_call) is also dropped when
+/// the caller drops its dispatch.
 #[async_trait]
 pub trait Hooks: Send + Sync {
     /// Runs before any check, with the raw call, and may refuse it.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! This crate holds types and traits, and decides nothing that needs a clock, a task or a file. It names
-//! `tokio::time::Instant` and `CancellationToken` as types, but starts no runtime and does no I/O. Ids such as `V4` or
-//! `CL-2` refer to the rules of behaviour that the engine keeps.
+//! `tokio::time::Instant` and `CancellationToken` as types, but starts no runtime and does no I/O.
+//! Ids such as `V4` or `CL-2` refer to the rules of behaviour that the engine keeps.
 
 mod approval;
 mod call;

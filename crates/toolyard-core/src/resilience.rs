@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   RetryPolicy ──► how often, how long between (RT-1, RT-2)     retry_after ──► what the remote asks for (RT-3)
-//!   BreakerPolicy ─► when to stop asking, for how long (CB-2, CB-4); BreakerState ─► where a breaker is (CB-10)
+//!   BreakerPolicy ─► when to stop calling, for how long (CB-2, CB-4); BreakerState ─► where a breaker is (CB-10)
 //!   Rate ──► how often attempts may start (RT-10)     Budget ──► how many calls, and at what cost (RT-11)
 //! ```
 //!

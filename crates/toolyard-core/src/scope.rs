@@ -63,7 +63,8 @@ pub trait PathScope: Send + Sync {
     /// A part that does not exist yet is kept as spelt. Called only if the agent's paths are bounded; it may read the
     /// disk. The default looks at the name alone, which is right for a tree without links.
     ///
-    /// # Errors [`PathEscape`] if the path leads out of the tree.
+    /// # Errors
+    /// [`PathEscape`] if the path leads out of the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
         self.check(path)?;
         let given = Path::new(path);

@@ -143,7 +143,7 @@ pub struct ToolSpec {
     pub requires_net: Vec<String>,
     /// Whether the tool needs a workspace.
     pub requires_workspace: bool,
-    /// Whether an agent with a list of tools can only call this one if the list names it. The default.
+    /// Whether an agent with a list of tools may call this one only if the list names it. `true` by default.
     pub requires_capability: bool,
     /// The arguments that do not matter for approval: an answer for all calls of a pattern covers any value of them
     /// (PO-3).

@@ -61,11 +61,10 @@ pub trait ToolFactory: Send + Sync {
         None
     }
 
-    /// What a call with these arguments would change as things stand now, in a few lines such as a diff, for the
-    /// approver (PO-4).
+    /// What a call with these arguments would change if it ran now, in a few lines such as a diff (PO-4).
     ///
-    /// Must not change anything itself. It has 5 s and runs on a blocking thread for blocking tools, otherwise in a
-    /// task. A panic counts as `None`.
+    /// Shown to the approver. Must not change anything itself. It has 5 s and runs on a blocking thread for blocking
+    /// tools, otherwise in a task. A panic counts as `None`.
     fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
         let _ = (args, resources);
         None

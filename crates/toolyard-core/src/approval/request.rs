@@ -21,7 +21,7 @@ impl fmt::Display for RequestId {
 /// Tells what a call would change.
 #[async_trait]
 pub trait Preview: Send + Sync {
-    /// What the call would change as things stand now, such as a diff; `None` if that is not known.
+    /// What the call would change if it ran now, such as a diff; `None` if that is not known.
     async fn changes(&self) -> Option<String>;
 }
 
@@ -57,8 +57,7 @@ impl ApprovalRequest {
         Self { parts: Arc::new(parts), preview, showing: Showing::default() }
     }
 
-    /// The same request with the digest of what would run now. It keeps its id and the time since which it has been
-    /// shown.
+    /// The same request with the digest of what would run now. It keeps its id, and the time it has been shown counts.
     #[must_use]
     pub fn renewed(&self, digest: CallDigest) -> Self {
         let parts = ApprovalParts { digest, ..ApprovalParts::clone(&self.parts) };
@@ -116,7 +115,7 @@ impl ApprovalRequest {
         self.parts.expires_in
     }
 
-    /// What the call would change as things stand now, if its tool can tell. This is not part of the digest, because
+    /// What the call would change if it ran now, if its tool can tell. This is not part of the digest, because
     /// it may have changed by the time the call runs.
     pub async fn changes(&self) -> Option<String> {
         self.preview.as_ref()?.changes().await

@@ -22,7 +22,7 @@ pub enum Effect {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// An abandoned handler still runs and holds what this call needs (CL-3, SC-6).
+    /// Abandoned handlers that still run block this call (CL-3, SC-6).
     Zombie,
     /// Waiting for the call that holds this one's key could mean waiting for itself (ID-3a).
     WouldDeadlock,

@@ -16,8 +16,8 @@ pub enum Reaction {
 }
 
 impl ErrorKind {
-    /// What a planner should do next. A call whose effect is unknown must never be repeated blindly, so it is
-    /// [`Reaction::Replan`].
+    /// What a planner should do next. Kinds that leave the effect unknown, such as a timeout or a panic, are never
+    /// [`Reaction::RetryLater`], because such a call must not be repeated blindly.
     ///
     /// # Examples
     /// ```

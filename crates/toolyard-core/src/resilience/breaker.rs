@@ -1,10 +1,10 @@
-//! When the engine stops asking a tool that fails, and for how long (CB-2, CB-4).
+//! When the engine stops calling a tool that fails, and for how long (CB-2, CB-4).
 
 use super::PolicyError;
 use serde::{Deserialize, Serialize};
 use std::{num::NonZeroU32, time::Duration};
 
-/// When the engine stops asking a tool that fails, and for how long (CB-2, CB-4).
+/// When the engine stops calling a tool that fails, and for how long (CB-2, CB-4).
 ///
 /// A breaker opens on a failure if, over the sliding window, at least `failures_min` attempts have failed and they make
 /// up at least a share of `ratio` of the attempts that count. With `consecutive`, it also opens after that many

@@ -11,7 +11,7 @@ pub enum RateError {
         "'{0}' is no rate: write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\""
     )]
     Form(String),
-    /// The rate would allow no attempt at all.
+    /// The number of attempts, the period or the burst is zero.
     #[error("a rate must allow at least one attempt, in more than no time, and a burst of at least one")]
     Zero,
     /// The rate is above one attempt per nanosecond.
