@@ -1,8 +1,8 @@
-//! Calls and their outcomes as a conversation keeps them: the model's message with the calls, and the answer.
+//! Writes calls and their outcomes as a conversation keeps them: the model's message with the calls, and the answer.
 //!
 //! ```text
 //!   Message ────────┬─► assistant messages   the calls as the model wrote them
-//!   outcomes ───────┴─► tool messages        one result per call: what encode gives
+//!   outcomes ───────┴─► tool messages        one result per call, as `encode` writes them
 //! ```
 
 mod assistant;
@@ -14,38 +14,39 @@ use crate::{Format, Message, encode};
 use serde_json::Value;
 use toolyard_core::Outcome;
 
-/// Two neighbours in a conversation: the model's calls, and what they came to.
+/// Two neighbouring parts of a conversation: the model's calls, and their results.
 ///
-/// Both are lists of what a request carries in a row: messages (`openai-chat`, `anthropic`), items
-/// (`openai-responses`) or contents (`gemini`). `neutral` has one object each, `{"calls":[…]}` and `{"results":[…]}`.
+/// Both are lists of the entries of a request: messages (`openai-chat`, `anthropic`), items (`openai-responses`)
+/// or contents (`gemini`). `neutral` has one object each, `{"calls":[…]}` and `{"results":[…]}`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolMessages {
     /// The model's message with the calls.
     pub assistant: Vec<Value>,
-    /// What answers them.
+    /// The messages that answer them.
     pub tool: Vec<Value>,
 }
 
 impl ToolMessages {
-    /// All of it, in the order in which a request carries it.
+    /// Both parts, in the order in which a request carries them.
     pub fn into_messages(self) -> Vec<Value> {
         self.assistant.into_iter().chain(self.tool).collect()
     }
 }
 
-/// Writes calls and their outcomes as messages for the next request, for one who keeps the conversation by itself:
-/// the model's message with the calls, and what answers them, under the ids of the calls. Without calls there are
-/// none.
+/// Writes calls and their outcomes as messages for the next request.
 ///
-/// The calls come from a [`decode`](crate::decode)d message, or from [`Message::new`] where they were made by hand;
-/// the outcomes are theirs in call order, as a batch gives them. What came with a call and belongs to it goes back
-/// with it where `to` is the format it came in (Gemini's `thoughtSignature`, the `status` of OpenAI Responses), and
-/// so does the lack of an id. What the model said beside its calls is not known here: who has the provider's own
-/// message sends that, and of this only [`tool`](ToolMessages::tool).
+/// For callers that keep the conversation themselves: the model's message with the calls, and the messages that
+/// answer them under the calls' ids. Without calls there are no messages.
+///
+/// The calls come from a [`decode`](crate::decode)d message, or from [`Message::new`] if they were made by hand; the
+/// outcomes are in call order, as a batch returns them. If `to` is the format in which the calls came, fields that
+/// belong to a call go back with it (Gemini's `thoughtSignature`, the `status` of OpenAI Responses), and a missing
+/// id stays missing. Text that the model wrote beside its calls is not known here: a caller that has the provider's
+/// own message sends that one, and uses only [`tool`](ToolMessages::tool) of these.
 ///
 /// # Errors
-/// [`Mismatch`] when calls and outcomes do not fit each other, or the calls not the format: a provider would refuse
+/// [`Mismatch`] when calls and outcomes do not match, or a call does not fit the format: a provider would refuse
 /// such messages, or the model would read one call's result as another's.
 ///
 /// # Examples

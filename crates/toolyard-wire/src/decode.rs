@@ -1,4 +1,4 @@
-//! A whole text becomes a [`Message`].
+//! Decodes a whole text into a [`Message`].
 //!
 //! ```text
 //!   text ── SSE? ── yes ─► every event ─► StreamDecoder ─► Message
@@ -27,15 +27,15 @@ use serde_json::Value;
 /// Reads a model's answer: whole response JSON, SSE text, or just the part with the calls (the assistant
 /// message, the `output` array, a list of content blocks, a Gemini `Content`).
 ///
-/// Without a format it is found out. A response without tool calls is an empty [`Message`], which is no
-/// error: the model is done. Where a provider offers several answers (`choices`, `candidates`), the first is
-/// read. Tools that the provider runs itself are passed over.
+/// Without a format, the format is detected. A response without tool calls is an empty [`Message`], not an error:
+/// the model is done. If a provider offers several answers (`choices`, `candidates`), the first is read. Calls of
+/// tools that the provider runs itself are skipped.
 ///
-/// An SSE text that breaks off gives the calls that had come, the last one perhaps with broken arguments;
-/// [`Message::is_cut`] tells.
+/// SSE text that breaks off gives the calls received so far, the last one perhaps with broken arguments;
+/// [`Message::is_cut`] is then true.
 ///
 /// # Errors
-/// [`DecodeError`] when the text cannot be read as an answer at all. Broken arguments are no error: they stay
+/// [`DecodeError`] when the text cannot be read as an answer at all. Broken arguments are not an error: they stay
 /// text, and the engine answers that call alone.
 ///
 /// # Examples
@@ -72,8 +72,8 @@ fn whole(value: Value, format: Format) -> Result<Vec<Draft>, DecodeError> {
     }
 }
 
-/// The events of a stream that came as JSON instead of SSE: Gemini streams an array unless asked for SSE, and
-/// a log may hold single chunks.
+/// The events of a stream that came as JSON instead of SSE: Gemini streams an array unless asked for SSE, and a
+/// log may hold single chunks. Returns the value in `Err` if it is not a stream.
 fn chunks(value: Value) -> Result<Vec<Value>, Value> {
     match value {
         Value::Array(items) if items.iter().any(is_chunk) => Ok(items),
@@ -113,12 +113,12 @@ fn sse(text: &str, format: Format) -> Result<Message, DecodeError> {
     Ok(decoder.into_message())
 }
 
-/// Whether the text ends inside this event, rather than the event being broken.
+/// Whether the error means that the text ends inside this event, rather than that the event is broken.
 pub(crate) fn is_cut(event: &SseEvent<'_>, error: &DecodeError) -> bool {
     !event.ended && matches!(error, DecodeError::Truncated { .. } | DecodeError::NotJson { .. })
 }
 
-/// What had come before the text broke off, if there is a call in it.
+/// The message as received before the text broke off, or the error if it has no call.
 fn cut(mut decoder: StreamDecoder, error: DecodeError) -> Result<Message, DecodeError> {
     decoder.finish();
     let mut message = decoder.into_message();
@@ -126,7 +126,7 @@ fn cut(mut decoder: StreamDecoder, error: DecodeError) -> Result<Message, Decode
     if message.is_empty() { Err(error) } else { Ok(message) }
 }
 
-/// The error of a value that is not of the format it was said to be.
+/// The error for a value that is not of the expected format.
 fn wrong(format: Format, value: &Value) -> DecodeError {
     DecodeError::WrongFormat { format, seen: json::seen(value) }
 }

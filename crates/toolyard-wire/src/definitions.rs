@@ -1,11 +1,11 @@
-//! Tools as a request declares them.
+//! Tool definitions as a request declares them.
 
 use crate::{ClassHint, Format, NameMap, NameRule};
 use serde_json::{Map, Value, json};
 use std::{fmt, str::FromStr};
 use toolyard_core::{SideEffects, ToolSpec};
 
-/// Whose way of declaring tools: the providers' formats, and MCP.
+/// The ways of declaring tools: the providers' formats, and MCP.
 ///
 /// # Examples
 /// ```
@@ -16,14 +16,14 @@ use toolyard_core::{SideEffects, ToolSpec};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// A provider's, or the neutral one.
+    /// A provider's format, or the neutral one.
     Provider(Format),
-    /// The Model Context Protocol's.
+    /// The Model Context Protocol.
     Mcp,
 }
 
 impl Dialect {
-    /// Which names it takes.
+    /// The names that the dialect accepts.
     pub fn name_rule(self) -> NameRule {
         match self {
             Self::Provider(Format::OpenAiChat | Format::OpenAiResponses | Format::Anthropic) => {
@@ -50,7 +50,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// A text that names no dialect.
+/// The error for a text that names no dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown dialect '{0}', expected openai, openai-responses, anthropic, gemini, mcp or neutral")]
 pub struct UnknownDialect(pub String);
@@ -69,12 +69,12 @@ impl FromStr for Dialect {
     }
 }
 
-/// Declares tools in a dialect: an array of them, or for Gemini the one object that holds them all.
+/// Declares tools in a dialect: as an array, or for Gemini as the one object that holds them all.
 ///
-/// Names that the dialect refuses are replaced; `NameMap::new(dialect.name_rule(), names)` over the same
-/// tools is the map that was used, and [`Message::with_original_names`](crate::Message::with_original_names)
-/// undoes it. Schemas are given as they are, except that the type `object` and its `properties`, which
-/// providers insist on, are filled in where they are missing.
+/// Names that the dialect refuses are replaced; `NameMap::new(dialect.name_rule(), names)` over the same tools
+/// gives the map that was used, and [`Message::with_original_names`](crate::Message::with_original_names)
+/// undoes it. Schemas are passed on unchanged, except that the type `object` and its `properties`, which
+/// providers insist on, are filled in if they are missing.
 ///
 /// # Examples
 /// ```
@@ -112,7 +112,7 @@ fn tool(spec: &ToolSpec, name: &str, dialect: Dialect) -> Value {
         Dialect::Provider(Format::Anthropic) => {
             json!({"name": name, "description": description, "input_schema": schema})
         }
-        // Not `parameters`: that is a dialect of OpenAPI, and this is JSON Schema as it stands.
+        // Not `parameters`: that is a dialect of OpenAPI, and this is plain JSON Schema.
         Dialect::Provider(Format::Gemini) => {
             json!({"name": name, "description": description, "parametersJsonSchema": schema})
         }
@@ -140,7 +140,7 @@ fn schema(spec: &ToolSpec) -> Value {
     Value::Object(schema)
 }
 
-/// Hints for MCP clients. What is not read-only may destroy, as far as is known here.
+/// Hints for MCP clients. A tool that is not read-only is declared destructive, because the spec says no more.
 fn annotations(spec: &ToolSpec) -> Value {
     let read_only = spec.side_effects.is_read_only();
     json!({

@@ -1,4 +1,4 @@
-//! Telling the formats apart by their shapes.
+//! Detects the format of a response by its shape.
 //!
 //! ```text
 //!   choices, tool_calls ─ openai-chat     output, …_call items ─ openai-responses
@@ -12,11 +12,11 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The format of a response: whole JSON, a part of it, or SSE text.
+/// Detects the format of a response: whole JSON, a part of it, or SSE text.
 ///
 /// # Errors
-/// As [`decode`](crate::decode), of which this is the first half: not JSON, too large, or of no format that
-/// is known.
+/// Those of [`decode`](crate::decode), of which this is the first half: not JSON, too large, of no known format,
+/// or a provider's error.
 ///
 /// # Examples
 /// ```
@@ -33,7 +33,7 @@ pub fn detect(text: &str) -> Result<Format, DecodeError> {
     of_value(&json::parse(text)?)
 }
 
-/// The format of SSE text: that of the first event which tells.
+/// The format of SSE text, from the first event whose shape decides it.
 pub(crate) fn of_stream(text: &str) -> Result<Format, DecodeError> {
     let mut format = StreamFormat::default();
     for (index, event) in sse_events(text).enumerate() {
@@ -44,15 +44,15 @@ pub(crate) fn of_stream(text: &str) -> Result<Format, DecodeError> {
     Err(format.unknown())
 }
 
-/// The search for the format of SSE text, event by event.
+/// Detects the format of SSE text event by event.
 #[derive(Debug, Default)]
 pub(crate) struct StreamFormat {
-    /// What the first event that did not tell looked like.
+    /// A description of the first event whose shape did not decide the format.
     seen: Option<String>,
 }
 
 impl StreamFormat {
-    /// The format, if this event tells.
+    /// The format, if this event decides it.
     pub(crate) fn see(&mut self, data: &str) -> Result<Option<Format>, DecodeError> {
         if matches!(data.trim_ascii(), "" | "[DONE]") {
             return Ok(None);
@@ -66,7 +66,7 @@ impl StreamFormat {
         Ok(None)
     }
 
-    /// The error of a stream none of whose events told.
+    /// The error of a stream in which no event decided the format.
     pub(crate) fn unknown(&self) -> DecodeError {
         let seen = self.seen.as_ref();
         let seen = seen.map_or("SSE text without data".to_owned(), |seen| format!("SSE events of {seen}"));
@@ -116,7 +116,7 @@ fn of_event_fields(fields: &Fields) -> Option<Format> {
     of_envelope(fields)
 }
 
-/// The envelope of a whole response, which two formats use for their stream's events as well.
+/// The format by the envelope of a whole response, which two formats also use for the events of a stream.
 fn of_envelope(fields: &Fields) -> Option<Format> {
     let has = |key| fields.contains_key(key);
     if has("choices") {
@@ -151,7 +151,7 @@ fn of_message(fields: &Fields) -> Option<Format> {
     }
 }
 
-/// A message with a list of contents is Anthropic's, but a message *item* of Responses looks much the same.
+/// A message with a list of contents is Anthropic's, but a message *item* of Responses looks almost the same.
 fn of_blocks(blocks: &[Value]) -> Format {
     match blocks.first().and_then(|block| block["type"].as_str()) {
         Some("output_text" | "refusal") => Format::OpenAiResponses,
@@ -183,7 +183,7 @@ fn of_item(fields: &Fields) -> Option<Format> {
     if kind.is_empty() && has("name") && (has("call_id") || has("arguments")) {
         return Some(Format::Neutral);
     }
-    // A part of a Gemini Content that only talks.
+    // A part of a Gemini `Content` that is only text, or a call in snake case.
     let talk = kind.is_empty() && has("text") || has("function_call") && !has("role");
     talk.then_some(Format::Gemini)
 }

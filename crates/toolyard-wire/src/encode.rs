@@ -1,11 +1,10 @@
-//! Outcomes become the part of the next request that answers the calls.
+//! Encodes outcomes as the part of the next request that answers the calls.
 //!
 //! ```text
 //!   Message + outcomes ─► one Answer per call, in call order ─► the format's own writer ─► JSON
 //! ```
 //!
-//! Owns the shapes. That every call is answered exactly once, whatever happened, is settled here for all of
-//! them.
+//! Owns the shapes, and ensures for every format that each call is answered exactly once, whatever happened.
 
 mod answer;
 mod anthropic;
@@ -19,7 +18,7 @@ pub(crate) use answer::{Answer, answers};
 use serde_json::Value;
 use toolyard_core::Outcome;
 
-/// Writes the results of a message's calls as the next request needs them:
+/// Writes the results of a message's calls in the form that the next request needs:
 ///
 /// - `openai-chat`: an array of `{"role":"tool",…}` messages;
 /// - `openai-responses`: an array of `function_call_output` and `custom_tool_call_output` items;
@@ -27,13 +26,12 @@ use toolyard_core::Outcome;
 /// - `gemini`: one user `Content` with every `functionResponse`;
 /// - `neutral`: `{"results":[{call_id, provider_id?, name, status, content, structured?, error?, passthrough?}…]}`.
 ///
-/// There is one result per call, in call order. Outcomes are joined to calls by position, and by id where
-/// they are not in order; a call without an outcome is answered with an error
-/// ([`NO_RESULT`](crate::wording::NO_RESULT)). Images go along where the format carries them; elsewhere, and
-/// beside an error, their place is named in the text.
+/// There is one result per call, in call order. Outcomes are matched to calls by position, and by id if they are
+/// out of order; a call without an outcome is answered with an error ([`NO_RESULT`](crate::wording::NO_RESULT)).
+/// Images are included if the format carries them; elsewhere, and in errors, the text names them instead.
 ///
-/// `to` may differ from the format that the calls came in. Ids are then those that came, or the generated ones
-/// where none did, and fields that only the first format knows stay behind.
+/// `to` may differ from the format in which the calls came. Calls then keep their ids, generated ones included,
+/// and fields that only the first format knows are left out.
 ///
 /// # Examples
 /// ```

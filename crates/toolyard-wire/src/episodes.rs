@@ -1,12 +1,12 @@
-//! Episodes: JSON lines of whole conversations' calls, and the lines that answer them.
+//! Episodes: JSON lines that each hold the calls of a whole conversation, and the lines that answer them.
 //!
 //! ```text
 //!   {"id":…,"tools":[…]?,"turns":[[call…]…]}   ─►  Episode
 //!   outcomes of one turn                       ─►  {"id":…,"turn":0,"results":[…]}
 //! ```
 //!
-//! Turns go in order, each one batch. Fields that are not known are passed over, so that a file may carry its
-//! expectations along.
+//! Turns run in order, each as one batch. Unknown fields are ignored, so that a file may also carry its
+//! expectations.
 
 use crate::{
     DecodeError, Format, Message,
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolyard_core::{Call, Outcome, ToolClass};
 
-/// One conversation's calls.
+/// The calls of one conversation.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ use toolyard_core::{Call, Outcome, ToolClass};
 pub struct Episode {
     /// Its id.
     pub id: String,
-    /// The tools it declares, for planning and validation: declaring a tool does not make it runnable.
+    /// The tools that it declares, for planning and validation: declaring a tool does not make it runnable.
     pub tools: Option<Vec<EpisodeTool>>,
     /// A batch of calls per turn.
     pub turns: Vec<Vec<Call>>,
@@ -46,7 +46,7 @@ pub struct EpisodeTool {
     /// What it does.
     #[serde(default)]
     pub description: String,
-    /// JSON Schema of its arguments; `None` takes any object.
+    /// The JSON Schema of its arguments; `None` accepts any object.
     #[serde(default)]
     pub input_schema: Option<Value>,
     /// How its calls may run beside others; a tool without a hint runs alone.
@@ -58,7 +58,7 @@ pub struct EpisodeTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClassHint {
-    /// Only looks: class read.
+    /// Changes nothing: class read.
     ReadOnly,
     /// Changes state, one call at a time: class serial.
     SerialMut,
@@ -86,7 +86,7 @@ impl ClassHint {
     }
 }
 
-/// Why a line is no episode.
+/// Why a line is not an episode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EpisodeError {
@@ -98,13 +98,13 @@ pub enum EpisodeError {
         "this is a batch with `calls`, not an episode with `turns`: read it with --from neutral, one at a time"
     )]
     Batch,
-    /// A field that an episode cannot do without.
+    /// A required field is missing.
     #[error("the episode has no `{0}`")]
     Missing(&'static str),
-    /// A tool's declaration that cannot be read.
+    /// A tool's declaration cannot be read.
     #[error("tools[{index}]: {reason}")]
     Tool {
-        /// Its place in `tools`.
+        /// Its position in `tools`.
         index: usize,
         /// What is wrong with it.
         reason: String,
@@ -112,10 +112,10 @@ pub enum EpisodeError {
 }
 
 impl Episode {
-    /// Reads one line. Calls are as in the neutral form: an id that is missing is made, arguments may be text.
+    /// Parses one line. Calls are as in the neutral form: a missing id is generated, arguments may be text.
     ///
     /// # Errors
-    /// [`EpisodeError`], which names the place in the line.
+    /// [`EpisodeError`], which names the problem, and its place in the line where there is one.
     pub fn parse_line(line: &str) -> Result<Self, EpisodeError> {
         let value = json::parse(json::bounded(line)?)?;
         let mut fields = json::object(value, "the line")?;
@@ -130,7 +130,7 @@ impl Episode {
         })
     }
 
-    /// Reads every line that is not blank, with its number from 1.
+    /// Parses every line that is not blank, with its number from 1.
     pub fn parse_lines(text: &str) -> impl Iterator<Item = (usize, Result<Self, EpisodeError>)> {
         let lines = text.lines().enumerate();
         let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
@@ -138,8 +138,8 @@ impl Episode {
     }
 
     /// The line that answers a turn, counted from 0: `{"id","turn","results":[{"call_id","name","ok","output"
-    /// or "error"}…]}`. An output is the tool's data where it has any, otherwise its text; an error is the
-    /// whole error with its code.
+    /// or "error"}…]}`. An output is the tool's data if it has any, otherwise its text; an error is the whole error
+    /// with its code.
     pub fn results(&self, turn: usize, outcomes: &[Outcome]) -> Value {
         let results: Value = outcomes.iter().map(result).collect();
         json!({"id": self.id, "turn": turn, "results": results})

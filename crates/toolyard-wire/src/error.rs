@@ -1,17 +1,17 @@
-//! Why a text could not be read as a model's answer.
+//! The error for text that cannot be read as a model's answer.
 
 use crate::Format;
 
-/// Why a text could not be read. One line each, naming the place and what to do.
+/// Why a text could not be read. Messages are one line, and name the place and what to do.
 ///
-/// Broken *arguments* are no such error: they come out as text, and the engine answers that call alone.
+/// Broken *arguments* are not an error: they stay text, and the engine answers that call alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// There is nothing but white space.
+    /// The text is only white space.
     #[error("the input is empty: expected a provider's response as JSON or as SSE text")]
     Empty,
-    /// More bytes than [`BODY_BYTES_MAX`](crate::bounds::BODY_BYTES_MAX).
+    /// The text has more bytes than [`BODY_BYTES_MAX`](crate::bounds::BODY_BYTES_MAX).
     #[error("the response is larger than {max} bytes: send one response at a time")]
     TooLarge {
         /// The bound.
@@ -20,19 +20,19 @@ pub enum DecodeError {
     /// The bytes are not UTF-8.
     #[error("byte {position} is no UTF-8 text: save it as UTF-8")]
     NotText {
-        /// The first byte that is none, from 0.
+        /// The first byte that is not UTF-8, from 0.
         position: usize,
     },
     /// The text is not JSON.
     #[error("not JSON: {reason} at line {line} column {column}{}", hint(advice))]
     NotJson {
-        /// What the parser found.
+        /// What the parser reported.
         reason: String,
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What to do, where that can be told from the text.
+        /// What to do, if the text suggests it.
         advice: Option<&'static str>,
     },
     /// The text ends inside a JSON value.
@@ -45,7 +45,7 @@ pub enum DecodeError {
         /// The column, from 1.
         column: usize,
     },
-    /// Arrays and objects lie deeper in each other than the parser goes.
+    /// Arrays and objects nest deeper than the parser goes.
     #[error("the JSON nests deeper than 127 levels at line {line} column {column}: flatten it")]
     TooDeep {
         /// The line, from 1.
@@ -53,7 +53,7 @@ pub enum DecodeError {
         /// The column, from 1.
         column: usize,
     },
-    /// JSON of no format that is known.
+    /// The JSON is of no known format.
     #[error(
         "unknown format: found {seen}; the formats are neutral, openai-chat, openai-responses, anthropic and \
          gemini, name one with --from"
@@ -62,7 +62,7 @@ pub enum DecodeError {
         /// What was found.
         seen: String,
     },
-    /// JSON that is not of the format it was said to be.
+    /// The JSON is not of the format that was asked for.
     #[error("this is no {format} response: found {seen}; name its format with --from, or leave that out")]
     WrongFormat {
         /// The format asked for.
@@ -70,17 +70,17 @@ pub enum DecodeError {
         /// What was found.
         seen: String,
     },
-    /// A line of an episodes file.
+    /// The text is a line of an episodes file.
     #[error("this is an episode, not a response: read it with --from episodes")]
     Episode,
-    /// A value of the wrong kind where calls are.
+    /// A value around the calls is of the wrong kind.
     #[error("{place}: expected {expected}, found {found}")]
     Shape {
         /// The path of the value.
         place: String,
-        /// What belongs there.
+        /// What was expected there.
         expected: &'static str,
-        /// What is there.
+        /// What was found there.
         found: &'static str,
     },
     /// The provider answered with an error instead of a message.
@@ -89,7 +89,7 @@ pub enum DecodeError {
         /// The provider's own words.
         message: String,
     },
-    /// An event of a stream that is not JSON. Lines and columns count within the event's data.
+    /// An event of a stream is not JSON. Lines and columns count within the event's data.
     #[error("event {number} of the stream: {error}")]
     Event {
         /// Its number, from 1.
@@ -97,7 +97,7 @@ pub enum DecodeError {
         /// What is wrong with its data.
         error: Box<DecodeError>,
     },
-    /// A streamed index above its bound.
+    /// A streamed index is above its bound.
     #[error("{place}: index {index} is above {max}")]
     IndexTooLarge {
         /// The path of the index.
@@ -110,7 +110,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Names the event where this tells a place in its text.
+    /// Adds the number of the event to an error that names a line and column in its data.
     pub(crate) fn in_event(self, number: usize) -> Self {
         match self {
             Self::NotJson { .. } | Self::Truncated { .. } | Self::TooDeep { .. } => {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// How calls and results are written.
+/// The formats in which calls and results are written.
 ///
 /// # Examples
 /// ```
@@ -54,7 +54,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A text that names no format.
+/// The error for a text that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format '{0}', expected neutral, openai-chat, openai-responses, anthropic or gemini")]
 pub struct UnknownFormat(pub String);
@@ -63,7 +63,7 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     /// # Errors
-    /// [`UnknownFormat`] for anything but the five names, spelt as they are.
+    /// [`UnknownFormat`] for anything but the five names, which are case-sensitive.
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
         let named = Self::ALL.into_iter().find(|format| format.as_str() == text);
         named.ok_or_else(|| UnknownFormat(text.to_owned()))

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-/// Hands out ids that are unique in one message.
+/// Generates ids that are unique in one message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ids {
     taken: HashSet<Arc<str>>,
@@ -11,18 +11,18 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Keeps a provider's id from being made.
+    /// Marks a provider's id as taken, so that it is not generated.
     pub(crate) fn reserve(&mut self, id: &str) {
         if !self.taken.contains(id) {
             self.taken.insert(id.into());
         }
     }
 
-    /// The id under which a call goes through the engine: its own, also where two calls share it (the engine
-    /// answers that), or one made here.
+    /// The id under which a call runs in the engine: its own if it has one, otherwise a generated one. Two calls
+    /// that share an id both keep it, and the engine answers that.
     ///
-    /// In a stream an id may be made before the provider sends that very id; the later call then gets another
-    /// one inside, and its own goes back to the provider all the same.
+    /// In a stream an id may be generated before the provider sends the very same one. The later call then gets a
+    /// different internal id, and its own still goes back to the provider.
     pub(crate) fn internal(&mut self, id: Option<&str>) -> Arc<str> {
         match id {
             Some(id) if !self.made.contains(id) => {

@@ -1,4 +1,4 @@
-//! Reading JSON with errors that name the place, and taking fields out of it.
+//! Reads JSON with errors that name the place, and takes fields out of it.
 
 mod rescue;
 
@@ -6,13 +6,13 @@ use crate::{DecodeError, bounds::BODY_BYTES_MAX};
 use serde_json::{Map, Value, error::Category};
 use std::fmt::Display;
 
-/// What several values in one text most often are.
+/// The likely cause of several values in one text.
 const LINES: &str = "one response at a time; JSON lines of episodes are read with --from episodes";
 
 /// The fields of a JSON object.
 pub(crate) type Fields = Map<String, Value>;
 
-/// Refuses what is too large or empty, and drops the byte order mark that some files begin with.
+/// Refuses text that is too large or empty, and strips the byte order mark that some files begin with.
 pub(crate) fn bounded(text: &str) -> Result<&str, DecodeError> {
     if text.len() > BODY_BYTES_MAX {
         return Err(DecodeError::TooLarge { max: BODY_BYTES_MAX });
@@ -24,8 +24,8 @@ pub(crate) fn bounded(text: &str) -> Result<&str, DecodeError> {
     }
 }
 
-/// The value that `text` spells. Where only a call's arguments are beyond what the parser can hold, they are
-/// a string with their text in that value: broken arguments cost their own call and no other.
+/// Parses `text`. If only the arguments of calls exceed what the parser can represent, the value has them as
+/// strings of their raw text: broken arguments cost their own call and no other.
 pub(crate) fn parse(text: &str) -> Result<Value, DecodeError> {
     strict(text).or_else(|error| {
         if !rescue::may_help(&error) {
@@ -36,8 +36,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, DecodeError> {
     })
 }
 
-/// The value that `text` spells as it stands. The parser stops at 127 levels, so that depth is an error and
-/// never a stack overflow.
+/// Parses `text` unchanged. The parser stops at 127 levels, so that depth is an error and never a stack overflow.
 fn strict(text: &str) -> Result<Value, DecodeError> {
     serde_json::from_str(text).map_err(|error| classify(&error))
 }
@@ -72,7 +71,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What a value looks like from outside: its kind, and the first keys of an object.
+/// Describes a value: its kind, and the first keys of an object.
 pub(crate) fn seen(value: &Value) -> String {
     const KEYS_MAX: usize = 6;
     match value {
@@ -91,14 +90,14 @@ pub(crate) fn seen(value: &Value) -> String {
     }
 }
 
-/// The begin of a key, in one line: keys come from outside and go into error messages.
+/// The start of a key, on one line, because keys come from outside and go into error messages.
 fn clip(key: &str) -> String {
     const CHARS_MAX: usize = 40;
     let clean = key.chars().filter(|c| !c.is_control());
     clean.take(CHARS_MAX).collect()
 }
 
-/// The fields of what must be an object.
+/// The fields of a value that must be an object.
 pub(crate) fn object(value: Value, place: impl Display) -> Result<Fields, DecodeError> {
     match value {
         Value::Object(fields) => Ok(fields),
@@ -106,7 +105,7 @@ pub(crate) fn object(value: Value, place: impl Display) -> Result<Fields, Decode
     }
 }
 
-/// The items of what must be an array; none where it is missing or null.
+/// The items of a value that must be an array; none if it is missing or null.
 pub(crate) fn items(value: Option<Value>, place: impl Display) -> Result<Vec<Value>, DecodeError> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -115,7 +114,7 @@ pub(crate) fn items(value: Option<Value>, place: impl Display) -> Result<Vec<Val
     }
 }
 
-/// A [`DecodeError::Shape`].
+/// Builds a [`DecodeError::Shape`].
 pub(crate) fn shape(place: impl Display, expected: &'static str, found: &Value) -> DecodeError {
     DecodeError::Shape { place: place.to_string(), expected, found: kind(found) }
 }
@@ -132,7 +131,7 @@ pub(crate) fn take_either(fields: &mut Fields, camel: &str, snake: &str) -> Opti
     first.or(second)
 }
 
-/// Takes a text. Numbers count as their digits, since some servers number their calls; empty text and
+/// Takes a text field. Numbers become their digits, because some servers number their calls; empty text and
 /// anything else count as missing.
 pub(crate) fn take_text(fields: &mut Fields, key: &str) -> Option<String> {
     match take(fields, key)? {
@@ -143,20 +142,20 @@ pub(crate) fn take_text(fields: &mut Fields, key: &str) -> Option<String> {
     }
 }
 
-/// A text field, looked at.
+/// The text of a field, which stays in place; empty if it is not a string.
 pub(crate) fn text<'a>(fields: &'a Fields, key: &str) -> &'a str {
     fields.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Takes the first item of an array: `choices` and `candidates`, of which a conversation goes on with one.
+/// Takes the first item of an array (`choices`, `candidates`), since a conversation continues with one only.
 pub(crate) fn take_first(fields: &mut Fields, key: &str) -> Result<Option<Value>, DecodeError> {
     let items = items(take(fields, key), key)?;
     Ok(items.into_iter().next())
 }
 
-/// Stops at an answer that is an error of the provider.
+/// Fails if the answer is an error of the provider.
 pub(crate) fn refuse_provider_error(value: &Value) -> Result<(), DecodeError> {
-    // Gemini without SSE streams an array, and its errors come as the only item of one.
+    // Without SSE, Gemini streams an array, and an error comes as its only item.
     let value = match value {
         Value::Array(items) if items.len() == 1 => &items[0],
         value => value,

@@ -1,4 +1,4 @@
-//! Provider formats in and out: what a model answered becomes calls, and their outcomes become the part of
+//! Provider formats in and out: decodes a model's answer into calls, and encodes their outcomes as the part of
 //! the next request that carries them.
 //!
 //! ```text
@@ -12,9 +12,9 @@
 //!   JSON lines ─► Episode ─► turns          ToolSpec ─► definitions ─► tools of a request (NameMap)
 //! ```
 //!
-//! Owns the shapes of the providers and nothing else: no I/O, no clock, no opinion on what a call may do.
-//! Arguments are not parsed here: what a provider sends as text stays text, so that broken JSON is that
-//! call's `invalid_input` and never the batch's.
+//! Owns the providers' shapes and nothing else: no I/O, no clock, no opinion on what a call may do. Arguments are
+//! not parsed here: arguments that a provider sends as text stay text, so that broken JSON makes that one call
+//! `invalid_input` and never fails the batch.
 //!
 //! # Examples
 //! ```

@@ -1,24 +1,24 @@
-//! The calls of one model answer, and what must be known to answer them.
+//! The calls of one model answer, and the facts needed to answer them.
 
 use crate::{Format, NameMap, draft::Draft, ids::Ids};
 use std::sync::Arc;
 use toolyard_core::{Batch, Call};
 
-/// What one call was on the wire, as far as the call itself does not tell.
+/// The facts about a call on the wire that the [`Call`] itself does not keep.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Origin {
-    /// The id to give back; `None` where none came.
+    /// The id to send back; `None` if the call came without one.
     pub(crate) id: Option<Arc<str>>,
-    /// The name to give back.
+    /// The name to send back.
     pub(crate) name: Arc<str>,
-    /// Whether it is a custom tool's call.
+    /// Whether the call is to a custom tool.
     pub(crate) custom: bool,
 }
 
-/// The calls of one model answer in order, with what must come back to the provider beside the results.
+/// The calls of one model answer in order, with the ids and names that go back to the provider with the results.
 ///
-/// A call that came without an id has one here, unique in the message (`call_1`, …). It goes back only where
-/// the format cannot do without: Gemini, which alone sends no ids, gets none.
+/// A call that came without an id gets one here, unique in the message (`call_1`, …). It is sent back only where
+/// the format requires an id: Gemini, the one provider whose ids are optional, gets none.
 ///
 /// # Examples
 /// ```
@@ -38,7 +38,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of calls that were made by hand: each has its id, and none is a custom tool's.
+    /// Creates a message from calls that were made by hand: each has its id, and none is to a custom tool.
     pub fn new(format: Format, calls: Vec<Call>) -> Self {
         let mut message = Self::empty(format);
         for call in calls {
@@ -86,7 +86,7 @@ impl Message {
         self.cut = true;
     }
 
-    /// The format that the calls came in.
+    /// The format in which the calls came.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -96,25 +96,24 @@ impl Message {
         &self.calls
     }
 
-    /// The calls as a batch for the engine. Copies ids, names and arguments by reference.
+    /// The calls as a batch for the engine. Ids, names and arguments are shared, not copied.
     pub fn batch(&self) -> Batch {
         Batch::new(self.calls.clone())
     }
 
-    /// Whether there are no tool calls in this response: the model is done, or has only talked.
+    /// Whether the response has no tool calls: the model is done, or wrote only text.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Whether the stream broke off inside a call. That call is there with the text that had come, and the
-    /// engine answers it `invalid_input`.
+    /// Whether the stream broke off, inside a call or inside an event after one. A call that was cut off is included
+    /// with the text received so far, and the engine answers it `invalid_input`.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// Gives the calls the names that the tools have here, where a [`NameMap`] had renamed them for the
-    /// provider. Results go back under the provider's names all the same. A name that the map does not know
-    /// stays.
+    /// Restores the tools' own names in the calls, where a [`NameMap`] renamed them for the provider. Results still go
+    /// back under the provider's names. A name that the map does not know stays.
     #[must_use]
     pub fn with_original_names(mut self, names: &NameMap) -> Self {
         for call in &mut self.calls {
@@ -125,7 +124,7 @@ impl Message {
         self
     }
 
-    /// The calls, without what else is known of them.
+    /// The calls alone, without the rest of the message.
     pub fn into_calls(self) -> Vec<Call> {
         self.calls
     }
@@ -136,7 +135,7 @@ impl Message {
 }
 
 impl PartialEq for Message {
-    /// Equal by what came in; how ids would be made from here on does not count.
+    /// Compares what was received; the generator's state for further ids does not count.
     fn eq(&self, other: &Self) -> bool {
         (self.format, self.cut) == (other.format, other.cut)
             && self.calls == other.calls

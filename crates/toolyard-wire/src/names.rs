@@ -1,26 +1,26 @@
-//! Names that a provider refuses become names it takes, and find their way back.
+//! Maps tool names that a provider refuses to names it accepts, and back.
 //!
 //! ```text
 //!   fs_read   ─► fs_read             a name that the rule allows stays
-//!   fs.list   ─► fs_list             others have what it does not allow replaced
-//!   fs.read   ─► fs_read_5b1c…       and a hash of the original where that is taken already
+//!   fs.list   ─► fs_list             elsewhere, characters that the rule does not allow are replaced
+//!   fs.read   ─► fs_read_5b1c…       and a hash of the original is added if the result is already taken
 //! ```
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Which names a provider takes.
+/// The names that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NameRule {
     /// `^[a-zA-Z0-9_-]{1,64}$`: OpenAI and Anthropic.
     Plain,
-    /// Begins with a letter or an underscore; then also dots, colons and dashes; at most 64: Gemini.
+    /// A letter or an underscore, then also digits, dots, colons and dashes, at most 64 characters: Gemini.
     Dotted,
     /// Every name: MCP and the neutral form.
     Any,
 }
 
 impl NameRule {
-    /// The most characters of a name, under the rules that have one.
+    /// The most characters of a name, under the rules that have a limit.
     pub const CHARS_MAX: usize = 64;
 
     /// Whether a name may stay as it is.
@@ -49,7 +49,7 @@ impl NameRule {
         }
     }
 
-    /// A name like this one that the rule allows.
+    /// The closest name that the rule allows.
     fn like(self, name: &str) -> String {
         let mut like: String =
             name.chars().map(|c| if self.takes(c) { c } else { '_' }).take(Self::CHARS_MAX).collect();
@@ -65,8 +65,8 @@ fn begins_well(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-/// Names as a provider takes them, and back. The same set of names gives the same map, in whatever order they
-/// come, and no two names share one.
+/// Maps tool names to names that a provider accepts, and back. The same set of names gives the same map in any
+/// order, and no two names map to the same one.
 ///
 /// # Examples
 /// ```
@@ -84,10 +84,10 @@ pub struct NameMap {
 }
 
 impl NameMap {
-    /// The map of these names under this rule.
+    /// Builds the map of these names under a rule.
     pub fn new<'a>(rule: NameRule, names: impl IntoIterator<Item = &'a str>) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();
-        // Names that may stay have the first say, so that none of them depends on the others.
+        // Names that may stay go first, so that none of them depends on the others.
         let (stay, change): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| rule.allows(name));
         let mut taken: HashSet<String> = stay.iter().map(|name| (*name).to_owned()).collect();
         let mut map = Self::default();
@@ -107,24 +107,24 @@ impl NameMap {
         self.to_wire.insert(name.to_owned(), wire);
     }
 
-    /// The name for the provider; a name that is not in the map stays.
+    /// The provider's name for a tool; a name that is not in the map stays.
     pub fn wire<'a>(&'a self, name: &'a str) -> &'a str {
         self.to_wire.get(name).map_or(name, String::as_str)
     }
 
-    /// The name that the provider's name stands for.
+    /// The original name for a provider's name.
     pub fn original(&self, wire: &str) -> Option<&str> {
         self.to_original.get(wire).map(String::as_str)
     }
 }
 
-/// `like`, or where that is taken, `like` with a hash of the name at its end.
+/// `like`, or if that is taken, `like` with a hash of the name at its end.
 fn free(like: String, name: &str, taken: &HashSet<String>) -> String {
     let mut candidate = like.clone();
     let mut salt = 0_u64;
     while taken.contains(&candidate) {
         let tail = format!("_{:016x}", fnv1a(name, salt));
-        // What `like` returns is ASCII, so every index is a boundary.
+        // `NameRule::like` returns ASCII, so every index is a character boundary.
         let head = like.len().min(NameRule::CHARS_MAX - tail.len());
         candidate = format!("{}{tail}", &like[..head]);
         salt += 1;
@@ -132,7 +132,7 @@ fn free(like: String, name: &str, taken: &HashSet<String>) -> String {
     candidate
 }
 
-/// FNV-1a: the standard library's hashes may change with the compiler, and names must not.
+/// FNV-1a, because the standard library's hashes may change with the compiler, and names must not.
 fn fnv1a(name: &str, salt: u64) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     name.bytes().chain(salt.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step)
@@ -142,7 +142,7 @@ fn fnv1a(name: &str, salt: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Every name maps to an allowed one of its own and back, in either order of the names.
+    /// Every name maps to a distinct allowed name and back, in either order of the names.
     fn check(rule: NameRule, names: &[&str]) -> NameMap {
         let map = NameMap::new(rule, names.iter().copied());
         assert_eq!(map, NameMap::new(rule, names.iter().rev().copied()));

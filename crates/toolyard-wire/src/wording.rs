@@ -1,7 +1,7 @@
-//! The exact sentences that providers expect in a result.
+//! The fixed sentences that go into results.
 
-/// How Anthropic wants the calls of a toolset answered that were not run because one before them failed.
+/// The answer that Anthropic expects for a toolset's call that did not run because an earlier one failed.
 pub const NOT_EXECUTED: &str = "Not executed: an earlier action in this turn failed.";
 
-/// How a call is answered that has no outcome: providers want every call answered.
+/// The answer for a call without an outcome: providers require an answer to every call.
 pub const NO_RESULT: &str = "Not executed: no result was recorded for this call.";

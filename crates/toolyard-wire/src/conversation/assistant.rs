@@ -1,10 +1,10 @@
-//! The model's message, written anew from its calls.
+//! Rebuilds the model's message from its calls.
 
 use crate::{Format, Message, encode::Answer};
 use serde_json::{Map, Value, json};
 use toolyard_core::Arguments;
 
-/// What of the fields that came with a Gemini call stands in the call; the others stand in the part around it.
+/// The extra fields of a Gemini call that stand in the call itself; the others stand in the part around it.
 const IN_FUNCTION_CALL: [&str; 2] = ["willContinue", "partialArgs"];
 
 pub(super) fn messages(message: &Message, to: Format) -> Vec<Value> {
@@ -63,7 +63,7 @@ fn tool_use(call: &Answer<'_>) -> Value {
 
 fn part(call: &Answer<'_>) -> Value {
     let mut function = json!({"name": call.origin.name.as_ref(), "args": call.call.arguments.to_value()});
-    // An id that the model did not send is refused by some versions of the API.
+    // Some versions of the API refuse an id that the model did not send.
     if let Some(id) = call.given_id() {
         function["id"] = id.into();
     }
@@ -101,7 +101,7 @@ fn neutral(answer: &Answer<'_>) -> Value {
     fields
 }
 
-/// The free text that a custom tool was called with; `None` for the call of any other.
+/// The free text with which a custom tool was called; `None` for a call of any other tool.
 fn custom_input<'a>(call: &Answer<'a>) -> Option<&'a str> {
     match &call.call.arguments {
         Arguments::Json(value) if call.origin.custom => value.get("input")?.as_str(),
@@ -109,7 +109,7 @@ fn custom_input<'a>(call: &Answer<'a>) -> Option<&'a str> {
     }
 }
 
-/// With the fields that came beside the call, if it goes to where it came from.
+/// Adds the fields that came with the call, if it goes back in the same format.
 fn with_rest(mut value: Value, call: &Answer<'_>) -> Value {
     if let (Value::Object(fields), Some(rest)) = (&mut value, call.rest()) {
         for (key, field) in rest {

@@ -1,14 +1,14 @@
-//! Calls and outcomes that do not fit each other, or not the format.
+//! The error for calls and outcomes that do not match each other or the format.
 
 use crate::Format;
 use std::collections::HashSet;
 use toolyard_core::{Arguments, Call, Outcome};
 
-/// Why calls and outcomes make no messages.
+/// Why calls and outcomes cannot be written as messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// There is not one outcome per call.
+    /// The numbers of calls and outcomes differ.
     #[error("{calls} calls and {outcomes} outcomes: each call has one outcome, in call order")]
     Count {
         /// How many calls there are.
@@ -16,35 +16,35 @@ pub enum Mismatch {
         /// How many outcomes there are.
         outcomes: usize,
     },
-    /// The outcome at the place of a call is that of another.
+    /// The outcome at a call's position belongs to another call.
     #[error("the outcome at place {at} is of call '{outcome}', the call there is '{call}'")]
     Id {
-        /// The place, from 0.
+        /// The position, from 0.
         at: usize,
         /// The id of the call.
         call: String,
         /// The id of the outcome.
         outcome: String,
     },
-    /// The outcome at the place of a call is of another tool.
+    /// The outcome at a call's position is of another tool.
     #[error("the outcome at place {at} is of tool '{outcome}', the call there is of '{call}'")]
     Tool {
-        /// The place, from 0.
+        /// The position, from 0.
         at: usize,
         /// The tool that is called.
         call: String,
         /// The tool of the outcome.
         outcome: String,
     },
-    /// Two calls have one id: no provider takes that.
+    /// Two calls share an id, which no provider accepts.
     #[error("the call at place {at} has the id '{id}' of an earlier one")]
     Twice {
-        /// The place of the later one, from 0.
+        /// The position of the later one, from 0.
         at: usize,
         /// The id.
         id: String,
     },
-    /// The arguments of a call are no object, and the format has no place for anything else.
+    /// The arguments of a call are not an object, and the format has no place for anything else.
     #[error("the arguments of call '{id}' are no JSON object: {format} has no place for them")]
     Arguments {
         /// The call.
@@ -78,7 +78,7 @@ pub(super) fn check(calls: &[Call], outcomes: &[Outcome], format: Format) -> Res
     Ok(())
 }
 
-/// Whether arguments are an object in this format, and not text.
+/// Whether this format carries arguments as an object rather than as text.
 fn wants_object(format: Format) -> bool {
     matches!(format, Format::Anthropic | Format::Gemini)
 }

@@ -29,7 +29,7 @@ const SAMPLES: [(Format, &str); 5] = [
     (Format::Neutral, NEUTRAL),
 ];
 
-/// An outcome per call: the first is fine, the others failed.
+/// An outcome per call: the first succeeded, the others failed.
 fn outcomes(message: &Message) -> Vec<Outcome> {
     let outcome = |(at, call): (usize, &Call)| {
         let error = CallError::new(ErrorKind::Timeout, "Tool exceeded 5s wall time limit");

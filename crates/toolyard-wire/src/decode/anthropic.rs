@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The calls of a message, a list of content blocks or one block.
+/// The calls of a message, of a list of content blocks or of one block.
 pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
     match value {
         Value::Object(mut fields)
@@ -39,7 +39,8 @@ fn of_blocks(blocks: Vec<Value>, cut: bool) -> Result<Vec<Draft>, DecodeError> {
     Ok(drafts)
 }
 
-/// The call that a block is. `server_tool_use`, `mcp_tool_use` and the like are the provider's to run.
+/// Reads a `tool_use` block as a call; `None` for others. The provider itself runs `server_tool_use`,
+/// `mcp_tool_use` and the like.
 pub(crate) fn tool_use(mut block: Fields, cut: bool) -> Option<Draft> {
     if json::text(&block, "type") != "tool_use" {
         return None;

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The calls of a response, a `Content`, a list of parts or one part.
+/// The calls of a response, of a `Content`, of a list of parts or of one part.
 pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
     match value {
         Value::Object(fields) if fields.contains_key("parts") => of_content(fields, "parts"),
@@ -28,7 +28,7 @@ pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
     }
 }
 
-/// A refused prompt has no candidates at all.
+/// Whether this is a whole response, which for a refused prompt has no candidates at all.
 fn is_envelope(fields: &Fields) -> bool {
     let known = ["candidates", "promptFeedback", "usageMetadata", "text"];
     known.iter().any(|key| fields.contains_key(*key))
@@ -62,7 +62,7 @@ fn of_parts(parts: Vec<Value>, place: &str) -> Result<Vec<Draft>, DecodeError> {
     Ok(drafts)
 }
 
-/// A complete call. What else its part holds (`thoughtSignature`) stays with it.
+/// Reads a complete call. The other fields of its part (`thoughtSignature`) stay with it.
 pub(crate) fn function_call(mut call: Fields, part: Fields) -> Draft {
     let mut draft = Draft {
         id: json::take_text(&mut call, "id"),

@@ -9,7 +9,7 @@ use crate::{
 use serde_json::Value;
 use std::{fmt::Display, time::Duration};
 
-/// The calls of a batch, a list of calls or one call.
+/// The calls of a batch, of a list of calls or of one call.
 pub(crate) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
     match value {
         Value::Object(mut fields) if fields.contains_key("calls") => {
@@ -29,8 +29,8 @@ fn list(items: Vec<Value>, place: &str) -> Result<Vec<Draft>, DecodeError> {
     items.into_iter().enumerate().map(draft).collect()
 }
 
-/// One call. A person or a program wrote it for us, so a time limit that is none is an error; what a model
-/// wrote (the arguments) never is.
+/// Reads one call. A person or a program wrote its frame, so a key or timeout of the wrong type is an error;
+/// the arguments, which a model wrote, never are.
 pub(crate) fn call(mut fields: Fields, place: impl Display) -> Result<Draft, DecodeError> {
     let mut draft = Draft {
         id: json::take_text(&mut fields, "call_id"),
@@ -62,8 +62,8 @@ fn timeout(fields: &mut Fields, place: impl Display) -> Result<Option<Duration>,
     }
 }
 
-/// An empty key is kept: the engine refuses that call, rather than running it without the protection its
-/// writer asked for.
+/// The idempotency key. An empty one is kept, so that the engine refuses the call rather than running it without
+/// the protection that its author asked for.
 fn key(fields: &mut Fields, place: impl Display) -> Result<Option<String>, DecodeError> {
     match json::take(fields, "idempotency_key") {
         None | Some(Value::Null) => Ok(None),

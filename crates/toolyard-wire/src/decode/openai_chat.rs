@@ -9,7 +9,7 @@ use crate::{
 use serde_json::Value;
 use std::fmt::Display;
 
-/// The calls of a response, a message, a list of tool calls or one tool call.
+/// The calls of a response, of a message, of a list of tool calls or of one tool call.
 pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
     match value {
         Value::Object(mut fields) if fields.contains_key("choices") => {

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The calls of a response, an `output` array or one item.
+/// The calls of a response, of an `output` array or of one item.
 pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
     match value {
         Value::Object(fields) if fields.contains_key("output") && !fields.contains_key("call_id") => {
@@ -34,12 +34,12 @@ fn of_output(items: Vec<Value>) -> Result<Vec<Draft>, DecodeError> {
     Ok(drafts)
 }
 
-/// Whether an item is a call of ours: the provider runs the others, or they are no calls.
+/// Whether an item is a call for us to run. Other items are run by the provider, or are not calls.
 pub(crate) fn is_call(item: &Fields) -> bool {
     matches!(json::text(item, "type"), "function_call" | "custom_tool_call")
 }
 
-/// The call that an item is, if it is one of ours.
+/// Reads an item as a call, if it is one for us to run.
 pub(crate) fn output_item(mut item: Fields) -> Option<Draft> {
     if !is_call(&item) {
         return None;

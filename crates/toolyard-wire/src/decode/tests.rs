@@ -2,7 +2,7 @@ use super::*;
 use serde_json::json;
 use std::time::Duration;
 
-/// The calls of a text as `[id, name, arguments as they came]`.
+/// Checks the calls of a text, as `[id, name, arguments as received]`.
 #[track_caller]
 fn check(text: &str, expect: &[(&str, &str, &str)]) -> Message {
     let message = decode(text, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -90,7 +90,7 @@ fn neutral_takes_a_batch_a_list_and_one_call() {
     }
 }
 
-/// ID-2, V3: what is no key or no time limit in a call that can be read is that call's own fault, for the engine to tell.
+/// ID-2, V3: an invalid key or timeout in a readable call is that call's own fault, which the engine reports.
 #[test]
 fn keys_and_limits_of_a_neutral_call_go_to_the_engine_as_they_are() {
     let odd = ["", "a b", "\u{7}", &"k".repeat(256)];

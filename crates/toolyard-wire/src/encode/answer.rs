@@ -1,4 +1,4 @@
-//! A call beside its outcome, and what every writer asks of the two.
+//! A call paired with its outcome, with the accessors that every format's writer needs.
 
 use crate::{Format, Message, message::Origin, wording::NO_RESULT};
 use serde_json::{Map, Value};
@@ -10,11 +10,11 @@ pub(crate) struct Answer<'a> {
     pub(crate) call: &'a Call,
     pub(crate) origin: &'a Origin,
     outcome: Option<&'a Outcome>,
-    /// Whether the results go back in the format that the calls came in.
+    /// Whether the results go back in the format in which the calls came.
     home: bool,
 }
 
-/// Every call with its outcome, in call order.
+/// Pairs every call with its outcome, in call order.
 pub(crate) fn answers<'a>(message: &'a Message, outcomes: &'a [Outcome], to: Format) -> Vec<Answer<'a>> {
     let pairs = message.calls().iter().zip(message.origins()).enumerate();
     let answer = |(index, (call, origin))| Answer {
@@ -26,8 +26,8 @@ pub(crate) fn answers<'a>(message: &'a Message, outcomes: &'a [Outcome], to: For
     pairs.map(answer).collect()
 }
 
-/// The outcome at the call's place. Only where that is another call's is it looked for, so that calls which
-/// share an id each get their own.
+/// The outcome at the call's position. It is searched by id only if the outcome there belongs to another call, so
+/// that calls which share an id each get their own.
 fn outcome_of<'a>(call: &Call, index: usize, outcomes: &'a [Outcome]) -> Option<&'a Outcome> {
     let is_its = |outcome: &&Outcome| outcome.call_id == call.id;
     let at_place = outcomes.get(index).filter(is_its);
@@ -35,27 +35,27 @@ fn outcome_of<'a>(call: &Call, index: usize, outcomes: &'a [Outcome]) -> Option<
 }
 
 impl<'a> Answer<'a> {
-    /// The id to answer under: the one that came, or the one made here.
+    /// The id to answer under: the provider's, or the generated one.
     pub(crate) fn id(&self) -> &'a str {
         self.origin.id.as_deref().unwrap_or(self.call.id.as_str())
     }
 
-    /// The id to answer under in a format where an id may be missing: none if none came.
+    /// The id to answer under in a format whose ids are optional: `None` if the call came without one.
     pub(crate) fn given_id(&self) -> Option<&'a str> {
         if self.home { self.origin.id.as_deref() } else { Some(self.id()) }
     }
 
-    /// A field that came with the call and goes back with the result, if it goes to where it came from.
+    /// A field that came with the call and goes back with the result, if both use the same format.
     pub(crate) fn echo(&self, key: &str) -> Option<&'a Value> {
         self.rest()?.get(key)
     }
 
-    /// All that came with the call and was not understood, if it goes to where it came from.
+    /// All fields of the call that were not understood, if the result goes back in the same format.
     pub(crate) fn rest(&self) -> Option<&'a Map<String, Value>> {
         self.call.passthrough.as_deref().filter(|_| self.home)
     }
 
-    /// The provider's own second id, if it goes to where it came from.
+    /// The provider's own second id, if the result goes back in the same format.
     pub(crate) fn provider_id(&self) -> Option<&'a str> {
         self.call.provider_id.as_deref().filter(|_| self.home)
     }
@@ -77,7 +77,7 @@ impl<'a> Answer<'a> {
         self.outcome.map_or_else(|| NO_RESULT.to_owned(), Outcome::to_text)
     }
 
-    /// The parts of an output that has an image for which `carries` holds; other results are text alone.
+    /// The parts of an output with at least one image for which `carries` holds; other results are text alone.
     pub(super) fn parts(&self, carries: impl Fn(&str) -> bool) -> Option<&'a [Content]> {
         let parts = self.output()?.content.as_slice();
         let is_image =
@@ -86,7 +86,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The text in the place of a part that the format does not carry.
+/// The text that replaces a part which the format does not carry.
 pub(super) fn part_text(part: &Content) -> String {
     ToolOutput::parts(vec![part.clone()]).to_text()
 }

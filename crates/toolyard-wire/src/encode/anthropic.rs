@@ -1,4 +1,4 @@
-//! Anthropic: one user message that begins with every `tool_result`.
+//! Anthropic: one user message with every `tool_result`.
 
 use super::answer::{Answer, part_text};
 use crate::wording::NOT_EXECUTED;
@@ -29,14 +29,14 @@ fn content(answer: &Answer<'_>) -> Value {
     if was_skipped(answer) {
         return NOT_EXECUTED.into();
     }
-    // Beside `is_error` the API takes text alone, and an error has no parts here.
+    // With `is_error` the API takes only text, which holds here because an error has no parts.
     match answer.parts(carries) {
         Some(parts) => parts.iter().filter(|part| !is_blank(part)).map(block).collect(),
         None => answer.text().into(),
     }
 }
 
-/// Whether this is a call of a toolset that was not run because one before it failed.
+/// Whether this is a toolset's call that did not run because an earlier one failed.
 fn was_skipped(answer: &Answer<'_>) -> bool {
     let predecessor = answer.error().and_then(|error| error.reason) == Some(Reason::Predecessor);
     predecessor && answer.echo("toolset_name").is_some()
@@ -52,7 +52,7 @@ fn block(part: &Content) -> Value {
     }
 }
 
-/// The API refuses text blocks that are blank.
+/// Whether this is a blank text block, which the API refuses.
 fn is_blank(part: &Content) -> bool {
     matches!(part, Content::Text { text } if text.trim().is_empty())
 }

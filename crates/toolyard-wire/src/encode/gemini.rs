@@ -14,7 +14,7 @@ pub(super) fn content(answers: &[Answer<'_>]) -> Value {
 
 fn part(answer: &Answer<'_>) -> Value {
     let mut response = json!({"name": answer.origin.name.as_ref()});
-    // An id that the model did not send is refused by some versions of the API.
+    // Some versions of the API refuse an id that the model did not send.
     if let Some(id) = answer.given_id() {
         response["id"] = id.into();
     }

@@ -1,4 +1,4 @@
-//! The neutral form: `{"results":[…]}`, with everything that the others leave out.
+//! The neutral form: `{"results":[…]}`, with everything that the other formats leave out.
 
 use super::answer::Answer;
 use crate::wording::NO_RESULT;
@@ -32,7 +32,7 @@ fn result(answer: &Answer<'_>) -> Value {
     Value::Object(fields)
 }
 
-/// What the model reads, as parts: those of the output, or one of text.
+/// The content that the model reads, as parts: those of the output, or a single text part.
 fn content(answer: &Answer<'_>) -> Value {
     match answer.output() {
         Some(output) if output.structured().is_none() || !output.content.is_empty() => {
@@ -43,7 +43,7 @@ fn content(answer: &Answer<'_>) -> Value {
 }
 
 fn part(part: &Content) -> Value {
-    // Content is strings alone; its serialisation cannot fail.
+    // Content consists of strings alone, so its serialisation cannot fail.
     serde_json::to_value(part).unwrap_or_default()
 }
 

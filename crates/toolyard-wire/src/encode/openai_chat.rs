@@ -1,4 +1,4 @@
-//! OpenAI Chat: a `tool` message per call. It carries text alone and has no mark for errors.
+//! OpenAI Chat: a `tool` message per call. It carries only text and has no error flag.
 
 use super::answer::Answer;
 use serde_json::{Value, json};

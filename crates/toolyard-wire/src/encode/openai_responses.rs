@@ -1,4 +1,4 @@
-//! OpenAI Responses: an output item per call. It has no mark for errors.
+//! OpenAI Responses: an output item per call. It has no error flag.
 
 use super::answer::{Answer, data_url, part_text};
 use serde_json::{Value, json};

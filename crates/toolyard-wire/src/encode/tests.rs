@@ -12,7 +12,7 @@ fn failed(call: &Call, error: CallError) -> Outcome {
     Outcome::new(call, Routing::Read, Err(error))
 }
 
-/// A message from text, and what `output` gives for its first call, in the form `to`.
+/// Decodes a message and encodes the outcome of its first call in the format `to`.
 fn result(text: &str, to: Format, outcome: impl Fn(&Call) -> Outcome) -> Value {
     let message = decode(text, None).unwrap();
     encode(&message, &[outcome(&message.calls()[0])], to)
@@ -53,7 +53,7 @@ fn text_takes_the_form_of_every_format() {
     );
 }
 
-/// V5, RT-8: what was tried, why no more, and when to ask again is in the neutral form.
+/// V5, RT-8: the neutral form tells what was tried, why it was not retried, and when to try again.
 #[test]
 fn a_neutral_error_tells_of_its_attempts() {
     let transient = CallError::new(ErrorKind::Transient, "HTTP 503").after_attempts(2);

@@ -1,20 +1,20 @@
-//! Saves the siblings of a call whose arguments are JSON that the parser cannot hold.
+//! Saves the siblings of a call whose arguments are JSON that the parser cannot represent.
 //!
-//! Some formats carry arguments as a JSON object. Three things are JSON by its grammar and yet refused by the
-//! parser: nesting without end, a number beyond `f64`, half of a surrogate pair. In one call's arguments they
-//! would cost the whole response. So a text that failed for one of them is read a second time, with such
-//! arguments as text, which only their own call fails on.
+//! Some formats carry arguments as a JSON object. The parser refuses three things that JSON's grammar allows:
+//! unlimited nesting, a number beyond `f64`, half of a surrogate pair. In one call's arguments they would fail
+//! the whole response. So a text that failed for one of these reasons is parsed a second time with such
+//! arguments quoted as text, and only their own call fails.
 //!
 //! ```text
 //!   {"calls":[{"arguments":{"x":1}}, {"arguments":{"x":1e400}}, {"arguments":{"x":2}}]}
 //!                          └──┬──┘                └────┬────┘                └──┬──┘
-//!                        parses: left             refused: quoted          parses: left
+//!                        parses: kept             refused: quoted          parses: kept
 //!                                                      ▼
 //!   {"calls":[{"arguments":{"x":1}}, {"arguments":"{\"x\":1e400}"}, {"arguments":{"x":2}}]}
 //! ```
 //!
-//! Owns the search for those values: one pass without recursion, that knows strings and brackets and nothing
-//! else of JSON. What is left is parsed again, so that nothing passes here that is no JSON.
+//! Owns the search for those values: one pass without recursion that knows only JSON's strings and brackets. The
+//! rescued text is parsed again, so that invalid JSON cannot slip through.
 
 use super::strict;
 use crate::DecodeError;
@@ -23,14 +23,14 @@ use std::ops::Range;
 /// The keys that hold arguments: neutral and OpenAI, Anthropic, Gemini.
 const KEYS: [&str; 3] = ["arguments", "input", "args"];
 
-/// The levels that the parser goes down.
+/// The depth to which the parser goes.
 const LEVELS_MAX: usize = 127;
 
-/// What the parser says, besides [`DecodeError::TooDeep`], of JSON that it cannot hold.
+/// The parser's messages, besides [`DecodeError::TooDeep`], for JSON that it cannot represent.
 const REFUSALS: [&str; 3] =
     ["number out of range", "lone leading surrogate in hex escape", "unexpected end of hex escape"];
 
-/// Whether an error is that of JSON which the parser cannot hold, rather than of a text that is no JSON.
+/// Whether the error concerns JSON that the parser cannot represent, rather than text that is not JSON.
 pub(super) fn may_help(error: &DecodeError) -> bool {
     match error {
         DecodeError::TooDeep { .. } => true,
@@ -39,8 +39,8 @@ pub(super) fn may_help(error: &DecodeError) -> bool {
     }
 }
 
-/// The text with those arguments quoted that the parser cannot hold. `None` where there are none, or where
-/// strings or brackets do not close.
+/// Quotes those arguments in `text` that the parser cannot represent. `None` if there are none, or if strings or
+/// brackets do not close.
 pub(super) fn rescue(text: &str) -> Option<String> {
     let mut scanner = Scanner { text, at: 0, open: Vec::new() };
     let (mut out, mut copied) = (String::new(), 0);
@@ -56,23 +56,23 @@ pub(super) fn rescue(text: &str) -> Option<String> {
     (copied > 0).then_some(out)
 }
 
-/// Whether the parser cannot hold this value, even alone.
+/// Whether the parser cannot represent this value even alone.
 fn is_refused(raw: &str) -> bool {
     strict(raw).is_err_and(|error| may_help(&error))
 }
 
-/// A string or a bracket does not close.
+/// The error that a string or a bracket does not close.
 struct Unbalanced;
 
-/// Where a call's arguments stand.
+/// The place and the depth of a call's arguments in the text.
 struct Found {
     /// Their bytes.
     range: Range<usize>,
-    /// The brackets that are open at their deepest place, those around them included.
+    /// The number of brackets open at their deepest place, including those around them; 0 for strings and scalars.
     levels: usize,
 }
 
-/// Walks over a JSON text, value by value of the [`KEYS`].
+/// Scans a JSON text for the values of the [`KEYS`].
 struct Scanner<'a> {
     /// The whole text.
     text: &'a str,
@@ -98,13 +98,13 @@ impl<'a> Scanner<'a> {
         if self.open.is_empty() { Ok(None) } else { Err(Unbalanced) }
     }
 
-    /// Whether the value here is free text, as OpenAI's custom tools have under `input`. Any text is good
-    /// input to them, so a quoted one would not fail but run.
+    /// Whether the value here is free text, as OpenAI's custom tools have under `input`. They accept any text, so
+    /// quoting it would run the call instead of failing it.
     fn is_free_text(&self, key: &str) -> bool {
         key == "input" && self.peek() == Some(b'"')
     }
 
-    /// Passes over the value that begins here.
+    /// Skips the value that begins here.
     fn value(&mut self) -> Result<Found, Unbalanced> {
         let start = self.at;
         let levels = match self.peek() {
@@ -115,7 +115,7 @@ impl<'a> Scanner<'a> {
         Ok(Found { range: start..self.at, levels })
     }
 
-    /// Passes over an object or array, and tells how many brackets were open at its deepest place.
+    /// Skips an object or array, and returns how many brackets were open at its deepest place.
     fn brackets(&mut self) -> Result<usize, Unbalanced> {
         let (around, mut deepest) = (self.open.len(), 0);
         loop {
@@ -130,7 +130,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes over a number or a word, neither of which has levels.
+    /// Skips a number or a word, neither of which has levels.
     fn scalar(&mut self) -> usize {
         let ends = |byte: u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
         while self.peek().is_some_and(|byte| !ends(byte)) {
@@ -139,7 +139,7 @@ impl<'a> Scanner<'a> {
         0
     }
 
-    /// Passes over the string that begins here, and gives what is between its quotes.
+    /// Skips the string that begins here, and returns the text between its quotes.
     fn string(&mut self) -> Result<&'a str, Unbalanced> {
         let start = self.at + 1;
         self.at = start;
@@ -155,7 +155,7 @@ impl<'a> Scanner<'a> {
         inner.ok_or(Unbalanced)
     }
 
-    /// Passes over the colon after a key, and the space around it.
+    /// Skips the colon after a key, and the space around it; whether there was one.
     fn colon(&mut self) -> bool {
         self.space();
         let found = self.peek() == Some(b':');
@@ -172,7 +172,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes over one byte outside of strings, keeping count of the brackets.
+    /// Skips one byte outside of strings, keeping track of the brackets.
     fn step(&mut self, byte: u8) -> Result<(), Unbalanced> {
         match byte {
             b'{' | b'[' => self.open.push(byte),

@@ -9,7 +9,7 @@ fn nested(levels: usize) -> String {
     format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
 }
 
-/// Arguments that are JSON and yet cannot be held.
+/// Arguments that are JSON but cannot be represented.
 fn unholdable() -> Vec<String> {
     let words = [
         r#"{"x":1e400}"#,
@@ -62,7 +62,7 @@ fn json(text: &str) -> Arguments {
     serde_json::from_str::<Value>(text).unwrap().into()
 }
 
-/// Three calls, of which only the second has its arguments as this text.
+/// Checks that of three calls only the second has its arguments as this raw text.
 #[track_caller]
 fn check(calls: &[Call], raw: &str) {
     let ids: Vec<_> = calls.iter().map(|call| call.id.as_str()).collect();
