@@ -1,9 +1,9 @@
-//! Server-sent events: text with `data:` lines, cut into events, as a whole or while it comes.
+//! Server-sent events: splits text with `data:` lines into events, as a whole or while it arrives.
 //!
 //! ```text
 //!   the whole text ─► sse_events ──┐
 //!                                  ├─► SseEvent ─► StreamDecoder ─► calls
-//!   pieces of it ───► SseSplitter ─┘                   SseDecoder is the lower way as one
+//!   pieces of it ───► SseSplitter ─┘                   SseDecoder combines the lower path
 //! ```
 
 mod decoder;
@@ -17,23 +17,23 @@ use std::borrow::Cow;
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// The name on the `event:` line; empty where there is none.
+    /// The name on the `event:` line; empty if there is none.
     pub event: &'a str,
-    /// The data; that of several lines is joined with line feeds.
+    /// The data; several `data:` lines are joined with line feeds.
     pub data: Cow<'a, str>,
-    /// Whether the blank line that ends an event was there. Without it the text was cut off.
+    /// Whether the blank line that ends an event was present. Without it the text was cut off.
     pub ended: bool,
 }
 
-/// The events of a whole text: see [`sse_events`].
+/// An iterator over the events of a whole text: see [`sse_events`].
 #[derive(Debug, Clone)]
 pub struct SseEvents<'a> {
     rest: &'a str,
 }
 
-/// Cuts SSE text into its events. Lines end with LF, CR or both; comments, ids and events without data are
-/// passed over. The last event counts although the blank line after it is missing, as
-/// [`SseEvent::ended`] tells.
+/// Splits SSE text into its events. Lines end with LF, CR or both; comments, ids and events without data are
+/// skipped. The last event is included even if the blank line after it is missing;
+/// [`SseEvent::ended`] is then false.
 ///
 /// # Examples
 /// ```
@@ -47,7 +47,7 @@ pub fn sse_events(text: &str) -> SseEvents<'_> {
     SseEvents { rest }
 }
 
-/// What SSE text begins with.
+/// The starts by which SSE text is recognised.
 const FIELDS: [&str; 5] = ["data:", "event:", "id:", "retry:", ":"];
 
 /// Whether a text looks like SSE: its first line that is not blank is a field or a comment.
@@ -56,7 +56,7 @@ pub(crate) fn looks_like_sse(text: &str) -> bool {
     FIELDS.iter().any(|field| text.starts_with(field))
 }
 
-/// Whether a text that begins with these bytes is SSE: `None` as long as they do not tell.
+/// Whether a text that begins with these bytes is SSE: `None` while there are too few to decide.
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ pub fn begins_like_sse(bytes: &[u8]) -> Option<bool> {
     if fields.any(|field| field.starts_with(text)) { None } else { Some(false) }
 }
 
-/// The name and the value of a line's field.
+/// Splits a line into the name and the value of its field.
 fn split_field(line: &str) -> (&str, &str) {
     let (name, value) = line.split_once(':').unwrap_or((line, ""));
     (name, value.strip_prefix(' ').unwrap_or(value))

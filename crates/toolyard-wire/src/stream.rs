@@ -1,4 +1,4 @@
-//! A stream becomes calls while it runs, each as soon as it is complete.
+//! Decodes a stream into calls while it runs, each as soon as it is complete.
 //!
 //! ```text
 //!   event data ─► StreamDecoder ─┬─ open calls, by index: text so far
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Owns the fragments. Knows nothing of sockets or SSE lines: [`sse_events`](crate::sse_events) and
-//! [`SseSplitter`](crate::SseSplitter) cut those.
+//! [`SseSplitter`](crate::SseSplitter) split those.
 
 mod anthropic;
 mod gemini;
@@ -50,20 +50,20 @@ enum Fragments {
     Gemini(Box<gemini::Parts>),
 }
 
-/// What the decoder of each format does. Calls that are complete are pushed to `out`, in order.
+/// Assembles the calls of one format's stream. Complete calls are pushed to `out`, in order.
 trait Assemble {
-    /// One event.
+    /// Processes one event.
     fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError>;
 
-    /// The provider says that the stream is over (`[DONE]`): what is open is complete.
+    /// The provider says that the stream is over (`[DONE]`): open calls are complete.
     fn done(&mut self, _out: &mut Vec<Draft>) {}
 
-    /// The stream has ended. What is open now was cut off, and comes out with arguments that do not parse.
+    /// The stream has ended. Open calls were cut off, and are pushed with arguments that do not parse.
     fn cut(&mut self, _out: &mut Vec<Draft>) {}
 }
 
 impl StreamDecoder {
-    /// A decoder for one stream of this format. In the neutral format each event is a call or a batch.
+    /// Creates a decoder for one stream of this format. In the neutral format each event is a call or a batch.
     pub fn new(format: Format) -> Self {
         let fragments = match format {
             Format::Neutral => Fragments::Neutral(neutral::Lines),
@@ -79,8 +79,8 @@ impl StreamDecoder {
     ///
     /// # Errors
     /// [`DecodeError`] when the event is not JSON or not of this format, when it is an error of the provider,
-    /// or when the stream is larger than [`BODY_BYTES_MAX`]. The calls that came before stay;
-    /// [`finish`](Self::finish) gives those still open.
+    /// or when the stream is larger than [`BODY_BYTES_MAX`]. Earlier calls stay, and so do those that this event
+    /// completed before the error; [`finish`](Self::finish) returns those still open.
     pub fn push(&mut self, event_data: &str) -> Result<Vec<Call>, DecodeError> {
         self.bytes = self.bytes.saturating_add(event_data.len());
         if self.bytes > BODY_BYTES_MAX {
@@ -106,14 +106,14 @@ impl StreamDecoder {
         }
         let mut drafts = Vec::new();
         let read = self.fragments.get().event(event, &mut drafts);
-        // An event may complete a call and be wrong after that: the call is in the message all the same.
+        // An event may complete a call and be wrong after that; the call still belongs to the message.
         let calls = self.add(drafts);
         read.map(|()| calls)
     }
 
-    /// Ends the stream and returns the calls that were still open: half of their arguments is missing, so
-    /// they hold text that does not parse and the engine answers them `invalid_input`. Nothing is open at the
-    /// end of a stream that was not cut off.
+    /// Ends the stream and returns the calls that were still open. Part of their arguments is missing, so they hold
+    /// text that does not parse, and the engine answers them `invalid_input`. At the end of a stream that was not
+    /// cut off no call is open.
     pub fn finish(&mut self) -> Vec<Call> {
         let mut drafts = Vec::new();
         self.fragments.get().cut(&mut drafts);
@@ -123,17 +123,17 @@ impl StreamDecoder {
         self.add(drafts)
     }
 
-    /// Says that the text of the stream broke off, though perhaps not inside a call.
+    /// Marks the stream as broken off, though perhaps not inside a call.
     pub(crate) fn set_cut(&mut self) {
         self.message.set_cut();
     }
 
-    /// The calls so far as a message, to encode their results with.
+    /// The calls so far as a message, for encoding their results.
     pub fn message(&self) -> &Message {
         &self.message
     }
 
-    /// The calls so far as a message. Calls that are still open are lost: [`finish`](Self::finish) first.
+    /// The calls so far as a message, by value. Calls that are still open are lost: [`finish`](Self::finish) first.
     pub fn into_message(self) -> Message {
         self.message
     }
@@ -156,7 +156,7 @@ impl Fragments {
     }
 }
 
-/// An index of a streamed call, within its bound. Missing is 0, as some servers leave it out.
+/// The index of a streamed call, within its bound. A missing one is 0, because some servers leave it out.
 fn index(value: Option<Value>, place: &'static str) -> Result<u64, DecodeError> {
     let index = value.as_ref().and_then(Value::as_u64).unwrap_or_default();
     let max = crate::bounds::FRAGMENT_INDEX_MAX;

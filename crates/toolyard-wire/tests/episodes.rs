@@ -1,4 +1,4 @@
-//! The episodes of a public leaderboard read as what they say they are.
+//! Episodes of a public leaderboard parse to the turns and calls that they declare.
 
 #![expect(clippy::unwrap_used, reason = "a recording that is not as it was is a failed test")]
 
@@ -34,7 +34,7 @@ fn check_turn(turn: &[toolyard_core::Call], written: &Value) {
     }
 }
 
-/// Many of these names have dots, which some providers refuse.
+/// Every name maps to an allowed one and back. Many have dots, which some providers refuse.
 fn check_names(names: &[String]) {
     let map = NameMap::new(NameRule::Plain, names.iter().map(String::as_str));
     for name in names {

@@ -1,4 +1,4 @@
-//! Whatever comes in, nothing panics; and text survives being sent in fragments.
+//! No input causes a panic, and text survives being sent in fragments.
 
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn read_in_every_way(text: &str) {
     }
 }
 
-/// Words that the decoders look at, so that random values get past the first look.
+/// Words that the decoders look for, so that random values get past the first checks.
 const KEYS: &[&str] = &[
     "choices",
     "message",

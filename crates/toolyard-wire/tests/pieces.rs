@@ -1,4 +1,4 @@
-//! SSE text may come in any pieces: the calls are those of the whole text (CL-5).
+//! SSE text may arrive in any pieces: the calls are those of the whole text (CL-5).
 
 #![expect(clippy::unwrap_used, reason = "a text that cannot be read is a failed test")]
 
@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::Index, sample::select};
 use toolyard_core::Call;
 use toolyard_wire::{DecodeError, Format, Message, SseDecoder, SseSplitter, decode, sse_events};
 
-/// What a stream may have in it, right and wrong.
+/// Events that a stream may contain, valid and invalid.
 const EVENTS: &[&str] = &[
     r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}"#,
     r#"data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"b","name":"g","input":{}}}"#,
@@ -30,7 +30,7 @@ const EVENTS: &[&str] = &[
 ];
 
 prop_compose! {
-    /// A text of such events, each but for a few with its blank line, perhaps broken off.
+    /// A text of such events, most of them with their blank line, perhaps broken off.
     fn text()(
         mark in select(vec!["", "\u{feff}", "\n"]),
         events in vec((select(EVENTS), select(vec!["\n\n", "\n\n", "\r\n\r\n", "\r\r", "\r\n\n", "\n"])), 0..12),
@@ -47,7 +47,7 @@ prop_compose! {
     }
 }
 
-/// The text in these pieces.
+/// Cuts the text at these places.
 fn cut<'a>(text: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(text.len() + 1)).collect();
     places.extend([0, text.len()]);
@@ -55,7 +55,7 @@ fn cut<'a>(text: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
     places.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect()
 }
 
-/// Every call as it was given out, and what the stream came to.
+/// Every call as it was returned, and the final result of the stream.
 fn read(pieces: &[&[u8]], format: Option<Format>) -> (Vec<Call>, Result<Message, DecodeError>) {
     let mut stream = SseDecoder::new(format);
     let mut calls = Vec::new();
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(found, whole.collect::<Vec<_>>());
     }
 
-    /// CL-5: also the same error, and then all the same the calls that came before it.
+    /// CL-5: an error is the same too, and the calls that came before it are still returned.
     #[test]
     fn any_pieces_give_the_calls_of_the_whole(
         text in text(),
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// CL-5: a text that ends inside a character breaks off there, and costs no call before.
+/// CL-5: a text that ends inside a character breaks off there, and no earlier call is lost.
 #[test]
 fn a_text_may_end_inside_a_character() {
     let start =
@@ -118,7 +118,7 @@ fn a_text_may_end_inside_a_character() {
     assert_eq!((calls.len(), calls[0].arguments.to_string().as_str()), (1, ""));
 }
 
-/// CL-5: what came before an error of the provider came before it, and the half call has its text.
+/// CL-5: calls that came before a provider's error stay, and an incomplete call keeps its text.
 #[test]
 fn an_error_leaves_the_calls_before_it() {
     let text: String = [0, 3, 1, 10].iter().map(|at| format!("{}\n\n", EVENTS[*at])).collect();

@@ -1,8 +1,8 @@
-//! Real exchanges with the providers: what they sent decodes to the calls they meant, and what is sent back
-//! has the shape that they accepted.
+//! Real exchanges with the providers: their responses decode to the calls they meant, and the encoded results
+//! have the shape that they accepted.
 //!
-//! `TOOLYARD_DATA` names the directory of the recordings. Where it is absent the tests are skipped, except
-//! under `CI=true`, where they fail.
+//! `TOOLYARD_DATA` names the directory of the recordings. If it is absent the tests are skipped, except under
+//! `CI=true`, where they fail.
 
 #![expect(clippy::unwrap_used, reason = "a recording that is not as it was is a failed test")]
 
@@ -45,7 +45,7 @@ fn outcomes(message: &Message, failed: impl Fn(usize) -> bool) -> Vec<Outcome> {
     message.calls().iter().enumerate().map(outcome).collect()
 }
 
-/// The list of results in what `encode` gives.
+/// The list of results in the value that `encode` returns.
 fn results(message: &Message, failed: impl Fn(usize) -> bool) -> Vec<Value> {
     let value = encode(message, &outcomes(message, failed), message.format());
     let list = match message.format() {
@@ -65,7 +65,7 @@ fn id_of(result: &Value) -> &Value {
         .unwrap_or(&result["functionResponse"]["id"])
 }
 
-/// Calls as the recordings list them, the id being the one that would go back.
+/// Calls as the recordings list them, with the id that would be sent back.
 fn calls(message: &Message) -> Value {
     let results = results(message, |_| false);
     let pairs = message.calls().iter().zip(&results);
@@ -107,7 +107,7 @@ fn every_result_has_the_shape_that_the_provider_accepted() {
         let ours: Vec<Value> = ours.iter().map(|result| accepted::frame(result, format)).collect();
         let theirs: Vec<Value> =
             accepted.iter().map(|theirs| accepted::frame(&theirs.result, format)).collect();
-        // Compared as values: the order of fields is no part of the shape.
+        // Compared as values, because the order of fields is not part of the shape.
         assert_eq!(ours, theirs, "{id}");
         exchanges += 1;
         compared += ours.len();
@@ -119,8 +119,8 @@ fn every_result_has_the_shape_that_the_provider_accepted() {
     assert_eq!(exchanges, lines.iter().filter(|line| line.get("next_request").is_some()).count());
 }
 
-/// What a stream without recorded expectations means. By the documentation of Vertex AI a call with
-/// `willContinue` is followed by pieces (`partialArgs`), in which a string goes on as long as its own
+/// The calls of a stream without recorded expectations. According to the documentation of Vertex AI, a call with
+/// `willContinue` is followed by pieces (`partialArgs`), in which a string continues as long as its own
 /// `willContinue` is set, and by an empty `functionCall` that ends it; a call without `willContinue` is whole.
 fn expected(line: &Value) -> Value {
     match text(&line["id"]) {
@@ -155,7 +155,7 @@ fn every_stream_decodes_event_by_event_and_as_a_whole() {
     assert_eq!(lines.len(), 6);
 }
 
-/// The calls of SSE text that comes in these pieces, each with the number of the piece that completed it.
+/// The calls of SSE text read in these pieces, each with the number of the piece that completed it.
 fn in_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<(usize, toolyard_core::Call)> {
     let mut stream = SseDecoder::new(None);
     let mut found = Vec::new();

@@ -1,13 +1,13 @@
-//! SSE text that comes in pieces becomes calls, each as soon as it is complete.
+//! Decodes SSE text that arrives in pieces into calls, each as soon as it is complete.
 
 use super::{SseEvent, SseSplitter};
 use crate::{DecodeError, Format, Message, StreamDecoder, decode::is_cut, detect::StreamFormat};
 use toolyard_core::Call;
 
-/// Reads SSE text while the model writes it, in whatever pieces: [`decode`](crate::decode) for a text that is not
-/// there yet. At the end it has the same message, or the same error.
+/// Decodes SSE text while the model writes it, in pieces of any size.
 ///
-/// After each piece, after an error too, [`take_calls`](Self::take_calls) gives the calls that it completed.
+/// This is [`decode`](crate::decode) for a text that is still arriving: the final message, or error, is the same.
+/// After each piece, even one that failed, [`take_calls`](Self::take_calls) returns the calls that it completed.
 ///
 /// # Examples
 /// ```
@@ -26,25 +26,25 @@ use toolyard_core::Call;
 pub struct SseDecoder {
     splitter: SseSplitter,
     events: Events,
-    /// How many calls were given out.
+    /// How many calls `take_calls` has returned.
     given: usize,
-    /// Nothing is read after an error or the end.
+    /// Whether there was an error or the end, after which nothing is read.
     over: bool,
 }
 
-/// What the events came to so far.
+/// The events read so far, and the decoder once the format is known.
 #[derive(Debug, Default)]
 struct Events {
     count: usize,
     decoder: Option<StreamDecoder>,
     format: StreamFormat,
-    /// The data of events that did not tell their format.
+    /// The data of the events that came before the format was known.
     waiting: Vec<String>,
     cut: bool,
 }
 
 impl SseDecoder {
-    /// A reader of one stream. Without a format it is that of the first event which tells.
+    /// Creates a decoder for one stream. Without a format, the first event whose shape decides it gives the format.
     pub fn new(format: Option<Format>) -> Self {
         let events = Events { decoder: format.map(StreamDecoder::new), ..Events::default() };
         Self { splitter: SseSplitter::default(), events, given: 0, over: false }
@@ -53,8 +53,8 @@ impl SseDecoder {
     /// Takes the next piece.
     ///
     /// # Errors
-    /// [`DecodeError`], as of [`decode`](crate::decode), and where the text is not UTF-8. Nothing is read after
-    /// that; the calls that came before stay, and [`finish`](Self::finish) gives those that are half there.
+    /// [`DecodeError`], as for [`decode`](crate::decode), and when the text is not UTF-8. Nothing is read after that;
+    /// earlier calls stay, and [`finish`](Self::finish) adds the incomplete ones.
     pub fn push(&mut self, mut piece: &[u8]) -> Result<(), DecodeError> {
         if self.over {
             return Ok(());
@@ -71,12 +71,12 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// Ends the stream, wherever it is. A call that is half there comes out with the text that had come, which
-    /// does not parse, so that the engine answers it `invalid_input`; [`Message::is_cut`] tells.
+    /// Ends the stream, wherever it is. An incomplete call is returned with the text received so far, which does not
+    /// parse, so that the engine answers it `invalid_input`; [`Message::is_cut`] is then true.
     ///
     /// # Errors
-    /// [`DecodeError`] when no format was found, and when the text ends inside its last event without any call
-    /// before. After an error of [`push`](Self::push) there is none.
+    /// [`DecodeError`] when no format was found, and when the text ends inside its last event without any call before.
+    /// After an error of [`push`](Self::push) this returns `Ok`.
     pub fn finish(&mut self) -> Result<(), DecodeError> {
         let ended = if std::mem::replace(&mut self.over, true) { Ok(()) } else { self.end() };
         if let Some(decoder) = &mut self.events.decoder {
@@ -92,7 +92,7 @@ impl SseDecoder {
         if self.events.decoder.is_some() { Ok(()) } else { Err(self.events.format.unknown()) }
     }
 
-    /// The calls that are complete and were not given out before, in call order.
+    /// Takes the calls that have completed since the last time, in call order.
     pub fn take_calls(&mut self) -> Vec<Call> {
         let calls = self.message().map(Message::calls).unwrap_or_default();
         let calls = calls[self.given..].to_vec();
@@ -100,12 +100,12 @@ impl SseDecoder {
         calls
     }
 
-    /// The calls so far as a message, to encode their results with; `None` while the format is not known.
+    /// The calls so far as a message, for encoding their results; `None` while the format is unknown.
     pub fn message(&self) -> Option<&Message> {
         self.events.decoder.as_ref().map(StreamDecoder::message)
     }
 
-    /// The same, taken out.
+    /// Like [`message`](Self::message), by value.
     pub fn into_message(self) -> Option<Message> {
         self.events.decoder.map(StreamDecoder::into_message)
     }
@@ -124,7 +124,7 @@ impl Events {
         })
     }
 
-    /// Looks what format an event is of; those that wait for it are decoded when one has told.
+    /// Detects the format from an event, and once it is known decodes the events that waited for it.
     fn look(&mut self, data: &str) -> Result<(), DecodeError> {
         let format = self.format.see(data)?;
         self.waiting.push(data.to_owned());
@@ -134,7 +134,7 @@ impl Events {
         waiting.try_for_each(|data| decoder.push(&data).map(drop))
     }
 
-    /// An error of an event that the text broke off in costs no call that had come.
+    /// Drops the error if it only means that the text broke off inside an event and calls came before it.
     fn cut(&mut self, error: DecodeError) -> Result<(), DecodeError> {
         match &mut self.decoder {
             Some(decoder) if self.cut && !decoder.message().is_empty() => {

@@ -1,14 +1,14 @@
-//! SSE text that comes in pieces, cut into its events.
+//! Splits SSE text that arrives in pieces into its events.
 
 use super::{SseEvent, split_field};
 use crate::{DecodeError, bounds::BODY_BYTES_MAX};
 use std::borrow::Cow;
 
-/// Cuts SSE text into its events while it comes, in whatever pieces: a piece may end inside a character, a line
-/// end or a field's name. The events are those that [`sse_events`](crate::sse_events) finds in the whole text.
+/// Splits SSE text into its events while it arrives, in pieces of any size.
 ///
-/// All of a text together has at most [`BODY_BYTES_MAX`] bytes; so have, therefore, a line and an event, of which
-/// one each is kept.
+/// A piece may end inside a character, a line end or a field's name. The events are those that
+/// [`sse_events`](crate::sse_events) finds in the whole text. The whole text may have at most [`BODY_BYTES_MAX`]
+/// bytes, which also bounds the one line and the one event that are kept.
 ///
 /// # Examples
 /// ```
@@ -25,23 +25,23 @@ use std::borrow::Cow;
 pub struct SseSplitter {
     /// The line that has not ended.
     line: Vec<u8>,
-    /// How many bytes were before it.
+    /// The number of bytes before it.
     line_at: usize,
     taken: usize,
-    /// Whether the last line ended with CR: an LF that follows belongs to that.
+    /// Whether the last line ended with CR; an LF that follows belongs to the same line end.
     after_cr: bool,
     event: String,
     data: Option<String>,
-    /// Whether event and data were given out, and go when the next are asked for.
+    /// Whether `event` and `data` were returned, so that the next read clears them.
     given: bool,
 }
 
 impl SseSplitter {
-    /// Takes bytes off the front of a piece until an event is complete; `None` when the piece is used up.
+    /// Consumes bytes from the front of a piece until an event is complete; `None` when the piece is used up.
     ///
     /// # Errors
-    /// [`DecodeError::TooLarge`] beyond the bound, [`DecodeError::NotText`] where a line is not UTF-8. Nothing can
-    /// be read after that.
+    /// [`DecodeError::TooLarge`] beyond the bound, [`DecodeError::NotText`] when a line is not UTF-8. Nothing can be
+    /// read after that.
     pub fn read(&mut self, piece: &mut &[u8]) -> Result<Option<SseEvent<'_>>, DecodeError> {
         self.forget_given();
         while self.take_line(piece)? {
@@ -53,11 +53,11 @@ impl SseSplitter {
         Ok(None)
     }
 
-    /// The text has ended: gives the event whose blank line is missing, if there is one. Half a character at the
+    /// Ends the text, and returns the event whose blank line is missing, if there is one. Half a character at the
     /// very end is dropped.
     ///
     /// # Errors
-    /// [`DecodeError::NotText`] where the last line is not UTF-8 before its end.
+    /// [`DecodeError::NotText`] when the last line is not UTF-8 before its end.
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, DecodeError> {
         self.forget_given();
         if let Err(error) = std::str::from_utf8(&self.line)
@@ -84,7 +84,7 @@ impl SseSplitter {
         }
     }
 
-    /// Whether a line is complete; otherwise the piece is used up.
+    /// Consumes bytes up to the end of a line. Returns whether the line is complete; if not, the piece is used up.
     fn take_line(&mut self, piece: &mut &[u8]) -> Result<bool, DecodeError> {
         let max = BODY_BYTES_MAX;
         if !piece.is_empty() && self.taken == max {
@@ -111,7 +111,7 @@ impl SseSplitter {
         self.taken += count;
     }
 
-    /// Reads the line; whether it is the blank one that ends an event.
+    /// Processes a complete line. Returns whether it is the blank line that ends an event.
     fn line_ended(&mut self) -> Result<bool, DecodeError> {
         let not_text = |error: std::str::Utf8Error| DecodeError::NotText {
             position: self.line_at + error.valid_up_to(),
@@ -146,7 +146,7 @@ fn add(data: &mut Option<String>, value: &str) {
 mod tests {
     use super::*;
 
-    /// The data of all events, the pieces being of this size.
+    /// The data of all events, read in pieces of this size.
     fn data(text: &[u8], size: usize) -> Result<Vec<String>, DecodeError> {
         let mut splitter = SseSplitter::default();
         let mut found = Vec::new();

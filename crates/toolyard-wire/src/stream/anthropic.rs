@@ -10,7 +10,7 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The `tool_use` blocks that have begun, by index, with the text of their input so far.
+/// The open `tool_use` blocks, by index, with the text of their input so far.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     open: BTreeMap<u64, (Draft, String)>,
@@ -44,7 +44,7 @@ impl Blocks {
         if let Some(Value::Object(block)) = json::take(event, "content_block")
             && let Some(draft) = tool_use(block, false)
         {
-            // A block that never ended: the server began anew.
+            // The block before never ended: the server started over.
             let before = self.open.insert(at, (draft, String::new()));
             out.extend(before.map(cut));
         }
@@ -64,7 +64,7 @@ impl Blocks {
     fn stop(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
         let at = index(json::take(event, "index"), "index")?;
         if let Some((mut draft, text)) = self.open.remove(&at) {
-            // Without any fragment the input is the one that came with the start: `{}`, or all of it.
+            // Without fragments the input is the one that came with the start: `{}`, or the complete input.
             if !text.is_empty() {
                 draft.arguments = text.into();
             }

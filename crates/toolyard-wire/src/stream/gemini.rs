@@ -1,4 +1,4 @@
-//! Gemini streams: each event is a response with parts, most calls whole in one part.
+//! Gemini streams: each event is a response with parts, and most calls come whole in one part.
 //!
 //! ```text
 //!   {"name":"f","args":{…}}                          a whole call
@@ -17,7 +17,7 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The call whose arguments come in pieces, if one has begun: there is one at a time.
+/// The open call whose arguments come in pieces, of which there is at most one at a time.
 #[derive(Debug)]
 pub(super) struct Parts {
     open: Option<Open>,
@@ -70,7 +70,7 @@ impl Parts {
         let more = more == Some(Value::Bool(true));
         let pieces = json::items(pieces, "functionCall.partialArgs")?;
         if call.contains_key("name") {
-            // A new call: one that is still open will not be continued.
+            // This is a new call, so one that is still open will not be continued.
             self.cut(out);
             if !more && pieces.is_empty() {
                 out.push(function_call(call, part));
@@ -91,7 +91,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A piece without a name where no call is open. A wholly empty one only ends what has ended already;
+    /// A piece without a name while no call is open. A wholly empty one only ends a call that has already ended;
     /// anything else is a call whose name is missing.
     fn stray(
         &mut self,
@@ -111,7 +111,7 @@ impl Parts {
 }
 
 impl Open {
-    /// Arguments that came whole beside the first piece are what the pieces add to.
+    /// Opens a call. The pieces add to the `args`, if any, that came with its first part.
     fn new(draft: Draft) -> Self {
         let args = PartialArgs::new(draft.arguments.to_value());
         Self { draft, args }

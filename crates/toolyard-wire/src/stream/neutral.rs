@@ -1,4 +1,4 @@
-//! Neutral streams: each event is a call or a batch, complete.
+//! Neutral streams: each event is a complete call or batch.
 
 use super::Assemble;
 use crate::{DecodeError, decode::neutral_calls, draft::Draft};

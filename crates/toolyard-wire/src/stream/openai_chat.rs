@@ -1,7 +1,7 @@
 //! OpenAI Chat streams: fragments in `choices[0].delta.tool_calls`, joined by `index`.
 //!
-//! A call is complete when the choice has a finish reason. It is given out earlier where that is safe: another
-//! call has begun and its arguments are a whole JSON value, which no fragment can continue.
+//! A call is complete when the choice has a finish reason. It is emitted earlier if that is safe: another call has
+//! begun, and its own arguments are a complete JSON value, which no fragment can continue.
 
 use super::{Assemble, index};
 use crate::{
@@ -13,15 +13,15 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
-/// The calls of a stream that are not given out yet, in call order.
+/// The calls of a stream that are not emitted yet, in call order.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     open: VecDeque<Open>,
-    /// How many were given out.
+    /// How many were emitted.
     given: usize,
-    /// By index, which call began last under it, counted over all of them.
+    /// For each index, the call that began last under it, by its number among all calls of the stream.
     latest: HashMap<u64, usize>,
-    /// Index and id of the call that was given out last, to know its late fragments by.
+    /// Index and id of the call that was emitted last, to recognise its late fragments.
     last: Option<(u64, Option<String>)>,
 }
 
@@ -33,7 +33,7 @@ struct Open {
     text: String,
     custom: bool,
     rest: Fields,
-    /// Whether nothing can continue the arguments, as far as was looked.
+    /// Whether the last check found the arguments complete, so that no fragment can continue them.
     whole: bool,
 }
 
@@ -92,7 +92,7 @@ impl Deltas {
             return Ok(());
         }
         let open = self.open_at(place, id, out);
-        // Servers that repeat the name on every fragment send it whole each time.
+        // Servers that repeat the name on every fragment send all of it each time.
         open.name = name.unwrap_or(std::mem::take(&mut open.name));
         open.custom |= is_custom;
         open.text.push_str(&text);
@@ -101,7 +101,7 @@ impl Deltas {
         Ok(())
     }
 
-    /// The index of a fragment. Servers that send none send whole calls or continue the last one.
+    /// The index of a fragment. A fragment without one is a whole call or continues the last one.
     fn place(&self, at: Option<Value>, id: Option<&str>, named: bool) -> Result<u64, DecodeError> {
         const PLACE: &str = "choices[0].delta.tool_calls[].index";
         if at.is_some() {
@@ -115,20 +115,20 @@ impl Deltas {
         index(Some(place.into()), PLACE)
     }
 
-    /// Whether a fragment without text belongs to the call that was just given out.
+    /// Whether a fragment without text belongs to the call that was emitted last.
     fn is_late(&self, place: u64, id: Option<&str>) -> bool {
         let given = self.last.as_ref().filter(|(index, _)| *index == place);
         let same = given.is_some_and(|(_, given)| id.is_none() || given.as_deref() == id);
         same && self.position(place).is_none()
     }
 
-    /// Where the open call is that began last under an index.
+    /// The position of the call that began last under an index, if it is still open.
     fn position(&self, index: u64) -> Option<usize> {
         self.latest.get(&index)?.checked_sub(self.given)
     }
 
-    /// The open call of an index. Another id under the same index is another call: some servers number all
-    /// their calls 0.
+    /// The open call of an index. A different id under the same index is a different call, because some servers
+    /// number all their calls 0.
     fn open_at(&mut self, index: u64, id: Option<String>, out: &mut Vec<Draft>) -> &mut Open {
         let same = |open: &Open| id.is_none() || open.id.is_none() || open.id == id;
         let found = self.position(index).filter(|at| same(&self.open[*at]));
@@ -140,9 +140,9 @@ impl Deltas {
         open
     }
 
-    /// Begins a call, which gives out those at the front that nothing can continue.
+    /// Begins a call, and emits the calls at the front that no fragment can continue.
     fn begin(&mut self, index: u64, out: &mut Vec<Draft>) -> usize {
-        // Only the call before is looked at: parsing the others again with each new call would be quadratic.
+        // Only the previous call is checked: parsing the others again with each new call would be quadratic.
         if let Some(before) = self.open.back_mut() {
             before.whole = before.is_whole();
         }
@@ -168,7 +168,7 @@ impl Deltas {
     }
 }
 
-/// The text of a fragment; a server that sends arguments as an object sends them whole.
+/// The text of a fragment. A server that sends arguments as an object sends all of them at once.
 fn fragment_text(inner: &mut Fields) -> String {
     match json::take(inner, "arguments").or_else(|| json::take(inner, "input")) {
         None | Some(Value::Null) => String::new(),
@@ -178,7 +178,7 @@ fn fragment_text(inner: &mut Fields) -> String {
 }
 
 impl Open {
-    /// Whether the arguments are a JSON object or array, complete. Numbers and free text could go on.
+    /// Whether the arguments are a complete JSON object or array. Numbers and free text could continue.
     fn is_whole(&self) -> bool {
         let closed = self.text.trim_ascii_end().ends_with(['}', ']']);
         closed && !self.custom && serde_json::from_str::<IgnoredAny>(&self.text).is_ok()

@@ -1,6 +1,6 @@
 //! OpenAI Responses streams: `response.output_item.added`, fragments, `response.output_item.done`.
 //!
-//! The item that comes with `done` is whole, so fragments are kept only for a stream that breaks.
+//! The item that comes with `done` is complete, so fragments are kept only in case the stream breaks off.
 
 use super::{Assemble, index};
 use crate::{
@@ -12,11 +12,11 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The items of one response that have begun, by `output_index`.
+/// The open items of one response, by `output_index`.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     open: BTreeMap<u64, Open>,
-    /// Whether this response gave a call already.
+    /// Whether this response has already emitted a call.
     given: bool,
 }
 
@@ -59,7 +59,7 @@ impl Items {
             && is_response_call(&item)
         {
             let text = String::new();
-            // An item that never ended: the server began anew.
+            // The item before never ended: the server started over.
             let before = self.open.insert(at, Open { item, text });
             out.extend(before.and_then(Open::cut));
         }
@@ -86,7 +86,7 @@ impl Items {
         Ok(())
     }
 
-    /// The whole response once more: what a server has that sends no items on the way.
+    /// Takes the calls from the final response, for servers that send no items before it.
     fn completed(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
         if !self.given
             && let Some(Value::Object(response)) = json::take(event, "response")

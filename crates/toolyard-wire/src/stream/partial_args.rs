@@ -1,12 +1,13 @@
-//! Arguments put together from Gemini's `partialArgs`.
+//! Assembles arguments from Gemini's `partialArgs`.
 //!
-//! Each piece has a path (`$.a.b[0]`, a subset of RFC 9535: names and indexes) and one value. Strings come in
-//! several pieces: a piece continues the string at its path when the piece before it said `willContinue`.
+//! Each piece has a path (`$.a.b[0]`, a subset of RFC 9535: names and indexes) and one value. A string may come in
+//! several pieces: a piece continues the string at its path if the piece before it had the same path and
+//! `willContinue`.
 
 use crate::{DecodeError, bounds::PARTIAL_DEPTH_MAX, json};
 use serde_json::{Map, Value};
 
-/// Arguments so far.
+/// The arguments so far.
 #[derive(Debug)]
 pub(super) struct PartialArgs {
     root: Value,
@@ -54,7 +55,7 @@ impl PartialArgs {
         match (value(piece), slot) {
             (Some(Value::String(tail)), Value::String(text)) if continued => text.push_str(&tail),
             (Some(value), slot) => *slot = value,
-            // A piece without a value only says that its path goes on, or is over.
+            // A piece without a value only says whether its path continues.
             (None, _) => {}
         }
         if more == Some(Value::Bool(true)) {
@@ -75,7 +76,7 @@ fn value(mut piece: Map<String, Value>) -> Option<Value> {
         .or_else(|| take("numberValue", "number_value").map(whole))
 }
 
-/// Numbers come as doubles: `3.0` is the `3` that a schema calls an integer.
+/// Makes whole doubles integers: all numbers arrive as doubles, and a schema's integer `3` arrives as `3.0`.
 fn whole(number: Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
@@ -86,7 +87,8 @@ fn whole(number: Value) -> Value {
     }
 }
 
-/// The place of a path, made where it is missing; `None` where something else is in the way.
+/// The slot at a path, created if it is missing. `None` if a value of another kind is in the way, or if the path
+/// would skip more array items than `holes` allows.
 fn descend<'a>(root: &'a mut Value, steps: &[Step<'_>], holes: &mut usize) -> Option<&'a mut Value> {
     let mut at = root;
     for step in steps {

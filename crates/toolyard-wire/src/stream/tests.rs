@@ -1,7 +1,7 @@
 use super::*;
 
-/// Plays events and writes down what each gave: `.` for nothing, otherwise `id name arguments`. After `|`
-/// stands what was still open at the end.
+/// Plays events and records the calls that each completed: `.` for none, otherwise `id name arguments`. The calls
+/// that were still open at the end follow after `|`.
 #[track_caller]
 fn check(format: Format, events: &[&str], expect: &str) {
     let mut stream = StreamDecoder::new(format);
@@ -127,7 +127,7 @@ fn chat_without_ids_and_indexes_still_tells_whole_calls_apart() {
 #[test]
 fn chat_that_breaks_off_gives_the_half_call_with_its_half_arguments() {
     chat(&[r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}"#], "", r#". | a f {"x":"#);
-    // What was never sent is not `{}`.
+    // Arguments that were never sent are not `{}`.
     chat(&[r#"{"index":0,"id":"a","function":{"name":"f"}}"#], "", ". | a f ");
 }
 
@@ -196,7 +196,7 @@ fn gemini_that_breaks_off_gives_the_half_call_with_arguments_that_do_not_parse()
     check(Format::Gemini, &[&begin, &more], r#". . | call_1 f {"x":"he""#);
     check(Format::Gemini, &[&begin], ". | call_1 f {");
     check(Format::Gemini, &[&begin, &more, &piece("{}")], r#". . call_1 f {"x":"he"}"#);
-    // Nothing is open, so nothing ends; a call without a name is one all the same.
+    // No call is open, so none ends; a call without a name still counts as a call.
     check(Format::Gemini, &[&piece("{}"), &piece(r#"{"args":{}}"#)], ". call_1  {}");
 }
 

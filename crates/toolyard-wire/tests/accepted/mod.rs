@@ -1,7 +1,7 @@
-//! The results in a recorded next request: what the provider accepted as the answers to these calls.
+//! Extracts the results from a recorded next request, which the provider accepted as the answers to these calls.
 //!
-//! Each provider has them in another place, and the client that was recorded has ways of its own, which are
-//! settled here one by one.
+//! Each provider has them in a different place, and the recorded client has habits of its own, which are
+//! normalised here one by one.
 
 use serde_json::{Value, json};
 use toolyard_wire::{Format, Message};
@@ -10,13 +10,13 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// A result as the provider accepted it, and what the test needs to know of it.
+/// A result as the provider accepted it, and whether it was an error.
 pub(super) struct Accepted {
     pub(super) result: Value,
     pub(super) failed: bool,
 }
 
-/// The results in the next request that answer these calls, in the order in which they stand there.
+/// The results in the next request that answer these calls, in the request's order.
 pub(super) fn results(message: &Message, next: &Value) -> Vec<Accepted> {
     let (count, first_id) = (message.calls().len(), message.calls()[0].id.as_str());
     match message.format() {
@@ -43,9 +43,9 @@ fn response_items(input: &Value, message: &Message) -> Vec<Accepted> {
     let mut found = Vec::new();
     for item in input.as_array().unwrap().iter().filter(|item| item["type"] == "function_call_output") {
         let mut result = item.clone();
-        // Amazon Bedrock numbers the calls of every response anew from `call_0`. The client that was recorded
-        // made these ids unique by putting the response's id before them, in the call it replayed as well as
-        // in the result. The provider accepts any pair of equal ids; ours stays as it came.
+        // Amazon Bedrock numbers the calls of every response anew from `call_0`. The recorded client made these
+        // ids unique by prefixing the response's id, in the call it replayed as well as in the result. The
+        // provider accepts any pair of equal ids; ours stays unchanged.
         if let Some((response, call)) = text(&item["call_id"]).split_once(':') {
             assert!(response.starts_with("resp_"));
             result["call_id"] = call.into();
@@ -54,12 +54,12 @@ fn response_items(input: &Value, message: &Message) -> Vec<Accepted> {
             found.push(Accepted { result, failed: false });
         }
     }
-    // Those before are results of earlier responses whose ids were the same.
+    // The ones before are results of earlier responses that used the same ids.
     found.split_off(found.len() - message.calls().len())
 }
 
-/// The results in the user message that answers the first call: all of them are there, before any text. It
-/// need not be the last, since a client may have added calls of its own after it.
+/// The results in the user message that answers the first call: it has all of them, before any text. It need not
+/// be the last message, because a client may have added calls of its own after it.
 fn anthropic_blocks(messages: &Value, first_id: &str) -> Vec<Accepted> {
     let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
     let is_result = |block: &Value| block["type"] == "tool_result";
@@ -71,7 +71,7 @@ fn anthropic_blocks(messages: &Value, first_id: &str) -> Vec<Accepted> {
     results
         .map(|mut result| {
             let failed = result["is_error"] == true;
-            // `false` is what its absence means.
+            // An absent `is_error` means `false`.
             if !failed {
                 result.as_object_mut().unwrap().remove("is_error");
             }
@@ -83,7 +83,7 @@ fn anthropic_blocks(messages: &Value, first_id: &str) -> Vec<Accepted> {
 /// The results in the last content that has any.
 fn gemini_parts(contents: &Value) -> Vec<Accepted> {
     let parts = |content: &Value| content["parts"].as_array().cloned().unwrap_or_default();
-    // The client wrote some of them in snake case, which protobuf's JSON takes as well.
+    // The client wrote some of them in snake case, which protobuf's JSON accepts too.
     let response = |part: &Value| part.get("functionResponse").or(part.get("function_response")).cloned();
     let contents = contents.as_array().unwrap();
     let last =
@@ -92,7 +92,7 @@ fn gemini_parts(contents: &Value) -> Vec<Accepted> {
     let responses = parts(last).into_iter().filter_map(|part| response(&part));
     responses
         .map(|mut response| {
-            // The client makes ids up where the model sent none; ours leaves them out, which is documented.
+            // The client invents ids if the model sent none; ours omits them, as `Message` documents.
             if response["id"].as_str().is_some_and(|id| id.starts_with("pyd_ai_")) {
                 response.as_object_mut().unwrap().remove("id");
             }
@@ -102,7 +102,7 @@ fn gemini_parts(contents: &Value) -> Vec<Accepted> {
         .collect()
 }
 
-/// A result with its contents taken out: what is left must be equal, field by field.
+/// A result with its contents replaced: the remaining frame must be equal, field by field.
 pub(super) fn frame(result: &Value, format: Format) -> Value {
     let mut frame = result.clone();
     let contents = match format {
@@ -112,8 +112,8 @@ pub(super) fn frame(result: &Value, format: Format) -> Value {
         Format::Neutral => None,
     }
     .expect("every result has contents");
-    // A text and a list of parts are both contents. Gemini's is an object: with `error` for a failure, and for
-    // a success with `output` or, as the client has it, with keys of its own, which means the same.
+    // Contents are a text or a list of parts. Gemini's are an object: with `error` for a failure, and for a
+    // success with `output` or, in the recorded client, with keys of its own, which means the same.
     *contents = match contents {
         Value::String(_) | Value::Array(_) => "contents".into(),
         Value::Object(fields) if fields.contains_key("error") => json!({"error": "contents"}),

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::{env, fs, path::PathBuf};
 
-/// The JSON lines of a file under `TOOLYARD_DATA`. `None`, said on stderr, where it is absent.
+/// The JSON lines of a file under `TOOLYARD_DATA`; `None`, with a note on stderr, if it is absent.
 ///
 /// # Panics
-/// Where it is absent under `CI=true`: a test that is skipped there would be skipped for ever.
+/// If it is absent under `CI=true`: a test that is skipped there would be skipped for ever.
 pub(crate) fn lines(file: &str) -> Option<Vec<Value>> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let root = env::var_os("TOOLYARD_DATA").map_or_else(|| PathBuf::from(default), PathBuf::from);
