@@ -1,4 +1,4 @@
-//! The workspace as a handler finds it.
+//! Access to the workspace from a handler.
 
 use crate::Workspace;
 use toolyard_core::{ToolContext, ToolError};
@@ -26,8 +26,8 @@ pub trait WorkspaceContext {
     /// The workspace of the call.
     ///
     /// # Errors
-    /// An `execution_error` that says so when the call has none. A tool that declares
-    /// [`requires_fs`](toolyard_core::ToolSpec::requires_fs) says beforehand that it needs one.
+    /// An `execution_error` that says so when the call has none. A tool announces beforehand that it needs one by
+    /// declaring [`requires_fs`](toolyard_core::ToolSpec::requires_fs).
     fn workspace(&self) -> Result<&Workspace, ToolError>;
 }
 

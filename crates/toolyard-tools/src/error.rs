@@ -1,4 +1,4 @@
-//! Why the workspace says no.
+//! The errors of the workspace.
 
 use crate::workspace::Nearby;
 use std::{error::Error, fmt, io, path::PathBuf};
@@ -9,30 +9,30 @@ const SHOWN_CHARS_MAX: usize = 200;
 
 /// Why an operation of a [`Workspace`](crate::Workspace) failed.
 ///
-/// The texts are written for the model and name no path outside the workspace. In a handler `?` turns one
-/// into a [`ToolError`](toolyard_core::ToolError): [`Escape`](Self::Escape) into `permission_denied`,
-/// [`Root`](Self::Root), which may name a path of the machine, into an unclassified one, all others into
-/// `execution_error` with their text.
+/// The messages are written for the model and name no path outside the workspace. In a handler `?` turns an error
+/// into a [`ToolError`](toolyard_core::ToolError): [`Escape`](Self::Escape) becomes `permission_denied`,
+/// [`Root`](Self::Root), which may name a path of the machine, becomes unclassified, and all others become
+/// `execution_error` with their message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// The path leaves the workspace, by its name or through a symbolic link (PO-2).
     Escape(PathEscape),
-    /// Nothing has this name.
+    /// Nothing exists under this name.
     NotFound {
         /// The path as it was asked for.
         path: String,
-        /// What the nearest directory that does exist holds.
+        /// The contents of the nearest directory that does exist.
         listing: Option<Nearby>,
     },
     /// The file is not text in UTF-8.
     NotUtf8 {
         /// The path as it was asked for.
         path: String,
-        /// The first byte that is no text, counted from 0.
+        /// The first byte that is not text, from 0.
         position: usize,
     },
-    /// The file, or what is to be written, is larger than the bound.
+    /// The file, or the content to be written, is larger than the bound.
     TooLarge {
         /// The path as it was asked for.
         path: String,
@@ -41,19 +41,19 @@ pub enum WorkspaceError {
         /// The bound.
         size_max: u64,
     },
-    /// A directory or a special file (a pipe, a device, a socket), where a file is needed.
+    /// The path is a directory or a special file (a pipe, a device, a socket), and a file is needed.
     NotAFile {
         /// The path as it was asked for.
         path: String,
         /// What it is instead.
         is: &'static str,
     },
-    /// A file where a directory is needed: a list of one, or a path that goes through one.
+    /// The path is a file, or goes through one, where a directory is needed.
     NotADirectory {
         /// The path as it was asked for.
         path: String,
     },
-    /// The directory to delete holds something.
+    /// The directory to delete is not empty.
     NotEmpty {
         /// The path as it was asked for.
         path: String,
@@ -77,11 +77,11 @@ pub enum WorkspaceError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The operating system says no.
+    /// The operating system reports an error.
     Io {
         /// The path as it was asked for.
         path: String,
-        /// What it said.
+        /// The error it reported.
         error: io::Error,
     },
     /// The workspace itself could not be opened.
@@ -136,7 +136,7 @@ impl Error for WorkspaceError {
             | Self::ReadOnly { .. }
             | Self::Occurs { .. }
             | Self::BadPath { .. }
-            // The cause is in the text; the source is the mark by which `?` in a handler keeps that text.
+            // The message has the cause. The source is a mark by which `?` in a handler keeps the message.
             | Self::Io { .. } => Some(&ForModel(ToolErrorKind::Execution)),
         }
     }
@@ -146,7 +146,7 @@ impl Error for WorkspaceError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RootError {
-    /// The root begins with `~` and the home directory is not known.
+    /// The root begins with `~` and the home directory is unknown.
     #[error("the workspace root '{0}' begins with '~', and the home directory is not known")]
     NoHome(PathBuf),
     /// The root cannot be opened as a directory.
@@ -154,12 +154,12 @@ pub enum RootError {
     Open {
         /// The root, as it was given.
         root: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// A path as messages show it: the model wrote it, so it may be a megabyte long.
+/// A path as messages show it, shortened: the model wrote it, so it may be a megabyte long.
 struct Shown<'a>(&'a str);
 
 impl fmt::Display for Shown<'_> {

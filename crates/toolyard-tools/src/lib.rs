@@ -8,19 +8,18 @@
 //!   Workspace    read  write  append  exists  list  delete  patch
 //!                                       │ name check: an early answer
 //!                                       ▼
-//!                a directory handle, opened once: nothing is reached but beneath it
+//!                a directory handle, opened once: operations reach nothing outside it
 //! ```
 //!
-//! The tools are thin: each parses its arguments, asks the [`Workspace`] and words the answer. What keeps a
-//! call inside is the workspace, so a tool of your own over it is confined just as well. This crate knows
-//! nothing of engines, permits or policies; an engine asks the workspace about the paths in a call through
-//! [`PathScope`](toolyard_core::PathScope), before the call runs, and the handler finds the same workspace
-//! through [`WorkspaceContext`].
+//! The tools are thin: each parses its arguments, asks the [`Workspace`] and words the answer. The workspace is
+//! what confines a call, so your own tools over it are confined just as well. This crate knows nothing of engines,
+//! permits or policies. Before a call runs, an engine asks the workspace about the call's paths through
+//! [`PathScope`](toolyard_core::PathScope); the handler gets the same workspace through [`WorkspaceContext`].
 //!
-//! On unix there is a shell too, for who wants to hand one to a model: `shell`.
+//! On unix the module `shell` can also give a model a shell.
 //!
 //! # Examples
-//! A tool of one's own:
+//! Your own tool:
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use serde_json::{Value, json};
@@ -36,7 +35,7 @@
 //! impl Tool for CountWords {
 //!     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
 //!         let path = args["path"].as_str().ok_or_else(|| ToolError::invalid_input("path is missing"))?;
-//!         // `?` keeps the workspace's own words for the model, and the class of an escape.
+//!         // `?` keeps the workspace's own message for the model, and the class of an escape.
 //!         let text = cx.workspace()?.read(path)?;
 //!         Ok(json!({"words": text.split_whitespace().count()}).into())
 //!     }

@@ -1,4 +1,4 @@
-//! The built-in tools: thin, so that a user's own tool over [`Workspace`](crate::Workspace) is as good as these.
+//! The built-in tools. They are thin, so that a user's own tool over [`Workspace`](crate::Workspace) is as good.
 
 mod changes;
 mod echo;
@@ -22,7 +22,7 @@ use toolyard_core::ToolFactory;
 /// The names of all built-in tools.
 pub const BUILTIN: &[&str] = &["read_file", "list_dir", "write_file", "patch_file", "echo"];
 
-/// The built-in tool of this name, one of [`BUILTIN`]. File tools use the workspace of the call's context.
+/// The built-in tool with this name, one of [`BUILTIN`]. File tools use the workspace of the call's context.
 ///
 /// # Examples
 /// ```
@@ -42,7 +42,7 @@ pub fn builtin(name: &str) -> Option<Arc<dyn ToolFactory>> {
 }
 
 /// The file tools: `read_file`, `list_dir`, `write_file`, `patch_file`. They use the workspace of the call's
-/// context; [`workspace`](crate::workspace) gives them together with one.
+/// context; [`workspace`](crate::workspace) returns them together with one.
 pub fn workspace_tools() -> Vec<Arc<dyn ToolFactory>> {
     let share = |tool| -> Arc<dyn ToolFactory> { Arc::new(tool) };
     file_tools().into_iter().map(share).collect()

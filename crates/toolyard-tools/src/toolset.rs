@@ -4,8 +4,8 @@ use crate::{Workspace, WorkspaceError, tools};
 use std::{path::Path, sync::Arc};
 use toolyard_core::Toolset;
 
-/// Opens `root` as a workspace, with the file tools over it; see [`Workspace::open`]. An engine that takes the
-/// set has the tools, hands the workspace to every handler, and checks the paths in calls against it.
+/// Opens `root` as a workspace, with the file tools over it; see [`Workspace::open`]. An engine that takes the set
+/// registers the tools, gives the workspace to every handler, and checks the paths in calls against it.
 ///
 /// # Errors
 /// [`WorkspaceError::Root`] when `root` cannot be opened as a directory.

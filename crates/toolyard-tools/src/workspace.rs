@@ -6,9 +6,9 @@
 //!            refused early   links out are refused here
 //! ```
 //!
-//! `name` looks at text only and answers early; nothing is confined by it. What confines is the handle: every
-//! open goes through it, and on Linux the kernel itself resolves beneath it (`openat2`, `RESOLVE_BENEATH`), so
-//! that a link swapped between a check and the use leads nowhere else.
+//! `name` checks the text only, to answer early; it confines nothing. The handle does: every open goes through it,
+//! and on Linux the kernel itself resolves beneath it (`openat2`, `RESOLVE_BENEATH`), so that a link that is
+//! swapped between check and use cannot lead outside.
 
 mod append;
 mod delete;
@@ -43,17 +43,17 @@ use toolyard_core::{PathEscape, PathScope};
 /// A directory tree that file operations cannot leave (PO-2). Cheap to clone; clones share one handle.
 ///
 /// # Paths
-/// A relative path resolves under the root. An absolute one passes only when it lies inside the root, as the
-/// root was given or in its canonical form. `..` may go up as far as the root. Symbolic links are followed as
-/// long as they stay inside; one that leads out is refused when it is followed, and so is any link with an
-/// absolute target. `~`, `file://`, `%2e%2e` and, except on Windows, `\` have no meaning in a path: they are
-/// parts of names. Every refusal of this kind is one error, [`PathEscape`].
+/// A relative path resolves under the root. An absolute path is accepted only if it lies inside the root, either
+/// as the root was given or in its canonical form. `..` may go up as far as the root. Symbolic links are followed
+/// as long as they stay inside; a link that leads out is refused when it is followed, and so is any link with an
+/// absolute target. `~`, `file://`, `%2e%2e` and, except on Windows, `\` have no special meaning: they are parts
+/// of names. Every refusal of this kind is one error, [`PathEscape`].
 ///
 /// # What it does not promise
-/// Hard links and mount points inside the tree are part of the tree, wherever else their content is known.
-/// A process that may move directories out of the tree while an operation runs takes that operation's file
-/// along. Operations block the thread; they take no lock, so two writers of one file race and the last wins,
-/// with one of the two contents whole.
+/// Hard links and mount points inside the tree are part of the tree, even if their content is also reachable from
+/// elsewhere. If a process moves a directory out of the tree while an operation uses it, the operation's file
+/// moves along. Operations block the thread. They take no lock, so two writers of one file race: the last wins,
+/// and the file has one of the two contents in full.
 ///
 /// # Examples
 /// ```
@@ -79,7 +79,7 @@ struct Inner {
     dir: Dir,
     /// The canonical root: for messages and for absolute paths, never for opening.
     root: PathBuf,
-    /// The root as it was given, absolute: the other name that an absolute path may begin with.
+    /// The root as it was given, made absolute: the other prefix that an absolute path may have.
     given: PathBuf,
 }
 

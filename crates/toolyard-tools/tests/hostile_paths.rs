@@ -1,4 +1,4 @@
-//! Published attack lists, and links that change under the feet, against the workspace and its tools.
+//! Published attack lists, and links that are swapped during use, against the workspace and its tools.
 //!
 //! ```text
 //!   a temporary directory
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use toolyard_core::{PathScope as _, ToolFactory};
 use toolyard_tools::{Workspace, WorkspaceError, builtin};
 
-/// Every operation on one path. Nothing that comes back may hold what lies outside.
+/// Every operation on one path. No result may contain anything from outside.
 fn attack(arena: &Arena, path: &str, tally: &mut Tally) {
     let workspace = &arena.workspace;
     for operation in OPERATIONS {
@@ -50,7 +50,7 @@ const OPERATIONS: [Operation; 9] = [
     |ws, path| ws.delete(path).map(|()| String::new()),
 ];
 
-/// The same through the tools.
+/// Like [`attack`], through the tools.
 async fn attack_by_tools(arena: &Arena, tools: &[Box<dyn ToolFactory>; 4], path: &str) {
     let arguments: [Value; 4] = [
         json!({"path": path}),

@@ -1,21 +1,21 @@
-//! What a file would become, in a few lines for whom is asked.
+//! Renders how a file would change, in a few lines for the approver.
 
 use similar::{ChangeTag, DiffOp, TextDiff, udiff::UnifiedHunkHeader};
 use std::time::Duration;
 
-/// Lines that are told at most, each with what it was or would be.
+/// The most lines that are shown.
 const LINES_MAX: usize = 40;
 
-/// Characters of one line that are told.
+/// The most characters of a line that are shown.
 const LINE_CHARS_MAX: usize = 200;
 
 /// Texts longer than this are not compared.
 const COMPARED_BYTES_MAX: usize = 1 << 20;
 
-/// Equal lines that are told around a change.
+/// The number of equal lines that are shown around a change.
 const AROUND: usize = 3;
 
-/// The time that is spent on finding a short way from one text to the other; then a longer one does.
+/// How long to search for a short diff; after that a longer one is accepted.
 const SEARCH: Duration = Duration::from_secs(1);
 
 /// The changes from one text to another as a unified diff.
@@ -36,7 +36,7 @@ pub(super) fn between(now: &str, then: &str) -> String {
     shortened(told)
 }
 
-/// The text of a file that is not there yet.
+/// The text of a file that does not exist yet.
 pub(super) fn new_file(text: &str) -> String {
     if text.is_empty() {
         return "new file, empty".to_owned();
@@ -46,7 +46,7 @@ pub(super) fn new_file(text: &str) -> String {
     shortened(told)
 }
 
-/// Lines end in a line feed alone: what else moves a cursor is a character in them.
+/// Splits at line feeds only: any other character that moves a cursor is part of its line.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(new_file(""), "new file, empty");
     }
 
-    /// A carriage return ends no line: what comes after it stays on the line that it would overwrite.
+    /// A carriage return does not end a line: text after it stays on the line that it would overwrite.
     #[test]
     fn a_carriage_return_is_a_character_of_its_line() {
         assert_eq!(new_file("rm -rf /\rls\n"), "new file\n+rm -rf /\rls");

@@ -1,4 +1,4 @@
-//! `echo`: its argument, for a first try and for tests of an engine.
+//! `echo`: returns its argument, for a first try and for tests of an engine.
 
 use super::file_tool::arguments;
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! What the file tools have in common.
+//! The common parts of the file tools.
 
 use crate::{Workspace, WorkspaceContext};
 use async_trait::async_trait;
@@ -10,8 +10,8 @@ use std::{
 };
 use toolyard_core::{Resources, Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec};
 
-/// A tool that does one thing in a workspace and never waits for anything but the disk. It is its own
-/// factory: it keeps nothing between calls.
+/// A tool that does one operation in a workspace and waits for nothing but the disk. It is its own factory,
+/// because it keeps nothing between calls.
 #[derive(Clone)]
 pub(super) struct FileTool {
     spec: fn() -> ToolSpec,
@@ -19,7 +19,7 @@ pub(super) struct FileTool {
     preview: Option<Preview>,
 }
 
-/// Says what a call would change; an error where its arguments make no sense.
+/// Describes the changes that a call would make; an error if its arguments make no sense.
 pub(super) type Preview = fn(&Workspace, &Value) -> Result<String, ToolError>;
 
 impl FileTool {
@@ -30,7 +30,7 @@ impl FileTool {
         Self { spec, run, preview: None }
     }
 
-    /// The same tool, which can say what a call would change.
+    /// Adds a preview to the tool.
     pub(super) const fn previewed(mut self, preview: Preview) -> Self {
         self.preview = Some(preview);
         self
@@ -55,7 +55,7 @@ impl ToolFactory for FileTool {
 #[async_trait]
 impl Tool for FileTool {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        // The one look at the token: a file operation that has begun is quicker to finish than to undo (SC-5).
+        // The only check of the token: a file operation that has begun is quicker to finish than to undo (SC-5).
         if cx.is_cancelled() {
             return Err(ToolError::cancelled("cancelled before it started").no_side_effect());
         }
@@ -63,13 +63,12 @@ impl Tool for FileTool {
     }
 }
 
-/// The arguments as a type. They have passed the schema where an engine made the call; where none did, this
-/// is the check.
+/// Deserialises the arguments. If an engine made the call they have passed the schema; if not, this is the check.
 pub(crate) fn arguments<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, ToolError> {
     T::deserialize(args).map_err(|error| ToolError::invalid_input(error.to_string()))
 }
 
-/// The path under which a result names a changed file: as it reads from the root, without `.`.
+/// The path under which a result names a changed file: relative to the root, without `.`.
 pub(super) fn modified(workspace: &Workspace, path: &str) -> Result<String, ToolError> {
     let inside = workspace.relative(path)?;
     let parts = inside.components().filter(|part| *part != Component::CurDir);

@@ -1,4 +1,4 @@
-//! `list_dir`: what a directory holds.
+//! `list_dir`: lists a directory.
 
 use super::file_tool::{FileTool, arguments};
 use crate::{Listing, Workspace};

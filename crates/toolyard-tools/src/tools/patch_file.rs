@@ -1,4 +1,4 @@
-//! `patch_file`: one stretch of text in place of another.
+//! `patch_file`: replaces one stretch of text by another.
 
 use super::{
     changes,
@@ -45,7 +45,7 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
         .with_file_modified(path))
 }
 
-/// What the file would become, against what it is; or why the call would fail as things are.
+/// The diff from the file's current content to its future one, or the reason why the call would fail now.
 fn preview(workspace: &Workspace, args: &Value) -> Result<String, ToolError> {
     let Args { path, old, new } = arguments(args)?;
     Ok(match workspace.patched(path, old, new) {

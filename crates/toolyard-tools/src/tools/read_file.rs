@@ -1,4 +1,4 @@
-//! `read_file`: the text of a file, or some lines of it.
+//! `read_file`: reads the text of a file, or some lines of it.
 
 use super::file_tool::{FileTool, arguments};
 use crate::Workspace;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
 
-/// The lines that `read_file` gives at most, and where no `limit` is named.
+/// The most lines that `read_file` returns, which is also the default of `limit`.
 pub const READ_FILE_LINES_MAX: usize = 2_000;
 
-/// The bytes that `read_file` gives at most: 256 KiB. The cut falls between two lines, or inside the first
-/// one where that alone is longer.
+/// The most bytes that `read_file` returns: 256 KiB. The cut falls between two lines, or inside the first one if
+/// that alone is longer.
 pub const READ_FILE_BYTES_MAX: usize = 256 << 10;
 
 pub(super) const TOOL: FileTool = FileTool::new(spec, run);
@@ -57,7 +57,7 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
     Ok(part.output(text.len()))
 }
 
-/// Some neighbouring lines of a text.
+/// A range of lines of a text.
 struct Part<'a> {
     content: &'a str,
     /// The numbers of its first and last line, from 1.
@@ -65,7 +65,7 @@ struct Part<'a> {
     last: usize,
     /// How many lines the whole text has.
     lines: usize,
-    /// Whether the last line is not given to its end.
+    /// Whether the last line is cut off.
     line_is_cut: bool,
     is_whole: bool,
 }

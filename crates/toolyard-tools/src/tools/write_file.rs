@@ -1,4 +1,4 @@
-//! `write_file`: a whole file.
+//! `write_file`: writes a whole file.
 
 use super::{
     changes,
@@ -46,7 +46,7 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
         .with_file_modified(path))
 }
 
-/// What the file would become, against what it is.
+/// The diff from the file's current content to its future one.
 fn preview(workspace: &Workspace, args: &Value) -> Result<String, ToolError> {
     let Args { path, content } = arguments(args)?;
     Ok(match workspace.read(path) {

@@ -1,4 +1,4 @@
-//! Adding to the end of a file.
+//! Appends to a file.
 
 use super::{
     Workspace,
@@ -15,11 +15,11 @@ use std::{
 };
 
 impl Workspace {
-    /// Adds text to the end of a file, which is made where it is missing, with its directories.
+    /// Appends text to a file. The file and its directories are created if they are missing.
     ///
-    /// Unlike [`write`](Self::write) this works in place: two that append lose nothing of each other, but a
-    /// process that is killed half-way leaves half of the text. Bounded is what one call adds, not what the
-    /// file comes to hold.
+    /// Unlike [`write`](Self::write) this works in place: two concurrent appends lose nothing of each other, but a
+    /// process that is killed half-way leaves part of the text. The bound applies to the text of one call, not to the
+    /// resulting file.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -33,8 +33,8 @@ impl Workspace {
         file.write_all(bytes).map_err(|error| self.fault(&name, error))
     }
 
-    /// The place's file, opened to append. The open is confined to the place's directory, so that a leaf that
-    /// has become a link by now leads out of the workspace no more than out of that directory.
+    /// Opens the place's file to append. The open is confined to the place's directory, so that a leaf that has become
+    /// a link by now cannot lead out of that directory, let alone out of the workspace.
     fn open_end(&self, name: &Name, place: &Place) -> Result<File, WorkspaceError> {
         let fault = |error| self.fault(name, error);
         let file = open_or_create(place).map_err(fault)?;

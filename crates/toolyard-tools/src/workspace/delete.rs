@@ -1,4 +1,4 @@
-//! Deleting.
+//! Deletes files, links and empty directories.
 
 use super::{
     Workspace,
@@ -14,11 +14,11 @@ use std::{
 };
 
 impl Workspace {
-    /// Deletes a file, an empty directory, or a symbolic link as such. What a link leads to is not touched.
+    /// Deletes a file, an empty directory, or a symbolic link itself. The target of a link is not touched.
     ///
     /// # Errors
-    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotEmpty`, `NotADirectory` for a file whose name ends in a
-    /// slash, `BadPath` for the root and for names that end in `..`, and what the operating system says.
+    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotEmpty`, `NotADirectory` for a file whose name ends in a slash,
+    /// `BadPath` for the root and for names that end in `..`, and errors of the operating system.
     pub fn delete(&self, path: impl AsRef<Path>) -> Result<(), WorkspaceError> {
         let name = self.name(path.as_ref())?;
         let (parent_path, leaf) = split(&name.inside).ok_or_else(|| no_leaf(&name))?;

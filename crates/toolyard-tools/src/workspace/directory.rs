@@ -1,4 +1,4 @@
-//! Opening a directory, for who works in it by other means.
+//! Opens a directory for work by other means than the workspace's operations.
 
 use super::Workspace;
 use crate::WorkspaceError;
@@ -6,7 +6,7 @@ use cap_std::fs::Dir;
 use std::path::Path;
 
 impl Workspace {
-    /// The directory of this path, open. Whatever its name comes to mean later, the handle stays this directory.
+    /// Opens the directory at this path. The handle stays this directory, even if its name later refers to another.
     pub(crate) fn directory(&self, path: impl AsRef<Path>) -> Result<Dir, WorkspaceError> {
         let name = self.name(path.as_ref())?;
         self.dir().open_dir(&name.inside).map_err(|error| self.fault(&name, error))

@@ -1,11 +1,11 @@
-//! What an error of the operating system means to the one who asked.
+//! Translates errors of the operating system for the caller.
 
 use super::{Workspace, name::Name};
 use crate::WorkspaceError;
 use std::io::{self, ErrorKind};
 
 impl Workspace {
-    /// The workspace's error for what happened while `name` was used.
+    /// The workspace's error for an I/O error on `name`.
     pub(super) fn fault(&self, name: &Name, error: io::Error) -> WorkspaceError {
         let path = name.asked();
         match error.kind() {
@@ -23,8 +23,8 @@ impl Workspace {
     }
 }
 
-/// Whether the directory handle refused to leave itself. cap-std makes up this error, so it has no number of
-/// the operating system; a file whose permissions forbid the access has one.
+/// Whether the directory handle refused a path that leaves it. cap-std makes this error itself, so it has no error
+/// number of the operating system; an error because of a file's permissions has one.
 fn is_escape(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

@@ -1,4 +1,4 @@
-//! Listing a directory.
+//! Lists a directory.
 
 use super::{Workspace, name::Name};
 use crate::WorkspaceError;
@@ -6,14 +6,14 @@ use cap_std::fs::{DirEntry, FileType, ReadDir};
 use serde::Serialize;
 use std::{collections::BTreeMap, ffi::OsString, io, path::Path};
 
-/// The entries of one listing at most: the first by name. The rest is counted.
+/// The most entries of one listing: the first by name. The rest is counted.
 pub const LIST_ENTRIES_MAX: usize = 1_000;
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Listing {
-    /// The entries, in the order of their names, at most [`LIST_ENTRIES_MAX`].
+    /// The entries, sorted by name, at most [`LIST_ENTRIES_MAX`].
     pub entries: Vec<Entry>,
     /// How many more there are.
     pub left_out: usize,
@@ -23,16 +23,16 @@ pub struct Listing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The name, with replacement characters where it is not UTF-8.
+    /// The name, with replacement characters for bytes that are not UTF-8.
     pub name: String,
-    /// What it names.
+    /// The kind of the entry.
     pub kind: EntryKind,
-    /// The bytes of a file; `None` for all else.
+    /// The size of a file in bytes; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
 }
 
-/// What a name in a directory names.
+/// The kind of an entry in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -48,11 +48,11 @@ pub enum EntryKind {
 }
 
 impl Workspace {
-    /// What the directory `path` holds, sorted by name. `.` is the root. Memory is bounded; a directory with
-    /// more than [`LIST_ENTRIES_MAX`] names is still walked to its end, to count them.
+    /// Lists the directory `path`, sorted by name. `.` is the root. Memory is bounded; a directory with more than
+    /// [`LIST_ENTRIES_MAX`] names is still walked to its end, to count them.
     ///
     /// # Errors
-    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotADirectory` and what the operating system says.
+    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotADirectory` and errors of the operating system.
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Listing, WorkspaceError> {
         let name = self.name(path.as_ref())?;
         self.list_bounded(&name, LIST_ENTRIES_MAX).map_err(|error| self.fault(&name, error))
@@ -78,7 +78,7 @@ impl Entry {
 }
 
 impl EntryKind {
-    /// The kind, `Special` where it cannot be told, such as when the entry has just gone.
+    /// The kind; `Special` if it cannot be determined, for example because the entry was just removed.
     fn of(entry: &DirEntry) -> Self {
         entry.file_type().map_or(Self::Special, Self::of_type)
     }
@@ -92,7 +92,7 @@ impl EntryKind {
         }
     }
 
-    /// The sign after a name of this kind in a text: `/` for a directory, `@` for a link, `|` for a special
+    /// The sign that follows a name of this kind in a text: `/` for a directory, `@` for a link, `|` for a special
     /// file.
     pub const fn sign(self) -> &'static str {
         match self {
@@ -104,8 +104,8 @@ impl EntryKind {
     }
 }
 
-/// The first `most` entries by name, and how many others there are. Keeps no more than `most` at a time, for
-/// a directory may hold millions.
+/// The first `most` entries by name, and the number of others. Keeps no more than `most` at a time, because a
+/// directory may hold millions.
 pub(super) fn first_by_name(
     entries: ReadDir,
     most: usize,

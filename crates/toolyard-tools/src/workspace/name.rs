@@ -1,24 +1,24 @@
-//! What a path says by its text alone.
+//! Checks a path by its text alone.
 
 use super::Workspace;
 use crate::WorkspaceError;
 use std::path::{Component, Path, PathBuf};
 use toolyard_core::PathEscape;
 
-/// The longest path that is looked up, in bytes: what Linux takes. A longer one is
+/// The longest path that is looked up, in bytes, as on Linux. For a longer one the error is
 /// [`WorkspaceError::BadPath`].
 pub const PATH_BYTES_MAX: usize = 4096;
 
-/// A path as it was asked for, and as it reads from the root.
+/// A path as it was asked for, and relative to the root.
 pub(super) struct Name {
     asked: String,
-    /// Relative and never empty. It may hold `..`, which only the directory handle can resolve, for what lies
-    /// before it may be a link.
+    /// Relative and never empty. It may contain `..`, which only the directory handle can resolve, because the
+    /// part before it may be a link.
     pub(super) inside: PathBuf,
 }
 
 impl Name {
-    /// The path as it was asked for, to be put into an error.
+    /// A copy of the path as it was asked for, for an error.
     pub(super) fn asked(&self) -> String {
         self.asked.clone()
     }
@@ -32,7 +32,7 @@ impl Name {
         WorkspaceError::Escape(PathEscape::new(self.asked()))
     }
 
-    /// Whether it ends in `/` or `/.`, so that only a directory can be meant.
+    /// Whether it ends in `/` or `/.`, and so can only mean a directory.
     pub(super) fn wants_directory(&self) -> bool {
         let text = self.asked.strip_suffix("/.").map_or(self.asked.as_str(), |_| "/");
         text.ends_with(std::path::is_separator)
@@ -40,11 +40,11 @@ impl Name {
 }
 
 impl Workspace {
-    /// `path` as it reads from the root, by its text alone: `.` for the root itself, `..` left as it is.
+    /// Makes `path` relative to the root, by its text alone: `.` for the root itself, with any `..` kept.
     ///
     /// # Errors
-    /// [`PathEscape`] when the text leaves the root. Where the text passes, a link may still lead out; that
-    /// is refused when it is opened.
+    /// [`PathEscape`] when the text leaves the root. If it does not, a link may still lead out, which is refused when
+    /// the path is opened.
     ///
     /// # Examples
     /// ```
@@ -67,7 +67,7 @@ impl Workspace {
         Ok(if is_root { Path::new(".") } else { inside }.to_owned())
     }
 
-    /// The first step of every operation.
+    /// Checks `path` and makes it relative: the first step of every operation.
     pub(super) fn name(&self, path: &Path) -> Result<Name, WorkspaceError> {
         let asked = path.to_string_lossy().into_owned();
         if let Some(why) = impossible(path) {
@@ -96,7 +96,7 @@ fn impossible(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether the path, walked without looking at any link, never goes above where it starts.
+/// Whether the path, walked without resolving links, never goes above its start.
 fn stays_inside(path: &Path) -> bool {
     let mut depth = 0_usize;
     path.components().all(|component| {

@@ -1,4 +1,4 @@
-//! What is there instead of the file that was asked for.
+//! Lists the names that exist near a missing file.
 
 use super::{Workspace, list};
 use std::{
@@ -6,18 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The names in an error at most; the rest is counted.
+/// The most names that an error lists; the rest is counted.
 pub const NEARBY_NAMES_MAX: usize = 20;
 
-/// What the nearest existing directory of a missing path holds.
+/// The contents of the nearest existing directory of a missing path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Nearby {
-    /// The directory, from the root; `.` is the root.
+    /// The directory, relative to the root; `.` is the root.
     pub directory: PathBuf,
-    /// Whether it is the one in which the path's last part was looked for.
+    /// Whether it is the direct parent of the missing path.
     pub is_parent: bool,
-    /// The first names in it, in order; those of directories end in `/`.
+    /// The first names in it, in order; directories end in `/`, links in `@`, special files in `|`.
     pub names: Vec<String>,
     /// How many more there are.
     pub left_out: usize,
@@ -38,8 +38,8 @@ impl fmt::Display for Nearby {
 }
 
 impl Workspace {
-    /// What the nearest existing directory above `inside` holds. `None` where nothing can be said, such as
-    /// when that directory is a link that leads out.
+    /// The contents of the nearest existing directory above `inside`. `None` if it cannot be read, for example
+    /// because it is a link that leads out.
     pub(super) fn nearby(&self, inside: &Path) -> Option<Nearby> {
         let parent = inside.parent()?;
         let directory = parent.ancestors().find(|dir| self.is_directory(dir))?;
@@ -58,7 +58,7 @@ impl Workspace {
     }
 }
 
-/// The directory itself for an empty path, which no system call takes.
+/// Replaces an empty path, which no system call accepts, by `.`.
 pub(super) fn or_root(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }

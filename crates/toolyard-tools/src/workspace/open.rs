@@ -1,11 +1,11 @@
-//! Opening a file without being kept waiting by what is no file.
+//! Opens a file without blocking on pipes and other special files.
 
 use super::{Workspace, name::Name};
 use crate::WorkspaceError;
 use cap_std::fs::{File, FileType, Metadata, OpenOptions};
 
-/// `O_NONBLOCK`, or nothing where its value is not known. std does not name it, and one number is no reason to
-/// depend on a binding to libc.
+/// `O_NONBLOCK`, or 0 where its value is not known. std does not export it, and one number does not justify a
+/// dependency on libc bindings.
 #[cfg(unix)]
 const NONBLOCK: i32 = {
     let linux = cfg!(any(target_os = "linux", target_os = "android"));
@@ -28,9 +28,9 @@ const NONBLOCK: i32 = {
 impl Workspace {
     /// Opens an existing regular file.
     ///
-    /// Looks twice. The first look spares pipes and devices the touch of being opened; the second, at what
-    /// was opened, holds even if the name changed hands in between, and the open itself does not wait for the
-    /// other end of a pipe.
+    /// Checks the type twice. The first check avoids opening pipes and devices at all; the second is on the opened
+    /// file, so it holds even if the name was replaced in between. The open itself does not wait for the other end
+    /// of a pipe.
     pub(super) fn open_file(&self, name: &Name) -> Result<(File, Metadata), WorkspaceError> {
         let fault = |error| self.fault(name, error);
         demand_file(name, &self.dir().metadata(&name.inside).map_err(fault)?)?;
@@ -43,7 +43,7 @@ impl Workspace {
     }
 }
 
-/// Makes an open that would wait, for the other end of a pipe, return at once.
+/// Makes an open return at once instead of waiting for the other end of a pipe.
 #[cfg(unix)]
 pub(super) fn dont_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     cap_std::fs::OpenOptionsExt::custom_flags(options, NONBLOCK)
@@ -54,7 +54,7 @@ pub(super) fn dont_wait(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// An error unless it is a regular file.
+/// Fails unless this is a regular file.
 pub(super) fn demand_file(name: &Name, metadata: &Metadata) -> Result<(), WorkspaceError> {
     if metadata.is_file() {
         return Ok(());

@@ -1,18 +1,18 @@
-//! Replacing one stretch of text.
+//! Replaces one stretch of text.
 
 use super::{Workspace, name::Name};
 use crate::WorkspaceError;
 use std::path::Path;
 
 impl Workspace {
-    /// Replaces `old`, which must occur exactly once in the file, by `new`, and gives the bytes that the file
-    /// then has. The rest stays byte for byte, and
-    /// the write is that of [`write`](Self::write); another's write between this one's read and its write is
-    /// lost.
+    /// Replaces `old`, which must occur exactly once in the file, by `new`, and returns the new size in bytes.
+    ///
+    /// The rest of the file stays byte for byte. The file is written as by [`write`](Self::write); a write by another
+    /// party between the read and the write of this operation is lost.
     ///
     /// # Errors
-    /// [`WorkspaceError::Occurs`] with the number of times when that is not one; an empty `old` occurs 0
-    /// times. Otherwise as [`read`](Self::read) and [`write`](Self::write).
+    /// [`WorkspaceError::Occurs`] with the number of occurrences when that is not one; an empty `old` occurs 0 times.
+    /// Otherwise as [`read`](Self::read) and [`write`](Self::write).
     ///
     /// # Examples
     /// ```
@@ -37,7 +37,7 @@ impl Workspace {
         Ok(then.len())
     }
 
-    /// What [`patch`](Self::patch) would make of the file, without writing it.
+    /// The text before and after [`patch`](Self::patch), without writing it.
     pub(crate) fn patched(&self, path: &str, old: &str, new: &str) -> Result<Patched, WorkspaceError> {
         self.patched_named(&self.name(Path::new(path))?, old, new)
     }
@@ -50,17 +50,17 @@ impl Workspace {
     }
 }
 
-/// A file and what a patch makes of it.
+/// The text of a file before and after a patch.
 pub(crate) struct Patched {
     pub(crate) now: String,
     pub(crate) then: String,
 }
 
-/// The text with `old` replaced, or how often it occurs if that is not once.
+/// The text with `old` replaced, or the number of occurrences if that is not one.
 fn replace_once(text: &str, old: &str, new: &str) -> Result<String, usize> {
     let first = old.chars().next().ok_or(0_usize)?;
     let start = text.find(old).ok_or(0_usize)?;
-    // From the second character of the hit on: "aa" occurs twice in "aaa", and either could be meant.
+    // Search from the second character of the hit: "aa" occurs twice in "aaa", and either could be meant.
     if text[start + first.len_utf8()..].contains(old) {
         return Err(text.matches(old).count().max(2));
     }

@@ -1,4 +1,4 @@
-//! Where a write lands: a directory handle, and a leaf in it that is no link.
+//! The target of a write: a directory handle, and a leaf in it that is not a link.
 
 use super::{Workspace, name::Name, nearby::or_root, open::demand_file};
 use crate::WorkspaceError;
@@ -9,22 +9,22 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Links followed from the last part of a path at most, as many as Linux follows.
+/// The most links that are followed from the last part of a path, as many as Linux follows.
 const LINKS_MAX: usize = 40;
 
-/// A leaf in an open directory. Whatever happens to the names above it, the directory stays the same.
+/// A leaf in an open directory, which stays the same directory even if the names above it change.
 pub(super) struct Place {
     pub(super) parent: Dir,
     pub(super) leaf: OsString,
-    /// The regular file that is there now.
+    /// The regular file that exists there now.
     pub(super) existing: Option<Metadata>,
 }
 
 impl Workspace {
-    /// Finds the place for a write to `name`, and makes the directories that are missing on the way.
+    /// Finds the place for a write to `name`, and creates missing directories on the way.
     ///
-    /// Links at the end are followed here, one by one, because a rename does not: it would put a file in
-    /// place of the link.
+    /// Links at the end are followed here, one by one, because a rename does not follow them: it would replace the
+    /// link by a file.
     pub(super) fn place(&self, name: &Name) -> Result<Place, WorkspaceError> {
         if name.wants_directory() {
             return Err(name.bad("it ends like the name of a directory"));
@@ -46,7 +46,7 @@ impl Workspace {
         Err(name.bad("it is a loop of links"))
     }
 
-    /// The error for a path that ends in `.` or `..`: a directory, unless it lies outside.
+    /// The error for a path that ends in `.` or `..`, which is a directory unless it lies outside.
     fn no_leaf(&self, name: &Name, path: &Path) -> WorkspaceError {
         match self.dir().metadata(path) {
             Err(error) => self.fault(name, error),
@@ -63,12 +63,12 @@ impl Workspace {
 
     fn create(&self, name: &Name, path: &Path) -> Result<Dir, WorkspaceError> {
         if let Some(before) = to_last_parent(path) {
-            // A name that is only gone up from again is no directory to be made: nobody asked for it, or granted it.
+            // A directory that the path leaves again by `..` must not be created: it was neither asked for nor granted.
             self.dir().open_dir(before).map_err(|error| self.fault(name, error))?;
         }
         let created = self.dir().create_dir_all(path);
         match created.and_then(|()| self.dir().open_dir(path)) {
-            // A file, or a link to nothing, has the name of one of the directories.
+            // One of the directories' names belongs to a file, or to a link to nothing.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(WorkspaceError::NotADirectory { path: name.asked() })
             }
@@ -77,7 +77,7 @@ impl Workspace {
     }
 }
 
-/// The path of the parent, and the last part. `None` where that is `.` or `..`, which is a directory.
+/// The path of the parent, and the last part. `None` if the last part is `.` or `..`, which is a directory.
 pub(super) fn split(path: &Path) -> Option<(&Path, OsString)> {
     let leaf = path.file_name()?.to_owned();
     Some((or_root(path.parent()?), leaf))
@@ -90,7 +90,7 @@ fn to_last_parent(path: &Path) -> Option<PathBuf> {
     Some(parts[..=at].iter().collect())
 }
 
-/// What is there under this name, a link being a link; `None` for nothing.
+/// The metadata of this name, without following a link; `None` if it does not exist.
 pub(super) fn metadata_of(parent: &Dir, leaf: &OsString) -> io::Result<Option<Metadata>> {
     match parent.symlink_metadata(leaf) {
         Ok(metadata) => Ok(Some(metadata)),

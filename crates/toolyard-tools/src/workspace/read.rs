@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads files.
 
 use super::{Workspace, name::Name};
 use crate::WorkspaceError;
@@ -8,21 +8,20 @@ use std::{
     path::Path,
 };
 
-/// The largest file that is read, in bytes: 8 MiB. A larger one is [`WorkspaceError::TooLarge`]; nothing of
-/// it is read.
+/// The largest file that is read, in bytes: 8 MiB. For a larger one the error is [`WorkspaceError::TooLarge`].
 pub const READ_BYTES_MAX: u64 = 8 << 20;
 
 impl Workspace {
-    /// The text of a file.
+    /// Reads the text of a file.
     ///
     /// # Errors
-    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotUtf8`, `TooLarge` over [`READ_BYTES_MAX`], `NotAFile`
-    /// for directories and at once for pipes, devices and sockets, and what the operating system says.
+    /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotUtf8`, `TooLarge` over [`READ_BYTES_MAX`], `NotAFile` for
+    /// directories and (without waiting) for pipes, devices and sockets, and errors of the operating system.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String, WorkspaceError> {
         self.read_text(&self.name(path.as_ref())?)
     }
 
-    /// The bytes of a file.
+    /// Reads the bytes of a file.
     ///
     /// # Errors
     /// As [`read`](Self::read), without `NotUtf8`.
@@ -30,11 +29,11 @@ impl Workspace {
         self.read_named(&self.name(path.as_ref())?)
     }
 
-    /// Whether something has this name. A link that leads to nothing does not count.
+    /// Whether the path exists. A link that leads to nothing does not count.
     ///
     /// # Errors
-    /// [`WorkspaceError`]: `Escape`, and what the operating system says where it cannot tell, such as for a
-    /// loop of links.
+    /// [`WorkspaceError`]: `Escape`, and errors of the operating system when it cannot decide, for example because of
+    /// a loop of links.
     pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool, WorkspaceError> {
         let name = self.name(path.as_ref())?;
         match self.dir().metadata(&name.inside) {
@@ -58,8 +57,8 @@ impl Workspace {
     }
 }
 
-/// The content, or its size where that is over the bound. A file can grow while it is read, and some say that
-/// they are empty and are not, so the bound holds for what comes as well as for what was said.
+/// The content, or its size if that is over the bound. A file can grow while it is read, and some report a size of
+/// 0 although they have content, so the bound applies to the bytes read as well as to the reported size.
 fn read_bounded(file: File, size: u64) -> io::Result<Result<Vec<u8>, u64>> {
     if size > READ_BYTES_MAX {
         return Ok(Err(size));
@@ -70,7 +69,7 @@ fn read_bounded(file: File, size: u64) -> io::Result<Result<Vec<u8>, u64>> {
     Ok(if read > READ_BYTES_MAX { Err(read) } else { Ok(bytes) })
 }
 
-/// Whether the error says that there is nothing of that name. A name that goes through a file names nothing.
+/// Whether the error says that the path does not exist. A path that goes through a file does not exist either.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

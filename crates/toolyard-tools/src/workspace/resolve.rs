@@ -1,4 +1,4 @@
-//! What a path leads to.
+//! Resolves a path to the file that it leads to.
 
 use super::Workspace;
 use std::{
@@ -8,18 +8,18 @@ use std::{
 };
 use toolyard_core::PathEscape;
 
-/// Links followed at most, as many as Linux follows.
+/// The most links that are followed, as many as Linux follows.
 const LINKS_MAX: usize = 40;
 
-/// One step of a path that is still to be gone.
+/// One remaining step of a path.
 enum Step {
     Up,
     Into(OsString),
 }
 
 impl Workspace {
-    /// `path` as it reads from the root with links followed and no `..` left. From the first name that is not there on it
-    /// counts as it is spelt.
+    /// Resolves `path` relative to the root, following links and eliminating `..`. After the first name that does not
+    /// exist, the rest is resolved by its text alone.
     pub(super) fn resolved(&self, path: &str) -> Result<PathBuf, PathEscape> {
         let escape = || PathEscape::new(path);
         let mut rest = steps(&self.relative(path)?).ok_or_else(escape)?;
@@ -45,15 +45,15 @@ impl Workspace {
         Ok(resolved)
     }
 
-    /// Where the link of this name leads, if one is there.
+    /// The target of the link at `path`, if there is one.
     fn link(&self, path: &Path) -> Option<PathBuf> {
         let metadata = self.dir().symlink_metadata(path).ok()?;
-        // One that leads out of the tree by an absolute path can be looked at, not followed.
+        // Reading the contents also works for a link with an absolute target, which cannot be followed.
         metadata.is_symlink().then(|| self.dir().read_link_contents(path).ok()).flatten()
     }
 }
 
-/// The steps of a relative path; `None` for one that begins elsewhere.
+/// The steps of a relative path; `None` for an absolute one.
 fn steps(path: &Path) -> Option<VecDeque<Step>> {
     let step = |component| match component {
         Component::Normal(name) => Some(Some(Step::Into(name.to_owned()))),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use toolyard_core::PathScope;
 
-    /// PO-1b: grants are compared with what a path leads to.
+    /// PO-1b: grants are compared with the file that a path leads to.
     #[cfg(unix)]
     #[test]
     fn links_are_followed() {

@@ -1,4 +1,4 @@
-//! Opening the root.
+//! Opens the root.
 
 use super::{Inner, Workspace};
 use crate::{RootError, WorkspaceError};
@@ -10,11 +10,11 @@ use std::{
 };
 
 impl Workspace {
-    /// Opens the directory `root`, once: the workspace is this directory from here on, whatever its name
-    /// comes to mean later. `~` at the start is the home directory.
+    /// Opens the directory `root`, once: the workspace stays this directory, even if its name later refers to another
+    /// one. `~` at the start is the home directory.
     ///
     /// # Errors
-    /// [`WorkspaceError::Root`] when there is no such directory or it cannot be opened.
+    /// [`WorkspaceError::Root`] when the directory does not exist or cannot be opened.
     pub fn open(root: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         let root = root.as_ref();
         let expanded = expand_home(root, env::home_dir()).map_err(WorkspaceError::Root)?;
@@ -34,7 +34,7 @@ fn open(path: &Path) -> io::Result<Inner> {
     Ok(Inner { dir, root, given })
 }
 
-/// `~` and `~/x` with the home directory in place of `~`. `~name` stays as it is.
+/// Expands `~` and `~/x` to the home directory. `~name` stays unchanged.
 fn expand_home(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, RootError> {
     match (path.strip_prefix("~"), home) {
         (Err(_), _) => Ok(path.to_owned()),

@@ -1,4 +1,4 @@
-//! A file under a name of its own, until it takes the place of another.
+//! A temporary file that replaces another file atomically.
 
 use cap_std::fs::{Dir, File, OpenOptions, Permissions};
 use std::{
@@ -8,10 +8,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Names tried before giving up. Only files that a killed process with the same id left behind are in the way.
+/// How many names are tried. Only files left behind by a killed process with the same id can collide.
 const NAMES_MAX: usize = 100;
 
-/// Makes the names of this process differ from each other.
+/// Makes the names within this process unique.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 /// A temporary file, removed on drop unless it was put in place.
@@ -23,7 +23,7 @@ pub(super) struct TempFile<'d> {
 }
 
 impl<'d> TempFile<'d> {
-    /// An empty file in `parent`. Opened as new: nothing that has the name already is followed or written.
+    /// Creates an empty file in `parent`. It must be new: an existing file or link of that name is not touched.
     pub(super) fn create(parent: &'d Dir, private: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -52,7 +52,7 @@ impl<'d> TempFile<'d> {
         self.file.set_permissions(permissions)
     }
 
-    /// Gives the file its name, in place of what had it.
+    /// Renames the file to `leaf`, replacing any file of that name.
     pub(super) fn put(mut self, leaf: &OsStr) -> io::Result<()> {
         self.parent.rename(&self.name, self.parent, leaf)?;
         self.in_place = true;
@@ -63,7 +63,7 @@ impl<'d> TempFile<'d> {
 impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.in_place {
-            // Nothing more can be done about a file that will not go; the caller has the first error.
+            // Nothing more can be done if the removal fails; the caller already has the first error.
             let _ = self.parent.remove_file(&self.name);
         }
     }

@@ -14,7 +14,7 @@ fn names(workspace: &Workspace, path: &str) -> Vec<String> {
     entries.into_iter().map(|entry| entry.name).collect()
 }
 
-/// PO-1b: a write makes directories on its way, and none beside it.
+/// PO-1b: a write creates the directories on its way, and no others.
 #[test]
 fn a_name_that_is_gone_up_from_is_not_made() {
     let (dir, workspace) = workspace();
@@ -49,7 +49,7 @@ fn an_absolute_path_passes_inside_the_root_only() {
     let outside = dir.path().with_file_name("other");
     assert!(matches!(workspace.read(outside), Err(WorkspaceError::Escape(_))));
     assert!(matches!(workspace.read(dir.path().join("../x")), Err(WorkspaceError::Escape(_))));
-    // Not a prefix by text: `/tmp/ab` is not inside `/tmp/a`.
+    // Prefixes are compared by component: `/tmp/ab` is not inside `/tmp/a`.
     let mut beside = dir.path().as_os_str().to_owned();
     beside.push("b");
     assert!(matches!(workspace.exists(beside), Err(WorkspaceError::Escape(_))));

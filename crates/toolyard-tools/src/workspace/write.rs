@@ -1,25 +1,26 @@
-//! Writing whole files.
+//! Writes whole files.
 
 use super::{Workspace, name::Name, place::Place, temp::TempFile};
 use crate::WorkspaceError;
 use std::{io, path::Path};
 
-/// The most bytes that one operation writes: 8 MiB. More is [`WorkspaceError::TooLarge`]; nothing is written.
+/// The most bytes that one operation writes: 8 MiB. For more the error is [`WorkspaceError::TooLarge`], and
+/// nothing is written.
 pub const WRITE_BYTES_MAX: u64 = 8 << 20;
 
 impl Workspace {
     /// Writes a file, new or in place of an old one.
     ///
-    /// Missing directories are made. The write is atomic: the content goes into a temporary file beside the
-    /// target, which then takes its name, so that a reader sees the old content or the new one, and a failure
-    /// leaves the old one. The permissions of an old file are kept; its owner and its hard links are not.
-    /// Where `path` ends in a symbolic link, the file it leads to is written and the link stays. The file is
-    /// not synced: the content outlives this process, not always the power.
+    /// Missing directories are created. The write is atomic: the content goes into a temporary file beside the target,
+    /// which is then renamed over it, so that a reader sees either the old content or the new one, and a failure
+    /// leaves the old one. The permissions of an old file are kept; its owner and its hard links are not. If `path`
+    /// ends in a symbolic link, the file it leads to is written and the link stays. The file is not synced: the
+    /// content survives the end of this process, but not necessarily a power failure.
     ///
     /// # Errors
-    /// [`WorkspaceError`]: `Escape`, also for a link that leads out; `TooLarge` over [`WRITE_BYTES_MAX`];
-    /// `NotAFile` for a directory or a special file; `ReadOnly`; `NotADirectory`; and what the operating
-    /// system says. No temporary file is left, unless the process is killed.
+    /// [`WorkspaceError`]: `Escape`, also for a link that leads out; `TooLarge` over [`WRITE_BYTES_MAX`]; `NotAFile`
+    /// for a directory or a special file; `ReadOnly`; `NotADirectory`; and errors of the operating system. No
+    /// temporary file is left, unless the process is killed.
     pub fn write(&self, path: impl AsRef<Path>, text: impl AsRef<str>) -> Result<(), WorkspaceError> {
         self.write_bytes(path, text.as_ref())
     }
@@ -41,7 +42,7 @@ impl Workspace {
 }
 
 fn replace(place: &Place, bytes: &[u8]) -> io::Result<()> {
-    // While it is filled, nobody may read it whom the old file kept out.
+    // Until the old file's permissions are set, users whom those keep out must not be able to read the new one.
     let mut temp = TempFile::create(&place.parent, place.existing.is_some())?;
     temp.fill(bytes)?;
     if let Some(existing) = &place.existing {
@@ -58,7 +59,7 @@ pub(super) fn demand_size(name: &Name, bytes: &[u8]) -> Result<(), WorkspaceErro
     Err(WorkspaceError::TooLarge { path: name.asked(), size, size_max: WRITE_BYTES_MAX })
 }
 
-/// A rename does not ask whether the file it replaces may be written, so this does.
+/// Fails if the existing file is read-only, which a rename over it would not check.
 pub(super) fn demand_writable(name: &Name, place: &Place) -> Result<(), WorkspaceError> {
     match &place.existing {
         Some(existing) if existing.permissions().readonly() => {

@@ -1,4 +1,4 @@
-//! A workspace in hostile surroundings, and the proof that those stayed as they were.
+//! A workspace in hostile surroundings, and the proof that these stayed unchanged.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use toolyard_core::{ContextParts, Resources, ToolContext};
 use toolyard_tools::{Workspace, WorkspaceError};
 
-/// What is written outside, and nowhere else.
+/// The content of files outside, and of no other file.
 pub(crate) const CANARY: &str = "CANARY-6f1e0b7d";
 
 pub(crate) struct Arena {
@@ -50,14 +50,14 @@ impl Arena {
         ToolContext::new(parts)
     }
 
-    /// What came back for `path` holds nothing from outside.
+    /// Asserts that the result for `path` contains nothing from outside.
     pub(crate) fn assert_innocent(&self, path: &str, result: &str) {
         assert!(!result.contains(CANARY), "{path:?} read the canary: {result}");
         let passwd_line = self.passwd.lines().next().unwrap();
         assert!(!result.contains(passwd_line), "{path:?} read /etc/passwd");
     }
 
-    /// Everything beside the workspace is as it was.
+    /// Asserts that everything beside the workspace is unchanged.
     pub(crate) fn assert_untouched(&self) {
         assert_eq!(snapshot(self.dir.path()), self.before);
         assert_eq!(fs::read_to_string("/etc/passwd").unwrap(), self.passwd);
@@ -84,7 +84,7 @@ fn plant_links(root: &Path) {
     symlink(root.with_file_name("canary.txt"), root.join("canary_absolute")).unwrap();
 }
 
-/// Every path below `dir` with its content, the workspace left out. Links are not followed.
+/// Every path below `dir` with its content, except for the workspace. Links are not followed.
 fn snapshot(dir: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];

@@ -1,4 +1,4 @@
-//! The published lists, and what else can be made of each line.
+//! The published lists, and variants of each line.
 
 use serde_json::Value;
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The payloads of kind `path`; `None`, said on stderr, where the data is absent.
+/// The payloads of kind `path`; `None`, with a note on stderr, if the data is absent.
 pub(crate) fn paths() -> Option<Vec<String>> {
     let text = read("hostile-paths/payloads.jsonl")?;
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -34,8 +34,8 @@ fn read(file: &str) -> Option<String> {
     }
 }
 
-/// Each payload as it is, decoded once and twice, with slashes for backslashes, aimed at the canary, and put
-/// behind the root and behind a directory.
+/// Each payload unchanged, decoded once and twice, with slashes for backslashes, aimed at the canary, and appended
+/// to the root and to a directory.
 pub(crate) fn variants(payloads: &[String], root: PathBuf) -> Vec<String> {
     let mut variants = BTreeSet::new();
     for payload in payloads {
@@ -52,7 +52,7 @@ pub(crate) fn variants(payloads: &[String], root: PathBuf) -> Vec<String> {
     variants.into_iter().collect()
 }
 
-/// `%2e` as `.`, with replacement characters where that is not UTF-8.
+/// Decodes `%2e` to `.`, with replacement characters where the result is not UTF-8.
 fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());

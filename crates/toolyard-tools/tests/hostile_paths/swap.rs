@@ -1,4 +1,4 @@
-//! Names that change hands between inside and outside as fast as they can.
+//! Names that switch between inside and outside as fast as possible.
 
 use super::arena::{Arena, CANARY};
 use std::{
@@ -14,7 +14,7 @@ use toolyard_tools::{Workspace, WorkspaceError};
 const READS: usize = 10_000;
 const WRITES: usize = 1_000;
 
-/// What the operations met while the name was being swapped.
+/// The results of the operations while the name was being swapped.
 #[derive(Debug, Default)]
 struct Met {
     inside: usize,
@@ -34,7 +34,7 @@ impl Met {
     }
 }
 
-/// Ends the swapping thread, also when an assertion ends the other one.
+/// Ends the swapping thread, even if an assertion fails in the other one.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -43,8 +43,9 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Reads and writes `path` while another thread calls `swap`, which ends with the name leading inside: without a pause, but
-/// for the first, after which it waits until the name has been met there. On a busy machine it might never be otherwise.
+/// Reads and writes `path` while another thread calls `swap`, which leaves the name leading inside. The thread
+/// swaps without a pause, except that after the first swap it waits until an operation has found the name inside,
+/// which on a busy machine might otherwise never happen.
 fn race(what: &str, workspace: &Workspace, path: &str, write_path: &str, swap: impl Fn() + Sync) {
     let (over, met, swaps) = (AtomicBool::new(false), AtomicBool::new(false), AtomicUsize::new(0));
     let (mut reads, mut writes) = (Met::default(), Met::default());
@@ -75,7 +76,7 @@ fn race(what: &str, workspace: &Workspace, path: &str, write_path: &str, swap: i
     println!("{what}: {swaps:?} swaps; reads {reads:?}; writes and appends {writes:?}; 0 escapes");
 }
 
-/// Puts a link to `target` in the place of `name`, in one step.
+/// Replaces `name` by a link to `target`, in one step.
 fn relink(root: &Path, target: &str, name: &str) {
     let fresh = root.join(".swap");
     symlink(target, &fresh).unwrap();
@@ -116,7 +117,7 @@ fn a_real_directory_swapped_for_a_link_out_never_leads_out() {
     fs::write(real.join("canary.txt"), "inside").unwrap();
     race("directory", &arena.workspace, "real/canary.txt", "real/canary.txt", || {
         fs::rename(&real, &aside).unwrap();
-        // A write may have made the directory anew by now; then there is no link to plant this time.
+        // A write may have recreated the directory by now; then no link is planted this time.
         let _ = symlink("../outside", &real);
         while fs::rename(&aside, &real).is_err() {
             let _ = fs::remove_file(&real).or_else(|_| fs::remove_dir_all(&real));
@@ -136,7 +137,7 @@ fn a_file_swapped_for_a_pipe_never_keeps_a_reader_waiting() {
         let fresh = root.join(".swap");
         fs::hard_link(from, &fresh).unwrap();
         fs::rename(&fresh, &name).unwrap();
-        // A rename between two links of one file does nothing and leaves both.
+        // A rename between two hard links of one file does nothing and leaves both.
         let _ = fs::remove_file(&fresh);
     };
     put(&plain);

@@ -1,4 +1,4 @@
-//! What whom is asked is shown of a change (PO-4).
+//! The preview of a change that the approver is shown (PO-4).
 
 use super::*;
 
@@ -8,7 +8,7 @@ impl Fixture {
     }
 }
 
-/// PO-4: the difference is shown between what is there and what would be, and nothing is changed by that.
+/// PO-4: a preview shows the diff from the current content to the future one, and changes nothing.
 #[test]
 fn a_preview_is_a_short_diff() {
     let fixture = Fixture::new();
@@ -24,7 +24,7 @@ fn a_preview_is_a_short_diff() {
     assert_eq!(fixture.call("read_file", json!({"path": "a/b"})).unwrap().to_text(), "one\ntwo\n");
 }
 
-/// PO-4: what cannot be compared is told in a word.
+/// PO-4: a preview that cannot compare says so briefly.
 #[test]
 fn a_preview_says_what_it_cannot_show() {
     let fixture = Fixture::new();
@@ -59,7 +59,7 @@ fn what_changes_nothing_has_no_preview() {
     assert_eq!(write.preview(&json!({"path": "a", "content": ""}), &Resources::new()), None);
 }
 
-/// PO-3: an answer for always is for a file, whatever is written to it.
+/// PO-3: an answer of "always" holds for one file, whatever is written to it.
 #[test]
 fn what_is_always_allowed_is_bound_to_a_path() {
     use toolyard_core::{ApprovalPattern, SessionId};
