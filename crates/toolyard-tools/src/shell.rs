@@ -1,28 +1,29 @@
-//! A shell for the model: `sh -c` in the workspace, of which no process is left.
+//! A shell for the model: `sh -c` in the workspace, which leaves no process behind.
 //!
 //! ```text
 //!   your program                        supervisor (Linux)                  the command
-//!   shell ── command line ────────────► the program once more ── starts ──► sh -c …  and all it starts,
+//!   shell ── command line ────────────► the same program again ── starts ─► sh -c …  and all it starts,
 //!     │◄──── words: starting, exited, done ── one socket ──┘ ◄─ orphans ──── whatever it forks or detaches
-//!     │───── closes the socket: stop ──►  SIGTERM, 3 s, SIGKILL, until nothing is left under it
+//!     │───── closes the socket: stop ──►  SIGTERM, 3 s, SIGKILL, until no process is left under it
 //!     │◄──── output: one pipe, in the order of arrival ────────────────────────┘
 //! ```
 //!
 //! # What each [`Containment`] covers
-//! - [`Group`](Containment::Group), on any unix: the processes that stay in the process group of the command.
-//!   One that leaves it (`setsid`, a daemon, a shell with job control) is not found and lives on.
-//! - [`Supervisor`](Containment::Supervisor), on Linux: all of those too. The supervisor is a process of its own that
-//!   adopts every orphan below it (`PR_SET_CHILD_SUBREAPER`; your own process never is one), walks `/proc` for what
-//!   is under it, and ends that when the command has ended, when it is told to, and when your program has died,
-//!   however that came. It has no terminal, no standard input, and hands on no descriptor but the pipe for output.
+//! - [`Group`](Containment::Group), on any unix: the processes that stay in the command's process group. A process
+//!   that leaves it (`setsid`, a daemon, a shell with job control) is not found and survives.
+//! - [`Supervisor`](Containment::Supervisor), on Linux: those processes too. The supervisor is a separate process
+//!   that adopts every orphan below it (`PR_SET_CHILD_SUBREAPER`; your own process never does) and finds the
+//!   processes under it in `/proc`. It ends them when the command has ended, when it is told to stop, and when your
+//!   program has died for whatever reason. It has no terminal and no standard input, and passes on no descriptor but
+//!   the output pipe.
 //!
-//! Neither is a sandbox. A command has the rights of its user: it reads and writes what that user may, workspace or
-//! not, and it can kill its own supervisor; then what is left of its session is killed, and what had left that
-//! (`setsid`) may live on. A program that changes its user (`sudo`) cannot be ended by one who may not signal it. A process
-//! that the command asks of somebody else (`systemd-run`, `docker run`, `at`) was never under it. What must not do
-//! such things runs in a container or as another user.
+//! Neither is a sandbox. A command has the rights of its user: it can read and write whatever that user may, in the
+//! workspace or not, and it can kill its own supervisor. Then the rest of the supervisor's session is killed, and
+//! processes that had left that session (`setsid`) may survive. A program that changes its user (`sudo`) cannot be
+//! ended by a user who may not signal it. A process that another service starts for the command (`systemd-run`,
+//! `docker run`, `at`) was never under it. To rule these out, run the program in a container or as another user.
 //!
-//! A tokio runtime in which this runs needs its I/O driver enabled, as `#[tokio::main]` has it.
+//! The tokio runtime needs its I/O and time drivers enabled, as under `#[tokio::main]`.
 
 mod answer;
 mod arguments;
@@ -54,5 +55,5 @@ pub use supervise::supervise_if_asked;
 
 use std::time::Duration;
 
-/// How long processes that were asked to end (SIGTERM) have before they are killed (SIGKILL) (SC-6).
+/// The time that processes have to end after SIGTERM before they are killed by SIGKILL (SC-6).
 pub const TERM_GRACE: Duration = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! What a command came to, in words.
+//! Words the result of a command.
 
 use super::{
     kept::Kept,
@@ -7,15 +7,15 @@ use super::{
 use std::time::Duration;
 use toolyard_core::{Content, ToolError, ToolOutput};
 
-/// What stands in the place of an output that is none.
+/// The text that stands for an empty output.
 const NOTHING: &str = "[no output]";
 
-/// Why a command was made to end.
+/// Why a command was stopped.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stopped {
-    /// The call was told to stop: cancelled, or out of its time.
+    /// The call was cancelled, or its time was up.
     Told,
-    /// It took longer than the call allows.
+    /// It took longer than the limit in the call's arguments.
     Limit(Duration),
 }
 
@@ -36,7 +36,7 @@ impl Ran<'_> {
             return Err(ToolError::execution(format!("the shell cannot be started: {why}")).no_side_effect());
         }
         match (self.report.end, self.stopped) {
-            // It had ended by itself when it was told to: its own word counts.
+            // The command ended before the stop took effect, so its own result counts.
             (Some(end), _) => Ok(self.output(end)),
             (None, Some(Stopped::Told)) => Err(self.cut(ToolError::cancelled("the command was stopped"))),
             (None, Some(Stopped::Limit(limit))) => Err(self.cut(ToolError::timed_out(limit))),
@@ -63,14 +63,14 @@ impl Ran<'_> {
             .with_command_executed(command)
     }
 
-    /// The error with what had come out before it.
+    /// The error with the output so far.
     fn cut(self, error: ToolError) -> ToolError {
         let text = text(self.kept, &self.report);
         error.with_content(vec![Content::text(text)])
     }
 }
 
-/// How it failed, if it did.
+/// How the command failed, if it did.
 fn failure(end: End) -> Option<String> {
     match end {
         End::Exited(0) => None,
@@ -79,7 +79,7 @@ fn failure(end: End) -> Option<String> {
     }
 }
 
-/// The output, and what there is to say of processes that it left.
+/// The output, with a note about processes that the command left behind, if any.
 fn text(kept: Kept, report: &Report) -> String {
     let mut text = kept.into_text();
     if text.is_empty() {
@@ -96,7 +96,7 @@ fn note(report: &Report) -> Option<&'static str> {
     match report.done {
         None => Some("[its supervisor was ended: processes of it may be left]"),
         Some((_, 1..)) => Some("[some of its processes could not be ended]"),
-        // Those of a command that was made to end are no surprise.
+        // Not for a command that was stopped: processes are expected to be left then.
         Some((1.., 0)) if report.end.is_some() => {
             Some("[processes were left in the background and have been ended]")
         }

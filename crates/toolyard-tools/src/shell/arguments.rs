@@ -1,4 +1,4 @@
-//! What a call of the shell says.
+//! The arguments of a call of the shell.
 
 use crate::tools::arguments;
 use serde::Deserialize;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use toolyard_core::ToolError;
 
-/// The longest command, in bytes: what one argument of a process may be on Linux is twice as long.
+/// The longest command, in bytes: half the length that Linux allows for one argument of a process.
 pub const COMMAND_BYTES_MAX: usize = 64 << 10;
 
-/// The arguments, read.
+/// The parsed arguments.
 #[derive(Debug, Deserialize)]
 pub(super) struct Arguments<'a> {
     pub(super) command: &'a str,
@@ -18,10 +18,10 @@ pub(super) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads them.
+    /// Parses and checks the arguments.
     ///
     /// # Errors
-    /// `invalid_input` for what no process can be given.
+    /// `invalid_input` for arguments that cannot be passed to a process.
     pub(super) fn read(args: &'a Value) -> Result<Self, ToolError> {
         let read: Self = arguments(args)?;
         let why = match read.command {
@@ -36,12 +36,12 @@ impl<'a> Arguments<'a> {
         Err(ToolError::invalid_input(why))
     }
 
-    /// The directory, relative to the workspace.
+    /// The working directory, relative to the workspace.
     pub(super) fn directory(&self) -> &'a str {
         self.cwd.unwrap_or(".")
     }
 
-    /// The time limit that the call itself sets.
+    /// The timeout that the call itself sets.
     pub(super) fn limit(&self) -> Option<Duration> {
         self.timeout_ms.map(Duration::from_millis)
     }

@@ -1,14 +1,14 @@
-//! What sees to it that no process of a command is left.
+//! The mechanism that leaves no process of a command behind.
 
-/// What sees to it that no process of a command is left. What each covers, and what none does, is told at the
-/// [module](super).
+/// The mechanism that leaves no process of a command behind. The [module](super) says what each covers, and what
+/// neither does.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Containment {
-    /// A process of its own, which adopts all that the command starts. Linux.
+    /// A separate process that adopts every process the command starts. Linux only.
     #[cfg(target_os = "linux")]
     Supervisor(Supervisor),
-    /// The process group of the command: what leaves it is not found.
+    /// The process group of the command: a process that leaves it is not found.
     Group,
 }
 
@@ -24,20 +24,20 @@ mod linux {
         sync::atomic::{AtomicBool, Ordering},
     };
 
-    /// The first argument of a program that is to be a supervisor; the command is the second.
+    /// The first argument of a program that is started as a supervisor; the command is the second.
     pub(in super::super) const ARGUMENT: &str = "--toolyard-supervise-command";
 
-    /// The program that runs, whatever has come to lie at its path since.
+    /// The running program, even if the file at its path has been replaced since.
     const THIS_PROGRAM: &str = "/proc/self/exe";
 
-    /// Whether this program has asked at its start if it is to be a supervisor.
+    /// Whether this program called `supervise_if_asked` at its start.
     static CLAIMED: AtomicBool = AtomicBool::new(false);
 
     pub(in super::super) fn claim() {
         CLAIMED.store(true, Ordering::Relaxed);
     }
 
-    /// A program that is a supervisor when it is started as one, because its `main` begins with
+    /// A program that can run as a supervisor, because its `main` begins with
     /// [`supervise_if_asked`](super::super::supervise_if_asked).
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Supervisor {
@@ -45,11 +45,11 @@ mod linux {
     }
 
     impl Supervisor {
-        /// The program that runs, once more.
+        /// The running program, started a second time as a supervisor.
         ///
         /// # Errors
-        /// [`NotClaimed`] where its `main` did not begin with `supervise_if_asked`: started again it would do all its
-        /// own work again, instead of looking after a command.
+        /// [`NotClaimed`] when its `main` did not begin with `supervise_if_asked`: a second start would then repeat the
+        /// program's own work instead of supervising a command.
         pub fn this_program() -> Result<Self, NotClaimed> {
             match CLAIMED.load(Ordering::Relaxed) {
                 true => Ok(Self { program: THIS_PROGRAM.into() }),
@@ -57,8 +57,8 @@ mod linux {
             }
         }
 
-        /// Another program whose `main` begins with `supervise_if_asked`, by its absolute path: for a library that
-        /// has no say in the `main` it is part of.
+        /// Another program whose `main` begins with `supervise_if_asked`, by its absolute path. For libraries that do
+        /// not control the `main` of their program.
         pub fn program(path: impl Into<PathBuf>) -> Self {
             Self { program: path.into() }
         }
@@ -68,7 +68,7 @@ mod linux {
         }
     }
 
-    /// The program did not ask at its start whether it is to be a supervisor.
+    /// The error that the program did not call `supervise_if_asked` at its start.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
     #[error(
         "this program cannot supervise commands: its main has to begin with toolyard_tools::shell::supervise_if_asked()"

@@ -1,28 +1,28 @@
-//! The output as it comes, in pieces that a reader of events can show.
+//! Splits the output, as it arrives, into pieces that a reader of events can show.
 
 use super::utf8::whole_characters;
 
-/// The longest piece of output that one `tool.output_delta` of the shell carries, in bytes: whole lines as far as they
-/// fit, a longer line cut.
+/// The longest piece of output that one `tool.output_delta` of the shell carries, in bytes: as many whole lines as
+/// fit, or part of a longer line.
 pub const DELTA_BYTES_MAX: usize = 8 << 10;
 
-/// How many bytes of output one call streams at most; after them one line says that there is more.
+/// The most bytes of output that one call streams; after them one line says that there is more.
 pub const DELTAS_BYTES_MAX: usize = 256 << 10;
 
-/// What is said in place of what is not streamed any more.
+/// The line that replaces output beyond that bound.
 const MORE: &str = "[more output follows that is not streamed; the result has its end]\n";
 
-/// Cuts output into pieces: valid text, ends of lines where possible, each and all together bounded.
+/// Splits output into pieces of valid text, at line ends where possible. Each piece and their total are bounded.
 #[derive(Default)]
 pub(super) struct Deltas {
-    /// What has come since the last end of a line; at most a piece and one reading.
+    /// The output since the last line end; at most one piece and one read.
     pending: Vec<u8>,
     sent: usize,
     full: bool,
 }
 
 impl Deltas {
-    /// Takes what has come and gives what can be told of it.
+    /// Adds output, and emits the pieces that are complete.
     pub(super) fn push(&mut self, bytes: &[u8], tell: impl FnMut(&str)) {
         if self.full {
             return;
@@ -31,7 +31,7 @@ impl Deltas {
         self.tell(false, tell);
     }
 
-    /// Gives what is left: there is no more.
+    /// Emits the rest: the output has ended.
     pub(super) fn finish(&mut self, tell: impl FnMut(&str)) {
         if !self.full {
             self.tell(true, tell);
@@ -55,7 +55,7 @@ impl Deltas {
     }
 }
 
-/// The length of the next piece, if there is one yet.
+/// The length of the next piece, if one is complete.
 fn piece(pending: &[u8], all: bool) -> Option<usize> {
     let window = &pending[..pending.len().min(DELTA_BYTES_MAX)];
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');

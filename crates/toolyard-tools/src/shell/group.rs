@@ -1,4 +1,4 @@
-//! A command in a process group of its own, and nobody beside it.
+//! A command in its own process group, without a supervisor.
 
 use super::{
     TERM_GRACE, launch,
@@ -12,13 +12,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked whether a group that was asked to end has.
+/// How often to check whether a group that was asked to end has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a group that was killed is waited for.
+/// How long to wait for a group that was killed.
 const KILL_GRACE: Duration = Duration::from_millis(500);
 
-/// The command line.
+/// The command that runs `command` in its own process group.
 pub(super) fn command(command: &str) -> Command {
     let mut shell = launch::shell(command);
     shell.stdin(Stdio::null()).process_group(0);
@@ -31,17 +31,17 @@ pub(super) fn start(
     stop: CancellationToken,
 ) -> io::Result<Pin<Box<dyn Future<Output = Report> + Send>>> {
     let child = command.spawn()?;
-    drop(command); // and with it our copy of the end that it writes to
+    drop(command); // and with it our copy of the pipe's write end
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::other("the command has no process number"))?;
     let group = Group { pid, is_over: false };
     Ok(Box::pin(group.watch(child, stop)))
 }
 
-/// A group that may have processes. Dropped, they are killed at once: there is nobody left to wait for them.
+/// A group that may still have processes. Drop kills them at once, because nothing is left to wait for them.
 struct Group {
     pid: Pid,
-    /// All has been done: its number may be another's by now.
+    /// Whether the group is finished, so that its number may belong to another one by now.
     is_over: bool,
 }
 
@@ -76,14 +76,14 @@ impl Group {
         true
     }
 
-    /// Whether a process of the group is there. The first of them counts until it is buried.
+    /// Whether the group has a process. `try_wait` first, because the leader counts until it is reaped.
     fn has_some(&self, child: &mut Child) -> bool {
         let _ = child.try_wait();
         test_kill_process_group(self.pid).is_ok()
     }
 
     fn signal(&self, signal: Signal) {
-        // An empty group needs none.
+        // Fails for an empty group, which needs no signal.
         let _ = kill_process_group(self.pid, signal);
     }
 }

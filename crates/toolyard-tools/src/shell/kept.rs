@@ -1,30 +1,30 @@
-//! What is kept of an output: its head and its tail.
+//! Keeps the head and the tail of an output.
 
 use super::utf8::{rest_of_a_character, whole_characters};
 use std::collections::VecDeque;
 
-/// The bytes of a line up to which it is left out as a whole rather than in part: what stands in one line is read as one,
-/// by people and by whoever looks for secrets in it.
+/// A line of up to this many bytes is left out as a whole rather than in part, because people, and the search for
+/// secrets, read a line as a unit.
 const LINE_MAX: usize = 8 * 1024;
 
 /// The head and the tail of an output of any length.
 pub(super) struct Kept {
     head: Vec<u8>,
     head_max: usize,
-    /// The last bytes behind the head.
+    /// The last bytes after the head.
     tail: VecDeque<u8>,
     tail_max: usize,
     total: u64,
 }
 
 impl Kept {
-    /// Keeps this many bytes, half of them at each end.
+    /// Keeps up to this many bytes, half of them at each end.
     pub(super) fn new(most: usize) -> Self {
         let head_max = most / 2;
         Self { head: Vec::new(), head_max, tail: VecDeque::new(), tail_max: most - head_max, total: 0 }
     }
 
-    /// Takes what has come. Costs no more than what is kept of it.
+    /// Adds output. Costs no more than the bytes that are kept of it.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let to_head = bytes.len().min(self.head_max - self.head.len());
@@ -36,12 +36,12 @@ impl Kept {
         self.tail.extend(rest);
     }
 
-    /// How many bytes have come.
+    /// The number of bytes received.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// The text: bytes that are none replaced, what was left out marked.
+    /// The output as text: invalid bytes are replaced, and a mark says how much was left out.
     pub(super) fn into_text(self) -> String {
         let mut whole = self.head;
         let tail = Vec::from(self.tail);
@@ -58,13 +58,13 @@ impl Kept {
     }
 }
 
-/// A head without the begin of a line at its end.
+/// The head without the incomplete line at its end.
 fn whole_lines(head: &[u8]) -> &[u8] {
     let line = head.iter().rev().take(LINE_MAX).position(|byte| *byte == b'\n');
     &head[..head.len() - line.unwrap_or(0)]
 }
 
-/// A tail without the end of a line at its begin.
+/// The tail without the incomplete line at its start.
 fn from_a_line(tail: &[u8]) -> &[u8] {
     let line = tail.iter().take(LINE_MAX).position(|byte| *byte == b'\n');
     &tail[line.map_or(0, |at| at + 1)..]
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(kept(8, &[b"ab", b"cdefg", b"h", b"ij"]), expect);
     }
 
-    /// I15: what stands in one line is not cut in two.
+    /// I15: a line is not cut in two.
     #[test]
     fn lines_are_left_out_as_a_whole() {
         let output = b"one\ntoken=secret\nthree\ntoken=secret\nfive\n";

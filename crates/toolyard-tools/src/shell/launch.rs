@@ -1,4 +1,4 @@
-//! Starting the process that runs a command.
+//! Starts the process that runs a command.
 
 use super::{Containment, group, report::Report};
 use cap_std::fs::Dir;
@@ -6,32 +6,32 @@ use std::{env, io, path::PathBuf, pin::Pin, process::Stdio};
 use tokio::{net::unix::pipe, process::Command};
 use tokio_util::sync::CancellationToken;
 
-/// The shell, by its path: what PATH says is nobody's to choose here.
+/// The shell, by its absolute path, so that PATH cannot choose another one.
 pub(super) const SHELL: &str = "/bin/sh";
 
-/// What stands before the command, so that one which begins with a dash is no option.
+/// The arguments before the command. `--` keeps a command that begins with a dash from being read as an option.
 pub(super) const SHELL_ARGUMENTS: [&str; 2] = ["-c", "--"];
 
-/// A command to be started.
+/// A command to start.
 pub(super) struct Order<'a> {
     pub(super) command: &'a str,
     /// The directory it starts in.
     pub(super) directory: Dir,
-    /// The path of that, for systems that cannot start a process in an open directory.
+    /// The path of that directory, for systems that cannot start a process in an open directory.
     pub(super) path: PathBuf,
     /// The names of the variables it gets.
     pub(super) environment: &'a [String],
 }
 
-/// A command that was started.
+/// A started command.
 pub(super) struct Launched {
-    /// What it writes, to stdout and stderr.
+    /// Its output, stdout and stderr.
     pub(super) output: pipe::Receiver,
-    /// Sees to the end of all its processes.
+    /// Waits for the command, and ends all its processes.
     pub(super) watch: Pin<Box<dyn Future<Output = Report> + Send>>,
 }
 
-/// Starts the command. The watch has to be driven to its end; `stop` tells it to end everything.
+/// Starts the command. The caller must drive the watch to its end; `stop` tells it to end all processes.
 pub(super) fn launch(
     order: &Order<'_>,
     containment: &Containment,
@@ -55,8 +55,8 @@ pub(super) fn launch(
     Ok(Launched { output, watch })
 }
 
-/// The directory to start in. On Linux a process finds the open directory among its own descriptors, so that a link
-/// which was swapped since leads nowhere else.
+/// The directory to start in. On Linux the process finds the open directory among its own descriptors, so that a
+/// link that was swapped since cannot lead elsewhere.
 fn place(order: &Order<'_>) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     match cfg!(target_os = "linux") {
@@ -65,7 +65,7 @@ fn place(order: &Order<'_>) -> PathBuf {
     }
 }
 
-/// A command that runs `sh -c` by itself.
+/// `sh -c` with this command.
 pub(super) fn shell(command: &str) -> Command {
     let mut shell = Command::new(SHELL);
     shell.args(SHELL_ARGUMENTS).arg(command);

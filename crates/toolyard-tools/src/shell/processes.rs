@@ -1,4 +1,4 @@
-//! The processes under one, found in `/proc`, and how they are ended.
+//! Finds the processes under a given one in `/proc`, and ends them.
 
 use rustix::{
     io::Errno,
@@ -9,22 +9,22 @@ use std::{
     fs, io,
 };
 
-/// How often those that were started meanwhile are looked for before all that was found is killed.
+/// How many rounds look for processes that were started meanwhile, before all that were found are killed.
 const FREEZE_ROUNDS: usize = 16;
 
-/// One process: a number may come to mean another, the number and the time of its start do not.
+/// One process. Its number may be reused by another, but not together with its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     pid: Pid,
-    /// In ticks since the machine started.
+    /// The start time, in ticks since the machine booted.
     started: u64,
 }
 
 impl Process {
-    /// Sends a signal, to this process and to none that has its number since.
+    /// Sends a signal to this process, and never to another one that reuses its number.
     fn signal(self, signal: Signal) {
-        // The handle is taken first and the process looked at then: what it names is what was looked at.
-        // Whoever may not be signalled, or is gone, is left; the caller counts who is there in the end.
+        // Open the handle first and then check the process, so that the handle is known to mean this process.
+        // A process that may not be signalled, or is gone, is skipped; the caller counts the survivors in the end.
         let _ = match pidfd_open(self.pid, PidfdFlags::empty()) {
             Ok(handle) if self.is_there() => pidfd_send_signal(handle, signal),
             Ok(_) | Err(Errno::SRCH) => Ok(()),
@@ -37,7 +37,7 @@ impl Process {
     }
 }
 
-/// What `/proc/N/stat` says of a process.
+/// The fields of `/proc/N/stat` that are needed.
 struct Stat {
     parent: i32,
     session: i32,
@@ -45,8 +45,8 @@ struct Stat {
     started: u64,
 }
 
-/// The living processes under `root`, at any depth, and those of the session that it leads: when it has died, its
-/// children are under another, and the session is what tells whose they were.
+/// The living processes under `root`, at any depth, and those of the session that it leads. When `root` has died,
+/// its children have another parent, and only the session still tells that they belonged to it.
 ///
 /// # Errors
 /// When `/proc` cannot be read.
@@ -74,7 +74,7 @@ pub(super) fn under(root: Pid) -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
-/// Asks all under `root` to end, those that are stopped too. How many there were.
+/// Asks all processes under `root` to end, stopped ones too. Returns how many there were.
 pub(super) fn ask_to_end(root: Pid) -> usize {
     let found = under(root).unwrap_or_default();
     for process in &found {
@@ -84,8 +84,8 @@ pub(super) fn ask_to_end(root: Pid) -> usize {
     found.len()
 }
 
-/// Kills all under `root`. They are stopped first: who is stopped starts no other, so that one look after the last
-/// has been stopped finds nobody new.
+/// Kills all processes under `root`. They are stopped first, because a stopped process starts no other: once a round
+/// finds no new process, all have been stopped.
 pub(super) fn kill_all(root: Pid) {
     let mut stopped = HashSet::new();
     for _ in 0..FREEZE_ROUNDS {
@@ -104,7 +104,8 @@ fn stat(pid: Pid) -> Option<Stat> {
     read_stat(&String::from_utf8_lossy(&text))
 }
 
-/// `pid (name) state parent group session …`, the start being the 22nd field. A name may hold anything, brackets too.
+/// Parses `pid (name) state parent group session …`; the start time is the 22nd field. The name may contain
+/// anything, brackets too.
 fn read_stat(text: &str) -> Option<Stat> {
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
     let is_dead = matches!(fields.next()?, "Z" | "X");

@@ -1,4 +1,4 @@
-//! What is told of a command: by the supervisor in lines of text, and to who waits for it.
+//! Reports on a command: the supervisor's lines of text, and the final report for the waiting call.
 
 #![cfg_attr(
     not(target_os = "linux"),
@@ -34,16 +34,17 @@ impl End {
     }
 }
 
-/// One word of the supervisor, a line each.
+/// One word (message) of the supervisor, which is one line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
-    /// The command is about to be started: from here on there may be processes of it.
+    /// The command is about to be started: from here on it may have processes.
     Starting,
-    /// It could not be started.
+    /// The command could not be started.
     Failed(String),
     /// The command itself has ended.
     Over(End),
-    /// All has ended but for `left` processes; this many there were beside the command when it ended or was to end.
+    /// All processes have ended except `left` of them. `beside` processes were running when the command had ended, or
+    /// when it was stopped (then including the command itself).
     Done { beside: usize, left: usize },
 }
 
@@ -60,7 +61,7 @@ impl fmt::Display for Word {
 }
 
 impl Word {
-    /// The word in a line, if there is one.
+    /// Parses a line as a word.
     pub(super) fn read(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
         match word {
@@ -77,17 +78,17 @@ impl Word {
     }
 }
 
-/// All that is known of a command and its processes when they have ended.
+/// The facts about a command and its processes after they have ended.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    /// Whether it may have been started.
+    /// Whether the command may have been started.
     pub(super) started: bool,
-    /// How the command itself ended, if it was not made to.
+    /// How the command itself ended; `None` if it was stopped.
     pub(super) end: Option<End>,
     /// Why it could not be started.
     pub(super) failed: Option<String>,
-    /// How many processes it left behind, and how many of those could not be ended; `None` where the supervisor
-    /// vanished before it could tell.
+    /// How many processes it left behind, and how many of those could not be ended; a process group counts only 0 or 1.
+    /// `None` if the supervisor vanished before it could report them.
     pub(super) done: Option<(usize, usize)>,
 }
 

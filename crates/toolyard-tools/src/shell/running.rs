@@ -1,4 +1,4 @@
-//! A command from its start to the answer: its output is read, and it is stopped where it has to be.
+//! A running command until its answer: reads its output, and stops it if necessary.
 
 use super::{
     answer::{Ran, Stopped},
@@ -18,19 +18,19 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolyard_core::{ToolContext, ToolError, ToolOutput};
 
-/// How many bytes are read at a time: what a pipe holds.
+/// How many bytes are read at a time: the capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
-/// The most that is read when all has ended: what a pipe may be made to hold. Whoever got away and still writes keeps
-/// nobody here.
+/// The most that is read after all processes have ended: the largest capacity of a pipe. A process that escaped and
+/// still writes cannot hold up the call.
 const REST_BYTES_MAX: usize = 1 << 20;
 
-/// A command that runs.
+/// A running command.
 pub(super) struct Running {
     output: Output,
-    /// Sees to the end of all its processes, on a task of its own: it goes on when the call is given up.
+    /// Ends all its processes, in a separate task, so that this continues when the call is dropped.
     watch: JoinHandle<Report>,
-    /// Tells it to. Dropped with the call, which is how a call that is given up ends its processes (SC-6).
+    /// Tells `watch` to stop. It is dropped with the call, so that a dropped call ends its processes (SC-6).
     stop: DropGuard,
     started_at: Instant,
 }
@@ -45,9 +45,9 @@ impl Running {
         }
     }
 
-    /// Reads until all has ended, and answers.
+    /// Reads the output until all processes have ended, and returns the answer.
     ///
-    /// What ends the command is looked at before its output: one that floods is stopped like any other.
+    /// A stop takes precedence over output, so that a command that floods is stopped like any other.
     pub(super) async fn finish(
         mut self,
         args: &Arguments<'_>,
@@ -74,7 +74,7 @@ impl Running {
     }
 }
 
-/// What the command has written.
+/// The output of the command.
 struct Output {
     pipe: pipe::Receiver,
     is_over: bool,
@@ -94,7 +94,7 @@ impl Output {
         }
     }
 
-    /// Reads what the pipe still holds, without waiting.
+    /// Reads the rest of the pipe, without waiting.
     fn rest(&mut self, piece: &mut [u8], cx: &ToolContext) {
         let most = self.kept.total() + REST_BYTES_MAX as u64;
         while !self.is_over && self.kept.total() < most {

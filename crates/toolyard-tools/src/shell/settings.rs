@@ -1,29 +1,28 @@
-//! The shell as it is set up.
+//! The shell and its settings.
 
 use super::{Containment, arguments, tool::ShellTool};
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{BreakerPolicy, FsMode, Tool, ToolFactory, ToolSpec};
 
-/// The variables that commands get of the program's environment, unless others are named.
+/// The variables of the program's environment that commands get, unless others are named.
 pub const ENVIRONMENT: &[&str] =
     &["PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR"];
 
-/// How many bytes of a command's output are kept unless another number is set: half of them from its begin, half from
-/// its end.
+/// How many bytes of a command's output are kept by default: half of them from its start, half from its end.
 pub const OUTPUT_BYTES: usize = 64 << 10;
 
-/// How long a command that ran into its time limit may take to end, told to: the grace of its processes and what it
-/// takes to kill them. Those who are still there then are left to their supervisor.
+/// How long a command that ran into its timeout may take to end: the grace of its processes, and the time to kill
+/// them. The supervisor deals with any that remain after that.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(4);
 
 /// The tool `shell`: runs a command line by `sh -c` in the workspace of the call. It is its own factory.
 ///
-/// Its class is *execute*: its calls are serial, they are asked about, and their time limit is 600 s. A command gets no
-/// standard input, a few named variables and a process group of its own. Its output, stdout and stderr in the order in
-/// which they come, goes out as it comes (`tool.output_delta`) and into the result with its middle left out where it is
-/// long. An exit code that is not zero is an `execution_error` with the output. When the call is cancelled or its time
-/// is up, what had come out by then is in the result. However it ends, its processes end with it, those in the
-/// background too: SIGTERM, three seconds, SIGKILL; see [`Containment`] for which.
+/// Its class is *execute*: calls are serial, need approval, and time out after 600 s. A command gets no standard
+/// input, a few named variables and its own process group. Its output, stdout and stderr in order of arrival, is
+/// streamed (`tool.output_delta`) and goes into the result, without its middle if it is long. A non-zero exit code
+/// is an `execution_error` with the output. When the call is cancelled or times out, the result has the output so
+/// far. However the command ends, its processes end with it, background ones too: SIGTERM, three seconds, SIGKILL;
+/// see [`Containment`] for which processes are covered.
 ///
 /// # Examples
 /// ```
@@ -56,15 +55,15 @@ pub(super) struct Settings {
 }
 
 impl Shell {
-    /// A shell whose commands are contained in this way.
+    /// Creates a shell whose commands are contained in this way.
     pub fn new(containment: Containment) -> Self {
         let environment = ENVIRONMENT.iter().map(|name| (*name).to_owned()).collect();
         let settings = Settings { containment, environment, output_bytes: OUTPUT_BYTES, timeout: None };
         Self { settings: Arc::new(settings) }
     }
 
-    /// Names the variables that commands get, in place of [`ENVIRONMENT`]. One that the program does not have, or that
-    /// no variable can be called, is passed over.
+    /// Names the variables that commands get, in place of [`ENVIRONMENT`]. Names that are invalid, or that the
+    /// program's environment does not have, are skipped.
     #[must_use]
     pub fn environment<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         let names = names.into_iter().map(Into::into);
@@ -80,7 +79,7 @@ impl Shell {
         self
     }
 
-    /// Sets how long a command may take. A call may ask for less.
+    /// Sets the timeout of commands. A call may ask for less.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         Arc::make_mut(&mut self.settings).timeout = Some(limit);
@@ -97,7 +96,7 @@ impl ToolFactory for Shell {
             )
             .input_schema(arguments::schema())
             .requires_fs(FsMode::Read, "cwd")
-            // What fails or takes too long is the command, and the next one is another.
+            // Failures and timeouts are the command's, and the next command is a different one.
             .breaker(BreakerPolicy::DISABLED)
             .timeout_grace(TIMEOUT_GRACE);
         match self.settings.timeout {

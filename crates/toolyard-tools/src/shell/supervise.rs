@@ -1,7 +1,7 @@
-//! The supervisor: the process between the program and a command, which sees to it that nothing of it is left.
+//! The supervisor: the process between the program and a command, which leaves no process of the command behind.
 //!
-//! A signal at the parent's death is not what it relies on: that comes when the *thread* which started it ends, and
-//! threads of a runtime do. The socket to the parent closes when the process has died, and not before.
+//! It does not rely on a parent-death signal, because that is sent when the *thread* that started the process ends,
+//! and a runtime's threads do end. The socket to the parent closes only when the parent process has died.
 
 use super::{
     TERM_GRACE,
@@ -33,16 +33,17 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-/// How long processes that do not end when they are killed are waited for: such as one in the middle of a call to the
-/// kernel, or of a user that may not be signalled.
+/// How long to wait for processes that do not end when killed, for example because they are in an uninterruptible
+/// system call, or belong to a user that may not be signalled.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// How long after a round of killing the next one comes, unless something ends before that.
+/// The pause after a round of killing before the next one.
 const KILL_ROUND: Duration = Duration::from_millis(20);
 
-/// To be called at the start of `main`, before there is any thread, by a program that runs commands under
-/// [`Supervisor::this_program`](super::Supervisor::this_program): where the program was started as a supervisor, it is
-/// one and does not return; otherwise nothing happens.
+/// Runs the program as a supervisor if it was started as one, and then does not return. Otherwise does nothing.
+///
+/// A program that runs commands under [`Supervisor::this_program`](super::Supervisor::this_program) must call this at
+/// the start of `main`, before it starts any thread.
 ///
 /// # Examples
 /// ```no_run
@@ -64,23 +65,23 @@ pub fn supervise_if_asked() {
     process::exit(i32::from(supervise(&command).is_err()))
 }
 
-/// Runs the command and ends all that it leaves behind.
+/// Runs the command and ends all processes that it leaves behind.
 fn supervise(command: &OsStr) -> io::Result<()> {
     close_inherited()?;
     let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut words = socket.try_clone()?;
     supervise_over(socket, command).inspect_err(|error| {
-        // Where the socket is what failed there is nobody to say it to.
+        // If the socket itself failed, the parent cannot be told.
         let _ = words.write_all(Word::Failed(error.to_string()).to_string().as_bytes());
     })
 }
 
-/// Does the work, told to stop through the socket and telling of it there.
+/// Does the work. The socket carries the parent's stop and the supervisor's words.
 fn supervise_over(socket: StdUnixStream, command: &OsStr) -> io::Result<()> {
-    // No terminal from here on, and a group that no signal of a terminal is for.
+    // From here on there is no terminal, and no terminal's signals reach this process group.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
-    under(getpid())?; // who cannot see its processes must not start any
+    under(getpid())?; // a supervisor that cannot see its processes must not start any
     socket.set_nonblocking(true)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -89,26 +90,26 @@ fn supervise_over(socket: StdUnixStream, command: &OsStr) -> io::Result<()> {
     })
 }
 
-/// Closes what the program has let be inherited, which was not its intent: a command gets its output and no more.
+/// Closes descriptors that were inherited by accident: a command gets its output pipe and no more.
 fn close_inherited() -> io::Result<()> {
     let open = |entry: fs::DirEntry| entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?.flatten().filter_map(open).collect();
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
-        // The one that listed them is closed already.
+        // The descriptor that listed them is closed already, and fails here.
         let _ = nix::unistd::close(descriptor);
     }
     Ok(())
 }
 
 struct Supervision {
-    /// Tells that children have ended.
+    /// Notifies that children have ended.
     children: Signal,
     words: OwnedWriteHalf,
 }
 
 impl Supervision {
     async fn run(mut self, command: OsString, orders: OwnedReadHalf) -> io::Result<()> {
-        // Who is asked to end from here on does so when the command has.
+        // Installed first: a supervisor that is asked to end from here on ends the command before itself.
         let asked = asked_to_end()?;
         self.say(Word::Starting).await;
         let main = match start(&command) {
@@ -127,7 +128,7 @@ impl Supervision {
         Ok(())
     }
 
-    /// Waits until the command itself has ended, or is to end.
+    /// Waits until the command itself has ended, or has to be stopped.
     async fn watch(
         &mut self,
         main: Pid,
@@ -149,7 +150,7 @@ impl Supervision {
         }
     }
 
-    /// Ends all that is there. How many processes were asked to, and how many are left.
+    /// Ends all processes. Returns how many were asked to end, and how many are left.
     async fn end_all(&mut self) -> (usize, usize) {
         if matches!(reap(None), Reaped::All) {
             return (0, 0);
@@ -168,7 +169,7 @@ impl Supervision {
         (beside, under(getpid()).map_or(0, |left| left.len()))
     }
 
-    /// Buries the dead until nobody is left, or until then.
+    /// Reaps children until none is left or `at` has passed. Returns whether none is left.
     async fn all_gone_by(&mut self, at: Instant) -> bool {
         loop {
             if matches!(reap(None), Reaped::All) {
@@ -182,7 +183,7 @@ impl Supervision {
         }
     }
 
-    /// Says a word to the parent. One that has died, or does not listen, keeps nobody from the work.
+    /// Sends a word to the parent. A parent that has died, or does not read, must not hold up the work.
     async fn say(&mut self, word: Word) {
         let _ = timeout(Duration::from_secs(1), self.words.write_all(word.to_string().as_bytes())).await;
     }
@@ -196,13 +197,13 @@ fn start(command: &OsStr) -> io::Result<Pid> {
     pid.ok_or_else(|| io::Error::other("the command has no process number"))
 }
 
-/// Waits for a word of the parent, or for its end.
+/// Waits for the parent to say stop, or to die.
 async fn told_to_stop(mut orders: OwnedReadHalf) {
-    // Whatever comes: a byte, the end of what there is, or an error.
+    // Anything counts: a byte, the end of the stream, or an error.
     let _ = orders.read(&mut [0]).await;
 }
 
-/// Waits until somebody asks this process to end. It does, when what it looks after has.
+/// Waits for a signal that asks this process to end, which it does only after the command's processes have ended.
 fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (mut hang_up, mut quit) = (signal(SignalKind::hangup())?, signal(SignalKind::quit())?);
@@ -219,13 +220,13 @@ fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
 enum Reaped {
     /// The command itself has ended.
     Main(WaitStatus),
-    /// Some are left.
+    /// Some children are left.
     Some,
-    /// Nobody is.
+    /// No child is left.
     All,
 }
 
-/// Buries the dead; stops at `main`, if it is among them.
+/// Reaps children that have ended; stops at `main`, if it is among them.
 fn reap(main: Option<Pid>) -> Reaped {
     loop {
         match wait(WaitOptions::NOHANG) {

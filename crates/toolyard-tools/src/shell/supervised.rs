@@ -22,11 +22,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long beyond the grace of its processes a supervisor may take that was told to stop. One that takes longer was
-/// itself stopped by the command.
+/// How long a supervisor may take beyond the grace of its processes after it was told to stop. One that takes longer
+/// is taken to have been stopped (SIGSTOP) by the command.
 const OVERDUE: Duration = Duration::from_millis(500);
 
-/// What supervisors are called in lists of processes.
+/// The name of supervisors in process lists.
 const NAME: &str = "toolyard-shell";
 
 /// The command line of a supervisor.
@@ -46,11 +46,12 @@ pub(super) fn start(
     let socket = UnixStream::from_std(ours)?;
     command.stdin(Stdio::from(OwnedFd::from(theirs)));
     let child = command.spawn()?;
-    drop(command); // and with it our copies of what is the supervisor's
+    drop(command); // and with it our copies of the supervisor's descriptors
     Ok(Box::pin(watch(child, socket, stop)))
 }
 
-/// Listens to the supervisor until all has ended. Dropping the future closes the socket, which tells it to stop.
+/// Reads the supervisor's words until all processes have ended. Dropping the future closes the socket, which tells
+/// the supervisor to stop.
 async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) -> Report {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let (words, orders) = socket.into_split();
@@ -79,13 +80,13 @@ async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) ->
     report
 }
 
-/// Ends what can be found where the supervisor does not do it: the command has stopped or killed it.
+/// Ends the processes that can be found when the supervisor does not, because the command stopped or killed it.
 fn end_without_it(supervisor: Option<Pid>) {
     tracing::warn!(
         "the supervisor of a command did not do its work: what it looked after is killed from outside"
     );
-    // One that is stopped still is the parent of all; of one that is dead the session is left. It is not buried yet, so
-    // that its number is nobody else's.
+    // A stopped supervisor is still the parent of all; a dead one can be traced by its session. It has not been reaped
+    // yet, so its number cannot belong to another process.
     if let Some(supervisor) = supervisor {
         kill_all(supervisor);
         let _ = kill_process(supervisor, Signal::KILL);

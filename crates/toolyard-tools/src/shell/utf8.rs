@@ -1,9 +1,9 @@
-//! Where bytes may be cut so that characters stay whole.
+//! Finds where bytes may be cut so that characters stay whole.
 
 /// The most bytes of a character that may be missing at a cut.
 const PARTIAL_MAX: usize = 3;
 
-/// The length of `bytes` without a character at its end that has only begun. Bytes that are no text are left in.
+/// The length of `bytes` without an incomplete character at its end. Bytes that are not text are kept.
 pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     let start = bytes.len().saturating_sub(PARTIAL_MAX);
     for at in (start..bytes.len()).rev() {
