@@ -34,8 +34,8 @@ pub(crate) fn arguments(value: Option<Value>) -> Arguments {
     }
 }
 
-/// The arguments of a call that was cut off. Text stays text. Missing arguments become empty text, which the engine
-/// refuses: arguments that were never sent must not run as `{}`.
+/// The arguments of a call that was cut off. Text stays text, and a value becomes text that does not parse. Missing
+/// arguments become empty text, which the engine refuses: arguments that were never sent must not run as `{}`.
 pub(crate) fn cut_arguments(value: Option<Value>) -> Arguments {
     match value {
         None | Some(Value::Null) => "".into(),

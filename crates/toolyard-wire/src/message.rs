@@ -106,8 +106,8 @@ impl Message {
         self.calls.is_empty()
     }
 
-    /// Whether the stream broke off, inside a call or inside an event after one. A call that was cut off is included
-    /// with the text received so far, and the engine answers it `invalid_input`.
+    /// Whether the stream broke off, inside a call or inside an event after one. A call that was cut off is in the
+    /// message with the text received so far, and the engine answers it `invalid_input`.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
