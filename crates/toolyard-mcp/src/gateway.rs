@@ -1,17 +1,18 @@
-//! The gateway's half: the tools of an engine, served to MCP clients.
+//! The gateway half: the tools of an engine, served to MCP clients.
 //!
 //! ```text
-//!   client ─► pipes ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► what its session sees
+//!   client ─► pipes ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► the tools of its session
 //!             or posted  stamps the order            └─ tools/call ─► request ─► session ─► engine ─► answer
 //!   client ◄─ elicitation ◄── asking ◄───────────── approvals ───────────────────────┤
 //!   client ◄─ progress ◄───── waited ◄───────────── tool.output_delta ───────────────┤
-//!   client ◄─ what a server of the call asks, logs, has done ◄── relay ◄─────────────┘
+//!   client ◄─ questions, log lines, and progress of a server ◄── relay ◄─────────────┘
 //! ```
 //!
-//! Every connection has a session of its own; its end cancels that. Each `tools/call` is a dispatch of its own, handed to
-//! the engine in the order in which the requests came: calls of one client meet in the pools and the serial lease as
-//! those of one batch do, but there are no runs, for MCP requests promise no order among each other. A client that needs
-//! one result before it makes another call waits for it. Over HTTP even the order of arrival is the network's.
+//! Every connection has its own session, which is cancelled when the connection ends. Each `tools/call` is a separate
+//! dispatch, handed to the engine in the order in which the requests arrived. The calls of one client compete for the
+//! pools and the serial lease like those of one batch, but there are no runs, because MCP promises no order among
+//! requests: a client that needs one result before it makes another call waits for it. Over HTTP even the order of
+//! arrival is up to the network.
 
 mod answer;
 mod arrival;

@@ -1,4 +1,4 @@
-//! From a call's result to what the client is told.
+//! Turns a call's outcome into the answer to the client.
 
 use crate::PARTS;
 use rmcp::{
@@ -8,21 +8,20 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput};
 
-/// Under this key of `_meta` a result says how the call went.
+/// The `_meta` key under which a result says how the call went.
 const CALL: &str = "toolyard/call";
 
-/// Under this key of `_meta` a failure says what it is, for machines.
+/// The `_meta` key under which a failure is described for machines.
 const ERROR: &str = "toolyard/error";
 
-/// What a call is refused with whose client cannot ask its user (PO-3).
+/// The advice in a refusal when the client cannot ask its user (PO-3).
 const CANNOT_ASK: &str = "This operation needs approval, and through this client, which declares no elicitation, nobody is \
      asked for it. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
 
-/// The result of a call, whose client may be asked about it or not.
+/// The result of a call; `can_ask` is whether its client can ask its user for approval.
 ///
 /// # Errors
-/// `-32602` for a tool that was not there when it was called, as MCP has it. All that goes wrong with one that was is a
-/// result.
+/// `-32602` for a tool that did not exist when it was called, as MCP requires. Any other failure is a result.
 pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, ErrorData> {
     let call = json!({
         "attempts": outcome.attempts,
@@ -37,7 +36,7 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
                 *error = error.with_advice(CANNOT_ASK);
             }
             let details = details(&error);
-            // One that goes away while its call waits was known when it was called.
+            // A tool that is removed while its call waits did exist when it was called.
             if error.kind == ErrorKind::NotFound && outcome.routing == Routing::ShortCircuit {
                 return Err(ErrorData::invalid_params(error.to_text(), Some(json!({ ERROR: details }))));
             }
@@ -57,13 +56,13 @@ fn success(output: &ToolOutput) -> CallToolResult {
     result
 }
 
-/// What the tool had put out is given as that of a success is. Around it stands what the engine says, if it says more.
+/// Gives the tool's output, if any, as on success, between the engine's message and advice where they add something.
 fn failure(error: &CallError) -> CallToolResult {
     let Some(output) = error.output() else {
         return CallToolResult::error(vec![ContentBlock::text(error.to_text())]);
     };
     let said = output.to_text();
-    // The message of a tool that says no is the first line of what it put out.
+    // The message of a tool that reports failure is the first line of its output.
     let message = (!said.starts_with(&error.message)).then_some(error.message.as_str());
     let advice = Some(&*error.advice).filter(|advice| !advice.is_empty());
     let content = message.map(ContentBlock::text).into_iter().chain(blocks(output));
@@ -72,7 +71,7 @@ fn failure(error: &CallError) -> CallToolResult {
     result
 }
 
-/// What the model reads, each part in the form and place in which it came.
+/// The content for the model, each part in its original form and place.
 fn blocks(output: &ToolOutput) -> Vec<ContentBlock> {
     let mut content: Vec<ContentBlock> = output.content.iter().map(part).collect();
     if content.is_empty() && output.structured().is_some() {
@@ -82,7 +81,7 @@ fn blocks(output: &ToolOutput) -> Vec<ContentBlock> {
     content
 }
 
-/// Clients of all protocols take an object, and those of older ones nothing else.
+/// The structured content, if it is an object: clients of older protocols accept nothing else.
 fn data(output: &ToolOutput) -> Option<Value> {
     output.structured().filter(|data| data.is_object()).cloned()
 }
@@ -95,7 +94,7 @@ fn part(content: &Content) -> ContentBlock {
     }
 }
 
-/// Puts the parts of a server's answer that stand in another form among the content back in their places.
+/// Restores the parts of a server's answer that the content shows in another form.
 fn restore(output: &ToolOutput, content: &mut [ContentBlock]) {
     let kept = output.metadata(PARTS).and_then(Value::as_array);
     for kept in kept.into_iter().flatten() {
@@ -142,7 +141,7 @@ mod tests {
         serde_json::to_value(write(outcome, true).unwrap()).unwrap()
     }
 
-    /// V5: pictures, data and the parts of other servers stay what they are.
+    /// V5: images, data and parts of other servers' answers are passed on unchanged.
     #[test]
     fn nothing_of_an_output_is_lost() {
         let link = json!({"type": "resource_link", "uri": "file:///y", "name": "y"});
@@ -157,7 +156,7 @@ mod tests {
         assert_eq!((&result["isError"], &result["_meta"][CALL]["dedupe"]), (&json!(false), &json!("fresh")));
     }
 
-    /// Data that is no object goes as text, which every client reads.
+    /// Data that is not an object is sent as text, which every client reads.
     #[test]
     fn data_that_is_no_object_goes_as_text() {
         let result = written(Ok(ToolOutput::json(json!([1, 2]))));
@@ -178,7 +177,7 @@ mod tests {
         assert_eq!(result["_meta"][ERROR], expect);
     }
 
-    /// V5: a tool that says no is given as it spoke, and what the engine says beside it stands around that.
+    /// V5: the output of a tool that reports failure is passed on unchanged, between what the engine adds.
     #[test]
     fn nothing_of_a_failure_is_lost() {
         let link = json!({"type": "resource_link", "uri": "file:///y", "name": "y"});
@@ -195,7 +194,7 @@ mod tests {
         assert_eq!(result["content"], json!([text("too late"), text("no"), link, text("Look.")]));
     }
 
-    /// V4: a tool that is not there is an error of the protocol, as MCP says.
+    /// V4: an unknown tool is a protocol error, as MCP requires.
     #[test]
     fn an_unknown_tool_is_a_protocol_error() {
         let error = CallError::new(ErrorKind::NotFound, "Tool 't' not found. Available: []");

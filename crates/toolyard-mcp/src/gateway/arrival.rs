@@ -1,12 +1,12 @@
-//! The order in which calls came in, kept while each has a task of its own.
+//! Keeps calls in their order of arrival although each has its own task.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// A call's place behind the one that came before it. Requests run as tasks, which start in any order; this is what
-/// hands them to the engine in the order in which they came.
+/// A call's place behind the call that arrived before it. Requests run as tasks, which start in any order; waiting for
+/// its [`turn`](Self::turn) hands each call to the engine in the order of arrival.
 ///
-/// Clones are the same place; when the last one is dropped the next call goes, whatever has become of this one.
+/// Clones are the same place. When the last one is dropped the next call proceeds, whatever happened to this one.
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
     before: Arc<Mutex<Option<oneshot::Receiver<()>>>>,
@@ -14,23 +14,23 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Waits until the call before has been handed over, or never will be.
+    /// Waits until the previous call has been handed over or dropped.
     pub(super) async fn turn(&self) {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(before) = before {
-            let _gone = before.await; // nothing is ever sent: it waits for the end of the one before
+            let _gone = before.await; // nothing is ever sent: this waits until the previous place is dropped
         }
     }
 }
 
-/// Gives calls their places.
+/// Assigns places to calls.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     last: Option<oneshot::Receiver<()>>,
 }
 
 impl Arrivals {
-    /// The place behind all that were given.
+    /// The place behind all previous ones.
     pub(super) fn next(&mut self) -> Arrival {
         let (next, after) = oneshot::channel();
         let before = Arc::new(Mutex::new(self.last.replace(after)));
@@ -44,7 +44,7 @@ mod tests {
     use futures::poll;
     use std::{pin::pin, task::Poll};
 
-    /// CL-8: a call goes when the one before it has gone, be it handed over or dropped.
+    /// CL-8: a call proceeds once the previous one has been handed over or dropped.
     #[tokio::test]
     async fn a_call_waits_for_the_one_before_and_no_longer() {
         let mut arrivals = Arrivals::default();

@@ -13,10 +13,10 @@ use rmcp::{
 };
 use toolyard::{Answer, ApprovalRequest, Approver};
 
-/// The most characters of the arguments, and of the changes, that a question shows.
+/// Maximum number of characters of the arguments, and of the changes, that a question shows.
 const SHOWN_MAX: usize = 4000;
 
-/// The field of the form that is answered.
+/// The field of the form that holds the answer.
 const FIELD: &str = "answer";
 
 #[async_trait]
@@ -27,13 +27,13 @@ impl Approver for Clients {
                 let during = self.waited.request(request.session(), request.call_id());
                 elicit(&client, request, during).await
             }
-            // The answer of its call says why; see `answer`.
+            // The call's result says why; see `answer`.
             _ => Answer::Deny,
         }
     }
 }
 
-/// The answer of a client's user. What is no clear yes is a no.
+/// Asks the client's user. Anything but a clear yes is a no.
 async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<RequestId>) -> Answer {
     let form = form(question(approval).await);
     match send(&client.peer, request(form), during).await {
@@ -50,8 +50,8 @@ pub(super) fn request(form: ElicitRequestParams) -> ServerRequest {
     ServerRequest::ElicitRequest(ElicitRequest::new(form))
 }
 
-/// Asks a client something during this request of its own; over HTTP it is asked on the stream on which it waits for that
-/// one's answer.
+/// Asks a client something in the course of its request `during`. Over HTTP the question is sent on the stream on which
+/// the client waits for the answer to that request.
 ///
 /// # Cancel safety
 /// Dropping the future withdraws the question (SC-4).
@@ -82,7 +82,7 @@ impl Drop for Question {
         let (peer, why) = (self.peer.clone(), "the request is withdrawn".to_owned());
         let withdrawn = CancelledNotificationParam::new(Some(id), Some(why));
         tokio::spawn(async move {
-            // A client that is gone shows no question any more.
+            // A client that is gone no longer shows the question.
             let _ = peer.notify_cancelled(withdrawn).await;
         });
     }
@@ -100,7 +100,7 @@ async fn question(request: &ApprovalRequest) -> String {
     text
 }
 
-/// The text as a person may judge it: what is not to be seen stands there by its number, and what is left out is counted.
+/// The text in a form that a person can judge: invisible characters are escaped, and omitted ones are counted.
 fn shortened(text: &str) -> String {
     let mut chars = text.chars();
     let mut shown = String::new();
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// PO-4: a person is shown what runs; what hides in it stands there by its number, and what is left out is told.
+    /// PO-4: a person sees what runs; invisible characters are escaped, and omitted ones are counted.
     #[test]
     fn what_hides_or_is_left_out_is_told() {
         assert_eq!(shortened("rm a\u{202e}b\u{1b}[2K\n"), "rm a\\u{202e}b\\u{1b}[2K\n");
@@ -150,7 +150,7 @@ mod tests {
         assert!(!shortened(&"a".repeat(SHOWN_MAX)).contains('…'));
     }
 
-    /// PO-4, PO-5: what is no clear yes is a no.
+    /// PO-4, PO-5: anything but a clear yes is a no.
     #[test]
     fn only_a_clear_yes_is_one() {
         let said = |action, content| read(&ElicitResult::new(action).with_content(content));

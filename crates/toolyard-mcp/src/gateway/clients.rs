@@ -1,4 +1,4 @@
-//! The clients that are connected.
+//! The connected clients.
 
 use super::{shown::Shown, waited::Waited};
 use rmcp::{
@@ -12,11 +12,11 @@ use std::{
 };
 use toolyard::{AgentPath, Event, EventKind, EventSink, SessionId};
 
-/// The clients that are connected, by the session each has. Cheap to clone; clones are the same.
+/// The connected clients, by session. Cheap to clone; clones share their state.
 ///
-/// It is made before the engine, which is given it as the [`Approver`](toolyard::Approver), to ask a client about its own
-/// calls; as an [`EventSink`], to tell it of their progress; and as a resource, through which MCP servers that
-/// [may ask](crate::ServerConfig::may_ask) reach the client of a call.
+/// It is created before the engine and given to it three times: as the [`Approver`](toolyard::Approver), to ask a
+/// client about its own calls; as an [`EventSink`], to report their progress; and as a resource, through which MCP
+/// servers that [may ask](crate::ServerConfig::may_ask) reach the client of a call.
 ///
 /// # Examples
 /// ```
@@ -35,22 +35,22 @@ pub struct Clients {
     pub(super) waited: Waited,
 }
 
-/// A client, and what it has declared.
+/// A client and the capabilities it declared.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     pub(super) peer: Peer<RoleServer>,
     /// Whether it can ask its user.
     pub(super) elicits: bool,
-    /// Whether it lets others use its model.
+    /// Whether it lets servers use its model.
     pub(super) samples: bool,
-    /// From which on it wants to be told what servers log.
+    /// The lowest level of server logs that it wants.
     pub(super) level: LoggingLevel,
-    /// What it is shown of what servers say.
+    /// Redacts what servers say to it.
     pub(super) shown: Shown,
 }
 
 impl Client {
-    /// By what it declared when it connected.
+    /// Reads the capabilities that the client declared when it connected.
     pub(super) fn of(peer: Peer<RoleServer>, shown: Shown) -> Self {
         let elicits = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         let samples = peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some());
@@ -71,12 +71,12 @@ impl Clients {
         self.connected().remove(session);
     }
 
-    /// The client of this session, if one has it.
+    /// The client of this session, if any.
     pub(super) fn of(&self, session: &SessionId) -> Option<Client> {
         self.connected().get(session).cloned()
     }
 
-    /// Notes from which level on this session's client wants to be told.
+    /// Sets the lowest level of server logs that this session's client wants.
     pub(super) fn set_level(&self, session: &SessionId, level: LoggingLevel) {
         if let Some(client) = self.connected().get_mut(session) {
             client.level = level;
@@ -86,7 +86,7 @@ impl Clients {
 
 impl EventSink for Clients {
     fn accept(&self, event: &Event) {
-        // Of a call that a client made, and not of those that its handler makes.
+        // Only of the root agent's calls, which the client made: sub-agents may use the same call ids.
         let EventKind::OutputDelta { text } = &event.kind else { return };
         if let (Some(call), true) = (&event.call_id, event.agent == AgentPath::root()) {
             self.waited.add_text(&event.session, call, text);

@@ -1,4 +1,4 @@
-//! Connections, and the session that each has.
+//! Connections and their sessions.
 
 use super::{
     clients::{Client, Clients},
@@ -28,25 +28,25 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, Session, SessionOptions};
 
-/// The most characters of a client's name in that of its session.
+/// Maximum number of characters of a client's name in the name of its session.
 const NAME_MAX: usize = 64;
 
-/// The time between two notices that the tools have changed: a server that comes back changes them one by one.
+/// Minimum time between two notifications of changed tools: a server that comes back changes them one by one.
 const TOOLS_EVERY: Duration = Duration::from_millis(200);
 
-/// Why a connection came to nothing.
+/// Why a connection could not be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// What the client sent first is not how a connection begins.
+    /// The client's first message does not start an MCP connection.
     #[error("the client does not speak MCP: {0}")]
     Opening(String),
-    /// The connection broke off by a fault of this program.
+    /// The connection failed because of a fault in this program.
     #[error("the connection failed: {0}")]
     Failed(String),
 }
 
-/// An engine in front of which clients connect. Cheap to clone; clones are the same.
+/// Serves the tools of an engine to MCP clients. Cheap to clone; clones share the engine.
 ///
 /// # Examples
 /// ```no_run
@@ -70,23 +70,23 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// One over this engine, to which the clients were given.
+    /// Creates a gateway to an engine that was built with these clients.
     pub fn new(engine: Engine, clients: Clients) -> Self {
         Self { engine, clients, options: SessionOptions::default(), opened: Arc::default() }
     }
 
-    /// Sets what the sessions of clients have otherwise than the engine.
+    /// Sets the options of clients' sessions that differ from the engine's.
     #[must_use]
     pub fn session_options(mut self, options: SessionOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Serves one client until it is gone or `stop` fires. Its session is then cancelled; the engine goes on. A client
-    /// that closes its end is still answered for up to 5 s.
+    /// Serves one client until it disconnects or `stop` fires. Its session is then cancelled; the engine keeps running.
+    /// A client that closes its end still gets its answers for up to 5 s.
     ///
     /// # Errors
-    /// [`ServeError`] where there was no connection to serve.
+    /// [`ServeError`] if the client does not speak MCP, or if the connection fails.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the client's session, and its calls with it.
@@ -122,12 +122,12 @@ impl Gateway {
         Arc::new(Line { gateway: self.clone(), open: OnceLock::new() })
     }
 
-    /// Tells a client that there are other tools now.
+    /// Notifies a client whenever the tools change.
     async fn tell_of_tools(&self, peer: Peer<RoleServer>) -> Infallible {
         let mut changes = self.engine.registry().watch();
-        // The registry lives as long as the engine, which is held here.
+        // This always succeeds: the registry lives as long as the engine, which `self` holds.
         while changes.changed().await.is_ok() {
-            // A client that is gone needs no telling; that it is, is noticed elsewhere.
+            // If the client is gone, that is noticed elsewhere.
             let _ = peer.notify_tool_list_changed().await;
             sleep(TOOLS_EVERY).await;
         }
@@ -141,10 +141,10 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// One connection.
+/// A connection, and its session once that is open.
 pub(super) struct Line {
     gateway: Gateway,
-    /// Opened by its first request: only then its name is known.
+    /// Its session, and whether the client can ask its user. Set by the first request, which brings the client's name.
     open: OnceLock<(Session, bool)>,
 }
 
@@ -179,14 +179,14 @@ impl Line {
     }
 }
 
-/// A client's name as part of a session's: what is no letter, digit, dot or dash is an underscore.
+/// A client's name as part of a session's name: characters other than letters, digits, dots and dashes become `_`.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     let name: String = name.chars().take(NAME_MAX).map(|c| if is_plain(c) { c } else { '_' }).collect();
     if name.is_empty() { "client".to_owned() } else { name }
 }
 
-/// Ends a connection's session with it.
+/// Ends a connection's session on drop.
 pub(super) struct Leave(pub(super) Arc<Line>);
 
 impl Drop for Leave {

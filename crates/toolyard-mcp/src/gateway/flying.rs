@@ -1,9 +1,9 @@
-//! The requests of a connection that are not answered yet, by their ids: a second under an id would take the answer of the
-//! first.
+//! The unanswered requests of a connection, by id. A second request under the same id would get the first one's answer.
 //!
-//! An id is free again when its answer goes out. To a request that is cancelled rmcp gives no answer any more, but as long
-//! as it is at work it would give that to another request under the id. So a cancelled request keeps its id, which costs
-//! nobody anything: MCP has every id used once in a session. What is kept of such is bounded, and the oldest goes first.
+//! An id is free again when its answer is sent. rmcp does not answer a cancelled request, but as long as that request
+//! still runs, rmcp would give its answer to another request under the same id. So a cancelled request keeps its id,
+//! which costs clients nothing, because MCP requires each id to be used only once in a session. The memory for such ids
+//! is bounded, and the oldest is freed first.
 
 use rmcp::{
     RoleServer,
@@ -15,16 +15,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The most bytes that the ids of cancelled requests take: about a thousand numbers.
+/// Maximum memory for the ids of cancelled requests, in bytes: about a thousand numbers.
 const CANCELLED_BYTES_MAX: usize = 64 << 10;
 
-/// The requests of one connection. Cheap to clone; clones are the same.
+/// The unanswered requests of one connection. Cheap to clone; clones share their state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Open(Arc<Mutex<Ids>>);
 
 #[derive(Debug, Default)]
 struct Ids {
-    /// Those that are taken, and by which request.
+    /// The ids in use, each with the number of its request.
     taken: HashMap<RequestId, u64>,
     entered: u64,
     cancelled: VecDeque<(RequestId, u64)>,
@@ -36,10 +36,10 @@ impl Open {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of a message that has come, which is a request or says that one is cancelled, or is nothing of these.
+    /// Notes a message that arrived: a request takes its id, a cancellation is recorded, others have no effect.
     ///
     /// # Errors
-    /// The id of a request that another has.
+    /// The id of the request, if another request has it.
     pub(super) fn has_come(
         &self,
         message: &RxJsonRpcMessage<RoleServer>,
@@ -113,7 +113,7 @@ fn bytes(id: &RequestId) -> usize {
     size_of::<(RequestId, u64)>() * 2 + text
 }
 
-/// A request that has its id, until it lands.
+/// A flight: a request that has its id until [`land`](Self::land).
 #[derive(Debug)]
 pub(super) struct Flight {
     open: Open,
@@ -122,7 +122,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Its answer is where it belongs: the id is free, unless another request has it already.
+    /// Frees the id, unless another request has taken it since.
     pub(super) fn land(&self) {
         self.open.ids().leave(&self.id, self.number);
     }
@@ -147,7 +147,7 @@ mod tests {
         assert!(come(open, cancel).unwrap().is_none());
     }
 
-    /// Who lands late takes nothing from who has the id by then.
+    /// A request that lands late does not free the id for a later request that has it by then.
     #[test]
     fn a_request_frees_its_own_id_alone() {
         let open = Open::default();
@@ -161,8 +161,8 @@ mod tests {
         assert!(ping(&open, json!(1)).is_ok());
     }
 
-    /// A cancelled request keeps its id, those that were cancelled last at least; one whose answer goes all the same does
-    /// not.
+    /// Cancelled requests keep their ids, at least the most recently cancelled ones, unless their answers are sent
+    /// after all.
     #[test]
     fn what_is_kept_of_cancelled_requests_is_bounded() {
         let open = Open::default();

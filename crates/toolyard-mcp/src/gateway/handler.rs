@@ -1,4 +1,4 @@
-//! What a client's requests come to.
+//! Handles a client's requests.
 
 use super::{
     answer,
@@ -21,13 +21,13 @@ use rmcp::{
 use std::{borrow::Cow, pin::pin, sync::Arc, task::Poll};
 use toolyard::{Call, Outcome};
 
-/// The requests whose parameters may be wrong: rmcp takes such a one for a method that it does not know.
+/// Methods that rmcp treats as unknown if their parameters are wrong.
 const KNOWN: [&str; 3] = ["tools/call", "tools/list", "logging/setLevel"];
 
 /// One connection, as rmcp drives it.
 pub(super) struct Handler {
     line: Arc<Line>,
-    /// With the connection its session ends.
+    /// Ends the session together with the connection.
     _leave: Leave,
 }
 
@@ -36,7 +36,7 @@ impl Handler {
         Self { _leave: Leave(line.clone()), line }
     }
 
-    /// Runs a call in its place behind those that came before it.
+    /// Runs a call in its place behind the calls that arrived before it.
     async fn run(
         &self,
         call: Call,
@@ -51,7 +51,7 @@ impl Handler {
         if let Some(arrival) = &arrival {
             arrival.turn().await;
         }
-        // Hands the call to the engine. Whatever it waits for there, the next one does not wait for here.
+        // The first poll hands the call to the engine. Whatever it waits for there, the next call need not wait here.
         let handed = poll!(running.as_mut());
         drop(arrival);
         match handed {
@@ -69,8 +69,8 @@ impl ServerHandler for Handler {
             .with_server_info(Implementation::new("toolyard", env!("CARGO_PKG_VERSION")))
     }
 
-    /// Those that begin with `initialize`. In later ones a server cannot ask its client anything, it can only answer that
-    /// it needs more input; who speaks them speaks these too.
+    /// The versions that start with `initialize`. In later ones a server cannot ask its client anything, it can only
+    /// answer that it needs more input. Clients that speak later versions speak these too.
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::LATEST_WITH_INITIALIZE))
     }
@@ -91,7 +91,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let arrival = context.extensions.remove::<Arrival>();
         let call = request::read(request, &context.id, &context.meta)?;
-        // Nobody reads what is answered to a cancelled request.
+        // The answer to a cancelled request is never read.
         let cancelled = || ErrorData::internal_error("the request was cancelled", None);
         if context.ct.is_cancelled() {
             return Err(cancelled());
@@ -105,7 +105,7 @@ impl ServerHandler for Handler {
         answer::write(outcome, self.line.can_ask(&context)).map(CallToolResponse::from)
     }
 
-    /// Takes from which level on the client wants to be told what servers log during its calls.
+    /// Sets the lowest level of server logs that the client wants during its calls.
     async fn set_level(
         &self,
         request: SetLevelRequestParams,

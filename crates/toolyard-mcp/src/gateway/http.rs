@@ -1,4 +1,4 @@
-//! Clients over streamable HTTP: who may come in, and what for.
+//! Clients over streamable HTTP: which requests are admitted, and how they are served.
 
 use super::{connection::Gateway, handler::Handler, posted, sessions::Sessions};
 use http::{Method, Request, Response, StatusCode, header};
@@ -18,29 +18,29 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The one path there is.
+/// The only path that is served.
 const PATH: &str = "/mcp";
 
-/// The most connections at once; more wait. A client has one for what it is told, and one for each request.
+/// Maximum number of connections; more wait. A client has one for notifications and one for each request.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// The most sessions at once; who would begin another is told to come again later.
+/// Maximum number of sessions; a client that wants to start another is refused with 503.
 const SESSIONS_MAX: usize = 256;
 
-/// The time in which the body of a request has to be there.
+/// Time limit for receiving the body of a request.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
-/// The time in which the head of a request has to be there.
+/// Time limit for receiving the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a session is kept that nothing is heard of and that is told nothing. A call may take a while, and its
-/// question before it, and both count as silence.
+/// How long a session without traffic in either direction is kept. A call may take a while, as may the question before
+/// it, and both count as silence.
 const SILENCE_MAX: Duration = Duration::from_secs(3600);
 
-/// The most bytes of a request.
+/// Maximum size of a request's body, in bytes.
 const REQUEST_MAX: usize = 16 * 1024 * 1024;
 
-/// Who may come in over HTTP.
+/// Which requests are admitted over HTTP.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct HttpOptions {
@@ -48,17 +48,17 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// Only requests with this bearer token.
+    /// Admits only requests with this bearer token.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         self.token = Some(Sha256::digest(token).into());
         self
     }
 
-    /// Whether this address may be served so.
+    /// Checks whether this address may be served with these options.
     ///
     /// # Errors
-    /// [`HttpError::Public`] for an address that is not loopback where there is no token.
+    /// [`HttpError::Public`] if the address is not loopback and there is no token.
     pub fn check(&self, address: SocketAddr) -> Result<(), HttpError> {
         match self.token {
             None if !address.ip().is_loopback() => Err(HttpError::Public(address)),
@@ -66,7 +66,7 @@ impl HttpOptions {
         }
     }
 
-    /// Whether a request may come in. Digests are compared, so that the time it takes tells nothing of the token.
+    /// Whether a request is admitted. Compares digests, so that timing reveals nothing about the token.
     fn admits<B>(&self, request: &Request<B>) -> bool {
         let Some(token) = self.token else { return true };
         let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -77,11 +77,11 @@ impl HttpOptions {
     }
 }
 
-/// Why nothing is served over HTTP.
+/// Why clients cannot be served over HTTP.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// Whoever reaches the address could use the tools.
+    /// Anyone who can reach the address could use the tools.
     #[error("{0} can be reached from elsewhere: that takes a bearer token")]
     Public(SocketAddr),
     /// The socket failed.
@@ -89,10 +89,10 @@ pub enum HttpError {
     Socket(#[from] io::Error),
 }
 
-/// What rmcp makes of requests.
+/// rmcp's service, which handles admitted requests.
 pub(super) type Mcp = StreamableHttpService<Handler, Sessions>;
 
-/// What answers requests, and the sessions it has.
+/// rmcp's service and its sessions.
 #[derive(Clone)]
 struct Service {
     mcp: Mcp,
@@ -102,17 +102,18 @@ struct Service {
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 impl Gateway {
-    /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires: each has a session of its own, from its
-    /// `initialize` to its `DELETE`, or until there was silence for an hour. There are at most 256 sessions and 1024
-    /// connections. Requests that a browser makes for a page are refused (those of a loopback address itself, where there
-    /// are no pages, are not), and on a loopback address those that name another host: no page can reach it by a name of
-    /// its own. A request has 10 seconds for its head, 30 for its body and 16 MiB.
+    /// Serves clients over streamable HTTP, at `/mcp`, until `stop` fires. Each client has its own session, from its
+    /// `initialize` to its `DELETE` or to an hour of silence. There are at most 256 sessions and 1024 connections.
+    /// Requests that a browser makes for a page are refused, except for the origin of a loopback address itself, where
+    /// there are no pages. On a loopback address, requests that name another host are refused too, so that no page can
+    /// reach it under a host name it controls. A request has 10 seconds for its head, and 30 seconds and 16 MiB for its
+    /// body.
     ///
     /// # Errors
-    /// As [`HttpOptions::check`], and where the socket fails.
+    /// As [`HttpOptions::check`], and if the socket fails.
     ///
     /// # Cancel safety
-    /// Dropping the future takes no more clients; those that are there go when `stop` fires.
+    /// Dropping the future stops accepting clients; connected ones are served until `stop` fires.
     pub async fn serve_http(
         &self,
         listener: TcpListener,
@@ -141,7 +142,7 @@ impl Gateway {
                         drop(place);
                     });
                 }
-                // Such as too many open files: that passes when others close.
+                // For example too many open files, which passes when others are closed.
                 Err(error) => {
                     tracing::warn!(%error, "a client could not connect");
                     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -156,7 +157,7 @@ impl Gateway {
             .with_max_request_body_bytes(REQUEST_MAX)
             .with_allowed_origins(own_origins(address))
             .enforce_origin_validation();
-        // Under which names a public address is reached nobody here knows; there the token is what guards it.
+        // The names of a public address are not known here; the token guards it instead.
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
         let (gateway, sessions) = (self.clone(), Arc::new(Sessions::new(SILENCE_MAX)));
         let make = move || Ok(Handler::new(gateway.line()));
@@ -164,7 +165,7 @@ impl Gateway {
     }
 }
 
-/// What clients that name an origin name for want of another: this address itself, where no page is served.
+/// The origins of the served loopback address, which serves no pages. Clients without another origin send it.
 fn own_origins(address: SocketAddr) -> Vec<String> {
     if !address.ip().is_loopback() {
         return Vec::new();
@@ -203,12 +204,12 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
     }
 }
 
-/// Whether a request belongs to no session, and may be the first of one.
+/// Whether a request has no session yet and may start one.
 fn begins_session<B>(request: &Request<B>) -> bool {
     request.method() == Method::POST && !request.headers().contains_key(posted::SESSION)
 }
 
-/// A request with its body, which is there in time and bounded.
+/// Reads a request's body, within its bounds of time and size.
 async fn whole<B>(request: Request<B>) -> Result<Request<Bytes>, StatusCode>
 where
     B: Body,
@@ -249,7 +250,7 @@ mod tests {
         options.admits(&request.body(()).unwrap())
     }
 
-    /// Whoever reaches an address that is not loopback needs a token.
+    /// An address that is not loopback requires a token.
     #[test]
     fn a_public_address_takes_a_token() {
         let public = "0.0.0.0:80".parse().unwrap();
@@ -258,7 +259,7 @@ mod tests {
         assert!(HttpOptions::default().check("[::1]:80".parse().unwrap()).is_ok());
     }
 
-    /// A body that does not come is waited for in bounds.
+    /// The wait for a body that does not arrive is bounded.
     #[tokio::test(start_paused = true)]
     async fn a_body_that_does_not_come_is_not_waited_for() {
         struct Never;
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(whole.into_body(), "{}");
     }
 
-    /// Only the token opens, and without one everybody may come who can.
+    /// Only the right token is admitted; without a token to check, every request is.
     #[test]
     fn the_token_is_what_opens() {
         let guarded = HttpOptions::default().token("s3cret");

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use toolyard::{ToolEntry, ToolSpec};
 use toolyard_wire::{Dialect, definitions};
 
-/// The most tools of a page.
+/// Maximum number of tools per page.
 const PAGE: usize = 100;
 
-/// A cursor is this and the name of the last tool before it: pages stay whole when tools come and go between them.
+/// Prefix of cursors, before the name of the last tool so far: pages stay consistent when tools come and go.
 const AFTER: &str = "after:";
 
-/// The page behind this cursor; the first one without.
+/// The page after this cursor, or the first page without one.
 ///
 /// # Errors
-/// `-32602` for a cursor that was never given.
+/// `-32602` for a malformed cursor.
 pub(super) fn page(entries: Vec<Arc<ToolEntry>>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
     let after = match cursor.map(|cursor| cursor.strip_prefix(AFTER)) {
         None => "",
@@ -54,7 +54,7 @@ mod tests {
         registry.list()
     }
 
-    /// Pages together are all tools once, each with hints from its side effects.
+    /// All pages together list each tool once, with hints from its side effects.
     #[test]
     fn pages_are_whole() {
         let (mut names, mut cursor) = (Vec::new(), None::<String>);

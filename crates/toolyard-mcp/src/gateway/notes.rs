@@ -1,25 +1,25 @@
-//! What is still to be told a client of one of its calls. Bounded, and pure.
+//! The notifications about one call that its client has yet to get. Bounded, and pure.
 
 use rmcp::model::{LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use std::collections::VecDeque;
 
-/// The most characters that wait to be told of one call: of more, the last ones are.
+/// Maximum number of characters that wait for one call; of more, the last ones are kept.
 const CHARS_MAX: usize = 4096;
 
-/// The most notes of a server that wait, of either kind: of more, the last ones are told.
+/// Maximum number of waiting notes of a server, of either kind; of more, the last ones are kept.
 const NOTES_MAX: usize = 256;
 
-/// What waits to be told of one call.
+/// The pending notifications of one call.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    /// Under which progress is told, if it is wanted.
+    /// The client's progress token, if it wants progress.
     token: Option<ProgressToken>,
     text: VecDeque<char>,
-    /// All characters there ever were: progress that only grows.
+    /// All characters so far: a progress value that only grows.
     total: u64,
     told: u64,
     steps: VecDeque<ProgressNotificationParam>,
-    /// How far a server has said that it is; then what the call puts out is no progress beside that.
+    /// The progress that a server has reported. If there is one, the call's output does not count as progress.
     reached: Option<f64>,
     logs: VecDeque<LoggingMessageNotificationParam>,
 }
@@ -29,7 +29,7 @@ impl Notes {
         Self { token, ..Self::default() }
     }
 
-    /// Takes what the call put out.
+    /// Adds output of the call.
     pub(super) fn add_text(&mut self, text: &str) {
         if self.token.is_none() || self.reached.is_some() {
             return;
@@ -40,8 +40,8 @@ impl Notes {
         }
     }
 
-    /// Takes a server's progress under the client's own token. Progress that does not grow is none: a call that is run
-    /// once more begins anew.
+    /// Adds a server's progress, under the client's own token. Progress that does not grow is dropped: a call that is
+    /// retried starts again from the beginning.
     pub(super) fn add_step(&mut self, mut step: ProgressNotificationParam) {
         let Some(token) = &self.token else { return };
         if self.reached.is_some_and(|reached| step.progress <= reached) {
@@ -52,22 +52,22 @@ impl Notes {
         push(&mut self.steps, step, NOTES_MAX);
     }
 
-    /// Takes a line of a server's log.
+    /// Adds a line of a server's log.
     pub(super) fn add_log(&mut self, log: LoggingMessageNotificationParam) {
         push(&mut self.logs, log, NOTES_MAX);
     }
 
-    /// The next line of a log.
+    /// Takes the next line of a log.
     pub(super) fn next_log(&mut self) -> Option<LoggingMessageNotificationParam> {
         self.logs.pop_front()
     }
 
-    /// The next step that a server has made.
+    /// Takes the next progress of a server.
     pub(super) fn next_step(&mut self) -> Option<ProgressNotificationParam> {
         self.steps.pop_front()
     }
 
-    /// What the call has put out since the last time, as progress.
+    /// Takes the call's output since the last time, as progress.
     pub(super) fn output(&mut self) -> Option<ProgressNotificationParam> {
         let token = self.token.clone().filter(|_| self.total > self.told)?;
         self.told = self.total;
@@ -77,7 +77,7 @@ impl Notes {
     }
 }
 
-/// Adds to what waits; the oldest goes for what is too much.
+/// Adds to a queue, which drops its oldest entry if it is full.
 fn push<T>(waiting: &mut VecDeque<T>, new: T, most: usize) {
     if waiting.len() == most {
         waiting.pop_front();
@@ -94,7 +94,7 @@ mod tests {
         Notes::new(Some(ProgressToken(NumberOrString::Number(1))))
     }
 
-    /// Of a call that puts out more than is told, the last is kept, and progress counts all.
+    /// If more is put out than can wait, the last part is kept, and progress counts all of it.
     #[test]
     fn what_waits_is_bounded_and_progress_grows() {
         let mut notes = wanted();
@@ -107,7 +107,7 @@ mod tests {
         assert!(notes.output().is_none());
     }
 
-    /// A server's steps are told as they are, under the client's token, and never backwards.
+    /// A server's progress is passed on under the client's token, and never goes backwards.
     #[test]
     fn steps_of_a_server_are_told_as_they_are() {
         let mut notes = wanted();
@@ -122,7 +122,7 @@ mod tests {
         assert!(notes.output().is_none());
     }
 
-    /// Who did not ask for progress is told none.
+    /// A client that did not ask for progress gets none.
     #[test]
     fn nobody_is_told_progress_who_did_not_ask() {
         let mut notes = Notes::new(None);

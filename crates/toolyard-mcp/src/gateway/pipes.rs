@@ -1,4 +1,4 @@
-//! Between rmcp and a client's pipes: messages out, bounded lines in, and an answer to those that rmcp would pass over.
+//! Between rmcp and a client's pipes: messages out, bounded lines in, and answers to messages that rmcp would ignore.
 
 use super::{
     flying::{Flight, Open},
@@ -25,7 +25,7 @@ pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
     out: Out<W>,
     open: Open,
-    /// An answer that is being written. Nothing is read meanwhile, so that nothing piles up for who does not read.
+    /// An answer being written. Nothing is read meanwhile, so that answers do not pile up if the client does not read.
     answering: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -36,7 +36,7 @@ where
 {
     pub(super) fn new(read: R, write: W) -> Self {
         Self {
-            // A client may close its end behind its last request.
+            // A client may close its end right after its last request.
             lines: Lines::new(read, LINE_BYTES_MAX).and_rest(),
             out: Out::new(write),
             open: Open::default(),
@@ -44,14 +44,15 @@ where
         }
     }
 
-    /// Answers a message itself, in a task: what reads may be dropped at any time, and half a line must not be left.
+    /// Answers a message here, in a task: the reading future may be dropped at any time, which must not leave half a
+    /// line.
     fn refuse(&mut self, refusal: Refusal) {
         tracing::debug!(?refusal, "a message of a client was refused");
         let out = self.out.clone();
         self.answering = Some(tokio::spawn(async move { out.put(&refusal).await }));
     }
 
-    /// What was sent next; `None` where there is no more.
+    /// The next thing that the client sent; `None` at the end.
     async fn next(&mut self) -> Option<Sent> {
         match self.lines.next().await {
             Ok(line) => line.map(sent::read),
@@ -86,7 +87,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if let Some(answering) = &mut self.answering {
-                // A pipe that takes nothing any more is noticed when it is read.
+                // A broken pipe is noticed by the next read.
                 let _ = answering.await;
                 self.answering = None;
             }

@@ -1,5 +1,5 @@
-//! Messages that are posted: rmcp's answer to them, and ours where rmcp says no more than that it cannot read one, or takes it
-//! for a notification.
+//! Answers posted messages: with rmcp's answer, or with ours if rmcp says only that it cannot read a message, or takes
+//! it for a notification.
 
 use super::{
     http::{Answer, Mcp},
@@ -13,7 +13,7 @@ use hyper::body::Bytes;
 /// The header that names a session.
 pub(super) const SESSION: &str = "mcp-session-id";
 
-/// Answers a posted message. Only what rmcp has let in is looked at.
+/// Answers a posted message. Only messages that rmcp admits are looked at.
 pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp) -> Answer {
     let (head, body) = request.into_parts();
     let answer = mcp.handle(Request::from_parts(head.clone(), Full::new(body.clone()))).await;
@@ -31,7 +31,7 @@ pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp) -> Answer {
     }
 }
 
-/// An answer to a request is a good answer; without an id it is to nobody's request.
+/// An answer to a request has status 200; without an id it belongs to no request, and has 400.
 fn refused(refusal: &Refusal) -> Answer {
     let status = if refusal.id.is_some() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let body = serde_json::to_vec(refusal).expect("texts and numbers are JSON");

@@ -1,13 +1,13 @@
-//! What a client is told of a message that makes no request, where rmcp would tell it nothing.
+//! Error answers to messages that are not valid requests, where rmcp would not answer.
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde::Serialize;
 
-/// An answer to a message that came to nothing.
+/// An error answer to a message that is not passed to rmcp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Refusal {
     jsonrpc: &'static str,
-    /// That of the request, as far as it can be made out; JSON-RPC has it `null` where not, and rmcp would leave it out.
+    /// The id of the request if it can be made out. If not, JSON-RPC requires `null`, where rmcp would omit the field.
     pub(super) id: Option<RequestId>,
     error: Error,
 }
@@ -23,22 +23,22 @@ impl Refusal {
         Self { jsonrpc: "2.0", id, error: Error { code, message: message.into() } }
     }
 
-    /// Of what is no JSON.
+    /// For a message that is not JSON.
     pub(super) fn no_json(why: impl Into<String>) -> Self {
         Self::new(None, ErrorCode::PARSE_ERROR, why)
     }
 
-    /// Of JSON that is no request.
+    /// For JSON that is not a valid request.
     pub(super) fn no_request(id: Option<RequestId>, why: impl Into<String>) -> Self {
         Self::new(id, ErrorCode::INVALID_REQUEST, why)
     }
 
-    /// Of a request whose parameters are not what they should be.
+    /// For a request whose parameters are wrong.
     pub(super) fn bad_params(id: RequestId, why: impl Into<String>) -> Self {
         Self::new(Some(id), ErrorCode::INVALID_PARAMS, why)
     }
 
-    /// Of a second request under the id of one that is not answered yet.
+    /// For a second request under the id of one that is not answered yet.
     pub(super) fn twice(id: RequestId) -> Self {
         let why =
             format!("the id {id} is that of a request that is not answered yet; every request needs its own");

@@ -1,4 +1,4 @@
-//! What a server says and asks while it has a call, passed on to the client that made it.
+//! Relays what a server says and asks during a call to the client that made the call.
 
 use super::{
     asking,
@@ -16,10 +16,10 @@ use rmcp::{
 use toolyard::ToolContext;
 
 impl Clients {
-    /// Has the client of this call ask its user; it is told which call that is about where that is certain.
+    /// Asks the user of the client of this call. If `is_certain`, the question is tied to the call's request.
     ///
     /// # Errors
-    /// What to answer the server: the client cannot, is gone, or says that it failed.
+    /// The answer to the server: the client cannot ask, is gone, or says that it failed.
     ///
     /// # Cancel safety
     /// Dropping the future withdraws the question.
@@ -39,7 +39,7 @@ impl Clients {
         }
     }
 
-    /// Has the client of this call use its model.
+    /// Asks the client of this call to use its model.
     ///
     /// # Errors
     /// As [`elicit`](Self::elicit).
@@ -56,7 +56,7 @@ impl Clients {
         if !client.samples {
             return Err(cannot("declares no sampling"));
         }
-        // The client sees one server, this program: what it knows of others is not for the one that asks.
+        // The client sees this program as one server, so its context may include servers other than the one that asks.
         asked.include_context = None;
         let request =
             ServerRequest::CreateMessageRequest(CreateMessageRequest::new(client.shown.params(asked)?));
@@ -66,14 +66,14 @@ impl Clients {
         }
     }
 
-    /// Tells the client of this call how far its server is.
+    /// Passes a server's progress to the client of this call.
     pub(crate) fn step(&self, of: &ToolContext, mut step: ProgressNotificationParam) {
         let Some(client) = self.of(of.session()) else { return };
         step.message = step.message.map(|message| client.shown.text(message));
         self.waited.add_step(of.session(), of.call_id(), step);
     }
 
-    /// Tells the client of this call what its server logs, if it wants to know.
+    /// Passes a server's log line to the client of this call, if it wants that level.
     pub(crate) fn log(&self, of: &ToolContext, mut log: LoggingMessageNotificationParam) {
         let Some(client) = self.of(of.session()) else { return };
         if log.level as u8 >= client.level as u8 {
@@ -106,7 +106,7 @@ impl Clients {
     }
 }
 
-/// A client that is not asked.
+/// For a client that is not asked.
 fn cannot(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the client of this call {why}"), None)
 }

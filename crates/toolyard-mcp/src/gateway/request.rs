@@ -1,4 +1,4 @@
-//! From a `tools/call` request to a call.
+//! Turns a `tools/call` request into a call.
 
 use rmcp::{
     ErrorData,
@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::time::Duration;
 use toolyard::{Call, IdempotencyKey};
 
-/// What this server takes in `_meta` begins so.
+/// Prefix of the `_meta` keys that this server reads.
 const OURS: &str = "toolyard/";
 
-/// Calls of one client with this key run once (ID-1).
+/// Calls of one client with the same key run once (ID-1).
 const KEY: &str = "toolyard/idempotency_key";
 
 /// The attempt timeout (V3).
@@ -20,13 +20,13 @@ const TIMEOUT: &str = "toolyard/timeout_ms";
 /// The deadline of the whole call (V3).
 const DEADLINE: &str = "toolyard/deadline_ms";
 
-/// The most characters of a request's id that its call keeps.
+/// Maximum number of characters of a request's id that its call keeps.
 const ID_MAX: usize = 128;
 
-/// The call that is asked for.
+/// The call that a request asks for.
 ///
 /// # Errors
-/// `-32602` where the metadata that is ours is not what it should be: a caller that names a key or a deadline means it.
+/// `-32602` if metadata under our prefix is wrong: a caller that sets a key or a deadline relies on it.
 pub(super) fn read(
     request: CallToolRequestParams,
     id: &RequestId,
@@ -73,7 +73,7 @@ mod tests {
         read(CallToolRequestParams::new("t"), &RequestId::Number(7), &meta)
     }
 
-    /// ID-2, V3: key, timeout and deadline come from `_meta`, and other people's metadata is theirs.
+    /// ID-2, V3: key, timeout and deadline come from `_meta`, and metadata of others is left alone.
     #[test]
     fn metadata_becomes_part_of_the_call() {
         let meta = json!({"toolyard/idempotency_key": "k", "toolyard/timeout_ms": 5, "toolyard/deadline_ms": 9,
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(call.deadline, Some(Duration::from_millis(9)));
     }
 
-    /// What is wrong there is told and not left out: a key that were ignored would let a call run twice.
+    /// Wrong metadata is refused and not ignored: a call whose key is ignored could run twice.
     #[test]
     fn metadata_that_is_wrong_is_refused() {
         for meta in [

@@ -1,4 +1,4 @@
-//! What a client sent: a message, one that is answered here, or nothing that anybody waits for.
+//! Sorts what a client sent: a message for rmcp, one that is refused here, or one that needs no answer.
 
 use super::refusal::Refusal;
 use crate::envelope::{Envelope, Field};
@@ -9,7 +9,7 @@ use rmcp::{
 };
 use serde::de::IgnoredAny;
 
-/// The most characters of a method's name that are told back.
+/// Maximum number of characters of a method's name that are repeated in an answer.
 const METHOD_MAX: usize = 100;
 
 /// What a client sent.
@@ -17,9 +17,9 @@ const METHOD_MAX: usize = 100;
 pub(super) enum Sent {
     /// A message for rmcp.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// One that rmcp cannot read, or would take for something else.
+    /// A message that rmcp cannot read, or would take for something else.
     Refused(Refusal),
-    /// A line without anything in it, or a notification or answer that cannot be read and that is not answered.
+    /// An empty line, or a notification or response that cannot be read and gets no answer.
     Nothing,
 }
 
@@ -33,14 +33,14 @@ pub(super) fn read(bytes: &[u8]) -> Sent {
         return Sent::Nothing;
     }
     match serde_json::from_str::<ClientJsonRpcMessage>(text) {
-        // rmcp takes a request that it cannot read for a notification that it does not know.
+        // rmcp takes a request that it cannot read for an unknown notification.
         Ok(JsonRpcMessage::Notification(_)) if is_request(text) => look(text, None),
         Ok(message) => Sent::Message(Box::new(message)),
         Err(error) => look(text, Some(&error)),
     }
 }
 
-/// A text without what may stand around it.
+/// A text without a leading byte order mark or surrounding white space.
 fn plain(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim()
 }
@@ -49,7 +49,7 @@ fn is_request(text: &str) -> bool {
     Envelope::of(text).is_none_or(|envelope| !is_notification(&envelope))
 }
 
-/// Some clients give their notifications an id that is none.
+/// Whether this is a notification. Some clients send theirs with `null` as the id.
 fn is_notification(envelope: &Envelope) -> bool {
     let is_named_so = || matches!(&envelope.method, Field::Text(name) if name.starts_with("notifications/"));
     match envelope.id {
@@ -59,7 +59,7 @@ fn is_notification(envelope: &Envelope) -> bool {
     }
 }
 
-/// What is to be done about a message that cannot be read, for that reason.
+/// Decides what to do about a message that cannot be read; `error` is the reason, if known.
 fn look(text: &str, error: Option<&serde_json::Error>) -> Sent {
     let Some(envelope) = Envelope::of(text) else {
         return Sent::Refused(match serde_json::from_str::<IgnoredAny>(text) {
@@ -76,7 +76,7 @@ fn look(text: &str, error: Option<&serde_json::Error>) -> Sent {
     Sent::Refused(refusal(&envelope, error))
 }
 
-/// For an answer that makes no sense: an error in its place, so that whoever waits for it does not wait for ever.
+/// Replaces a response that makes no sense with an error, so that its request does not wait forever.
 fn senseless(envelope: &Envelope) -> Sent {
     let Some(id) = envelope.request_id() else { return Sent::Nothing };
     let error = ErrorData::internal_error("the client's answer makes no sense", None);
@@ -93,7 +93,7 @@ fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
         Some(id) if envelope.jsonrpc != Field::Text("2.0".to_owned()) => {
             Refusal::no_request(Some(id), "'jsonrpc' must be \"2.0\"")
         }
-        // Too deep for a reader that looks inside, or a text that is none.
+        // Too deep for a parser that looks inside, or with a string that is not valid.
         Some(id) => match error.filter(|error| error.is_syntax()) {
             Some(error) => Refusal::bad_params(id, format!("the request cannot be read: {error}")),
             None => {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Code and id of the answer; `None` where there is none.
+    /// Code and id of the answer; `None` if there is none.
     fn refused(text: &str) -> Option<(Value, Value)> {
         match read(text.as_bytes()) {
             Sent::Refused(refusal) => {
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// JSON-RPC 2.0: whoever asks is answered, under its own id where that can be made out.
+    /// JSON-RPC 2.0: every request is answered, under its own id if that can be made out.
     #[test]
     fn a_request_that_cannot_be_read_is_answered() {
         let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// What nobody waits for is not answered, or two who misunderstand each other would never end.
+    /// Messages that expect no answer get none, or two peers that misunderstand each other would never stop.
     #[test]
     fn notifications_and_answers_are_not_answered() {
         for text in [
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// An answer that makes no sense ends the wait for it.
+    /// A response that makes no sense ends the wait for it.
     #[test]
     fn an_answer_without_sense_is_an_error_of_its_question() {
         let Sent::Message(message) = read(br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(serde_json::to_value(error).unwrap()["id"], 7);
     }
 
-    /// What can be read goes on as it is.
+    /// A message that can be read is passed on.
     #[test]
     fn a_message_is_a_message() {
         for text in [

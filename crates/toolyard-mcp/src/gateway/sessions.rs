@@ -1,5 +1,5 @@
-//! The sessions of clients over HTTP: rmcp's, but for a second request under the id of one that is not answered yet. Its
-//! answer would go where that of the other belongs, whose connection may long be broken while it runs.
+//! The sessions of clients over HTTP: rmcp's, except that a second request under the id of an unanswered one is
+//! refused. Its answer would go where the first one's belongs, and the first may run long after its connection broke.
 
 use super::{
     flying::{Flight, Open},
@@ -27,14 +27,14 @@ use std::{
     time::Duration,
 };
 
-/// The sessions, and what their clients wait for.
+/// The sessions, and the unanswered requests of each.
 pub(super) struct Sessions {
     rmcp: LocalSessionManager,
     open: Requests,
 }
 
 impl Sessions {
-    /// No sessions; one of which nothing is heard or told for this long ends.
+    /// Creates an empty set of sessions. One without traffic in either direction for this long ends.
     pub(super) fn new(silence: Duration) -> Self {
         let mut rmcp = LocalSessionManager::default();
         rmcp.session_config.keep_alive = Some(silence);
@@ -46,7 +46,7 @@ impl Sessions {
     }
 }
 
-/// The requests of every session.
+/// The unanswered requests of every session.
 #[derive(Debug, Clone, Default)]
 struct Requests(Arc<Mutex<HashMap<SessionId, Open>>>);
 
@@ -55,7 +55,7 @@ impl Requests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of this session; for one that there is not, none.
+    /// The requests of this session; none if it does not exist.
     fn of(&self, session: &SessionId) -> Open {
         self.all().get(session).cloned().unwrap_or_default()
     }
@@ -88,7 +88,7 @@ impl SessionManager for Sessions {
         self.rmcp.close_session(id).await
     }
 
-    /// Hands a request over, unless its id is taken.
+    /// Passes a request to rmcp, unless its id is taken.
     async fn create_stream(
         &self,
         id: &SessionId,
@@ -103,7 +103,7 @@ impl SessionManager for Sessions {
         };
         let told = self.rmcp.create_stream(id, message).await?;
         let flight = flight.take_off();
-        // The answer is on its way and rmcp has done with it. Who has read it may use its id.
+        // rmcp has finished with the request when the answer is on its way. A client that has read it may reuse the id.
         let told = told.inspect(move |event| {
             if let Some(flight) = &flight
                 && event.message.as_deref().is_some_and(is_answer)
@@ -115,7 +115,7 @@ impl SessionManager for Sessions {
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
-        // It may be that a request is cancelled; none comes this way.
+        // Only a cancellation matters here: requests do not come this way.
         let _ = self.open.of(id).has_come(&message);
         self.rmcp.accept_message(id, message).await
     }
@@ -140,11 +140,11 @@ fn is_answer(message: &ServerJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
 }
 
-/// A request that may come to nothing before rmcp has it.
+/// A flight that rmcp has not accepted yet. Dropping it frees the id.
 struct Boarding(Option<Flight>);
 
 impl Boarding {
-    /// rmcp has it, and will answer it.
+    /// rmcp has accepted the request, and will answer it.
     fn take_off(mut self) -> Option<Flight> {
         self.0.take()
     }
@@ -156,7 +156,7 @@ impl Drop for Boarding {
     }
 }
 
-/// A session's transport that knows when an answer is out, be there somebody who reads it or not.
+/// A session's transport that frees ids as answers are sent, whether or not anyone reads them.
 pub(super) struct Told {
     rmcp: <LocalSessionManager as SessionManager>::Transport,
     open: Open,

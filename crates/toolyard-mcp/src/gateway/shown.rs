@@ -1,11 +1,11 @@
-//! What a client is shown of a server's words: all but secrets, as in results and events.
+//! Redacts what servers say before a client sees it, as in results and events.
 
 use rmcp::ErrorData;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use toolyard::Redactor;
 
-/// Takes secrets out of a server's words.
+/// Takes secrets out of what servers say.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown(Option<Redactor>);
 
@@ -28,10 +28,10 @@ impl Shown {
         }
     }
 
-    /// Parameters with all their texts like that. The names of fields stay: they say what the texts are.
+    /// Redacts all texts in parameters. Field names stay, because they say what the texts are.
     ///
     /// # Errors
-    /// They are no parameters then.
+    /// If the redacted parameters are not valid any more.
     pub(super) fn params<T: Serialize + DeserializeOwned>(&self, params: T) -> Result<T, ErrorData> {
         let Some(redactor) = &self.0 else { return Ok(params) };
         let shown = serde_json::to_value(params).and_then(|mut params| {
@@ -57,7 +57,7 @@ mod tests {
     use rmcp::model::ElicitRequestParams;
     use serde_json::json;
 
-    /// A form that asks for a password is asked, and what it suggests is no secret of this side.
+    /// A form that asks for a password is still shown, and what it suggests is not one of our secrets.
     #[test]
     fn a_form_stays_a_form_without_its_secrets() {
         let redactor = Redactor::standard().with_secret("correct horse").unwrap();

@@ -1,4 +1,4 @@
-//! Between rmcp and a client: messages as they are, calls with their place in the order.
+//! Between rmcp and a client: passes messages on, and stamps calls with their place in the order.
 
 use super::arrival::Arrivals;
 use rmcp::{
@@ -8,7 +8,7 @@ use rmcp::{
     transport::Transport,
 };
 
-/// A transport that stamps calls with the order in which they came.
+/// A transport that stamps calls with the order in which they arrive.
 pub(super) struct InOrder<T> {
     inner: T,
     arrivals: Arrivals,

@@ -1,4 +1,4 @@
-//! The calls that clients wait for: what is told of them meanwhile, and which request each is.
+//! The calls that clients wait for: their pending notifications, and the request behind each.
 
 use super::notes::Notes;
 use rmcp::{
@@ -15,10 +15,10 @@ use std::{
 use tokio::{sync::Notify, time::sleep};
 use toolyard::{CallId, SessionId};
 
-/// The time between two notifications of what a call puts out.
+/// Minimum time between two notifications of a call's output.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// A call, among those of all clients.
+/// Identifies a call among those of all clients.
 type Key = (SessionId, CallId);
 
 /// The calls that clients wait for.
@@ -34,17 +34,17 @@ impl Waited {
         self.calls().get(&(session.clone(), call.clone())).cloned()
     }
 
-    /// Takes what this call put out.
+    /// Adds output of this call.
     pub(super) fn add_text(&self, session: &SessionId, call: &CallId, text: &str) {
         self.add(session, call, |notes| notes.add_text(text));
     }
 
-    /// Takes how far a server is with this call.
+    /// Adds a server's progress with this call.
     pub(super) fn add_step(&self, session: &SessionId, call: &CallId, step: ProgressNotificationParam) {
         self.add(session, call, |notes| notes.add_step(step));
     }
 
-    /// Takes what a server logs while it has this call.
+    /// Adds a line that a server logs during this call.
     pub(super) fn add_log(&self, session: &SessionId, call: &CallId, log: LoggingMessageNotificationParam) {
         self.add(session, call, |notes| notes.add_log(log));
     }
@@ -56,12 +56,12 @@ impl Waited {
         }
     }
 
-    /// The request that this call is.
+    /// The id of the request that made this call.
     pub(super) fn request(&self, session: &SessionId, call: &CallId) -> Option<RequestId> {
         self.get(session, call).map(|call| call.request.clone())
     }
 
-    /// Notes a call, as long as what this gives is there.
+    /// Registers a call until the returned value is dropped.
     pub(super) fn enter(
         &self,
         session: &SessionId,
@@ -76,7 +76,7 @@ impl Waited {
     }
 }
 
-/// One call.
+/// A call: its request, and its pending notifications.
 #[derive(Debug)]
 struct Call {
     request: RequestId,
@@ -90,7 +90,7 @@ impl Call {
     }
 }
 
-/// A call that its client waits for.
+/// A call that its client waits for; unregistered on drop.
 #[derive(Debug)]
 pub(super) struct Waiting {
     waited: Waited,
@@ -99,7 +99,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Tells this client of the call until that has ended, and what is left then.
+    /// Sends notifications while the call runs, and the remaining ones when it has ended.
     pub(super) async fn during<T>(self, peer: &Peer<RoleServer>, call: impl Future<Output = T>) -> T {
         let ended = tokio::select! {
             biased;
@@ -119,7 +119,7 @@ impl Waiting {
         }
     }
 
-    /// Tells what is new; whether the call itself has put something out. A client that is gone is told of nothing.
+    /// Sends what is new; returns whether the call itself had output. Errors are ignored: the client is gone then.
     async fn tell_new(&self, peer: &Peer<RoleServer>) -> bool {
         while let Some(log) = self.take(Notes::next_log) {
             let _ = peer.notify_logging_message(log).await;
@@ -140,7 +140,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         let mut calls = self.waited.calls();
-        // Another call may have come under the same id.
+        // Another call may have taken the same id.
         if calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call)) {
             calls.remove(&self.key);
         }
