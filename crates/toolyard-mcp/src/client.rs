@@ -1,4 +1,4 @@
-//! The client's half: servers started, watched and called.
+//! The client half: starts, watches and calls servers.
 
 mod answer;
 mod caller;

@@ -1,4 +1,4 @@
-//! What a message says of itself, whatever else is in it: read without a look inside, so that no depth is too deep.
+//! The outer fields of a message, read without parsing what is nested in them, so that no depth is too deep.
 
 use rmcp::model::RequestId;
 use serde::{
@@ -7,7 +7,7 @@ use serde::{
 };
 use std::fmt;
 
-/// The fields by which JSON-RPC tells its messages apart.
+/// The fields that tell the kinds of JSON-RPC messages apart.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Envelope {
@@ -18,7 +18,7 @@ pub(crate) struct Envelope {
     error: Field,
 }
 
-/// What stands in a field, as far as that says something.
+/// The value of an envelope field, as far as it matters.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) enum Field {
     #[default]
@@ -26,18 +26,18 @@ pub(crate) enum Field {
     Null,
     Text(String),
     Number(i64),
-    /// Something that makes no sense there.
+    /// A value that makes no sense in its field.
     Other,
 }
 
 impl Envelope {
-    /// That of an object; `None` for what is none.
+    /// The envelope of a JSON object; `None` for anything else.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        // What is derived takes a list for the fields in their order.
+        // The derived `Deserialize` also accepts an array of the fields in order.
         text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()
     }
 
-    /// The id, where there is one that can be.
+    /// The id, if it is a valid one.
     pub(crate) fn request_id(&self) -> Option<RequestId> {
         match &self.id {
             Field::Text(text) => Some(RequestId::String(text.as_str().into())),
@@ -46,7 +46,7 @@ impl Envelope {
         }
     }
 
-    /// Whether it answers something.
+    /// Whether the message has a result or an error.
     pub(crate) fn is_answer(&self) -> bool {
         self.result != Field::Absent || self.error != Field::Absent
     }
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
-/// Below that a float stands for one whole number only; rmcp draws the line there too.
+/// Below this a float stands for exactly one whole number; rmcp draws the line there too.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
 struct Look;
@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for Look {
 mod tests {
     use super::*;
 
-    /// What is far down is passed over, be it as deep as it will, on a stack as small as that of a test.
+    /// Nested values are skipped at any depth, even on the small stack of a test.
     #[test]
     fn no_depth_is_too_deep() {
         let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
@@ -129,7 +129,7 @@ mod tests {
         assert!(Envelope::of(&deep).is_none());
     }
 
-    /// An id is what rmcp takes it for, in whatever way it is written.
+    /// An id is read as rmcp reads it, however it is written.
     #[test]
     fn an_id_is_that_of_rmcp() {
         for id in [

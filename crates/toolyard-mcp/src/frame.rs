@@ -1,14 +1,14 @@
-//! Lines of bytes, none longer than a bound.
+//! Splits bytes into lines of bounded length.
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
-/// The most bytes of one message.
+/// Maximum size of one message, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// Why no more lines come.
+/// Why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameFault {
-    /// A line longer than the bound.
+    /// A line is longer than the bound.
     #[error("it sent a line of more than {0} bytes")]
     TooLong(usize),
     /// The pipe broke.
@@ -21,11 +21,11 @@ pub(crate) struct Lines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
     bytes_max: usize,
-    /// The line was handed out and goes with the next look.
+    /// The line has been returned; the next read clears it.
     is_told: bool,
-    /// The line was too long, and its rest goes with it.
+    /// The line is too long, and the rest of it is skipped.
     is_skipped: bool,
-    /// What follows the last end of line is a line.
+    /// Whether text after the last line end counts as a line.
     takes_rest: bool,
 }
 
@@ -35,21 +35,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { read, line: Vec::new(), bytes_max, is_told: false, is_skipped: false, takes_rest: false }
     }
 
-    /// Takes what follows the last end of line as a line: it comes from one that closed its end, not from one that died in
-    /// the middle of a message.
+    /// Treats text after the last line end as a line: for a peer that may close its end there, as opposed to one that
+    /// died in the middle of a message.
     pub(crate) fn and_rest(mut self) -> Self {
         self.takes_rest = true;
         self
     }
 
-    /// The next line without its end; `None` where there are no more. What follows the last end of line is no line
+    /// The next line without its line end; `None` at the end of the stream. Text after the last line end is not a line
     /// without [`and_rest`](Self::and_rest).
     ///
     /// # Errors
-    /// [`FrameFault`]. A line that is too long is told of once, and may be read on behind.
+    /// [`FrameFault`]. A line that is too long is reported once, and reading can continue after it.
     ///
     /// # Cancel safety
-    /// Dropping the future loses nothing: what was read of a line is there the next time.
+    /// Dropping the future loses nothing: the part of a line already read is kept for the next call.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
         if std::mem::take(&mut self.is_told) {
             self.line.clear();
@@ -66,7 +66,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Ok(Some(self.line.strip_suffix(b"\r").unwrap_or(&self.line)))
     }
 
-    /// Moves what is there to the line; whether that is all of it. Between looking and taking is no wait.
+    /// Moves buffered bytes to the line; returns whether it is complete. Nothing is awaited between look and consume.
     async fn take_piece(&mut self) -> Result<bool, FrameFault> {
         let there = self.read.fill_buf().await?;
         let end = there.iter().position(|byte| *byte == b'\n');
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(all(b"", 4).await.unwrap(), [""; 0]);
     }
 
-    /// Once, and not what is left of a line that is too long.
+    /// The rest is returned once, and not if it belongs to a line that is too long.
     #[tokio::test]
     async fn the_rest_is_a_line_where_it_is_wanted() {
         let mut lines = Lines::new(b"a\nrest".as_slice(), 4).and_rest();
@@ -127,7 +127,7 @@ mod tests {
         assert!(matches!(all(&b"x".repeat(100_000), 4).await, Err(FrameFault::TooLong(4))));
     }
 
-    /// Who does not leave at that reads what comes behind it.
+    /// A reader that continues after the error gets the lines behind it.
     #[tokio::test]
     async fn a_line_over_the_bound_is_told_of_once() {
         let bytes = [b"a\n".as_slice(), &b"x".repeat(100_000), b"\nabcde\nb\n"].concat();
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(lines.next().await.unwrap(), None);
     }
 
-    /// A reader that is dropped between two pieces goes on where it was.
+    /// A read dropped between two pieces of a line resumes where it stopped.
     #[tokio::test]
     async fn a_dropped_read_loses_nothing() {
         let (mut write, read) = tokio::io::duplex(64);

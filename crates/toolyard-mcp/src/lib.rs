@@ -1,4 +1,4 @@
-//! Tools of MCP servers, as tools of an engine; and the tools of an engine, served to MCP clients.
+//! MCP servers as tools of an engine, and an engine's tools served to MCP clients.
 //!
 //! ```text
 //!   ServerConfig ─► Servers::start ─┬─ supervisor ─► process ─► transport ─► rmcp ─► connection
@@ -6,10 +6,10 @@
 //!                                   └─ tools() ─► engine ─► RemoteTool::execute ──────┘
 //! ```
 //!
-//! A server is a program that somebody else wrote. What it says is bounded before it is read, its word on what its
-//! tools do counts only when the configuration trusts it, and its death is a `transient` failure of the calls it had.
+//! A server is third-party code. Its output is bounded before it is parsed, its claims about what its tools do count
+//! only if the configuration trusts it, and its death fails the calls it was running as `transient`.
 //!
-//! The other way round, a [`Gateway`] stands in front of an engine, whatever its tools are; see [`gateway`].
+//! In the other direction, a [`Gateway`] serves the tools of an engine, whatever they are; see [`gateway`].
 
 pub mod client;
 mod envelope;
@@ -20,6 +20,6 @@ mod out;
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
 pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};
 
-/// Under this name the metadata of an output keep those parts of a server's answer that are more than text or picture, as
-/// `{"at": place, "part": as it came}`: the client puts them there, the gateway hands them on.
+/// Metadata key under which an output keeps the parts of a server's answer that are more than text or an image. Each is
+/// `{"at": place, "part": as it came}`. The client writes them, and the gateway passes them on.
 const PARTS: &str = "mcp.content";

@@ -1,4 +1,4 @@
-//! Messages out, a line each.
+//! Writes messages, one per line.
 
 use serde::Serialize;
 use std::{io, sync::Arc};
@@ -7,7 +7,7 @@ use tokio::{
     sync::Mutex,
 };
 
-/// One end of a pipe, written to by turns. Clones are the same.
+/// The write end of a pipe, shared by writers that take turns. Clones share the pipe.
 pub(crate) struct Out<W>(Arc<Mutex<Option<W>>>);
 
 impl<W> Clone for Out<W> {
@@ -24,7 +24,7 @@ impl<W: AsyncWrite + Unpin> Out<W> {
     /// Writes a message.
     ///
     /// # Errors
-    /// Where the pipe is broken or closed.
+    /// If the pipe is broken or closed.
     ///
     /// # Cancel safety
     /// Dropping the future may leave half a line.
@@ -37,7 +37,7 @@ impl<W: AsyncWrite + Unpin> Out<W> {
         write.flush().await
     }
 
-    /// Closes it.
+    /// Closes the pipe.
     pub(crate) async fn close(&self) {
         self.0.lock().await.take();
     }
