@@ -1,4 +1,4 @@
-//! From what a server answers to what the engine takes.
+//! Turns a server's answer into the output or error of a tool.
 
 use super::clean;
 use crate::PARTS;
@@ -18,14 +18,14 @@ use {
     std::time::Duration,
 };
 
-/// The most characters of a server's message of an error.
+/// Maximum number of characters of a server's error message.
 const MESSAGE_MAX: usize = 4000;
 
-/// The code of an answer of ours in place of one that was lost.
+/// The code of the error that stands in for a lost answer.
 #[cfg(feature = "http")]
 const LOST: ErrorCode = ErrorCode(-32_098);
 
-/// What rmcp answers in place of what was still to come in a session that has ended, with the code of any fault.
+/// rmcp's answer to requests that were pending when their session ended. Its code is the same as for any fault.
 #[cfg(feature = "http")]
 const OVER: &str = "streamable HTTP session was re-initialized before the response arrived";
 
@@ -43,7 +43,7 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
     }
 }
 
-/// Why there is no answer. Of a request that was on its way nobody knows what came of it.
+/// The error for a request without an answer. The outcome of a request that was in flight is unknown.
 pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> ToolError {
     match error {
         #[cfg(feature = "http")]
@@ -67,13 +67,13 @@ fn lost_call(server: &str, why: &str) -> ToolError {
         .outcome_unknown()
 }
 
-/// An answer in place of one that was lost, for whoever waits for it.
+/// The error message that stands in for a lost answer, so that its request ends.
 #[cfg(feature = "http")]
 pub(super) fn lost(id: RequestId, why: &str) -> ServerJsonRpcMessage {
     JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(LOST, why.to_owned(), None)))
 }
 
-/// A request that was answered by no MCP. Some of these say that the call was not made.
+/// The error for a request that MCP did not answer. Some faults say that the call was not made.
 #[cfg(feature = "http")]
 fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
     use told::Fault;
@@ -113,7 +113,7 @@ fn kept(at: usize, part: &ContentBlock) -> Option<Value> {
     Some(json!({"at": at, "part": serde_json::to_value(part).ok()?}))
 }
 
-/// Whether what the model sees of a part is all of it.
+/// Whether the model sees all of a part.
 fn is_plain(part: &ContentBlock) -> bool {
     match part {
         ContentBlock::Text(text) => text.annotations.is_none() && text.meta.is_none(),
@@ -157,7 +157,7 @@ mod tests {
         read("s", serde_json::from_value(answer).unwrap())
     }
 
-    /// V5: a tool that says no keeps its content, and data, pictures and resources stay.
+    /// V5: a tool that reports failure keeps its content; data, images and resources are kept, too.
     #[test]
     fn nothing_of_an_answer_is_lost() {
         let answer = json!({
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(others.len(), 3);
     }
 
-    /// V4, V5: an answer that was lost leaves the outcome open, and nothing says that it did no harm.
+    /// V4, V5: a lost answer leaves the outcome unknown, and does not claim that there was no side effect.
     #[test]
     fn a_lost_answer_is_transient_and_its_outcome_unknown() {
         let error = failed("s", ServiceError::TransportClosed, Some("it ended"));

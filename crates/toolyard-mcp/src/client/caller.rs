@@ -1,39 +1,39 @@
-//! A call in the air, and of whom something is asked because of it.
+//! Calls in flight, and the client that is asked on behalf of a call.
 
 use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolyard::ToolContext;
 
-/// The way back to a call; it travels with its request.
+/// The link from a request back to its call. It travels with the request.
 #[derive(Clone)]
 pub(super) struct Sink(pub(super) Arc<InAir>);
 
-/// A call in the air.
+/// A call in flight.
 pub(super) struct InAir {
     pub(super) context: ToolContext,
     pub(super) end: End,
 }
 
 impl Sink {
-    /// That of a call, which is in the air until the guard is dropped.
+    /// The sink of a call, which is in flight until the guard is dropped.
     pub(super) fn of(context: &ToolContext) -> (Self, Landing) {
         let end = End::default();
         (Self(Arc::new(InAir { context: context.clone(), end: end.clone() })), Landing(end))
     }
 
-    /// The call alone, for what belongs to it without a doubt.
+    /// The caller for what certainly belongs to this call.
     pub(super) fn caller(&self) -> Caller {
         Caller { call: self.0.clone(), is_certain: true, ends: vec![self.0.end.clone()] }
     }
 }
 
-/// When a call was over.
+/// The end of a call: whether and when it has ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct End(Arc<OnceLock<Instant>>, CancellationToken);
 
 impl End {
-    /// When it was; `None` while it is in the air.
+    /// When the call ended; `None` while it is in flight.
     pub(super) fn at(&self) -> Option<Instant> {
         self.0.get().copied()
     }
@@ -43,7 +43,7 @@ impl End {
     }
 }
 
-/// Ends what is in the air.
+/// Guard that ends a call in flight on drop.
 pub(super) struct Landing(End);
 
 impl Drop for Landing {
@@ -54,23 +54,23 @@ impl Drop for Landing {
     }
 }
 
-/// Of whom something is asked.
+/// The client to ask, known by its calls.
 pub(super) struct Caller {
-    /// The call; or, where that is not certain, one of those that the same client has made.
+    /// The call; or, if that is not certain, one of the client's calls.
     pub(super) call: Arc<InAir>,
     pub(super) is_certain: bool,
     ends: Vec<End>,
 }
 
 impl Caller {
-    /// Somebody whose calls these are; nobody for none.
+    /// The caller of these calls; `None` if there are none.
     pub(super) fn of(calls: Vec<Arc<InAir>>) -> Option<Self> {
         let ends = calls.iter().map(|call| call.end.clone()).collect();
         let is_certain = calls.len() == 1;
         Some(Self { call: calls.into_iter().next()?, is_certain, ends })
     }
 
-    /// Waits until none of the calls is in the air.
+    /// Waits until none of the calls is in flight.
     pub(super) async fn over(&self) {
         for end in &self.ends {
             end.wait().await;

@@ -1,7 +1,7 @@
-//! The calls that a server has, and from what it says to the call that it is about.
+//! The calls that a server may be running, and how to find the call that one of its messages is about.
 //!
-//! A call's [`Sink`] travels with its request to the transport, which notes it under the request's id and token before the
-//! request is written; so nothing comes too early, and it comes in the order of the lines.
+//! A call's [`Sink`] travels with its request to the transport, which records it under the request's id and token
+//! before the request is written. So no message arrives before its call is known, and messages are handled in order.
 
 use super::{
     caller::{Caller, End, InAir, Sink},
@@ -19,25 +19,25 @@ use std::{
 };
 use toolyard::SessionId;
 
-/// The most characters of a message.
+/// Maximum number of characters of a message.
 const MESSAGE_MAX: usize = 1000;
 
-/// How long a server may still be at a call that it was told to stop, or that nobody waits for any more: so long, what it
-/// asks may belong to that one.
+/// How long a server may continue with a call that was cancelled or is no longer waited for. For that long, its
+/// questions may belong to that call.
 const LEFT_FOR: Duration = Duration::from_secs(60);
 
-/// Why nobody can be told whose call something belongs to.
+/// Why it is unclear whose call something belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unclear {
-    /// There is none.
+    /// There is no call.
     #[error("there is no call that this could belong to")]
     Nobody,
-    /// It may be that of one client or of another.
+    /// It may belong to one client or to another.
     #[error("there are calls of several clients, and nothing says to which of them this belongs")]
     Several,
 }
 
-/// The calls that a server has.
+/// The calls that a server may be running.
 #[derive(Clone, Default)]
 pub(super) struct Calls(Arc<Mutex<Noted>>);
 
@@ -59,7 +59,7 @@ impl Entry {
         in_air(&self.call)
     }
 
-    /// Whether its server may still be at it.
+    /// Whether its server may still be running it.
     fn may_run(&self) -> bool {
         self.end.at().is_none_or(|at| at.elapsed() < LEFT_FOR)
     }
@@ -70,7 +70,7 @@ impl Calls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a call that is about to be sent. Calls that are over go.
+    /// Records a call that is about to be sent. Sweeps out calls that are over when a map needs room.
     pub(super) fn note(&self, id: RequestId, token: Option<ProgressToken>, sink: &Sink) {
         let mut noted = self.noted();
         let (session, call, end) =
@@ -87,26 +87,26 @@ impl Calls {
         noted.calls.insert(id, Entry { session, call, end });
     }
 
-    /// Notes that a call was answered: nothing more belongs to it.
+    /// Removes a call that was answered: nothing more belongs to it.
     pub(super) fn answered(&self, id: &RequestId) {
         self.noted().calls.remove(id);
     }
 
-    /// Hands progress to its call, if that is still in the air.
+    /// Passes progress to its call, if that is still in flight.
     pub(super) fn tell(&self, progress: &ProgressNotificationParam) {
         let call = self.noted().by_token.get(&progress.progress_token).and_then(in_air);
         let Some(call) = call else { return };
         let mut shown = progress.clone();
         shown.message = shown.message.map(|message| clean::text(&message, MESSAGE_MAX));
         let text = text(&shown);
-        // First: of what a client is told in this way it is not told by the output that follows.
+        // This comes first, so that the client does not get the output below as progress, too.
         if let Some(clients) = call.context.resource::<Clients>() {
             clients.step(&call.context, shown);
         }
         call.context.emit(&text);
     }
 
-    /// Hands a line of the server's log to the client whose calls alone it has, if there is one.
+    /// Passes a line of the server's log to the client whose calls it has, if that is only one.
     pub(super) fn log(&self, mut log: LoggingMessageNotificationParam) {
         log.logger = log.logger.map(|logger| clean::text(&logger, clean::NAME_MAX));
         log.data = clean::value(log.data, MESSAGE_MAX);
@@ -117,11 +117,11 @@ impl Calls {
         }
     }
 
-    /// The call to which something belongs that came on this stream. Over stdio, and on a stream that belongs to no
-    /// request, it is one of those that the server has: that is clear only where one client has made them all.
+    /// The caller that something on this stream belongs to. Over stdio, and on a stream that belongs to no request, it
+    /// may belong to any of the calls, so this is clear only if one client has made them all.
     ///
     /// # Errors
-    /// [`Unclear`] where it is not.
+    /// [`Unclear`] if it is not clear.
     pub(super) fn caller(&self, origin: Option<&InboundStreamOrigin>) -> Result<Caller, Unclear> {
         let noted = self.noted();
         if let Some(InboundStreamOrigin::OutboundRequest(id)) = origin {
@@ -160,7 +160,7 @@ mod tests {
     use tokio::time::advance;
     use toolyard::{ContextParts, ToolContext};
 
-    /// A call of this session in the air.
+    /// A call of this session in flight.
     fn send(calls: &Calls, id: i64, session: &str) -> (Sink, Landing) {
         let mut parts = ContextParts::detached("t");
         parts.session = SessionId::from(session);
@@ -169,7 +169,7 @@ mod tests {
         (sink, landing)
     }
 
-    /// Whose a question is held to be, and whether it is clear of which call.
+    /// The session that a question is attributed to, and whether its call is certain.
     fn asked(calls: &Calls, origin: Option<InboundStreamOrigin>) -> Result<(String, bool), Unclear> {
         let said = |caller: Caller| (caller.call.context.session().to_string(), caller.is_certain);
         calls.caller(origin.as_ref()).map(said)
@@ -179,8 +179,8 @@ mod tests {
         Ok((session.to_owned(), is_certain))
     }
 
-    /// A question without a mark of its call is that of the one client whose calls the server has; with one it is that
-    /// call's; and it is nobody's where it may be another's.
+    /// A question that is marked with its call belongs to that call. Without a mark it belongs to the one client whose
+    /// calls the server has, and to nobody if there are several.
     #[test]
     fn a_question_goes_to_the_client_whose_it_must_be() {
         let calls = Calls::default();
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(asked(&calls, None), of("a", false));
     }
 
-    /// A server may still be at a call that nobody waits for: what it asks then is not put to another client.
+    /// A server may still be running a call that was given up: its questions are not put to another client.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_was_given_up_may_still_ask() {
         let calls = Calls::default();

@@ -1,17 +1,17 @@
-//! Texts of servers, made fit for a person's terminal and a model's eyes.
+//! Makes texts of servers fit for a person's terminal and a model's eyes.
 
 use serde_json::Value;
 
-/// The most characters of a description.
+/// Maximum number of characters of a description.
 pub(super) const DESCRIPTION_MAX: usize = 8192;
 
-/// The most characters that are told of a name.
+/// Maximum number of characters of a name that are shown.
 pub(super) const NAME_MAX: usize = 200;
 
-/// Keywords of a schema that are data: what is in them is left as it is.
+/// Keywords of a schema whose values are data, which is left as it is.
 const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
 
-/// The text without what is not to be seen, in at most `chars_max` characters.
+/// The text without invisible characters, cut to at most `chars_max` characters.
 pub(super) fn text(text: &str, chars_max: usize) -> String {
     let mut clean = text.chars().filter(|c| is_shown(*c));
     let mut kept: String = clean.by_ref().take(chars_max).collect();
@@ -22,7 +22,7 @@ pub(super) fn text(text: &str, chars_max: usize) -> String {
     kept
 }
 
-/// A value without what is not to be seen, as a text where it is longer than `chars_max` characters.
+/// A value without invisible characters; as a text if it has any, or is longer than `chars_max` characters.
 pub(super) fn value(value: Value, chars_max: usize) -> Value {
     if let Value::String(said) = &value {
         return text(said, chars_max).into();
@@ -32,7 +32,7 @@ pub(super) fn value(value: Value, chars_max: usize) -> Value {
     if written == shown { value } else { shown.into() }
 }
 
-/// Control characters, what turns the direction of writing, and the tags that only models see are not shown.
+/// Whether a character is visible. Control characters, direction marks, and tags that only models see are not.
 pub(crate) fn is_shown(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
@@ -43,7 +43,7 @@ pub(crate) fn is_shown(c: char) -> bool {
     }
 }
 
-/// Cleans the descriptions and titles within a schema.
+/// Cleans the descriptions, titles and comments within a schema.
 pub(super) fn schema(schema: &mut Value) {
     match schema {
         Value::Object(words) => {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What a server logs keeps its form as long as it is short and shows all that it says.
+    /// A logged value keeps its form if it is short and hides nothing.
     #[test]
     fn values_that_are_long_or_hide_something_become_texts() {
         assert_eq!(value(json!({"n": 1}), 10), json!({"n": 1}));

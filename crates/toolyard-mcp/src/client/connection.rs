@@ -1,4 +1,4 @@
-//! A server that is there, and calls to it.
+//! A connected server, and calls to it.
 
 use super::{answer, caller::Sink, handler::Handler, input, questions::Questions, watched::Gone};
 use rmcp::{
@@ -10,10 +10,10 @@ use serde_json::Value;
 use std::sync::Arc;
 use toolyard::{ToolContext, ToolError, ToolOutput};
 
-/// What rmcp runs for a server.
+/// rmcp's service for a server.
 pub(super) type Service = RunningService<RoleClient, Handler>;
 
-/// A server that is there.
+/// A connected server.
 pub(super) struct Connection {
     server: String,
     peer: Peer<RoleClient>,
@@ -34,12 +34,12 @@ impl Connection {
         self.peer.peer_info()
     }
 
-    /// Whether the server is heard no more.
+    /// Whether the transport to the server is closed.
     pub(super) fn is_gone(&self) -> bool {
         self.peer.is_transport_closed()
     }
 
-    /// Waits until the server is heard no more.
+    /// Waits until the connection to the server has ended.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -47,17 +47,17 @@ impl Connection {
         self.gone.wait().await;
     }
 
-    /// Calls a tool. A call that is told to stop tells the server and does not wait for it.
+    /// Calls a tool. When the call is cancelled, the server is notified, and not waited for.
     ///
     /// # Cancel safety
-    /// Dropping the future tells the server that the call is cancelled.
+    /// Dropping the future notifies the server that the call is cancelled.
     pub(super) async fn call(
         &self,
         tool: &str,
         args: &Value,
         cx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        // Kept to the end: with it goes what the server says and asks meanwhile.
+        // Kept to the end: dropping it ends what the server may say and ask about the call.
         let (sink, _in_air) = Sink::of(cx);
         let mut given = input::Given::default();
         for _ in 0..input::ROUNDS_MAX {
@@ -80,7 +80,7 @@ impl Connection {
         Err(ToolError::execution(format!("'{}' asks for more again and again", self.server)))
     }
 
-    /// One request and its answer.
+    /// Sends one request and waits for its answer.
     async fn round(
         &self,
         params: CallToolRequestParams,
@@ -119,10 +119,10 @@ fn request(params: CallToolRequestParams, sink: &Sink) -> ClientRequest {
     ClientRequest::CallToolRequest(request)
 }
 
-/// Asks for what is no call.
+/// Sends a request that is not a call.
 ///
 /// # Cancel safety
-/// Dropping the future tells the server that the request is cancelled.
+/// Dropping the future notifies the server that the request is cancelled.
 pub(super) async fn ask(
     peer: &Peer<RoleClient>,
     request: ClientRequest,
@@ -131,7 +131,7 @@ pub(super) async fn ask(
     in_air.answer().await
 }
 
-/// A request that has no answer yet. Dropped, it is cancelled.
+/// A request that has no answer yet. Dropping it cancels the request.
 struct InAir(Option<RequestHandle<RoleClient>>);
 
 impl InAir {
@@ -160,6 +160,6 @@ impl Drop for InAir {
 }
 
 async fn cancel(handle: RequestHandle<RoleClient>) {
-    // A server that is gone needs not be told.
+    // An error means that the server is gone.
     let _ = handle.cancel(Some("the call was cancelled".to_owned())).await;
 }

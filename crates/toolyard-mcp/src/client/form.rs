@@ -1,7 +1,7 @@
-//! A server's form as a person sees it, and what is picked in it as its server knows it.
+//! A server's form as a person sees it, and the server's own values for what is picked in it.
 //!
-//! All that is seen is made fit for that. A value that is picked goes back as the server wrote it; where one cannot be
-//! told from another any more, or nothing of it is left, nobody is asked.
+//! Everything shown is made fit to be seen. A picked value goes back as the server wrote it. If two values can no
+//! longer be told apart, or nothing of one is visible, the form is not shown.
 
 use super::{
     clean,
@@ -11,22 +11,22 @@ use rmcp::model::{ElicitResult, ElicitationSchema};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// The most bytes of a form.
+/// Maximum size of a form, in bytes.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
-/// Why a form is shown to nobody.
+/// Why a form is not shown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
-    /// More than anybody fills in.
+    /// The form is larger than anyone would fill in.
     #[error("the form has more than {FORM_BYTES_MAX} bytes")]
     Large,
     /// The name of a field hides something or is too long to be read.
     #[error("a field of the form has a name that cannot be shown as it is")]
     Name,
-    /// What can be picked looks alike, or like nothing.
+    /// Choices look alike, or one has nothing visible.
     #[error("two choices of a field of the form look alike, or one has nothing to be seen")]
     Choices,
-    /// What is left is no form.
+    /// The form is not valid once it is made fit to be seen.
     #[error("the form makes no sense when it is shown")]
     Senseless,
 }
@@ -34,17 +34,17 @@ pub(super) enum Unfit {
 /// A form to be shown.
 #[derive(Debug)]
 pub(super) struct Form {
-    /// What is shown of it.
+    /// The form as it is shown.
     pub(super) schema: ElicitationSchema,
-    /// By the names of fields, what is picked there by what is shown of it, where that is not the same.
+    /// By field name, the server's values of choices that are shown differently.
     picked: HashMap<String, Picked>,
 }
 
-/// What is picked by what is shown of it.
+/// The server's values of choices, by what is shown of them.
 type Picked = HashMap<String, String>;
 
 impl Form {
-    /// A form as it may be shown.
+    /// Makes a form fit to be shown.
     pub(super) fn of(schema: ElicitationSchema) -> Result<Self, Unfit> {
         size::of(&schema, FORM_BYTES_MAX).map_err(|TooLarge| Unfit::Large)?;
         let mut form = serde_json::to_value(schema).map_err(|_| Unfit::Senseless)?;
@@ -63,7 +63,7 @@ impl Form {
         Ok(Self { schema, picked })
     }
 
-    /// The answer as the server has to hear it.
+    /// The answer with the server's values in place of the shown ones.
     pub(super) fn answer(&self, mut answer: ElicitResult) -> ElicitResult {
         let Some(Value::Object(fields)) = &mut answer.content else { return answer };
         for (name, picked) in &self.picked {
@@ -85,7 +85,7 @@ fn raw(value: &mut Value, picked: &Picked) {
     }
 }
 
-/// Makes a field fit to be shown, and tells what is picked by what is shown.
+/// Makes a field fit to be shown; returns the choices that are shown differently.
 fn show(field: &mut Value) -> Result<Picked, Unfit> {
     texts(field);
     let Some(field) = field.as_object_mut() else { return Err(Unfit::Senseless) };
@@ -102,7 +102,7 @@ fn show(field: &mut Value) -> Result<Picked, Unfit> {
     Ok(picked)
 }
 
-/// The title and description of a form or of a field.
+/// Cleans the title and description of a form or of a field.
 fn texts(of: &mut Value) {
     for word in ["title", "description"] {
         if let Some(Value::String(said)) = of.get_mut(word) {
@@ -111,7 +111,7 @@ fn texts(of: &mut Value) {
     }
 }
 
-/// What can be picked, in all ways in which that is said.
+/// Cleans the choices of a field, in every way in which a schema can list them.
 fn choices(of: &mut Map<String, Value>, picked: &mut Picked) -> Result<(), Unfit> {
     for word in ["enum", "enumNames"] {
         let Some(Value::Array(all)) = of.get_mut(word) else { continue };
@@ -128,7 +128,7 @@ fn choices(of: &mut Map<String, Value>, picked: &mut Picked) -> Result<(), Unfit
     Ok(())
 }
 
-/// Cleans texts that a person tells apart; what each was by what it is now, where that is not the same.
+/// Cleans texts that must stay distinct; returns the original texts by the shown ones, where they differ.
 fn distinct<'a>(texts: impl Iterator<Item = &'a mut Value>) -> Result<Picked, Unfit> {
     let mut all = Picked::new();
     for text in texts {
@@ -149,7 +149,7 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a mut Value>) -> Result<Picked, Un
 
 fn said(value: &mut Value) {
     if let Value::String(said) = value {
-        // The whole form is bounded.
+        // Never cut: the form as a whole is within this bound.
         *said = clean::text(said, FORM_BYTES_MAX);
     }
 }
@@ -165,7 +165,7 @@ mod tests {
         Form::of(serde_json::from_value(form).unwrap())
     }
 
-    /// In whatever way choices are said, what is picked is what the server wrote.
+    /// However choices are listed, the answer has the values that the server wrote.
     #[test]
     fn what_is_picked_is_what_was_written() {
         let raw = ["a\u{202e}", "b"];
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// What a person cannot tell apart, read or fill in, nobody is shown.
+    /// A form is not shown if a person cannot read it, fill it in or tell its choices apart.
     #[test]
     fn what_cannot_be_told_is_not_shown() {
         for choices in [["a", "a\u{200b}"], ["a", "\u{202e}"]] {

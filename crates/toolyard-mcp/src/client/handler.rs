@@ -1,4 +1,4 @@
-//! What a server may ask of us: to look at its tools again, and, where it may, the client of a call.
+//! Handles what a server asks: to read its tools again and, if it may, to question the client of a call.
 
 use super::questions::Questions;
 use rmcp::{
@@ -13,7 +13,7 @@ use rmcp::{
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Hears that the list of tools has changed, and what is asked.
+/// Handles notifications that the list of tools has changed, and questions.
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) changed: Arc<Notify>,
@@ -25,7 +25,7 @@ impl Handler {
         Self { changed: Arc::default(), questions }
     }
 
-    /// What a server may ask. Whether the client of a call can answer that is known only then.
+    /// Declares what a server may ask. Whether the client of a call can answer is only known during the call.
     fn capabilities(&self) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
         if self.questions.are_allowed() {
@@ -60,7 +60,7 @@ impl ClientHandler for Handler {
 
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("toolyard", env!("CARGO_PKG_VERSION"));
-        // What is said in the older way of greeting; the newer has no such.
+        // The version is for the older greeting; the newer one does not use it.
         ClientConfig::new(self.capabilities(), us)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }

@@ -1,5 +1,5 @@
-//! What a server of a newer protocol needs before a call can go on: it says so in place of an answer, and the call is made
-//! again with what it asked for. Here there is no doubt whose call it is.
+//! Input that a server of a newer protocol needs before a call can go on. It asks for input in place of an answer, and
+//! the call is sent again with the input. So it is certain which call the questions belong to.
 
 use super::{caller::Caller, clean, questions::Questions};
 use futures::future::try_join_all;
@@ -7,22 +7,22 @@ use rmcp::model::{InputRequiredResult, InputResponses};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The most requests of one call.
+/// Maximum number of requests for one call.
 pub(super) const ROUNDS_MAX: usize = 10;
 
-/// The wait before the next request where nothing was asked for but that.
+/// The wait before the next request if the server asked for no input.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
 
-/// The most characters of what is told of a failure.
+/// Maximum number of characters of a failure's description.
 const WHY_MAX: usize = 500;
 
-/// What to send the next time: the answers, and the server's state as it came.
+/// What to send with the next request: the answers, and the server's state as it came.
 pub(super) type Given = (Option<InputResponses>, Option<String>);
 
-/// The answers to all that is asked, of one client at once.
+/// Has one client answer everything that is asked, all at once.
 ///
 /// # Errors
-/// Why one cannot be given.
+/// Why an answer cannot be given.
 pub(super) async fn give(
     questions: &Questions,
     caller: &Caller,

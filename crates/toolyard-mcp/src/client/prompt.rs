@@ -1,5 +1,5 @@
-//! What a server wants a client's model to be asked: a person looks at it before it is, and so it is made fit to be seen,
-//! and bounded.
+//! Prompts that a server wants a client's model to answer. A person looks at them first, so they are made fit to be
+//! seen, and bounded.
 
 use super::{
     clean,
@@ -7,16 +7,16 @@ use super::{
 };
 use rmcp::model::{CreateMessageRequestParams, SamplingContent, SamplingMessageContentBlock as Block};
 
-/// The most messages.
+/// Maximum number of messages.
 const MESSAGES_MAX: usize = 256;
 
-/// The most bytes of all of it, pictures among them.
+/// Maximum size of a whole request, images included, in bytes.
 const PROMPT_BYTES_MAX: usize = 4 << 20;
 
 /// Why a model is not asked.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
-    /// Tools, which no client of ours was said to take.
+    /// Tools, which were not declared as supported.
     #[error("tools in sampling were not declared")]
     Tools,
     /// Too many messages.
@@ -27,7 +27,7 @@ pub(super) enum Unfit {
     Large,
 }
 
-/// What may be asked.
+/// Makes a request fit to be shown, or refuses it.
 pub(super) fn fit(mut asked: CreateMessageRequestParams) -> Result<CreateMessageRequestParams, Unfit> {
     if asked.tools.is_some() || asked.tool_choice.is_some() {
         return Err(Unfit::Tools);
@@ -59,7 +59,7 @@ fn show(block: &mut Block) -> Result<(), Unfit> {
 }
 
 fn said(text: &mut String) {
-    // All of it together is bounded.
+    // Never cut: the request as a whole is within this bound.
     *text = clean::text(text, PROMPT_BYTES_MAX);
 }
 
@@ -82,7 +82,7 @@ mod tests {
         json!({"role": "user", "content": content})
     }
 
-    /// Nothing hides in what a person sees, and pictures stay as they are.
+    /// Nothing is hidden from the person, and images are unchanged.
     #[test]
     fn nothing_hides_in_a_prompt() {
         let text = |text| json!({"type": "text", "text": text});

@@ -1,4 +1,4 @@
-//! What a server asks while it has a call: passed on to the client of that call, or refused.
+//! Questions that a server asks during a call: passed on to the client of that call, or refused.
 
 use super::{caller::Caller, calls::Calls, clean, form::Form, prompt};
 use crate::Clients;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-/// The most questions of a server at once; more are refused.
+/// Maximum number of questions of a server at once; more are refused.
 const AT_ONCE_MAX: usize = 16;
 
-/// The most characters of a question.
+/// Maximum number of characters of a question.
 const MESSAGE_MAX: usize = 4000;
 
 /// The questions of one server.
@@ -26,28 +26,28 @@ const MESSAGE_MAX: usize = 4000;
 pub(super) struct Questions {
     server: Arc<str>,
     calls: Calls,
-    /// Without one, nothing may be asked.
+    /// Permits for questions; `None` if the server may ask nothing.
     places: Option<Arc<Semaphore>>,
 }
 
 impl Questions {
-    /// Those of a server that may ask something, or may not.
+    /// The questions of a server; `may_ask` is whether it may ask anything.
     pub(super) fn new(server: &str, calls: Calls, may_ask: bool) -> Self {
         let places = may_ask.then(|| Arc::new(Semaphore::new(AT_ONCE_MAX)));
         Self { server: server.into(), calls, places }
     }
 
-    /// The calls that they may belong to.
+    /// The calls that the questions may belong to.
     pub(super) fn calls(&self) -> Calls {
         self.calls.clone()
     }
 
-    /// Whether the server may ask something.
+    /// Whether the server may ask anything.
     pub(super) fn are_allowed(&self) -> bool {
         self.places.is_some()
     }
 
-    /// Has the user of a client asked. The server may withdraw that, and so does the end of its call.
+    /// Asks the user of a client. The server may withdraw the question, and the end of its call does.
     pub(super) async fn elicit(
         &self,
         form: ElicitRequestParams,
@@ -56,7 +56,7 @@ impl Questions {
         self.elicit_of(&self.caller(context)?, form, &context.ct).await
     }
 
-    /// Has the model of a client used, in the same way.
+    /// Asks the model of a client, in the same way.
     pub(super) async fn sample(
         &self,
         asked: CreateMessageRequestParams,
@@ -68,9 +68,9 @@ impl Questions {
     /// Answers what a call needs before it can go on.
     ///
     /// # Errors
-    /// What to say of it.
+    /// Why there is no answer.
     pub(super) async fn input(&self, caller: &Caller, request: InputRequest) -> Result<Value, ErrorData> {
-        // Nobody but the end of the call withdraws it.
+        // Only the end of the call withdraws this question.
         let never = CancellationToken::new();
         let answer = match request {
             InputRequest::Elicitation(request) => {
@@ -125,7 +125,7 @@ impl Questions {
         places.try_acquire().map_err(|_| refused("too much is being asked already"))
     }
 
-    /// A message that says who asks, so that no server's question passes for one of this program's.
+    /// A message that names the server, so that its question does not pass for one of this program's.
     fn signed(&self, message: &str) -> String {
         format!("The MCP server '{}' asks: {}", self.server, clean::text(message, MESSAGE_MAX))
     }
@@ -135,7 +135,7 @@ fn clients(caller: &Caller) -> Result<&Clients, ErrorData> {
     caller.call.context.resource::<Clients>().ok_or_else(|| refused("nobody is asked for servers here"))
 }
 
-/// The answer, unless the server or the end of its call withdraws the question before.
+/// Waits for the answer, unless the server or the end of its call withdraws the question first.
 async fn answered<T>(
     asking: impl Future<Output = Result<T, ErrorData>>,
     caller: &Caller,
@@ -153,7 +153,7 @@ fn refused(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why.to_owned(), None)
 }
 
-/// A question that is put to nobody.
+/// For a question that is not passed on.
 fn unfit(why: impl ToString) -> ErrorData {
     ErrorData::invalid_params(why.to_string(), None)
 }

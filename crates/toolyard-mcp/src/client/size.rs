@@ -1,16 +1,16 @@
-//! How long something is as JSON, without writing it.
+//! Measures the size of a value as JSON, without writing it.
 
 use serde::Serialize;
 use std::io;
 
-/// It is longer than the bound.
+/// The value is larger than the bound.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// The bytes of a value, if they are no more than `bytes_max`; what is beyond is not looked at.
+/// The size of a value in bytes, if it is at most `bytes_max`; nothing beyond that is visited.
 pub(super) fn of(value: &impl Serialize, bytes_max: usize) -> Result<usize, TooLarge> {
     let mut count = Count { bytes: 0, bytes_max };
-    // The only way to fail is the bound, for what came as JSON can be written as JSON.
+    // Only the bound can fail, because values that came as JSON can be written as JSON.
     serde_json::to_writer(&mut count, value).map_err(|_| TooLarge)?;
     Ok(count.bytes)
 }
