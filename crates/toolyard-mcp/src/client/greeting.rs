@@ -1,7 +1,7 @@
-//! How long a server is waited for when it is asked in the newer way.
+//! How long to wait for a server that is greeted in the newer way.
 //!
-//! A server that speaks only the older protocol should say that it does not know the question. Some do not answer
-//! instead, and are asked in the older way after a while; in place of their answer stands one of ours.
+//! A server that speaks only the older protocol should answer that it does not know the method. Some do not answer at
+//! all. After a while an answer of ours stands in for theirs, and they are greeted in the older way.
 
 use rmcp::model::{
     ErrorData, JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId, ServerJsonRpcMessage,
@@ -9,15 +9,15 @@ use rmcp::model::{
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long one that may be of the older way is waited for. One that starts slowly is asked twice, and answers either.
+/// How long to wait if a server may know only the older way. A slow starter is greeted twice, and answers either.
 pub(super) const SHORT: Duration = Duration::from_secs(2);
 
-/// How long answers to a greeting are waited for.
+/// How long to wait for the answers to a greeting.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// For that to the newer question.
+    /// For the answer to the newer greeting.
     pub(super) discover: Duration,
-    /// For any.
+    /// For any answer.
     #[cfg_attr(
         not(feature = "http"),
         expect(dead_code, reason = "pipes are dropped, and what waits with them")
@@ -25,18 +25,18 @@ pub(super) struct Patience {
     pub(super) any: Duration,
 }
 
-/// What stands in place of an answer that did not come: that the question is not known.
+/// The error that stands in for an answer that did not arrive: the method is not known.
 pub(super) fn unanswered(id: RequestId) -> ServerJsonRpcMessage {
     let error = ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, "it did not answer", None);
     JsonRpcMessage::Error(JsonRpcError::new(Some(id), error))
 }
 
-/// The newer question on its way over pipes.
+/// The newer greeting in flight over pipes.
 #[derive(Debug)]
 pub(super) struct Asked {
     patience: Duration,
     open: Option<(RequestId, Instant)>,
-    /// Those that were answered in their place: what still comes is no answer to anything.
+    /// The greetings that were answered in the server's place: late answers to them are dropped.
     given_up: Vec<RequestId>,
 }
 
@@ -45,24 +45,24 @@ impl Asked {
         Self { patience: patience.discover, open: None, given_up: Vec::new() }
     }
 
-    /// It was asked.
+    /// Notes that the greeting was sent.
     pub(super) fn ask(&mut self, id: RequestId) {
         self.open = Some((id, Instant::now() + self.patience));
     }
 
-    /// Until when an answer is waited for, if one is.
+    /// The deadline for the answer, if one is awaited.
     pub(super) fn until(&self) -> Option<Instant> {
         self.open.as_ref().map(|(_, until)| *until)
     }
 
-    /// The answer in place of the one that did not come.
+    /// Gives up waiting; returns the answer that stands in.
     pub(super) fn give_up(&mut self) -> Option<ServerJsonRpcMessage> {
         let (id, _) = self.open.take()?;
         self.given_up.push(id.clone());
         Some(unanswered(id))
     }
 
-    /// The message, unless it answers what was given up.
+    /// The message, unless it answers a greeting that was given up.
     pub(super) fn heard(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let id = match &message {
             JsonRpcMessage::Response(JsonRpcResponse { id, .. }) => Some(id),

@@ -1,4 +1,4 @@
-//! The way to a server over streamable HTTP.
+//! The transport to a server over streamable HTTP.
 
 use super::{
     greeting::Patience,
@@ -22,23 +22,23 @@ use rmcp::{
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::sync::Notify;
 
-/// The most requests at once: the engine has bounds of its own, and a call must not wait in two lines.
+/// Maximum number of concurrent requests. High, because the engine has its own bounds, and calls must not queue twice.
 const REQUESTS_MAX: usize = 1024;
 
-/// How often a stream that broke off is asked for again, and after which wait at first; each next one is twice as long.
+/// How often a stream that broke off is resumed, and the wait before the first time; it doubles each time.
 const RESUMES_MAX: usize = 3;
 const RESUME_WAIT: Duration = Duration::from_millis(200);
 
-/// How long it may take until a server is connected to.
+/// Time limit for connecting to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a request is sent on within its server.
+/// Maximum number of redirects in a row within a server.
 const REDIRECTS_MAX: usize = 5;
 
-/// The way to it; nothing is sent yet.
+/// Builds the transport; nothing is sent yet.
 ///
 /// # Errors
-/// What to say of a way that cannot be: a URL that is none, a certificate that cannot be read.
+/// What is wrong with the configuration: for example an invalid URL, or a certificate that cannot be read.
 pub(super) fn connect(
     remote: &Remote,
     patience: Patience,
@@ -81,8 +81,8 @@ fn header(header: &Header) -> Result<(HeaderName, HeaderValue), String> {
     Ok((name, value))
 }
 
-/// Every request has a connection of its own: one that was used before may be closed just when it is used again, and
-/// then nobody knows what came of the call.
+/// Every request has a new connection: one that was used before may be closed just when it is used again, and then the
+/// outcome of the call is unknown.
 fn client(url: &Url, remote: &Remote) -> Result<Client, String> {
     let builder = Client::builder()
         .pool_max_idle_per_host(0)
@@ -95,8 +95,8 @@ fn client(url: &Url, remote: &Remote) -> Result<Client, String> {
     builder.build().map_err(|error| format!("no client can be made for it: {error}"))
 }
 
-/// Goes on within the server, with the message as it is. What would lose the message is an answer like any other, and
-/// another server is not to see token, session or message.
+/// Follows a redirect within the server that keeps the message. One that would lose the message is treated like any
+/// answer, and one to another server fails: that server must not see the token, the session or the message.
 fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps_message =
         matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);

@@ -1,4 +1,4 @@
-//! What a line of a server is: a message, an answer that cannot be read, or nothing of ours.
+//! Reads a server's lines: messages, answers that cannot be read, and lines to ignore.
 
 use crate::envelope::{Envelope, Field};
 use rmcp::{
@@ -7,16 +7,16 @@ use rmcp::{
     service::RxJsonRpcMessage,
 };
 
-/// How many lines in a row may be no messages: a greeting is forgiven, a flood is not.
+/// How many lines in a row that are not messages end the reading: a banner is ignored, a flood is not.
 const STRAY_MAX: usize = 1000;
 
-/// Why a server's lines are read no further.
+/// Why a server's lines are not read any further.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LineFault {
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error("it sent a line that is not UTF-8")]
     NotText,
-    /// Nothing but lines that are no messages.
+    /// Too many lines in a row that are not messages.
     #[error("it sent {STRAY_MAX} lines in a row that are no messages")]
     OnlyStray,
 }
@@ -28,7 +28,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// The message that a line is; `None` for one that is none.
+    /// The message on a line; `None` if the line is not a message.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleClient>>, LineFault> {
         let text = std::str::from_utf8(line).map_err(|_| LineFault::NotText)?.trim();
         if text.is_empty() {
@@ -43,7 +43,7 @@ impl Reader {
     }
 }
 
-/// For an answer that makes no sense: an error in its place, so that whoever waits for it does not wait for ever.
+/// Replaces an answer that makes no sense with an error, so that its call does not wait forever.
 fn unreadable(text: &str) -> Option<ServerJsonRpcMessage> {
     let envelope = Envelope::of(text)?;
     if envelope.method != Field::Absent {

@@ -1,15 +1,15 @@
-//! The events in which an answer comes, to their end.
+//! The events of one answer, up to its end.
 //!
-//! rmcp asks for a stream that broke off again, if its events are numbered. Of one that is not, and of an event that is
-//! too large, it says only that the stream ended, and of one that never brings the answer nothing: then an answer of ours
-//! stands in its place.
+//! rmcp resumes a stream that broke off if its events are numbered. If they are not, or if an event is too large, it
+//! says only that the stream ended; if the answer never arrives, it says nothing. Then an answer of ours stands in for
+//! the missing one.
 
 use futures::{StreamExt, stream, stream::BoxStream};
 use rmcp::{model::ServerJsonRpcMessage, transport::streamable_http_client::SseError};
 use sse_stream::Sse;
 use tokio::time::{Instant, timeout_at};
 
-/// Events of a server.
+/// The events of a stream from a server.
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The events of one answer.
@@ -46,7 +46,7 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
             },
         };
         match event {
-            // rmcp passes such events over, but in a greeting, which fails of it without a word.
+            // rmcp skips such events, except in a greeting, which they make fail without a message.
             Some(Ok(event)) if self.until.is_some() && !is_message(&event) => {
                 Some(self.end("what it sent is no message of MCP"))
             }
@@ -57,14 +57,14 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
             Some(Err(SseError::Body(error))) if is_too_large(error.as_ref()) => {
                 Some(self.end(&format!("it sent too much at once: {error}")))
             }
-            // Of a stream that is asked for again what is missing is still to come.
+            // A numbered stream is resumed, so the rest is still to come.
             event if self.is_numbered => event,
             Some(Err(error)) => Some(self.end(&format!("what it sent cannot be read: {error}"))),
             None => Some(self.end("it ended its answer before it was whole")),
         }
     }
 
-    /// The last event, in place of the answer. One that has been there already counts, and this does not.
+    /// Ends the stream with an answer of ours. If the answer has already arrived, that one counts.
     fn end(&mut self, why: &str) -> Result<Sse, SseError> {
         self.is_over = true;
         let answer = (self.in_place)(why);
@@ -78,7 +78,7 @@ fn is_message(event: &Sse) -> bool {
     data.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(data).is_ok()
 }
 
-/// Whether that is rmcp's word for an event beyond its bound, whose type is its own.
+/// Whether this is rmcp's error for an event beyond its bound. Its type is private, so the text is compared.
 fn is_too_large(error: &(dyn std::error::Error + 'static)) -> bool {
     error.to_string().contains("exceeded the maximum size")
 }
@@ -101,7 +101,7 @@ mod tests {
         Ok(Sse { data: Some("x".to_owned()), id: id.map(str::to_owned), ..Sse::default() })
     }
 
-    /// V5: a stream that breaks off and cannot be asked for again is an answer that was lost.
+    /// V5: a stream that breaks off and cannot be resumed is a lost answer.
     #[tokio::test]
     async fn what_breaks_off_for_good_is_told() {
         let said = all(vec![event(None)]).await;
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(all(vec![event(Some("1")), Err(SseError::InvalidLine)]).await, ["x", "invalid line"]);
     }
 
-    /// One that says nothing is not waited for longer than it was to be.
+    /// A stream without events is not waited for beyond its deadline.
     #[tokio::test(start_paused = true)]
     async fn what_never_comes_is_told() {
         let until = Some(Instant::now() + std::time::Duration::from_secs(2));

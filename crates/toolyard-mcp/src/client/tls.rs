@@ -1,7 +1,7 @@
-//! TLS to a server: whom the system trusts, and who is trusted beside.
+//! TLS to a server: trusts the certificate authorities of the system, and additional ones.
 //!
-//! rustls with graviola, which needs no C compiler; in exchange it knows only processors of the last ten years, and
-//! would panic on others.
+//! Uses rustls with graviola, which needs no C compiler. In exchange it supports only processors of the last ten years,
+//! and would panic on others.
 
 use reqwest::Url;
 use rustls::{
@@ -11,17 +11,17 @@ use rustls::{
 use rustls_platform_verifier::Verifier;
 use std::{path::Path, sync::Arc};
 
-/// How a server at this URL is believed.
+/// The TLS configuration for a server at this URL.
 ///
 /// # Errors
-/// What to say where nobody can be: a file without certificates, a processor that graviola does not know.
+/// Why TLS cannot be used: for example a file without certificates, or a processor that graviola does not support.
 pub(super) fn config(url: &Url, ca: Option<&Path>) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls_graviola::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be used: {error}"))?;
     if url.scheme() != "https" {
-        // Nobody is asked, and nobody would be believed.
+        // TLS is not used, so no authority is trusted.
         return Ok(config.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
     }
     if !is_known_processor() {
@@ -40,14 +40,14 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if all.is_empty() { Err(said("it has no certificate".to_owned())) } else { Ok(all) }
 }
 
-/// Whether graviola runs here: what it asks of a processor, asked before it panics.
+/// Whether graviola supports this processor, checked before it would panic.
 #[cfg(target_arch = "x86_64")]
 fn is_known_processor() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("aes") && has!("pclmulqdq") && has!("bmi1") && has!("adx") && has!("avx") && has!("avx2")
 }
 
-/// Whether graviola runs here: what it asks of a processor, asked before it panics.
+/// Whether graviola supports this processor, checked before it would panic.
 #[cfg(target_arch = "aarch64")]
 fn is_known_processor() -> bool {
     use std::arch::is_aarch64_feature_detected as has;

@@ -1,19 +1,19 @@
-//! Why a server cannot be spoken to, in words.
+//! Describes why a server cannot be spoken to.
 
 use rmcp::service::ServiceError;
 use std::error::Error;
 #[cfg(feature = "http")]
 use {super::clean, rmcp::transport::streamable_http_client::StreamableHttpError};
 
-/// The most characters of a server's own words in it.
+/// Maximum number of characters of a server's own words in a description.
 #[cfg(feature = "http")]
 const WORDS_MAX: usize = 200;
 
-/// What came of a request over HTTP.
+/// rmcp's error for a request over HTTP.
 #[cfg(feature = "http")]
 pub(super) type Fault = StreamableHttpError<reqwest::Error>;
 
-/// Why a request has no result.
+/// Describes why a request has no result.
 pub(super) fn service(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => error.message.to_string(),
@@ -22,7 +22,7 @@ pub(super) fn service(error: &ServiceError) -> String {
     }
 }
 
-/// An error and what it comes from.
+/// Describes an error and its causes.
 pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
     #[cfg(feature = "http")]
     if let Some(found) = find(error) {
@@ -36,20 +36,20 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// What came of a request, where that is what an error comes from.
+/// The HTTP error among the causes of an error, if there is one.
 #[cfg(feature = "http")]
 pub(super) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
     std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| error.downcast_ref())
 }
 
-/// What came of a request, in words. The URL is not among them: there may be a secret in it.
+/// Describes an HTTP error. The URL is left out, because it may contain a secret.
 #[cfg(feature = "http")]
 pub(super) fn fault(fault: &Fault) -> String {
     let words = |said: &str| clean::text(said, WORDS_MAX);
     match fault {
         Fault::Client(error) => {
             let why = error.source().map_or_else(|| error.to_string(), chain);
-            // The one fault of a certificate that is more often here than there.
+            // The one certificate error whose cause is more often on this side.
             let who = match why.ends_with("UnknownIssuer") {
                 true => ", for nobody who is trusted here vouches for its certificate: is a ca missing?",
                 false => "",
@@ -74,7 +74,7 @@ pub(super) fn fault(fault: &Fault) -> String {
     }
 }
 
-/// What rmcp says of an answer, without the names of its types.
+/// Rewords rmcp's description of an answer, without the names of its types.
 #[cfg(feature = "http")]
 fn unexpected(said: &str) -> String {
     if let Some((_, why)) = said.strip_prefix("could not parse JSON").and_then(|rest| rest.split_once(": ")) {

@@ -21,8 +21,8 @@ use tokio::{
     time::{timeout, timeout_at},
 };
 
-/// How long a server may leave a line lying: one that is busy reads late, and one that does not read at all is lost, for
-/// what it is sent would be kept for ever.
+/// How long a server may leave a line unread. A busy server reads late; one that does not read at all is given up,
+/// because messages to it would pile up forever.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server's pipes.
@@ -40,7 +40,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pipes<R, W> {
         Self { lines, reader: Reader::default(), out, asked: Asked::new(patience), gone }
     }
 
-    /// The next message; `None` where there are no more.
+    /// The next message; `None` at the end.
     async fn message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let read = match self.lines.next().await {
@@ -120,7 +120,7 @@ mod tests {
     use super::{super::greeting, *};
     use rmcp::model::{ClientJsonRpcMessage, ClientNotification, InitializedNotification};
 
-    /// One that does not read is lost after a while, and so is not sent more and more.
+    /// A server that does not read is given up after a while, so that messages do not pile up.
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_read_is_lost() {
         let (near, _far) = tokio::io::duplex(8);

@@ -1,5 +1,5 @@
-//! What is looked at of a server's messages before rmcp sees them, however they come: progress, its log, and that they
-//! end.
+//! Inspects a server's messages before rmcp sees them, over either transport: its progress, its log, its answers to
+//! calls, and their end.
 
 use super::{caller::Sink, calls::Calls};
 use rmcp::{
@@ -11,32 +11,32 @@ use rmcp::{
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
-/// What is said of a connection that ended for no reason that is known.
+/// The reason why a connection ended if none is known.
 pub(super) const ENDED: &str = "the connection ended";
 
-/// Why a server is heard no more, once it is not.
+/// Why a connection ended, once it has.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gone(Arc<OnceLock<String>>, CancellationToken);
 
 impl Gone {
-    /// Notes it; the first reason stays.
+    /// Records the end; the first reason stays.
     pub(super) fn because(&self, why: impl ToString) {
         let _ = self.0.set(why.to_string());
         self.1.cancel();
     }
 
-    /// Waits until there is one.
+    /// Waits until the connection has ended.
     pub(super) async fn wait(&self) {
         self.1.cancelled().await;
     }
 
-    /// The reason.
+    /// The reason, if the connection has ended.
     pub(super) fn why(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
 }
 
-/// A way to a server that is watched.
+/// A transport to a server whose messages are inspected.
 pub(super) struct Watched<T> {
     inner: T,
     calls: Calls,
@@ -48,7 +48,7 @@ impl<T> Watched<T> {
         Self { inner, calls, gone }
     }
 
-    /// Notes a call before its request is sent.
+    /// Records a call before its request is sent.
     fn note(&self, message: &TxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Request(request) = message else { return };
         let ClientRequest::CallToolRequest(call) = &request.request else { return };
@@ -58,7 +58,7 @@ impl<T> Watched<T> {
         }
     }
 
-    /// The message, if it is not for us alone.
+    /// Handles a message from the server; `None` if rmcp does not need it.
     fn heard(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
         let note = match message {
             JsonRpcMessage::Notification(note) => note,

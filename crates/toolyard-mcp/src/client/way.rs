@@ -1,4 +1,4 @@
-//! In which way a server is greeted, and what a greeting fails of.
+//! How a server is greeted: in the newer way (`server/discover`) or in the older (`initialize`), and why that fails.
 
 use super::told::causes;
 use rmcp::{
@@ -10,16 +10,16 @@ use std::io;
 /// How a server is greeted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In the newer way, then in the older; without an answer after a short time.
+    /// In the newer way, then in the older, also if there is no answer after a short time.
     Either,
-    /// In the older alone.
+    /// Only in the older way.
     Older,
-    /// In the newer alone, for as long as there is.
+    /// Only in the newer way, with all the time there is.
     Newer,
 }
 
 impl Way {
-    /// What rmcp calls it.
+    /// The mode of rmcp for it.
     pub(super) fn lifecycle(self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
@@ -37,9 +37,9 @@ impl Way {
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) why: String,
-    /// It was lost, and there may be a better reason than that.
+    /// The connection was lost, and there may be a better reason than that.
     pub(super) is_lost: bool,
-    /// In which way it should be greeted instead, if it may know another.
+    /// How to greet it instead, if it may know another way.
     pub(super) instead: Option<Way>,
 }
 
@@ -48,11 +48,11 @@ impl Failed {
         Self { why: why.into(), is_lost: false, instead: None }
     }
 
-    /// What a greeting failed of.
+    /// Why a greeting failed.
     pub(super) fn greeting(way: Way, fault: &Fault) -> Self {
         let older = (way == Way::Either).then_some(Way::Older);
         match fault {
-            // The newer way is no way; what came of the older counts.
+            // The newer way does not work; the result of the older one counts.
             Fault::LegacyFallbackFailed { fallback, .. } => {
                 let instead = knows_no_older(fallback).then_some(Way::Newer);
                 Self { instead, ..Self::greeting(Way::Older, fallback) }
@@ -63,7 +63,7 @@ impl Failed {
             Fault::JsonRpcError(error) => {
                 Self::because(format!("it refuses the handshake: {}", error.message))
             }
-            // Both show all of what came.
+            // The texts of both contain the whole answer.
             Fault::ExpectedInitResult(_) | Fault::ExpectedInitResponse(_) => {
                 Self { instead: older, ..Self::because("what it answers to the handshake makes no sense") }
             }
@@ -72,7 +72,7 @@ impl Failed {
     }
 }
 
-/// Whether a server that was greeted in the older way says that it does not know that.
+/// Whether a server that was greeted in the older way says that it does not know it.
 fn knows_no_older(fault: &Fault) -> bool {
     let Fault::JsonRpcError(error) = fault else { return false };
     [ErrorCode::METHOD_NOT_FOUND, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION].contains(&error.code)

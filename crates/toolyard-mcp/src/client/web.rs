@@ -1,4 +1,4 @@
-//! Between rmcp and HTTP: answers that are waited for within bounds, and what is wrong with others in words.
+//! Between rmcp and HTTP: bounds the wait for answers, and says what is wrong when they fail.
 
 use super::{
     answer,
@@ -28,7 +28,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// What is said of one that lets others wait.
+/// The reason given when a server does not answer.
 const NO_ANSWER: &str = "it did not answer";
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -39,22 +39,22 @@ pub(super) struct Web {
     client: Client,
     patience: Patience,
     gone: Gone,
-    /// Whom a changed list is told.
+    /// Notified when the list of tools may have changed.
     changed: Arc<Notify>,
     was_greeted: Arc<AtomicBool>,
 }
 
-/// What a message is to whoever waits for its answer.
+/// The kind of a message, by how long its answer is waited for.
 enum Kind {
-    /// The newer question: without an answer the older is next.
+    /// The newer greeting: without an answer, the older one is next.
     Discover(RequestId),
     /// The older greeting.
     Initialize(RequestId),
-    /// A question with an answer that may come at once.
+    /// A request that can be answered at once.
     Request(RequestId),
-    /// One that has a time of its own, such as a call.
+    /// A request with its own time limit, such as a call.
     Long(RequestId),
-    /// Nobody waits for an answer.
+    /// A message that has no answer.
     Note,
 }
 
@@ -63,8 +63,8 @@ impl Web {
         Self { client, patience, gone, changed, was_greeted: Arc::default() }
     }
 
-    /// A server that is greeted once more has forgotten the session, as one does that was started anew: its tools may be
-    /// others now.
+    /// Notes a greeting. A server that is greeted once more has forgotten the session, as after a restart: its tools
+    /// may have changed.
     fn greeted(&self) {
         if self.was_greeted.swap(true, Ordering::Relaxed) {
             self.changed.notify_one();
@@ -80,7 +80,7 @@ impl Web {
         Some(Instant::now() + patience)
     }
 
-    /// What stands in place of an answer that cannot be had. rmcp tells of a greeting that failed in its log alone.
+    /// Makes the answer in place of one that is lost. Also records why a greeting failed, which rmcp only logs.
     fn in_place(&self, kind: Kind) -> Option<impl Fn(&str) -> ServerJsonRpcMessage + Send + 'static> {
         let (id, is_discover, gone) = match kind {
             Kind::Discover(id) => (id, true, None),
@@ -125,7 +125,7 @@ impl Web {
                 let until = until.filter(|_| is_greeting);
                 Ok(Answer::Sse(Tail::new(events, until, in_place).into_events(), session))
             }
-            // The answer to anything else may come by the stream that is asked for apart.
+            // The answer to anything else may arrive on the separate stream.
             (Ok(Ok(Answer::Accepted)), Some(in_place)) if is_greeting => {
                 Ok(Answer::Json(in_place("it answered with nothing"), None))
             }
@@ -138,7 +138,7 @@ impl Web {
     }
 }
 
-/// A message on its way.
+/// A message to post.
 struct Post {
     uri: Arc<str>,
     message: ClientJsonRpcMessage,
@@ -153,7 +153,7 @@ fn kind(message: &ClientJsonRpcMessage) -> Kind {
     match request.request {
         ClientRequest::DiscoverRequest(_) => Kind::Discover(id),
         ClientRequest::InitializeRequest(_) => Kind::Initialize(id),
-        // A subscription is answered when there is nothing more to hear.
+        // A subscription is answered only when it ends.
         ClientRequest::CallToolRequest(_) | ClientRequest::SubscriptionsListenRequest(_) => Kind::Long(id),
         _ => Kind::Request(id),
     }
