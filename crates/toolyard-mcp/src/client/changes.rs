@@ -1,4 +1,4 @@
-//! A server's list of tools, taken over as it changes.
+//! Keeps a server's tools up to date as its list changes.
 
 use super::{
     connection::Connection,
@@ -12,16 +12,16 @@ use rmcp::{Peer, RoleClient, model::SubscriptionFilter, service::Subscription};
 use std::{convert::Infallible, time::Duration};
 use tokio::time::{sleep, timeout};
 
-/// How long a changed list is left alone, so that many changes are looked at once.
+/// How long a changed list is left alone, so that many changes are read at once.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// How long a server may take until it tells of changes.
+/// How long a server may take to accept a subscription to changes.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long after it has ended to tell of changes it is asked to again.
+/// How long to wait before subscribing again after a subscription has ended.
 const LISTEN_AGAIN: Duration = Duration::from_secs(30);
 
-/// Makes these the tools, and tells of those that are not taken and were not so before.
+/// Makes these definitions the server's tools, and logs the newly refused ones.
 pub(super) fn take_over(starter: &Starter, roster: &Roster, mut definitions: Definitions) {
     let Starter { config, shared, .. } = starter;
     roster.sync(&mut definitions);
@@ -33,7 +33,7 @@ pub(super) fn take_over(starter: &Starter, roster: &Roster, mut definitions: Def
     shared.define(definitions);
 }
 
-/// Takes the tools over whenever they change.
+/// Updates the tools whenever they change.
 ///
 /// # Cancel safety
 /// Dropping the future leaves the tools as they are.
@@ -50,7 +50,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Takes over the tools as they are listed now. A list that cannot be read changes nothing.
+/// Takes over the tools as listed now. If the list cannot be read, nothing changes.
 async fn look_again(starter: &Starter, roster: &Roster, connection: &Connection) {
     let Starter { config, pins, shared, .. } = starter;
     let listed = async {
@@ -66,12 +66,12 @@ async fn look_again(starter: &Starter, roster: &Roster, connection: &Connection)
     }
 }
 
-/// Hears of changed lists, in the way of either protocol.
+/// Waits for changes of the list, in either protocol.
 struct Changes {
     handler: Handler,
     peer: Peer<RoleClient>,
     subscription: Option<Subscription>,
-    /// It told of changes once, and so will again.
+    /// Whether a subscription has worked before, and so is tried again.
     has_told: bool,
 }
 
@@ -95,7 +95,7 @@ impl Changes {
                     }
                 }
             },
-            // What changed meanwhile nobody told.
+            // Changes without a subscription go unreported, so this returns after subscribing again.
             None if self.has_told => tokio::select! {
                 () = changed => {}
                 () = sleep(LISTEN_AGAIN) => self.subscription = listen(&self.peer).await,

@@ -1,9 +1,9 @@
-//! What a tool may do, from what its server says and whether that is believed (CL-1).
+//! Derives what a tool may do from what its server says, if that is believed (CL-1).
 
 use rmcp::model::ToolAnnotations;
 use toolyard::SideEffects;
 
-/// What a tool may do, and why it is held to be so.
+/// What a tool may do, and the reason for that class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
     pub(super) side_effects: SideEffects,
@@ -11,7 +11,7 @@ pub(super) struct Class {
     pub(super) why: &'static str,
 }
 
-/// The class of a tool. A hint that is left out means the worse.
+/// The class of a tool. A missing hint means the worse case.
 pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class {
     if !trusted {
         let why = "its server is not trusted, so it may do anything";
@@ -41,7 +41,7 @@ pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class 
 mod tests {
     use super::*;
 
-    /// CL-1, PO-5: a server that is not trusted is believed nothing, and what is not said is the worst.
+    /// CL-1, PO-5: the hints of an untrusted server are ignored, and a missing hint means the worst.
     #[test]
     fn hints_count_only_when_the_server_is_trusted() {
         let reads = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);

@@ -1,26 +1,26 @@
-//! What a server is started from.
+//! The configuration of a server.
 
 #[cfg(feature = "http")]
 use super::remote::Remote;
 use std::{path::PathBuf, time::Duration};
 
-/// How long a server may take until its tools are known, where nothing else is said.
+/// How long a server may take until its tools are known, by default.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whether a tool whose definition has changed is taken away.
+/// Whether a tool is removed when its definition changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Pinning {
-    /// No: it is put in place of the old one. The default.
+    /// No: the new definition replaces the old one. The default.
     #[default]
     Off,
-    /// Yes, compared with how it was when this process saw it first.
+    /// Yes, compared with the definition that this process saw first.
     Process,
-    /// Yes, compared with what this file says, over many processes. What the file does not have is added to it; to
-    /// approve a change, take the tool's line out.
+    /// Yes, compared with the definition in this file, which outlives the process. Tools that the file lacks are added
+    /// to it; to approve a change, remove the tool's line.
     File(PathBuf),
 }
 
-/// A server, such as a program that is started and spoken to over stdio, and what it is to the engine.
+/// A server, such as a program that is started and spoken to over stdio, and how the engine treats it.
 ///
 /// # Examples
 /// ```
@@ -47,7 +47,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// A server of this name, which this program is.
+    /// A server of this name: this program, spoken to over stdio.
     pub fn new(name: impl Into<String>, command: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -73,51 +73,51 @@ impl ServerConfig {
         self
     }
 
-    /// Sets a variable of its environment, beside the few that every server gets: `HOME`, `PATH` and their like, none
-    /// that may be a secret.
+    /// Sets a variable of its environment, in addition to the few that every server gets, such as `HOME` and `PATH`,
+    /// none of which may be a secret.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Sets the directory it runs in; otherwise that of this process.
+    /// Sets the directory it runs in. The default is that of this process.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Believes what it says of its tools. Tools of a server that is not trusted may do anything, whatever it says.
+    /// Sets whether its claims about its tools are believed. Tools of an untrusted server are assumed to do anything.
     #[must_use]
     pub fn trusted(mut self, trusted: bool) -> Self {
         self.trusted = trusted;
         self
     }
 
-    /// Sets what stands before `__` and a tool's name in place of the server's name; nothing at all when empty.
+    /// Sets the prefix before `__` and a tool's name, in place of the server's name. If empty, there is no prefix.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
     }
 
-    /// Sets whether nothing is started when this server cannot be. The default.
+    /// Sets whether the start of all servers fails if this one cannot be started. True by default.
     #[must_use]
     pub fn required(mut self, required: bool) -> Self {
         self.required = required;
         self
     }
 
-    /// Sets whether it may ask, while it has a call, the client that made it: the client's user, or its model. Who reaches
-    /// that client is the resource [`Clients`](crate::Clients) of the engine; without it nothing can be asked.
+    /// Sets whether it may ask the client of a call it is running: the client's user, or its model. The client is
+    /// reached through the engine's resource [`Clients`](crate::Clients); without that nothing can be asked.
     #[must_use]
     pub fn may_ask(mut self, may_ask: bool) -> Self {
         self.may_ask = may_ask;
         self
     }
 
-    /// Sets whether a tool whose definition has changed is taken away.
+    /// Sets whether a tool is removed when its definition changes.
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
@@ -131,17 +131,17 @@ impl ServerConfig {
         self
     }
 
-    /// The name.
+    /// The server's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its breaker is called (CB-9).
+    /// The name of its breaker (CB-9).
     pub(crate) fn backend(&self) -> String {
         format!("mcp {}", self.name)
     }
 
-    /// The name that a tool of it has in the engine.
+    /// The name in the engine of one of its tools.
     pub fn tool_name(&self, tool: &str) -> String {
         match self.prefix.as_deref().unwrap_or(&self.name) {
             "" => tool.to_owned(),
@@ -149,7 +149,7 @@ impl ServerConfig {
         }
     }
 
-    /// Whether this is the name of a tool that it may have.
+    /// Whether one of its tools may have this name in the engine.
     pub fn may_have(&self, tool: &str) -> bool {
         match self.prefix.as_deref().unwrap_or(&self.name) {
             "" => true,

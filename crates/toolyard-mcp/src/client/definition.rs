@@ -1,4 +1,4 @@
-//! From a tool as its server lists it to a tool of the engine.
+//! Turns a tool that a server lists into a tool of the engine.
 
 use super::{
     class::{self, Class},
@@ -15,29 +15,29 @@ use sha2::{Digest, Sha256};
 use std::{fmt::Write, sync::Arc};
 use toolyard::{Registry, ToolSpec};
 
-/// A tool that a server lists and the engine does not take.
+/// A tool that a server lists and the engine refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The name it would have; of one without a name, its place in the list, such as `number 3`.
+    /// The name it would have; without a name its place in the list, such as `number 3`.
     pub tool: String,
-    /// Why not.
+    /// Why it is refused.
     pub why: String,
 }
 
-/// What came of a list.
+/// What a server's list amounts to.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Definitions {
-    /// The tools, by name.
+    /// The tools, in the order of the list.
     pub(super) tools: Vec<Arc<RemoteTool>>,
-    /// Those that are none.
+    /// The entries that are refused.
     pub(super) refused: Vec<Refused>,
 }
 
-/// What a server's list comes to. One tool that cannot be is no harm to the others.
+/// Turns a server's list into definitions. A tool that is refused does not affect the others.
 pub(super) fn define(listed: Listed, config: &ServerConfig, pins: &Pins, of: &Arc<Shared>) -> Definitions {
     let refused = listed.bad.into_iter().map(|bad| refused(bad, config)).collect();
     let mut definitions = Definitions { tools: Vec::new(), refused };
-    // Finds odd names, names that are there twice and schemas that cannot be, as the engine would.
+    // Finds odd names, duplicate names and invalid schemas, as the engine would.
     let scratch = Registry::default();
     for tool in listed.tools {
         let digest = digest(&tool);
@@ -54,7 +54,7 @@ pub(super) fn define(listed: Listed, config: &ServerConfig, pins: &Pins, of: &Ar
     definitions
 }
 
-/// An entry that is no tool, by the name it would have or by its place.
+/// Refuses an entry that is not a tool, by the name it would have or by its place.
 fn refused(BadEntry { name, place, why }: BadEntry, config: &ServerConfig) -> Refused {
     let tool = name.map_or_else(|| format!("number {place}"), |name| config.tool_name(&name));
     Refused { tool, why }
@@ -73,7 +73,7 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
     spec
 }
 
-/// The mark of all that a server says of a tool.
+/// The digest of a tool's definition.
 fn digest(tool: &Tool) -> String {
     let mut said = json!({
         "name": tool.name,
@@ -82,7 +82,7 @@ fn digest(tool: &Tool) -> String {
         "inputSchema": *tool.input_schema,
         "annotations": tool.annotations,
     });
-    // Where it says nothing of that, the mark is that of pins that were written before it counted.
+    // Left out if absent, so that pins from before it counted stay valid.
     if let Some(schema) = &tool.output_schema {
         said["outputSchema"] = Value::Object(schema.as_ref().clone());
     }
@@ -103,7 +103,7 @@ mod tests {
         digest(&serde_json::from_value(tool).unwrap())
     }
 
-    /// What a tool says that it gives back is part of its definition; one that says nothing is as it always was.
+    /// The output schema is part of the definition; a tool without one keeps the digest it always had.
     #[test]
     fn the_mark_has_the_output_schema() {
         let schema = json!({"type": "object"});

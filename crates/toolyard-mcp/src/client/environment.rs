@@ -1,4 +1,4 @@
-//! The variables that every server gets: enough to find programs and homes, and none that may be a secret.
+//! The variables that every server gets: enough to find programs and home directories, and none that may be a secret.
 
 use std::ffi::OsString;
 
@@ -39,7 +39,7 @@ const NAMES: &[&str] = &[
     "USERPROFILE",
 ];
 
-/// Those of them that there are.
+/// The variables among them that are set.
 pub(super) fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
     NAMES.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)))
 }

@@ -1,15 +1,16 @@
-//! A server's first process and all that it started.
+//! The process group of a server: its first process and all that it started.
 //!
-//! The number of the first is that of the group. It stays theirs, and what is sent to it reaches nobody else, as long as the
-//! first is not buried, be it dead or not: so it is only looked at, and buried when nothing will be sent any more.
+//! The first process's id is that of the group. As long as the first process is not reaped, even if it is dead, the id
+//! is not reused, and signals to it reach no other process. So it is only observed, and reaped when no more signals
+//! will be sent.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::process::Child;
 
-/// The processes of a server, while it has some: known to who drives it and to who may have to end it at once.
+/// The process group of a server, if it has one. Shared by its supervisor and by `Servers`, which may kill it at once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Group {
-    /// The number of the first; held while something is sent there, so that it does not become another's meanwhile.
+    /// The id of the first process. Locked while a signal is sent, so that the id is not reused meanwhile.
     number: Arc<Mutex<Option<i32>>>,
 }
 
@@ -18,12 +19,12 @@ impl Group {
         self.number.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A process was started, the first of a group.
+    /// Sets the group to that of a process that was started as its first.
     pub(super) fn is(&self, child: &Child) {
         *self.number() = child.id().and_then(|number| i32::try_from(number).ok());
     }
 
-    /// All has been done: the first may be buried, and the number may be another's then.
+    /// Ends the group: no more signals are sent, so the first process may be reaped and the id reused.
     pub(super) fn is_over(&self) {
         *self.number() = None;
     }
@@ -35,12 +36,12 @@ mod unix {
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
     impl Group {
-        /// Whether the first has ended. It is not buried by that.
+        /// Whether the first process has ended. It is not reaped.
         pub(in super::super) fn has_ended(&self, _: &mut Child) -> bool {
             self.number().and_then(Pid::from_raw).is_none_or(has_ended)
         }
 
-        /// Whether a process of it is alive.
+        /// Whether a process of the group is alive.
         pub(in super::super) fn is_there(&self, _: &mut Child) -> bool {
             self.number().and_then(Pid::from_raw).is_some_and(|first| !has_ended(first) || is_alive(first))
         }
@@ -54,7 +55,7 @@ mod unix {
             self.signal(Signal::KILL);
         }
 
-        /// Kills what there is; nobody asks any more.
+        /// Kills all processes, and ends the group.
         pub(in super::super) fn end_at_once(&self) {
             self.kill();
             self.is_over();
@@ -63,7 +64,7 @@ mod unix {
         fn signal(&self, signal: Signal) {
             let number = self.number();
             if let Some(first) = number.and_then(Pid::from_raw) {
-                // An empty group needs none.
+                // An error means that the group is empty.
                 let _ = kill_process_group(first, signal);
             }
         }
@@ -74,7 +75,7 @@ mod unix {
         !matches!(waitid(WaitId::Pid(first), look), Ok(None))
     }
 
-    /// Whether any of a group is alive. A signal would be taken by the dead too.
+    /// Whether any process of a group is alive. A signal does not tell, because zombies accept it, too.
     #[cfg(target_os = "linux")]
     fn is_alive(group: Pid) -> bool {
         let Ok(processes) = std::fs::read_dir("/proc") else { return true };
@@ -83,7 +84,7 @@ mod unix {
         stats.any(|stat| is_living_member(&stat, group).unwrap_or(false))
     }
 
-    /// `/proc/N/stat` is a number, a name in brackets that may have any letter, a state, the parent's number, the group's.
+    /// `/proc/N/stat` has the id, the name in brackets (any characters), the state, the parent's id and the group's id.
     #[cfg(target_os = "linux")]
     fn is_living_member(stat: &str, group: Pid) -> Option<bool> {
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
@@ -117,7 +118,7 @@ mod unix {
     }
 }
 
-/// Where there are no groups, the first process alone is known; it is killed when it is dropped.
+/// Without process groups only the first process is known; it is killed on drop.
 #[cfg(not(unix))]
 impl Group {
     pub(super) fn has_ended(&self, child: &mut Child) -> bool {

@@ -1,7 +1,7 @@
-//! When a server that died is started again: a pure count, without a clock.
+//! Decides when a server that died is restarted: a pure count, without a clock.
 //!
 //! ```text
-//!   starting ─► ready ─► down ─► starting …        ready for a while: all is forgiven
+//!   starting ─► ready ─► down ─► starting …        ready for a while: earlier deaths are forgiven
 //!      └──────────────────┴─ too often in a row ─► given up
 //! ```
 
@@ -10,32 +10,32 @@ use std::time::Duration;
 /// The wait before the first restart.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
-/// The longest wait.
+/// The longest wait before a restart.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How often a server may die in a row.
+/// The number of deaths in a row after which a server is given up.
 const DEATHS_MAX: u32 = 6;
 
 /// How long a server must have been ready for its earlier deaths to be forgiven.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
-/// What is done after a death.
+/// What to do after a death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// Start it again after this wait.
     Restart(Duration),
-    /// Leave it.
+    /// Give it up.
     GiveUp,
 }
 
-/// The deaths of a server, in a row.
+/// Counts the deaths of a server in a row.
 #[derive(Debug, Default)]
 pub(super) struct Life {
     deaths: u32,
 }
 
 impl Life {
-    /// It died, having been ready for so long, if it was at all.
+    /// Counts a death; `ready_for` is how long the server was ready, if it was.
     pub(super) fn died(&mut self, ready_for: Option<Duration>) -> Next {
         if ready_for.is_some_and(|time| time >= FORGIVEN_AFTER) {
             self.deaths = 0;

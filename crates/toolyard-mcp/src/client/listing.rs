@@ -1,7 +1,7 @@
-//! All tools that a server lists, as far as it lists them within bounds.
+//! Lists all tools of a server, within bounds.
 //!
-//! rmcp reads a page as one: an entry that is none would cost all of it. It hands such a page over as it came then, and
-//! the entries are read here one by one.
+//! rmcp parses a page as a whole, so that one bad entry would cost the entire page. It then returns the page unparsed,
+//! and the entries are read here one by one.
 
 use super::{
     clean,
@@ -16,37 +16,37 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// The most pages.
+/// Maximum number of pages.
 const PAGES_MAX: usize = 64;
 
-/// The most tools.
+/// Maximum number of tools.
 const TOOLS_MAX: usize = 2000;
 
-/// The most bytes of what is said of one tool: its schema has a bound of its own, so this is for the texts beside it.
+/// Maximum size of one tool's entry, in bytes. Its schema has its own bound, so this is for the texts beside it.
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 
-/// The most bytes of all that are kept.
+/// Maximum size of all tools that are kept, in bytes.
 const LIST_BYTES_MAX: usize = 32 << 20;
 
-/// The most characters that are told of why an entry is none.
+/// Maximum number of characters of the reason why an entry is bad.
 const WHY_MAX: usize = 300;
 
-/// Why the tools of a server are not known.
+/// Why a server's tools are not known.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListFault {
-    /// More than anybody reads.
+    /// Too many tools or pages.
     #[error("it lists more than {TOOLS_MAX} tools, or more than {PAGES_MAX} pages of them")]
     Endless,
-    /// Few, and yet too much.
+    /// Too many bytes.
     #[error("it lists more than {LIST_BYTES_MAX} bytes of tools")]
     Large,
-    /// A list that goes in a circle.
+    /// The list goes in a circle: a cursor repeats.
     #[error("its list of tools goes back to a page that was there before")]
     Circle,
-    /// Something else.
+    /// The answer is not a list of tools.
     #[error("what it answers is no list of tools")]
     NoList,
-    /// It did not say.
+    /// The request failed.
     #[error("it does not list its tools: {}", told::service(.0))]
     Service(#[from] ServiceError),
 }
@@ -59,21 +59,21 @@ pub(super) struct Listed {
     bytes: usize,
 }
 
-/// An entry that is no tool.
+/// An entry that is not a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadEntry {
-    /// What it is called, where it says.
+    /// Its name, if it has one.
     pub(super) name: Option<String>,
-    /// The how many-th it is of the list, from 1.
+    /// Its place in the list, from 1.
     pub(super) place: usize,
-    /// Why it is none.
+    /// Why it is not a tool.
     pub(super) why: String,
 }
 
-/// The tools, page by page.
+/// Lists the tools, page by page.
 ///
 /// # Cancel safety
-/// Dropping the future tells the server that the page is not wanted any more.
+/// Dropping the future notifies the server that the page is no longer wanted.
 pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
     let mut listed = Listed::default();
     let mut cursors = Vec::new();
@@ -90,20 +90,20 @@ pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
 }
 
 impl Listed {
-    /// Takes a page in, and says which is next.
+    /// Adds a page; returns the cursor of the next one.
     fn page(&mut self, page: ServerResult) -> Result<Option<String>, ListFault> {
         match page {
             ServerResult::ListToolsResult(page) => {
                 page.tools.into_iter().try_for_each(|tool| self.take(Ok(tool)))?;
                 Ok(page.next_cursor)
             }
-            // Where nothing of rmcp's fits, it is all there.
+            // If none of rmcp's types fits, this is the whole answer.
             ServerResult::CustomResult(page) => self.raw(page.0),
             _ => Err(ListFault::NoList),
         }
     }
 
-    /// Takes in a page that rmcp cannot read as a whole.
+    /// Adds a page that rmcp cannot parse as a whole.
     fn raw(&mut self, mut page: Value) -> Result<Option<String>, ListFault> {
         let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) else {
             return Err(ListFault::NoList);
@@ -116,7 +116,7 @@ impl Listed {
         }
     }
 
-    /// Takes an entry in.
+    /// Adds an entry.
     fn take(&mut self, entry: Result<Tool, (Option<String>, String)>) -> Result<(), ListFault> {
         let place = self.tools.len() + self.bad.len() + 1;
         if place > TOOLS_MAX {
@@ -133,7 +133,7 @@ impl Listed {
     }
 }
 
-/// The tool that an entry is, or what it is called and why it is none.
+/// The tool in an entry, or its name and why it is not a tool.
 fn read(entry: Value) -> Result<Tool, (Option<String>, String)> {
     let name = entry.get("name").and_then(Value::as_str).and_then(shown);
     let why = match fault(&entry) {
@@ -146,7 +146,7 @@ fn read(entry: Value) -> Result<Tool, (Option<String>, String)> {
     Err((name, why))
 }
 
-/// A tool and its size, if that is one that can be kept.
+/// A tool and its size, if it is within its bounds.
 fn bounded(tool: Tool) -> Result<(Tool, usize), (Option<String>, String)> {
     let why = match size::of(&tool, ENTRY_BYTES_MAX) {
         _ if tool.name.len() > 4 * clean::NAME_MAX => format!("its name is {} bytes long", tool.name.len()),
@@ -156,7 +156,7 @@ fn bounded(tool: Tool) -> Result<(Tool, usize), (Option<String>, String)> {
     Err((shown(&tool.name), why))
 }
 
-/// What is wrong with what every tool has.
+/// What is wrong with the fields that every tool has.
 fn fault(entry: &Value) -> Option<&'static str> {
     let Value::Object(words) = entry else { return Some("it is no object") };
     match (words.get("name"), words.get("inputSchema")) {
@@ -168,7 +168,7 @@ fn fault(entry: &Value) -> Option<&'static str> {
     }
 }
 
-/// A name as it is told; `None` where nothing of it is to be seen.
+/// A name as it is shown; `None` if nothing of it is visible.
 fn shown(name: &str) -> Option<String> {
     Some(clean::text(name, clean::NAME_MAX)).filter(|name| !name.trim().is_empty())
 }
@@ -180,12 +180,12 @@ mod tests {
 
     fn page(page: Value) -> Result<(Listed, Option<String>), ListFault> {
         let mut listed = Listed::default();
-        // As rmcp reads it.
+        // Parsed as rmcp does.
         let next = listed.page(serde_json::from_value(page).unwrap())?;
         Ok((listed, next))
     }
 
-    /// Whatever one entry is, those beside it are read.
+    /// A bad entry does not affect those beside it.
     #[test]
     fn an_entry_that_is_none_costs_itself() {
         let good = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// What is no list at all is told as that, and does not read as an empty one.
+    /// An answer that is not a list is an error, not an empty list.
     #[test]
     fn what_is_no_list_is_none() {
         for none in
@@ -224,7 +224,7 @@ mod tests {
         assert!(matches!(page(cursor), Err(ListFault::NoList)));
     }
 
-    /// One that says more than there is room for is refused, and many of those that just fit are too much.
+    /// An entry over its bound is refused, and many that just fit exceed the bound of the list.
     #[test]
     fn what_is_said_is_bounded() {
         let tool = |bytes| json!({"name": "x", "description": "x".repeat(bytes), "inputSchema": {}});

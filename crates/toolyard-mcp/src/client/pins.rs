@@ -1,4 +1,4 @@
-//! How tools were defined when they were seen first.
+//! Remembers how tools were defined when they were first seen.
 
 use super::config::Pinning;
 use std::{
@@ -8,22 +8,22 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The digests of a server's tools.
+/// The pinned digests of a server's tools.
 #[derive(Debug)]
 pub(super) enum Pins {
-    /// Nobody looks.
+    /// Nothing is pinned.
     Off,
-    /// What this process saw first, by tool.
+    /// The digests that this process saw first, by tool.
     Process(Mutex<BTreeMap<String, String>>),
-    /// What stands in a file, where whoever approves a change takes a line out. It is read each time: others have it as well.
+    /// The digests in a file, whose lines are removed to approve changes. Read each time, because others change it.
     File(PathBuf),
 }
 
 impl Pins {
-    /// What is known of a server's tools.
+    /// Opens the pins of a server's tools.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no file of pins.
+    /// If the file cannot be read, or is not a file of pins.
     pub(super) fn open(pinning: &Pinning) -> Result<Self, String> {
         match pinning {
             Pinning::Off => Ok(Self::Off),
@@ -32,10 +32,10 @@ impl Pins {
         }
     }
 
-    /// Whether a tool is as it was, or new.
+    /// Checks that a tool is unchanged or new.
     ///
     /// # Errors
-    /// What to say of one that has changed, or cannot be noted.
+    /// A message if it has changed, or cannot be recorded.
     pub(super) fn check(&self, server: &str, tool: &str, digest: &str) -> Result<(), String> {
         let key = format!("{server} {tool}");
         let is_as_it_was = match self {
@@ -57,10 +57,10 @@ impl Pins {
     }
 }
 
-/// Whether a tool is as the file says, which is told of it if it knows nothing.
+/// Whether a tool matches the file. A tool that the file lacks is added.
 fn note(file: &Path, key: &str, digest: &str) -> Result<bool, String> {
     let failed = |error: io::Error| format!("{}: {error}", file.display());
-    // Other programs may have the file, too. Closing it lets go.
+    // Other programs may use the file, too. Closing the lock file releases the lock.
     let lock = fs::File::options().create(true).append(true).open(beside(file, "lock")).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let mut pins = read(file)?;
@@ -116,7 +116,7 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text, format!("{a} git add\n{a} time now\n"));
         fs::write(&file, format!("{a} time now\n")).unwrap();
-        // Approved while the program runs; nothing else that is new brings the old line back.
+        // Approved while the program runs; adding another tool does not bring the old line back.
         assert_eq!(later.check("git", "push", &a), Ok(()));
         assert_eq!(later.check("git", "add", &b), Ok(()));
         assert!(later.check("git", "add", &a).is_err());

@@ -1,4 +1,4 @@
-//! A server's processes: one that is started, in a group of its own with all that it starts.
+//! A server's processes: the one that is started, in its own group with all that it starts.
 
 use super::{
     config::ServerConfig,
@@ -13,19 +13,19 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-/// How long a server may take to end once its input has.
+/// How long a server may take to end after its input is closed.
 pub(super) const EXIT_GRACE: Duration = Duration::from_secs(5);
 
-/// How long it may take once it was told to end.
+/// How long its processes may take to end after a signal.
 const TERM_GRACE: Duration = Duration::from_secs(3);
 
-/// How long its last words are waited for once it has ended.
+/// How long to wait for its last words after it has ended.
 const WORDS_GRACE: Duration = Duration::from_millis(200);
 
-/// How often it is looked whether the group is gone.
+/// How often to check whether the group is gone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A server's processes. Dropped, they are killed at once.
+/// A server's processes. Dropping this kills them at once.
 pub(super) struct Process {
     child: Child,
     group: Group,
@@ -33,7 +33,7 @@ pub(super) struct Process {
     listener: Option<JoinHandle<()>>,
 }
 
-/// Starts a server, whose processes are `group` from then on; its ends of the two pipes come beside it.
+/// Starts a server, whose processes are `group` from then on; returns its output and input as well.
 pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process, ChildStdout, ChildStdin)> {
     let mut command = Command::new(&config.command);
     command.args(&config.args).env_clear().envs(environment::inherited());
@@ -56,8 +56,8 @@ pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process
 }
 
 impl Process {
-    /// Ends it: it has had its input closed, and now has this time, then is told to end, then is killed; and so is all
-    /// that it started. Tells how it ended.
+    /// Ends the server and all that it started: with its input closed it has `grace` to end, then it is terminated,
+    /// then killed. Returns how it ended.
     ///
     /// # Cancel safety
     /// Dropping the future kills what is left.
@@ -67,14 +67,14 @@ impl Process {
             self.group.terminate();
             self.gone_within(TERM_GRACE).await;
         }
-        // Whoever is left, or was started while it was looked.
+        // Kills what is left, or was started during the checks.
         self.group.kill();
         self.gone_within(TERM_GRACE).await;
         self.group.is_over();
         let status = timeout(TERM_GRACE, self.child.wait()).await.ok().and_then(Result::ok);
         let status = status.filter(|_| ended_by_itself);
         if let Some(listener) = self.listener.take() {
-            // Its last words may be a moment behind its end; whoever else holds the pipe is not waited for.
+            // Its last words may arrive a moment after its end. Other processes that hold the pipe are not waited for.
             let _ = timeout(WORDS_GRACE, listener).await;
         }
         self.how_it_ended(status.map(|status| status.to_string()))
@@ -92,7 +92,7 @@ impl Process {
         self.within(limit, |group, first| !group.is_there(first)).await
     }
 
-    /// Whether something is so, at the latest after this time.
+    /// Waits for a condition; returns whether it holds within this time.
     async fn within(&mut self, limit: Duration, is_so: impl Fn(&Group, &mut Child) -> bool) -> bool {
         let give_up_at = Instant::now() + limit;
         while !is_so(&self.group, &mut self.child) {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncBufReadExt, BufReader};
 
-    /// Whether a process is alive; `None` for one that is not there at all.
+    /// Whether a process is alive; `None` if it does not exist.
     fn state(number: &str) -> Option<bool> {
         let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
         Some(!stat.contains(") Z "))
@@ -131,8 +131,8 @@ mod tests {
         assert!(waited.await.is_ok(), "{number} is alive after 30 s");
     }
 
-    /// SC-8: as long as something may be sent to a server's processes their number is no other's, though all of them are
-    /// dead; behind the end it is free.
+    /// SC-8: as long as signals may be sent to a server's processes, their id is not reused, even if all of them are
+    /// dead. After the end it is free.
     #[tokio::test]
     async fn a_dead_server_keeps_its_number_until_its_end() {
         let group = Group::default();
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(state(&number), None);
     }
 
-    /// SC-8: what a server leaves behind is ended, though the server is dead itself.
+    /// SC-8: processes that a dead server leaves behind are ended.
     #[tokio::test]
     async fn what_a_dead_server_leaves_is_ended() {
         let group = Group::default();

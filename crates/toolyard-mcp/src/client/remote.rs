@@ -1,9 +1,9 @@
-//! A server over HTTP: where it is and what it is shown.
+//! A server over HTTP: where it is and what is sent to it.
 
 use super::config::ServerConfig;
 use std::{fmt, path::PathBuf};
 
-/// Where a server is.
+/// How to reach a server over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remote {
     pub(crate) url: String,
@@ -20,7 +20,7 @@ pub(crate) struct Header {
     is_secret: bool,
 }
 
-/// A text that is not shown.
+/// A text that `Debug` does not show.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Hidden(pub(crate) String);
 
@@ -31,14 +31,14 @@ impl fmt::Debug for Hidden {
 }
 
 impl ServerConfig {
-    /// A server of this name over streamable HTTP, at this URL. With `https://` it needs the feature `https`; with
-    /// `http://` nothing is encrypted.
+    /// A server of this name over streamable HTTP, at this URL. `https://` needs the feature `https`; with `http://`
+    /// nothing is encrypted.
     pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
         let remote = Remote { url: url.into(), bearer: None, headers: Vec::new(), ca: None };
         Self { remote: Some(remote), ..Self::new(name, "") }
     }
 
-    /// Sets the token that a server over HTTP is shown, and nobody else: a redirect to another server is not followed.
+    /// Sets the bearer token for a server over HTTP. No other server gets it: redirects to others are not followed.
     #[must_use]
     pub fn bearer(self, token: impl Into<String>) -> Self {
         self.remotely(|remote| remote.bearer = Some(Hidden(token.into())))
@@ -58,14 +58,14 @@ impl ServerConfig {
         self.remotely(|remote| remote.headers.push(header))
     }
 
-    /// Trusts those whose certificates are in this PEM file to vouch for a server over HTTPS, beside those that the
+    /// Trusts the certificate authorities in this PEM file for a server over HTTPS, in addition to those that the
     /// system trusts.
     #[must_use]
     pub fn ca(self, file: impl Into<PathBuf>) -> Self {
         self.remotely(|remote| remote.ca = Some(file.into()))
     }
 
-    /// What a server over HTTP is shown and nobody else should see, for a [`Redactor`](toolyard::Redactor).
+    /// The secrets that are sent to a server over HTTP, for a [`Redactor`](toolyard::Redactor).
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.remote.iter().flat_map(|remote| {
             let headers = remote.headers.iter().filter(|header| header.is_secret).map(|header| &header.value);

@@ -8,9 +8,9 @@ use toolyard::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, 
 /// A tool of a server.
 pub(super) struct RemoteTool {
     spec: ToolSpec,
-    /// What the server calls it.
+    /// The server's name for it.
     pub(super) remote_name: Arc<str>,
-    /// Why it is held to be of its class.
+    /// Why it has its class.
     pub(super) why: &'static str,
     server: Arc<Shared>,
 }
@@ -20,7 +20,7 @@ impl RemoteTool {
         Self { spec, remote_name: remote_name.into(), why, server }
     }
 
-    /// The name in the engine.
+    /// Its name in the engine.
     pub(super) fn name(&self) -> &str {
         &self.spec.name
     }

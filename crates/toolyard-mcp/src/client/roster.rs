@@ -1,4 +1,4 @@
-//! A server's tools in an engine, kept as the server lists them.
+//! Keeps a server's tools in an engine as the server lists them.
 
 use super::definition::{Definitions, Refused};
 use std::{
@@ -7,7 +7,7 @@ use std::{
 };
 use toolyard::{BreakerOf, Engine, RegisterError, Registry};
 
-/// The tools of a server that are in an engine, by name with the mark of their definition.
+/// The tools of a server that are in an engine: their versions by name.
 #[derive(Debug, Default)]
 pub(super) struct Roster(Mutex<Option<Kept>>);
 
@@ -18,7 +18,7 @@ struct Kept {
 }
 
 impl Roster {
-    /// Keeps an engine's tools from now on. Those that it was built with are in it already.
+    /// Manages an engine's tools from now on. Tools that it was built with are already in it.
     pub(super) fn attach(&self, engine: &Engine, built_with: &Definitions) {
         let has = |name: &str| engine.registry().has(name);
         let tools = built_with.tools.iter().filter(|tool| has(tool.name()));
@@ -26,7 +26,7 @@ impl Roster {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { engine: engine.clone(), tools });
     }
 
-    /// Lets go of the engine, whose tools stay as they are.
+    /// Releases the engine, whose tools stay as they are.
     pub(super) fn detach(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -41,7 +41,7 @@ impl Roster {
         }
     }
 
-    /// Makes the engine's tools those. A name that another has is refused.
+    /// Makes these the server's tools in the engine. A tool whose name is taken is refused.
     pub(super) fn sync(&self, definitions: &mut Definitions) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Kept { engine, tools }) = kept.as_mut() else { return };

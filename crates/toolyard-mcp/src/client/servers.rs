@@ -21,54 +21,54 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, ToolFactory};
 
-/// How many may ask for a server at once; one start is the answer to all. Others wait until they may ask.
+/// Maximum number of waiting requests to restart a server. One start answers all of them; further requests wait.
 const ORDERS_MAX: usize = 64;
 
 /// Why servers cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Two servers of one name.
+    /// Two servers have the same name.
     #[error("two MCP servers are called '{0}'")]
     Twice(String),
     /// There is no server of this name.
     #[error("there is no MCP server '{0}'")]
     Unknown(String),
-    /// A server that is required, or that was asked for, cannot be started.
+    /// A server that is required, or whose restart was requested, cannot be started.
     #[error("the MCP server '{server}' cannot be used: {why}")]
     Server {
         /// The server.
         server: String,
-        /// Why not.
+        /// Why it cannot be used.
         why: String,
     },
-    /// Two servers have a tool of one name.
+    /// Two servers have a tool of the same name.
     #[error("the MCP servers '{one}' and '{other}' both have a tool '{tool}': give one of them a prefix")]
     Clash {
         /// The tool.
         tool: String,
         /// A server that has it.
         one: String,
-        /// The other.
+        /// The other server.
         other: String,
     },
 }
 
-/// What is known of a server at the moment.
+/// The current status of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its state.
     pub state: State,
-    /// The names its tools have in the engine, each with why it is of its class.
+    /// The names of its tools in the engine, each with the reason for its class.
     pub tools: Vec<(String, &'static str)>,
-    /// What it lists and the engine does not take.
+    /// The tools that it lists and the engine refuses.
     pub refused: Vec<Refused>,
 }
 
-/// Servers that have been started. Dropped, all their processes are killed.
+/// Servers that have been started. Dropping this kills all their processes.
 ///
 /// # Examples
 /// ```no_run
@@ -96,10 +96,10 @@ struct Server {
 }
 
 impl Servers {
-    /// Starts all servers together, and waits until each is ready or cannot be.
+    /// Starts all servers concurrently, and waits until each is ready or has failed.
     ///
     /// # Errors
-    /// A server that is required cannot be started, or names clash. Nothing runs then.
+    /// If a required server cannot be started, or if names clash. No server is left running then.
     ///
     /// # Cancel safety
     /// Dropping the future kills what was started.
@@ -152,27 +152,27 @@ impl Servers {
         Ok(is_started)
     }
 
-    /// Starts a server, also one that was given up; one that is there is ended before. Where it is ready again, the
-    /// breakers of it and of its tools are closed. Calls that it had are lost as when it dies (V5).
+    /// Starts a server, even one that was given up; a running one is ended first. When it is ready again, its breaker
+    /// and those of its tools are closed. Calls that it had in flight are lost, as when it dies (V5).
     ///
     /// # Errors
-    /// There is no such server, or it cannot be started: then it is given up, until somebody asks for it again.
+    /// If there is no such server, or if it cannot be started: then it is given up until another restart is requested.
     ///
     /// # Cancel safety
-    /// Dropping the future waits for it no more; it is started all the same, and breakers stay as they are.
+    /// Dropping the future only stops the wait: the server is still started, but breakers stay as they are.
     pub async fn restart(&self, name: &str) -> Result<(), StartError> {
         let server = self.servers.iter().find(|server| server.config.name == name);
         let server = server.ok_or_else(|| StartError::Unknown(name.to_owned()))?;
         let failed = |why| StartError::Server { server: name.to_owned(), why };
         let (order, came) = oneshot::channel();
-        // Where nobody takes it, nobody answers it either.
+        // If the supervisor is gone, the answer below fails, too.
         let _ = server.orders.send(order).await;
         came.await.unwrap_or_else(|_| Err("it was stopped".to_owned())).map_err(failed)?;
         server.roster.close_breakers(&server.config.backend());
         Ok(())
     }
 
-    /// Two servers with a tool of one name.
+    /// Finds two servers with a tool of the same name.
     fn clash(&self) -> Option<StartError> {
         let mut owners = BTreeMap::new();
         for server in &self.servers {
@@ -186,15 +186,15 @@ impl Servers {
         None
     }
 
-    /// The tools there are now, for an engine to be built with.
+    /// The current tools of all servers, to build an engine with.
     pub fn tools(&self) -> Vec<Arc<dyn ToolFactory>> {
         let of_server = |server: &Server| server.shared.definitions().tools;
         let tools = self.servers.iter().flat_map(of_server);
         tools.map(|tool| tool as Arc<dyn ToolFactory>).collect()
     }
 
-    /// Keeps the tools of an engine, which was built with [`tools`](Self::tools), as the servers list them. The engine
-    /// is held until [`shutdown`](Self::shutdown).
+    /// Keeps the tools of an engine, which was built with [`tools`](Self::tools), as the servers list them. Holds the
+    /// engine until [`shutdown`](Self::shutdown).
     pub fn attach(&self, engine: &Engine) {
         for server in &self.servers {
             let mut definitions = server.shared.definitions();
@@ -203,7 +203,7 @@ impl Servers {
         }
     }
 
-    /// Every server.
+    /// The status of every server.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.servers.iter().map(Server::status).collect()
     }
@@ -218,22 +218,22 @@ impl Servers {
         }
     }
 
-    /// Ends every server: its input closes, and it has 5 s; then it is told to end, and has 3 s; then it is killed,
-    /// and so is all that it started (SC-6).
+    /// Ends every server: its input is closed, after 5 s it is terminated, and after 3 s more it is killed, with all
+    /// that it started (SC-6).
     ///
     /// # Cancel safety
     /// Dropping the future kills what is left.
     pub async fn shutdown(mut self) {
         self.stop.cancel();
         for server in &mut self.servers {
-            // One that failed has ended too.
+            // A supervisor that failed has ended, too.
             let _ = (&mut server.task).await;
         }
     }
 }
 
 impl Server {
-    /// What to say of a failed start: nothing, but a warning, where it may fail.
+    /// The error for a failed start; only a warning if the server is not required.
     fn failed(&self, why: String) -> Option<StartError> {
         let server = self.config.name.clone();
         if self.config.required {
@@ -255,10 +255,10 @@ impl Drop for Servers {
     fn drop(&mut self) {
         for server in &self.servers {
             server.task.abort();
-            // The tools hold what is shared, and it holds them.
+            // Breaks the cycle: the tools hold the shared state, which holds the tools.
             server.shared.define(Definitions::default());
             server.roster.detach();
-            // A program that ends now does not wait until the task is dropped.
+            // If the program ends now, the aborted task may never drop its process.
             server.group.end_at_once();
         }
     }

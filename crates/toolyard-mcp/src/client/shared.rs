@@ -1,11 +1,11 @@
-//! What is known of a server at the moment: written by its supervisor, read by calls.
+//! The current state of a server: written by its supervisor, read by calls.
 
 use super::{connection::Connection, definition::Definitions};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::{sync::Notify, time::Instant};
 use toolyard::ToolError;
 
-/// Where a server is.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
@@ -13,19 +13,19 @@ pub enum State {
     Starting,
     /// It takes calls.
     Ready,
-    /// It died and is started again.
+    /// It died and will be restarted.
     Down {
-        /// What it died of.
+        /// Why it died.
         why: String,
     },
-    /// It died too often, or was stopped.
+    /// It died too often, could not be started on request, or was stopped.
     GivenUp {
-        /// What it died of last.
+        /// The last reason why it ended or could not be started.
         why: String,
     },
 }
 
-/// A server at the moment.
+/// The current state of one server, shared by its supervisor and calls.
 pub(super) struct Shared {
     name: String,
     now: Mutex<Now>,
@@ -66,7 +66,7 @@ impl Shared {
         self.now().definitions = definitions;
     }
 
-    /// It takes calls.
+    /// Records that it takes calls.
     pub(super) fn ready(&self, connection: Arc<Connection>) {
         let mut now = self.now();
         now.state = State::Ready;
@@ -74,7 +74,7 @@ impl Shared {
         self.moved.notify_waiters();
     }
 
-    /// Waits until it takes calls or never will.
+    /// Waits until it takes calls or has been given up.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -92,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// It takes none, until this moment if it is started again.
+    /// Records that it takes no calls, and when it is restarted, if it is.
     pub(super) fn down(&self, state: State, restart_at: Option<Instant>) {
         let mut now = self.now();
         now.state = state;
@@ -101,7 +101,7 @@ impl Shared {
         self.moved.notify_waiters();
     }
 
-    /// The way to it. Where there is none nothing was sent, and so nothing was changed.
+    /// The connection for a call. If there is none, nothing was sent, so there was no side effect.
     pub(super) fn connection(&self) -> Result<Arc<Connection>, ToolError> {
         let now = self.now();
         if let Some(connection) = now.connection.as_ref().filter(|connection| !connection.is_gone()) {

@@ -32,15 +32,15 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// How long a process whose start failed may take to end by itself: it has nothing to put in order.
+/// How long a process whose start failed may take to end. Short, because it has nothing to clean up.
 const FAILED_GRACE: Duration = Duration::from_millis(200);
 
-/// The most characters of what is told of a start that failed: a server's own words may be in it.
+/// Maximum number of characters of why a start failed, which may include a server's own words.
 const WHY_MAX: usize = 500;
 
-/// A server that has been started.
+/// A started server.
 pub(super) struct Started {
-    /// None of a server over HTTP.
+    /// `None` for a server over HTTP.
     pub(super) process: Option<Process>,
     pub(super) service: Service,
     pub(super) connection: Arc<Connection>,
@@ -49,28 +49,28 @@ pub(super) struct Started {
     pub(super) gone: Gone,
 }
 
-/// What every start of a server has in common.
+/// What all starts of a server have in common.
 pub(super) struct Starter {
     pub(super) config: ServerConfig,
     pub(super) pins: Pins,
     pub(super) shared: Arc<Shared>,
     pub(super) group: Group,
-    /// It was greeted in the older way the last time, and so is not asked in the newer first.
+    /// Whether the last start ended up with the older greeting, which the next one then uses first.
     pub(super) is_old: AtomicBool,
 }
 
 impl Starter {
-    /// Starts the server. One that ends when it is spoken to in the newer way is started anew in the older, and one that
-    /// is late with its answer and does not know the older in the newer; all in the time of one start.
+    /// Starts the server. If it ends when greeted in the newer way, it is started again in the older. If it answers
+    /// late and does not know the older way, it is started again in the newer. All within the time of one start.
     ///
     /// # Errors
-    /// What to say of it.
+    /// Why it cannot be started.
     ///
     /// # Cancel safety
     /// Dropping the future kills what was started.
     pub(super) async fn start(&self) -> Result<Started, String> {
         let until = Instant::now() + self.config.startup_timeout;
-        // One that has changed its mind is greeted in either way the next time.
+        // Reset, so that the next start tries either way if the server no longer knows the older one.
         let first = if self.is_old.swap(false, Relaxed) { Way::Older } else { Way::Either };
         let started = match self.start_as(first, until).await {
             Err(Failed { instead: Some(way), why, .. }) => {
@@ -108,7 +108,7 @@ impl Starter {
         self.greet(handler, pipes, Some(process), way, until, gone).await
     }
 
-    /// Greets a server within its time; one that fails is ended.
+    /// Greets a server within its time limit; one that fails is ended.
     async fn greet<T: Transport<RoleClient> + 'static>(
         &self,
         handler: Handler,
@@ -156,7 +156,7 @@ impl Starter {
     }
 }
 
-/// Ends a server's processes, if it has some, and tells with the reason how they ended.
+/// Ends a server's processes, if any, and adds to the reason how they ended.
 pub(super) async fn with_end(why: String, process: Option<Process>, grace: Duration) -> String {
     match process {
         Some(process) => format!("{why} ({})", process.end(grace).await),

@@ -1,22 +1,22 @@
-//! What a server says beside its messages: to the log, line by line, and its last words kept.
+//! Reads a server's standard error: logs it line by line, and keeps the last words.
 
 use super::clean;
 use crate::frame::{FrameFault, Lines};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::AsyncRead;
 
-/// The most bytes of a line; of a longer one is told that it was there.
+/// Maximum size of a line in bytes; a longer one is only mentioned.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The most characters of a line that are logged and kept.
+/// Maximum number of characters of a line that are logged and kept.
 const CHARS_MAX: usize = 1000;
 
-/// The last line that a server said.
+/// The last line on a server's standard error.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastWords(Arc<Mutex<String>>);
 
 impl LastWords {
-    /// The line; empty where it said nothing.
+    /// The line; empty if there was none.
     pub(super) fn get(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -26,7 +26,7 @@ impl LastWords {
     }
 }
 
-/// Reads to the end, so that a server that says much is never held up.
+/// Reads to the end, so that a server that writes much is never blocked.
 pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: LastWords) {
     let mut lines = Lines::new(stderr, LINE_BYTES_MAX);
     loop {
@@ -46,14 +46,14 @@ pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: L
 mod tests {
     use super::*;
 
-    /// What is said last, after a line that is too long, or in one.
+    /// The last words of this output.
     async fn last_of(said: &[u8]) -> String {
         let last = LastWords::default();
         read("s".to_owned(), said, last.clone()).await;
         last.get()
     }
 
-    /// A line that nobody would read does not hide what is said behind it.
+    /// A line that is too long does not hide the lines after it.
     #[tokio::test]
     async fn a_long_line_is_one_line() {
         let long = "x".repeat(LINE_BYTES_MAX + 1);

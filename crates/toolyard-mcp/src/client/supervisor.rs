@@ -1,4 +1,4 @@
-//! A server's whole life: started, watched, started again, ended.
+//! A server's whole life: started, watched, restarted, ended.
 //!
 //! ```text
 //!        ┌── wait ◄─ Restart ─┐
@@ -6,7 +6,7 @@
 //!   start ─► ready ─► ended ──┴─ GiveUp ─► given up
 //!     ▲       │ ▲                             │
 //!     │       └─┘ its list of tools changed   │
-//!     └─────── somebody asks for it ◄─────────┘ or while it is ready, or waits
+//!     └─────── restart is requested ◄─────────┘ or while it is ready, or waits
 //! ```
 
 use super::{
@@ -33,28 +33,28 @@ pub(super) struct Supervisor {
     pub(super) stop: CancellationToken,
 }
 
-/// That a server be started: who waits for what comes of it.
+/// A request to start a server: where its result is sent.
 pub(super) type Order = oneshot::Sender<Result<(), String>>;
 
-/// What is next in a server's life.
+/// What comes next in a server's life.
 enum Then {
     /// Nothing: it was stopped.
     End,
-    /// It is started, because somebody asked for it or because its time has come.
+    /// It is started, because that was requested or because its wait is over.
     Start(Option<Order>),
-    /// It died, of this.
+    /// It died, for this reason.
     Died(String),
 }
 
 impl Supervisor {
-    /// Runs until the server is stopped, and all its processes have ended.
+    /// Runs until the server is stopped and all its processes have ended.
     ///
     /// # Cancel safety
     /// Dropping the future kills the server's processes.
     pub(super) async fn run(mut self, first: Order) {
         self.live(first).await;
         self.starter.shared.down(State::GivenUp { why: "it was stopped".to_owned() }, None);
-        // The tools hold what is shared, and it held them.
+        // Breaks the cycle: the tools hold the shared state, which held the tools.
         self.starter.shared.define(Definitions::default());
         self.roster.detach();
     }
@@ -76,7 +76,7 @@ impl Supervisor {
                         then => then,
                     }
                 }
-                // Who asked for it is told, and may ask again.
+                // The requester gets the error, and may ask again.
                 Err(why) if order.is_some() => {
                     self.answer(order.take(), Err(why.clone()));
                     self.rest(None, why).await
@@ -91,16 +91,16 @@ impl Supervisor {
         }
     }
 
-    /// Tells what came of a start, also those who asked for one meanwhile.
+    /// Sends the result of a start to its requester, and to those who requested one meanwhile.
     fn answer(&mut self, order: Option<Order>, came: Result<(), String>) {
         let others = std::iter::from_fn(|| self.orders.try_recv().ok());
         for order in order.into_iter().chain(others) {
-            // Nobody waits any more: then it is for the next who asks.
+            // An error means that the requester does not wait any more.
             let _ = order.send(came.clone());
         }
     }
 
-    /// Tells of a death, and waits for what is next.
+    /// Logs a death, and waits for what comes next.
     async fn fall(&mut self, next: Next, why: String) -> Then {
         let server = self.starter.config.name();
         match next {
@@ -115,7 +115,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the next start: until this moment, or where it is given up until somebody asks for it.
+    /// Waits for the next start: until this instant or, if the server is given up, until a start is requested.
     async fn rest(&mut self, until: Option<Instant>, why: String) -> Then {
         let state = if until.is_some() { State::Down { why } } else { State::GivenUp { why } };
         self.starter.shared.down(state, until);
@@ -142,7 +142,7 @@ impl Supervisor {
         self.answer(order, Ok(()));
     }
 
-    /// Watches a server that is ready, until it ends or is ended.
+    /// Watches a ready server until it ends or is ended.
     async fn watch(&mut self, started: Started) -> Then {
         let Started { process, mut service, connection, handler, gone, .. } = started;
         let then = tokio::select! {
@@ -160,7 +160,7 @@ impl Supervisor {
             }
         };
         self.starter.shared.down(state, None);
-        // Closes its input, which is how it is told to end.
+        // Closes its input, which asks it to end.
         let _ = service.close_with_timeout(EXIT_GRACE).await;
         drop(service);
         let why = with_end(why.to_owned(), process, EXIT_GRACE).await;
