@@ -1,6 +1,6 @@
-//! A server of others over streamable HTTP.
+//! A third-party server over streamable HTTP.
 //!
-//! `TOOLYARD_MCP_SERVERS` names the directory that `.ci/mcp-servers` has filled. Where it is absent the tests are skipped,
+//! `TOOLYARD_MCP_SERVERS` names the directory that `.ci/mcp-servers` fills. If it is absent the tests are skipped,
 //! except under `CI=true`, where they fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -23,7 +23,7 @@ use toolyard::{Call, Effect, ErrorKind, EventKind};
 use toolyard_mcp::{ServerConfig, Servers};
 use yard::Yard;
 
-/// The server everything at a free port, once it says that it listens.
+/// The server `everything` at a free port, once it says that it listens.
 async fn everything() -> Option<(tokio::process::Child, String)> {
     let script = place::script("everything")?;
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -36,12 +36,12 @@ async fn everything() -> Option<(tokio::process::Child, String)> {
             break;
         }
     }
-    // Whoever reads no more must not hold it up.
+    // Keeps reading, so that the server is never blocked.
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     Some((child, format!("http://127.0.0.1:{port}/mcp")))
 }
 
-/// Calls, many at once, with progress; and the server's death in the middle of one.
+/// Calls, many at once, with progress; and the server's death during one.
 #[tokio::test]
 async fn a_server_over_http_is_called_like_any_other() {
     let Some((mut child, url)) = everything().await else { return };
@@ -65,10 +65,10 @@ async fn a_server_over_http_is_called_like_any_other() {
     yard.servers.shutdown().await;
 }
 
-/// One that is not there is told of at once.
+/// A server that does not exist is reported at once.
 #[tokio::test]
 async fn a_server_that_nobody_runs_is_told_of() {
-    // No port that a system gives out: one that was free a moment ago might be another test's by now.
+    // Not a port that the system assigns: one that was free a moment ago may belong to another test by now.
     let server = ServerConfig::http("web", "http://127.0.0.1:1/mcp");
     let Err(error) = Servers::start(vec![server]).await else { panic!("nobody is there") };
     assert!(error.to_string().contains("it cannot be reached"), "{error}");

@@ -1,10 +1,10 @@
-//! Servers that others wrote: listed, called, cancelled, killed in the middle of a call, and called many times at once.
+//! Third-party servers: listed, called, cancelled, killed during a call, and called many times at once.
 //!
-//! `TOOLYARD_MCP_SERVERS` names the directory that `.ci/mcp-servers` has filled. Where it is absent the tests are skipped,
+//! `TOOLYARD_MCP_SERVERS` names the directory that `.ci/mcp-servers` fills. If it is absent the tests are skipped,
 //! except under `CI=true`, where they fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-// Whether a process is stopped, and what lies in its pipe, is asked of Linux.
+// Only Linux can say whether a process is stopped, and what is in its pipe.
 #[cfg(target_os = "linux")]
 #[path = "real/each.rs"]
 mod each;

@@ -1,4 +1,4 @@
-//! What a server asks, logs and has done while it has a call, on its way through the gateway to the client that made it.
+//! What a server asks, logs and reports during a call, on its way through the gateway to the client of the call.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 

@@ -7,7 +7,7 @@ fn can_ask() -> Value {
     json!({"elicitation": {}})
 }
 
-/// Answers the next question, and gives what was shown.
+/// Answers the next question; returns what was shown.
 async fn say(client: &mut Client, result: Value) -> String {
     let question = client.told("elicitation/create").await;
     let schema = &question["params"]["requestedSchema"];
@@ -16,7 +16,7 @@ async fn say(client: &mut Client, result: Value) -> String {
     question["params"]["message"].as_str().unwrap().to_owned()
 }
 
-/// PO-3, PO-4: the client's user is shown what would run, and it runs after a yes alone.
+/// PO-3, PO-4: the client's user is shown what would run, and it runs only after a yes.
 #[tokio::test(start_paused = true)]
 async fn a_call_runs_when_the_user_says_yes() {
     let yard = Yard::open().await;
@@ -40,7 +40,7 @@ async fn a_call_runs_when_the_user_says_yes() {
     }
 }
 
-/// PO-4: an 'always' is for later calls of the same client that are alike, and for no other client's.
+/// PO-4: an 'always' covers later calls of the same client that are alike, and no other client's.
 #[tokio::test(start_paused = true)]
 async fn an_always_is_for_this_client_alone() {
     let yard = Yard::open().await;
@@ -55,7 +55,7 @@ async fn an_always_is_for_this_client_alone() {
     assert_eq!(other.answer(1).await["result"]["isError"], true);
 }
 
-/// PO-3: a client that cannot ask is not asked, and the model is told why it may not.
+/// PO-3: a client that cannot ask is not asked, and the model reads why the call is refused.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_cannot_ask_is_refused_with_advice() {
     let yard = Yard::open().await;
@@ -68,7 +68,7 @@ async fn a_client_that_cannot_ask_is_refused_with_advice() {
     assert_eq!(client.said_by_now().await, [] as [Value; 0]);
 }
 
-/// SC-4: the question about a call that is cancelled is withdrawn, and the call does not run.
+/// SC-4: when a call is cancelled, the question about it is withdrawn, and the call does not run.
 #[tokio::test(start_paused = true)]
 async fn the_question_of_a_cancelled_call_is_withdrawn() {
     let yard = Yard::open().await;
@@ -81,7 +81,7 @@ async fn the_question_of_a_cancelled_call_is_withdrawn() {
     assert_eq!(yard.count("tool.called"), 0);
 }
 
-/// PO-4: a question that nobody answers is withdrawn when its time is over.
+/// PO-4: a question without an answer is withdrawn when its time is over.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_expires() {
     let yard = Yard::open().await;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use toolyard::{ToolContext, ToolError, ToolSpec, tool_fn};
 
-/// CL-8: calls that came together reach the serial lease in the order in which they came, though each is a task of its
-/// own and there are several workers.
+/// CL-8: calls that arrive together reach the serial lease in their order of arrival, although each has its own task
+/// and there are several workers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_change_things_run_in_the_order_in_which_they_came() {
     let yard = Yard::open().await;
@@ -21,7 +21,7 @@ async fn calls_that_change_things_run_in_the_order_in_which_they_came() {
     assert_eq!(*yard.done.lock().unwrap(), expect);
 }
 
-/// CL-6: reads of one client that came together run together, as many as the pool has places for.
+/// CL-6: reads of one client that arrive together run together, as many as the pool has permits.
 #[tokio::test(start_paused = true)]
 async fn reads_that_came_together_run_together() {
     let yard = Yard::open().await;
@@ -37,7 +37,7 @@ async fn reads_that_came_together_run_together() {
     assert_eq!(begun.elapsed().as_secs(), 20);
 }
 
-/// ID-1, ID-3: of calls with one key one runs, and the others say that they share its result.
+/// ID-1, ID-3: of several calls with one key one runs, and the others say that they share its result.
 #[tokio::test(start_paused = true)]
 async fn calls_with_one_key_run_once() {
     let yard = Yard::open().await;
@@ -72,7 +72,7 @@ async fn a_call_has_the_timeout_that_it_asks_for() {
     assert_eq!(client.answer(2).await["error"]["code"], -32602);
 }
 
-/// V4: what is wrong with the request is an error of the protocol, what is wrong with the arguments is for the model.
+/// V4: a bad request is a protocol error, and bad arguments are a result for the model.
 #[tokio::test(start_paused = true)]
 async fn bad_requests_are_errors_and_bad_arguments_are_results() {
     let yard = Yard::open().await;
@@ -91,7 +91,7 @@ async fn bad_requests_are_errors_and_bad_arguments_are_results() {
     }
     client.request(5, "resources/read", json!({"uri": "file:///x"})).await;
     assert_eq!(client.answer(5).await["error"]["code"], -32601);
-    // The connection is as good as before.
+    // The connection still works.
     client.request(6, "tools/list", json!({})).await;
     let tools = client.answer(6).await["result"]["tools"].clone();
     let names: HashSet<&str> =
@@ -99,8 +99,8 @@ async fn bad_requests_are_errors_and_bad_arguments_are_results() {
     assert_eq!(names, HashSet::from(["ask", "pay", "slow", "write"]));
 }
 
-/// V4: a tool that goes away between two attempts of a call, or while it waits for its turn, was known when it was called:
-/// what comes of that is a result.
+/// V4: a tool that is removed between two attempts of a call, or while the call waits for its turn, did exist when it
+/// was called: the outcome is a result.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_goes_away_leaves_results() {
     let yard = Yard::open().await;
@@ -125,7 +125,7 @@ async fn a_tool_that_goes_away_leaves_results() {
     assert_eq!(client.answer(4).await["error"]["code"], -32602);
 }
 
-/// SC-4: a call that is cancelled is told to stop, is not answered, and costs the others nothing.
+/// SC-4: a cancelled call is told to stop, is not answered, and does not affect the others.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_stops_and_is_not_answered() {
     let yard = Yard::open().await;
@@ -140,7 +140,7 @@ async fn a_cancelled_call_stops_and_is_not_answered() {
     assert_eq!(client.said_by_now().await, [] as [Value; 0]);
 }
 
-/// A call's output is told as progress, at a bounded rate, in order and whole, before the result.
+/// A call's output is sent as progress, at a bounded rate, in order and whole, before the result.
 #[tokio::test(start_paused = true)]
 async fn progress_is_told_at_a_bounded_rate() {
     let yard = Yard::open().await;
@@ -150,7 +150,7 @@ async fn progress_is_told_at_a_bounded_rate() {
     client.answer(2).await;
     client.answer(1).await;
     let told = client.said_by_now().await;
-    // A second of virtual time, at most ten notices each, one more at the end.
+    // A second of virtual time, with at most ten notifications, and one more at the end.
     assert!((2..=12).contains(&told.len()), "{}", told.len());
     let (mut text, mut progress) = (String::new(), 0.0);
     for notice in &told {

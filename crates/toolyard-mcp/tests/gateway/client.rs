@@ -1,22 +1,22 @@
-//! A client that says what a test wants said, in the order in which the test wants it.
+//! A client that sends what a test wants, in the order in which the test wants it.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
 
-/// The bytes that the pipe holds.
+/// The capacity of the pipe, in bytes.
 pub(crate) const PIPE: usize = 1 << 16;
 
 /// One end of the pipe.
 pub(crate) struct Client {
     write: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    /// What was read and not asked for yet.
+    /// Messages that were read and not asked for yet.
     kept: VecDeque<Value>,
 }
 
 impl Client {
-    /// A client that has shaken hands, with these capabilities.
+    /// A client with these capabilities, after the handshake.
     pub(crate) async fn connect(end: DuplexStream, capabilities: Value) -> Self {
         let (read, write) = split(end);
         let mut client = Self { write, lines: BufReader::new(read).lines(), kept: VecDeque::new() };
@@ -33,7 +33,7 @@ impl Client {
         self.line(&message.to_string()).await;
     }
 
-    /// Sends this line, whatever it is.
+    /// Sends a line, whatever it contains.
     pub(crate) async fn line(&mut self, line: &str) {
         self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
@@ -52,7 +52,7 @@ impl Client {
         self.request(id, "tools/call", params).await;
     }
 
-    /// The next message that is so, those before it kept for later.
+    /// The next matching message. Earlier ones are kept for later.
     pub(crate) async fn next(&mut self, is_so: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.kept.iter().position(&is_so) {
             return self.kept.remove(at).unwrap();
@@ -77,12 +77,12 @@ impl Client {
         self.next(|message| message["method"] == method).await
     }
 
-    /// What was said so far beside the answers that were asked for.
+    /// Everything received so far, except answers that were asked for.
     pub(crate) fn kept(&mut self) -> Vec<Value> {
         self.kept.drain(..).collect()
     }
 
-    /// Shows that the gateway has come past all it was told before, and gives what else it has said until then.
+    /// Waits until the gateway has handled everything sent before; returns what else it has sent by then.
     pub(crate) async fn said_by_now(&mut self) -> Vec<Value> {
         self.request(-1, "ping", json!({})).await;
         self.answer(-1).await;

@@ -1,4 +1,4 @@
-//! Who may come in over HTTP, and what becomes of their sessions. Requests are written out, so that nothing is added.
+//! Which requests are admitted over HTTP, and what becomes of sessions. Requests are written by hand.
 
 use super::yard::Yard;
 use serde_json::json;
@@ -10,7 +10,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolyard_mcp::HttpOptions;
 
-/// Sends a request with these header lines, and gives the whole answer.
+/// Sends a request with these header lines; returns the whole answer.
 async fn ask(to: SocketAddr, method: &str, path: &str, headers: &[String], body: &str) -> String {
     let mut stream = TcpStream::connect(to).await.unwrap();
     let (headers, length) = (headers.join("\r\n"), body.len());
@@ -29,7 +29,7 @@ fn initialize() -> String {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
 }
 
-/// A gateway that listens, with these options.
+/// Starts a gateway that listens, with these options.
 pub(crate) async fn listen(yard: &Yard, options: HttpOptions) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, gateway) = (listener.local_addr().unwrap(), yard.gateway.clone());
@@ -53,7 +53,7 @@ impl Door {
         door
     }
 
-    /// Posts this body, and gives the status and body of the answer.
+    /// Posts this body; returns the status and body of the answer.
     pub(crate) async fn post(&self, body: &str) -> (u16, String) {
         let answer = ask(self.to, "POST", "/mcp", &self.headers, body).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -65,7 +65,7 @@ impl Door {
     }
 }
 
-/// Only a client that has the token, names this machine and is no web page comes in.
+/// Only a client that has the token, names this machine and is not a web page is admitted.
 #[tokio::test]
 async fn strangers_stay_outside() {
     let yard = Yard::open().await;
@@ -87,7 +87,7 @@ async fn strangers_stay_outside() {
     assert_eq!(yard.count("session.opened"), 0);
 }
 
-/// SC-1: a session that is deleted takes its calls along.
+/// SC-1: deleting a session cancels its calls.
 #[tokio::test]
 async fn a_deleted_session_takes_its_calls_along() {
     let yard = Yard::open().await;
@@ -106,7 +106,7 @@ async fn a_deleted_session_takes_its_calls_along() {
     calling.abort();
 }
 
-/// Who begins sessions and ends none is turned away at some point; those that there are go on.
+/// A client that starts sessions and ends none is refused at some point; existing sessions keep working.
 #[tokio::test]
 async fn sessions_are_bounded() {
     let yard = Yard::open().await;

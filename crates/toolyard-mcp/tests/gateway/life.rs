@@ -1,11 +1,11 @@
-//! Connections: many at once, their end, and the engine's.
+//! Connections: many at once, their end, and the end of the engine.
 
 use super::yard::Yard;
 use serde_json::json;
 use std::time::Duration;
 use toolyard::{Drain, ToolContext, ToolSpec, tool_fn};
 
-/// SC-1, SC-4: with a client go its calls; those of others go on.
+/// SC-1, SC-4: when a client disconnects its calls are cancelled; those of others continue.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_is_gone_takes_its_calls_along() {
     let yard = Yard::open().await;
@@ -24,7 +24,7 @@ async fn a_client_that_is_gone_takes_its_calls_along() {
     assert_eq!(yard.count("session.opened"), 2);
 }
 
-/// Every connection has a session of its own, whose name says whose it is.
+/// Every connection has its own session, which is named after its client.
 #[tokio::test(start_paused = true)]
 async fn sessions_are_named_after_their_clients() {
     let yard = Yard::open().await;
@@ -39,7 +39,7 @@ async fn sessions_are_named_after_their_clients() {
     assert_eq!(names, ["test_client-1", "test_client-2"]);
 }
 
-/// SC-8: an engine that stops answers every call of every client.
+/// SC-8: an engine that shuts down answers every call of every client.
 #[tokio::test(start_paused = true)]
 async fn a_drain_answers_every_call() {
     let yard = Yard::open().await;
@@ -56,7 +56,7 @@ async fn a_drain_answers_every_call() {
     }
 }
 
-/// A client is told when there are other tools, and then finds them.
+/// A client is notified when there are other tools, and then finds them.
 #[tokio::test(start_paused = true)]
 async fn a_client_is_told_of_new_tools() {
     let yard = Yard::open().await;

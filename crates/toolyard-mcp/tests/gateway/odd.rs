@@ -1,4 +1,4 @@
-//! Messages that are no requests, over a pipe and over HTTP.
+//! Messages that are not requests, over a pipe and over HTTP.
 
 use super::{
     client::PIPE,
@@ -11,14 +11,14 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 use toolyard_mcp::HttpOptions;
 
-/// A `tools/call` of `slow` whose arguments are this deep.
+/// A `tools/call` of `slow` with arguments of this depth.
 fn deep(id: i64, levels: usize) -> String {
     let value = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let params = format!(r#"{{"name":"slow","arguments":{{"a":{value}}}}}"#);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
 }
 
-/// What is sent, and id and code of what is answered.
+/// What is sent, and the id and code of the answer.
 fn cases() -> Vec<(String, Value, i64)> {
     let call = |id: i64, meta: &str| {
         format!(
@@ -39,7 +39,7 @@ fn cases() -> Vec<(String, Value, i64)> {
     ]
 }
 
-/// Every one of them is answered, under its own id where it has one, and the connection is as good as before.
+/// Each of them is answered, under its own id if it has one, and the connection still works.
 #[tokio::test(start_paused = true)]
 async fn a_line_that_is_no_request_is_answered() {
     let yard = Yard::open().await;
@@ -51,7 +51,7 @@ async fn a_line_that_is_no_request_is_answered() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
         assert!(answer.as_object().unwrap().contains_key("id"), "{answer}");
     }
-    // Nobody waits for an answer to these.
+    // These need no answer.
     client.line("").await;
     client.line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":5}}"#).await;
     client.line(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"an echo"}}"#).await;
@@ -59,7 +59,7 @@ async fn a_line_that_is_no_request_is_answered() {
     assert_eq!(client.answer(100).await["result"]["content"][0]["text"], "slept");
 }
 
-/// A line that is longer than any may be is told of, and the calls that fly go on.
+/// A line that is too long is reported, and calls in flight continue.
 #[tokio::test]
 async fn a_line_that_is_too_long_is_answered() {
     let yard = Yard::open().await;
@@ -71,7 +71,7 @@ async fn a_line_that_is_too_long_is_answered() {
     assert_eq!(client.answer(1).await["result"]["content"][0]["text"], "slept");
 }
 
-/// A client that closes its end behind its last request is answered, be there an end of line or none.
+/// A client that closes its end right after its last request is answered, with or without a line end.
 #[tokio::test]
 async fn a_last_line_needs_no_end() {
     let yard = Yard::open().await;
@@ -90,7 +90,7 @@ async fn a_last_line_needs_no_end() {
     assert!(last["id"] == 1 && last["result"]["tools"].is_array(), "{last}");
 }
 
-/// Arguments as deep as the engine takes them run, and deeper ones are its own to refuse as long as they can be read.
+/// Arguments as deep as the engine accepts run; the engine itself refuses deeper ones as long as they can be read.
 #[tokio::test(start_paused = true)]
 async fn arguments_that_can_be_read_are_the_engines() {
     let yard = Yard::open().await;
@@ -101,7 +101,7 @@ async fn arguments_that_can_be_read_are_the_engines() {
     }
 }
 
-/// The same over HTTP: with its id a request is answered as any other, without one the whole post is bad.
+/// The same over HTTP: a request with an id is answered like any other, without one the whole post is bad.
 #[tokio::test]
 async fn a_post_that_is_no_request_is_answered() {
     let yard = Yard::open().await;

@@ -1,4 +1,4 @@
-//! Two requests under one id.
+//! Two requests with the same id.
 
 use super::{
     http::{Door, listen},
@@ -10,8 +10,7 @@ use tokio::{sync::Notify, task::JoinHandle};
 use toolyard::{ToolContext, ToolSpec, tool_fn};
 use toolyard_mcp::HttpOptions;
 
-/// A second request under the id of one that is not answered yet is refused, and the first has its own answer. When that
-/// is there the id is free.
+/// A second request under the id of an unanswered one is refused. The first gets its answer, which frees the id.
 #[tokio::test(start_paused = true)]
 async fn the_first_has_its_answer() {
     let yard = Yard::open().await;
@@ -31,8 +30,8 @@ async fn the_first_has_its_answer() {
     assert_eq!(*yard.done.lock().unwrap(), ["slow {\"secs\":10}", "write {\"n\":3}"]);
 }
 
-/// The first can still be cancelled. It is not answered then, so its id stays its own, be it asked for at once or when all
-/// is over: what it comes to is nobody else's answer.
+/// The first request can still be cancelled. It is then never answered, so it keeps its id, both while it is being
+/// cancelled and after it has ended: its outcome must not answer another request.
 #[tokio::test(start_paused = true)]
 async fn the_first_can_be_cancelled() {
     let yard = Yard::open().await;
@@ -52,7 +51,7 @@ async fn the_first_can_be_cancelled() {
     assert_eq!(client.said_by_now().await, [] as [Value; 0]);
 }
 
-/// A gateway over HTTP whose tool `gate` ends when it is told to.
+/// A gateway over HTTP with a tool `gate` that ends when notified.
 async fn gated(yard: &Yard) -> (SocketAddr, Arc<Notify>) {
     let open = Arc::new(Notify::new());
     let gate = {
@@ -74,13 +73,13 @@ fn call(id: impl Into<Value>, tool: &str, arguments: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params}).to_string()
 }
 
-/// Posts this, and gives the answer when there is one.
+/// Posts this in a task; returns the answer when there is one.
 fn posted(door: &Arc<Door>, body: String) -> JoinHandle<(u16, String)> {
     let door = door.clone();
     tokio::spawn(async move { door.post(&body).await })
 }
 
-/// Whether a post was refused for its id.
+/// Whether a post was refused because of its id.
 fn is_refused((status, answer): &(u16, String)) -> bool {
     let mut events = answer.lines().filter_map(|line| line.strip_prefix("data: "));
     let answer: Option<Value> = events.find_map(|event| serde_json::from_str(event).ok());
@@ -88,7 +87,7 @@ fn is_refused((status, answer): &(u16, String)) -> bool {
     *status == 200 && answer.is_some_and(is_so)
 }
 
-/// The same over HTTP, however the id is written, where another session may have the same ids.
+/// The same over HTTP, however the id is written. Another session may use the same ids.
 #[tokio::test]
 async fn the_first_has_its_answer_over_http() {
     let yard = Yard::open().await;
@@ -107,8 +106,8 @@ async fn the_first_has_its_answer_over_http() {
     assert!(door.post(&call(1, "slow", json!({}))).await.1.contains("slept"));
 }
 
-/// A connection that breaks ends no call over HTTP, where a client may come back for the answer: what is asked again
-/// meanwhile is refused, and gets nothing of what the first comes to. When that is over the id is free.
+/// A broken connection ends no call over HTTP, because a client may come back for the answer. Meanwhile a second
+/// request under the id is refused, and gets nothing of the first one's result. Its end frees the id.
 #[tokio::test]
 async fn who_comes_back_does_not_get_the_answer_of_the_first() {
     let yard = Yard::open().await;
@@ -119,14 +118,14 @@ async fn who_comes_back_does_not_get_the_answer_of_the_first() {
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     let again = call(1, "slow", json!({}));
-    // While it answers the first of these, the gateway sees that the connection is gone.
+    // While it answers the first of these, the gateway notices that the connection is gone.
     for _ in 0..3 {
         let second = door.post(&again).await;
         assert!(is_refused(&second), "{second:?}");
     }
     open.notify_one();
     yard.until("tool.completed").await;
-    // The answer is a few steps behind the call's end.
+    // The answer follows a few steps after the end of the call.
     let mut second = door.post(&again).await;
     for _ in 0..1000 {
         if !is_refused(&second) {
@@ -137,7 +136,7 @@ async fn who_comes_back_does_not_get_the_answer_of_the_first() {
     assert!(second.1.contains("slept"), "{second:?}");
 }
 
-/// Over HTTP the post of a cancelled request ends without an answer, and its id stays its own.
+/// Over HTTP the post of a cancelled request ends without an answer, and the request keeps its id.
 #[tokio::test]
 async fn the_first_can_be_cancelled_over_http() {
     let yard = Yard::open().await;

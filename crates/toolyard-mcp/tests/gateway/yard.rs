@@ -1,4 +1,4 @@
-//! An engine with test tools, and a gateway before it.
+//! An engine with test tools, and a gateway in front of it.
 
 use super::client::{Client, PIPE};
 use serde_json::{Value, json};
@@ -18,11 +18,11 @@ pub(crate) struct Yard {
     pub(crate) engine: Engine,
     pub(crate) gateway: Gateway,
     pub(crate) events: Arc<Mutex<Vec<Event>>>,
-    /// What the tools did, in the order in which they did it.
+    /// What the tools did, in order.
     pub(crate) done: Arc<Mutex<Vec<String>>>,
 }
 
-/// A connection as the gateway has it.
+/// The gateway's side of a connection.
 pub(crate) type Serving = JoinHandle<Result<(), ServeError>>;
 
 impl Yard {
@@ -90,7 +90,7 @@ impl Yard {
         self.connect(json!({})).await.0
     }
 
-    /// How often there was an event of this name.
+    /// How many events of this name there were.
     pub(crate) fn count(&self, name: &str) -> usize {
         self.events.lock().unwrap().iter().filter(|event| event.kind.name() == name).count()
     }

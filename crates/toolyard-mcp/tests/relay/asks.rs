@@ -25,18 +25,18 @@ pub(crate) fn able() -> Value {
     json!({"elicitation": {}, "sampling": {}})
 }
 
-/// Has the server ask this.
+/// Makes the server ask this.
 pub(crate) async fn ask(client: &mut Client, id: i64, question: Value) {
     client.call(id, "asks", question, json!({})).await;
 }
 
-/// What the server was told, which it gives as the result of its call.
+/// What the server was answered, which it returns as the result of its call.
 pub(crate) async fn told(client: &mut Client, id: i64) -> Value {
     let answer = client.answer(id).await;
     serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
 }
 
-/// A form reaches the user of the client that made the call, says which server asks, and is answered to that server.
+/// A form reaches the user of the client that made the call, names the server, and its answer reaches that server.
 #[tokio::test]
 async fn a_form_goes_to_the_client_of_the_call_and_its_answer_back() {
     let yard = Yard::open(true).await;
@@ -51,7 +51,7 @@ async fn a_form_goes_to_the_client_of_the_call_and_its_answer_back() {
     yard.servers.shutdown().await;
 }
 
-/// A server may use the client's model, and learns nothing of other servers by it.
+/// A server may use the client's model, and learns nothing about other servers from it.
 #[tokio::test]
 async fn a_prompt_goes_to_the_clients_model() {
     let yard = Yard::open(true).await;
@@ -66,7 +66,7 @@ async fn a_prompt_goes_to_the_clients_model() {
     yard.servers.shutdown().await;
 }
 
-/// Who cannot answer is not asked, and the server is told why.
+/// A client that cannot answer is not asked, and the server learns why.
 #[tokio::test]
 async fn a_client_that_cannot_answer_is_not_asked() {
     let yard = Yard::open(true).await;
@@ -82,7 +82,7 @@ async fn a_client_that_cannot_answer_is_not_asked() {
     yard.servers.shutdown().await;
 }
 
-/// A server that may not ask is refused, whoever its client is.
+/// A server that may not ask is refused, even if its client could answer.
 #[tokio::test]
 async fn a_server_that_may_not_ask_is_refused() {
     let yard = Yard::open(false).await;
@@ -95,8 +95,8 @@ async fn a_server_that_may_not_ask_is_refused() {
     yard.servers.shutdown().await;
 }
 
-/// Over stdio nothing says which call a question belongs to: while the server has calls of two clients it is nobody's, and
-/// neither of them sees it.
+/// Over stdio nothing says which call a question belongs to: while the server has calls of two clients it is refused,
+/// and neither client sees it.
 #[tokio::test]
 async fn a_question_that_may_be_anothers_is_refused() {
     let yard = Yard::open(true).await;
@@ -115,7 +115,7 @@ async fn a_question_that_may_be_anothers_is_refused() {
     yard.servers.shutdown().await;
 }
 
-/// SC-4: with its call a question is withdrawn.
+/// SC-4: a question is withdrawn with its call.
 #[tokio::test]
 async fn a_cancelled_call_takes_its_question_with_it() {
     let yard = Yard::open(true).await;
@@ -128,7 +128,7 @@ async fn a_cancelled_call_takes_its_question_with_it() {
     yard.servers.shutdown().await;
 }
 
-/// A client is told what a server logs during its call, before the call's result and from the level on that it has set.
+/// A client gets what a server logs during its call, before the call's result and from the level on that it has set.
 #[tokio::test]
 async fn logs_go_to_the_client_of_the_call() {
     let yard = Yard::open(true).await;
@@ -140,14 +140,14 @@ async fn logs_go_to_the_client_of_the_call() {
         }
         client.call(id, "logs", json!({}), json!({})).await;
         client.answer(id).await;
-        // What is said after the result would not be there yet.
+        // A message sent after the result would not have been read yet.
         let logs = client.kept();
         assert_eq!(logs.iter().filter(|said| said["method"] == "notifications/message").count(), expect);
     }
     yard.servers.shutdown().await;
 }
 
-/// A server's steps are told as it counts them, under the token of the client.
+/// A server's progress is passed on as the server counts it, under the client's token.
 #[tokio::test]
 async fn steps_are_told_as_the_server_counts_them() {
     let yard = Yard::open(true).await;
@@ -161,7 +161,7 @@ async fn steps_are_told_as_the_server_counts_them() {
     yard.servers.shutdown().await;
 }
 
-/// A registered secret is shown to no client, in whatever a server says.
+/// No client is shown a registered secret, wherever it appears in what a server says.
 #[tokio::test]
 async fn no_secret_is_passed_on() {
     let yard = Yard::open(true).await;
@@ -178,7 +178,7 @@ async fn no_secret_is_passed_on() {
     yard.servers.shutdown().await;
 }
 
-/// A server that asks and asks has 16 questions at once, and none is left when its call has ended.
+/// A server that keeps asking has at most 16 questions open, and none once its call has ended.
 #[tokio::test]
 async fn a_flood_of_questions_is_bounded_and_ends_with_its_call() {
     let yard = Yard::open(true).await;

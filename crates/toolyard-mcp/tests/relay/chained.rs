@@ -1,4 +1,4 @@
-//! A gateway behind a gateway, over HTTP, where a question comes on the stream of its call.
+//! A gateway behind a gateway, over HTTP, where a question arrives on the stream of its call.
 
 use crate::client::{Client, PIPE};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard::{Answer, Engine, ToolContext, ToolSpec, tool_fn};
 use toolyard_mcp::{Clients, Gateway, HttpOptions, ServerConfig, Servers};
 
-/// A gateway over HTTP with a tool about which its clients are asked, and where it is.
+/// The address of a gateway over HTTP with a tool that needs its clients' approval.
 async fn asking(stop: &CancellationToken) -> String {
     let pay = tool_fn(ToolSpec::execute("pay"), |args: Value, _: ToolContext| async move { Ok(args) });
     let clients = Clients::default();
@@ -30,7 +30,7 @@ async fn client(gateway: &Gateway) -> Client {
     Client::connect(theirs, json!({"elicitation": {}})).await
 }
 
-/// PO-4: of calls of two clients that are in the air at one server, each is asked about at its own client.
+/// PO-4: of calls of several clients in flight at one server, each is asked about at its own client.
 #[tokio::test]
 async fn each_client_is_asked_about_its_own_call() {
     let stop = CancellationToken::new();

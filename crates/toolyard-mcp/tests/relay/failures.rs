@@ -1,4 +1,4 @@
-//! What a tool puts out that says no.
+//! What becomes of the output of a tool that reports failure.
 
 use crate::yard::{SECRET, Yard};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn no() -> Value {
     })
 }
 
-/// V5: all of it reaches the client, each part in its form and place, and the code for machines beside it.
+/// V5: all of it reaches the client, each part in its form and place, with the code for machines beside it.
 #[tokio::test]
 async fn nothing_of_a_failure_is_lost_on_its_way() {
     let yard = Yard::open(false).await;
@@ -37,12 +37,12 @@ async fn nothing_of_a_failure_is_lost_on_its_way() {
     yard.servers.shutdown().await;
 }
 
-/// V5, I15: but for secrets, which show in no part of it.
+/// V5, I15: secrets are the exception: they are redacted in every part.
 #[tokio::test]
 async fn a_secret_in_a_failure_is_not_shown() {
     let yard = Yard::open(false).await;
     let mut client = yard.client(json!({})).await;
-    // The server puts it together.
+    // The server joins the two halves.
     let (first, last) = SECRET.split_at(7);
     let mut said = no();
     said["first"] = json!(first);

@@ -1,5 +1,5 @@
-//! What a person sees of a server's questions: nothing that hides, nothing without end, and what is picked is what the
-//! server wrote.
+//! What a person sees of a server's questions: nothing hidden, nothing endless, and a choice goes back as the server
+//! wrote it.
 
 use crate::{
     asks::{able, ask, told},
@@ -21,7 +21,7 @@ fn message(text: &str) -> Value {
     json!({"role": "user", "content": {"type": "text", "text": text}})
 }
 
-/// PO-4: a person sees what can be picked without what hides in it, and the server hears which of its own values it was.
+/// PO-4: a person sees the choices without anything hidden in them, and the server gets its own value of the choice.
 #[tokio::test]
 async fn what_is_seen_is_clean_and_what_is_picked_is_the_servers() {
     let yard = Yard::open(true).await;
@@ -43,7 +43,7 @@ async fn what_is_seen_is_clean_and_what_is_picked_is_the_servers() {
     yard.servers.shutdown().await;
 }
 
-/// What cannot be told apart, or is more than anybody reads, is put to nobody, and the server hears why.
+/// A question with choices that look alike, or with too much in it, is not passed on, and the server learns why.
 #[tokio::test]
 async fn what_is_unfit_to_be_seen_is_refused() {
     let yard = Yard::open(true).await;
@@ -70,7 +70,7 @@ async fn what_is_unfit_to_be_seen_is_refused() {
     yard.servers.shutdown().await;
 }
 
-/// What a model is to be asked is seen by a person before: nothing hides in it.
+/// A person sees the prompt before a model does: nothing is hidden in it.
 #[tokio::test]
 async fn nothing_hides_in_a_prompt() {
     let yard = Yard::open(true).await;

@@ -1,4 +1,4 @@
-//! A gateway before an engine with one server, which may ask.
+//! A gateway in front of an engine with one server.
 
 use crate::{
     client::{Client, PIPE},
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard::{Answer, Engine, Redactor};
 use toolyard_mcp::{Clients, Gateway, Servers};
 
-/// What no client is to see.
+/// A secret that no client may see.
 pub(crate) const SECRET: &str = "correct horse battery";
 
 /// A gateway with a server behind it.
