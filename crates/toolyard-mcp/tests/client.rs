@@ -1,4 +1,4 @@
-//! Servers of all kinds, most of them bad, as the engine sees them: real processes, which this test program itself is.
+//! Servers of all kinds, most of them bad, as the engine sees them: real processes that run this test program.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "client/beside.rs"]

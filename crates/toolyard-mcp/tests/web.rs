@@ -1,5 +1,5 @@
-//! Servers over HTTP, most of them bad, as the engine sees them: they are in this process, and each test says how its own
-//! behaves.
+//! Servers over HTTP, most of them bad, as the engine sees them. They run in this process, and each test defines how
+//! its own behaves.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "web/calls.rs"]

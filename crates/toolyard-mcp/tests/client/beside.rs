@@ -1,4 +1,4 @@
-//! Hostile servers, and one beside them that is not: it is listed and answers while they do their worst, and afterwards.
+//! Hostile servers, and a good one beside them: it is listed and answers while they misbehave, and afterwards.
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
@@ -6,7 +6,7 @@ use std::fs;
 use toolyard::{Call, Effect, ErrorKind, Outcome};
 use toolyard_mcp::{StartError, State};
 
-/// Calls that a server has beside the one of the other.
+/// The number of calls that the good server gets beside the bad one's.
 const BESIDE: u32 = 8;
 
 fn echo(n: u32) -> Call {
@@ -19,7 +19,7 @@ fn are_answered(outcomes: Vec<Outcome>) {
     }
 }
 
-/// The good server is there with all its tools, and answers.
+/// Checks that the good server is ready with all its tools, and answers.
 async fn is_well(yard: &Yard) {
     let status = yard.servers.status().into_iter().find(|one| one.name == "good").unwrap();
     assert_eq!((status.state, status.refused.len()), (State::Ready, 0));
@@ -27,8 +27,8 @@ async fn is_well(yard: &Yard) {
     are_answered(yard.all((0..BESIDE).map(echo).collect()).await);
 }
 
-/// Does something bad beside a server that has calls meanwhile. What would never end is given up as soon as those are
-/// answered: from then on time passes at once.
+/// Does something bad beside a server that has calls meanwhile. If the bad thing would never end, the clock is paused
+/// as soon as those calls are answered, so that its timeout comes at once.
 async fn beside<T>(yard: &Yard, is_endless: bool, bad: impl Future<Output = T>) -> T {
     let good = async {
         is_well(yard).await;
@@ -43,7 +43,7 @@ async fn beside<T>(yard: &Yard, is_endless: bool, bad: impl Future<Output = T>) 
     came
 }
 
-/// What comes of starting a server that behaves so, beside one that has calls.
+/// The result of starting a server that behaves like this, beside one that has calls.
 async fn started_as(how: &str) -> (Yard, Result<(), StartError>) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("how");
@@ -54,7 +54,7 @@ async fn started_as(how: &str) -> (Yard, Result<(), StartError>) {
     (yard, came)
 }
 
-/// V4: a server that cannot be used is told as that, in bounded time, and costs itself alone.
+/// V4: a server that cannot be used is reported as such, in bounded time, and affects no other.
 #[tokio::test]
 async fn a_server_that_cannot_be_used_leaves_the_other_unharmed() {
     for (how, wanted) in [
@@ -76,8 +76,8 @@ async fn a_server_that_cannot_be_used_leaves_the_other_unharmed() {
     }
 }
 
-/// A tool whose schema is somewhere on the network, or that is described by what nobody is to see, is none or is cleaned;
-/// the tools of the other server are what they were.
+/// A tool whose schema is on the network is refused, and a description with hidden characters is cleaned; the tools of
+/// the other server are unchanged.
 #[tokio::test]
 async fn bad_tools_leave_the_tools_of_another_server_unharmed() {
     let (yard, came) = started_as("bad_tools").await;
@@ -91,7 +91,7 @@ async fn bad_tools_leave_the_tools_of_another_server_unharmed() {
     yard.servers.shutdown().await;
 }
 
-/// V4, V5, SC-5: whatever comes of a call, or does not, is that call's; calls of another server that run with it are
+/// V4, V5, SC-5: whatever goes wrong with a call affects that call only; calls to another server at the same time are
 /// answered, and so are those that follow.
 #[tokio::test]
 async fn a_call_that_goes_wrong_leaves_the_other_server_unharmed() {

@@ -1,4 +1,4 @@
-//! Servers that send what nobody can read: each costs itself, and no other.
+//! Servers that send what cannot be read: each affects only itself.
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use toolyard::{Call, Effect, ErrorKind};
 use toolyard_mcp::{Servers, StartError};
 
-/// V4, V5: a line without end or of no text loses the server: its calls are transient, their outcome unknown, they are not
-/// made again, and another server does not notice.
+/// V4, V5: a server that sends an endless line, or bytes that are not text, is lost. Its calls are transient, their
+/// outcome unknown, they are not made again, and another server does not notice.
 #[tokio::test]
 async fn what_cannot_be_read_loses_one_server() {
     let yard = Yard::open(vec![odd("bad", "plain"), odd("good", "plain")]).await;
@@ -28,7 +28,7 @@ async fn what_cannot_be_read_loses_one_server() {
     yard.servers.shutdown().await;
 }
 
-/// SC-5: a server that reads no more holds up its own calls, each for its time, and nobody else's.
+/// SC-5: a server that stops reading holds up its own calls, each until its timeout, and no others.
 #[tokio::test]
 async fn a_server_that_does_not_read_holds_up_itself() {
     let yard = Yard::open(vec![odd("bad", "plain"), odd("good", "plain")]).await;
@@ -43,13 +43,13 @@ async fn a_server_that_does_not_read_holds_up_itself() {
     assert_eq!(outcomes.pop().unwrap().status.unwrap().to_text().len(), 200 << 10);
     for outcome in outcomes {
         let kind = outcome.status.unwrap_err().kind;
-        // The breaker is the end of it.
+        // In the end the breaker opens.
         assert!(matches!(kind, ErrorKind::Timeout | ErrorKind::CircuitOpen), "{kind:?}");
     }
     yard.servers.shutdown().await;
 }
 
-/// A server that talks without end is heard to its answer, and another meanwhile.
+/// A server that sends notifications without end is read up to its answer, and another server meanwhile.
 #[tokio::test]
 async fn a_server_that_talks_without_end_is_heard() {
     let yard = Yard::open(vec![odd("bad", "plain"), odd("good", "plain")]).await;
@@ -87,7 +87,7 @@ async fn a_server_that_cannot_be_used_says_why() {
     }
 }
 
-/// One that is not required is left out, and the others are there.
+/// A server that is not required is left out, and the others are started.
 #[tokio::test]
 async fn a_server_that_is_not_required_is_left_out() {
     let yard = Yard::open(vec![odd("good", "plain"), odd("bad", "exits").required(false)]).await;

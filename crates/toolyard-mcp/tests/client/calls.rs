@@ -1,11 +1,11 @@
-//! What comes of calls to a server.
+//! The outcome of calls to a server.
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
 use std::time::Duration;
 use toolyard::{Call, Effect, ErrorKind, EventKind};
 
-/// CL-1, CL-4: reads of a server overlap, and each result is that of its own call.
+/// CL-1, CL-4: reads of a server overlap, and each result belongs to its own call.
 #[tokio::test]
 async fn sixty_four_calls_at_once_get_their_own_answers() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -17,7 +17,7 @@ async fn sixty_four_calls_at_once_get_their_own_answers() {
     yard.servers.shutdown().await;
 }
 
-/// CL-4: a server that answers the last call first: each has its own answer, in the order of the calls.
+/// CL-4: a server answers the last call first: each call gets its own answer, in the order of the calls.
 #[tokio::test]
 async fn answers_that_come_out_of_order_find_their_calls() {
     const CALLS: u32 = 16;
@@ -30,7 +30,7 @@ async fn answers_that_come_out_of_order_find_their_calls() {
     yard.servers.shutdown().await;
 }
 
-/// V5: what a tool says when it says no is kept whole, data included.
+/// V5: the output of a tool that reports failure is kept whole, data included.
 #[tokio::test]
 async fn a_tool_that_says_no_is_an_execution_error_with_its_content() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -44,7 +44,7 @@ async fn a_tool_that_says_no_is_an_execution_error_with_its_content() {
     yard.servers.shutdown().await;
 }
 
-/// A server's progress is output of its call, in its order.
+/// A server's progress is output of its call, in order.
 #[tokio::test]
 async fn progress_is_told_as_output() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -58,7 +58,7 @@ async fn progress_is_told_as_output() {
     yard.servers.shutdown().await;
 }
 
-/// SC-4, SC-5: a call that times out, and one that is cancelled, are cancelled at the server too.
+/// SC-4, SC-5: a call that times out or is cancelled is cancelled at the server, too.
 #[tokio::test]
 async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -68,7 +68,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
 
     let session = yard.engine.session("t");
     let cancelled = async {
-        // The handler has the call when it has been told of as called; then it is in the air or about to be.
+        // The handler has the call when its attempt is announced; the request is then in flight or about to be.
         let attempts = |yard: &Yard| yard.told(|kind| matches!(kind, EventKind::Attempt));
         yard.until("the call is made", |yard| attempts(yard) == 2).await;
         session.cancel_calls();
@@ -77,12 +77,12 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
     let (outcome, ()) = tokio::join!(call, cancelled);
     let error = outcome.status.unwrap_err();
     assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Unknown));
-    // Lines keep their order: what was sent before this call has been heard.
+    // Lines keep their order: what was sent before this call has been read.
     assert_eq!(yard.text("s__cancelled", json!({})).await, "2");
     yard.servers.shutdown().await;
 }
 
-/// An answer that comes twice is one answer; an answer to nobody is none.
+/// An answer that arrives twice counts once; an answer to no request is ignored.
 #[tokio::test]
 async fn answers_are_matched_by_their_id() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -104,7 +104,7 @@ async fn an_answer_without_sense_ends_its_call_alone() {
     yard.servers.shutdown().await;
 }
 
-/// Where no client is behind an engine, a server that asks is told so, whatever it was promised.
+/// If an engine has no clients, a server that asks learns that, even if it may ask.
 #[tokio::test]
 async fn without_a_client_nobody_is_asked() {
     let yard = Yard::open(vec![odd("s", "well").prefix("").may_ask(true)]).await;

@@ -6,8 +6,8 @@ use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerOf, BreakerPolicy, Call, Effect, ErrorKind, EventKind, RetryPolicy};
 use toolyard_mcp::{Servers, StartError, State};
 
-/// V4, V5: a death in the middle of calls is transient for each, its outcome unknown, and nothing runs twice; reads are
-/// made again, and the server that was started anew answers them.
+/// V4, V5: the death of a server during calls is transient for each, their outcome unknown, and nothing runs twice. The
+/// restarted server answers the next calls.
 #[tokio::test]
 async fn a_death_in_mid_call_is_transient_and_reads_survive_it() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -20,11 +20,10 @@ async fn a_death_in_mid_call_is_transient_and_reads_survive_it() {
     yard.servers.shutdown().await;
 }
 
-/// RT-1, V5: a call that changes things and is lost is made again where its trusted server says that twice is as good as
-/// once, and nowhere else.
+/// RT-1, V5: a lost call that changes things is made again only if its trusted server says that it is idempotent.
 #[tokio::test]
 async fn a_call_that_is_idempotent_is_made_again_after_a_death() {
-    // So many that a server that starts slowly is there before the last.
+    // Enough attempts that a server that starts slowly is ready before the last.
     let retry = RetryPolicy::default().with_max_attempts(NonZeroU32::new(30).unwrap());
     let retry = retry.with_delays(Duration::from_millis(100), 1.5, Duration::from_secs(1)).unwrap();
     for trusted in [true, false] {
@@ -38,7 +37,7 @@ async fn a_call_that_is_idempotent_is_made_again_after_a_death() {
     }
 }
 
-/// CB-9: the breaker of a server counts its deaths, over all its tools; what its tools say is not counted.
+/// CB-9: a server's breaker counts its deaths, over all its tools; failures that its tools report are not counted.
 #[tokio::test]
 async fn deaths_count_with_the_servers_breaker() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -53,7 +52,7 @@ async fn deaths_count_with_the_servers_breaker() {
     yard.servers.shutdown().await;
 }
 
-/// A server that dies again and again is given up, and calls of it say so at once.
+/// Calls to a server that was stopped say so at once.
 #[tokio::test]
 async fn a_call_of_a_server_that_is_gone_says_so() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -65,7 +64,7 @@ async fn a_call_of_a_server_that_is_gone_says_so() {
     assert!(error.message.contains("it was given up: it was stopped"), "{}", error.message);
 }
 
-/// One that only knows the older way of greeting and ends when it hears the newer is started once more.
+/// A server that only knows the older greeting, and exits on the newer one, is started once more.
 #[tokio::test]
 async fn a_server_of_the_older_way_is_greeted_so() {
     let yard = Yard::open(vec![odd("s", "old")]).await;
@@ -74,7 +73,7 @@ async fn a_server_of_the_older_way_is_greeted_so() {
     yard.servers.shutdown().await;
 }
 
-/// One that knows the newer way is asked nothing in the older.
+/// A server that knows the newer way is not greeted in the older.
 #[tokio::test]
 async fn a_server_of_the_newer_way_is_greeted_so() {
     let yard = Yard::open(vec![odd("s", "new")]).await;
@@ -83,8 +82,8 @@ async fn a_server_of_the_newer_way_is_greeted_so() {
     yard.servers.shutdown().await;
 }
 
-/// One that does not answer the newer question is asked in the older way long before its time is over, and what comes of
-/// the first afterwards is no answer to the second; started again, it is asked in the older way at once.
+/// A server that does not answer the newer greeting is greeted in the older way long before its time limit, and a late
+/// answer to the first does not answer the second. After a restart, it is greeted in the older way at once.
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_asked_in_the_older_way() {
     for how in ["shy", "late"] {
@@ -98,7 +97,7 @@ async fn a_server_that_does_not_answer_is_asked_in_the_older_way() {
     }
 }
 
-/// SC-6: with a server ends all that it started.
+/// SC-6: everything that a server started ends with it.
 #[cfg(unix)]
 #[tokio::test]
 async fn with_a_server_ends_all_that_it_started() {
@@ -113,8 +112,8 @@ async fn with_a_server_ends_all_that_it_started() {
     assert!(!is_there());
 }
 
-/// A server that was given up is started when somebody asks for it, and told when it cannot be; its tools come to the
-/// engine that had none of them.
+/// A server that was given up is started on request, which fails if it cannot be. Its tools are added to an engine that
+/// had none of them.
 #[tokio::test]
 async fn a_server_that_was_given_up_is_started_when_it_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -137,8 +136,8 @@ async fn a_server_that_was_given_up_is_started_when_it_is_asked_for() {
     yard.servers.shutdown().await;
 }
 
-/// CB-10: a server that is started anew is another process; a call that it had is lost, and its breakers let calls
-/// through again. Many who ask at once ask for no more than that it be there.
+/// CB-10: a restarted server is a new process; a call that it had in flight is lost, and its breakers are closed.
+/// Concurrent requests are all answered once it is running.
 #[tokio::test]
 async fn a_server_that_is_started_anew_begins_anew() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -164,7 +163,7 @@ async fn a_server_that_is_started_anew_begins_anew() {
     yard.servers.shutdown().await;
 }
 
-/// SC-6: a server that says that its list has changed and then does not tell it holds up no shutdown.
+/// SC-6: a server that announces a changed list and then does not answer the list request delays no shutdown.
 #[tokio::test]
 async fn a_list_that_does_not_come_holds_up_nothing() {
     let yard = Yard::open(vec![odd("s", "coy")]).await;
@@ -173,7 +172,7 @@ async fn a_list_that_does_not_come_holds_up_nothing() {
     assert!(ended.is_ok(), "the list is waited for as long as a start may take, which is 30 s");
 }
 
-/// A program that cannot be found is told as that.
+/// A program that does not exist is reported as such.
 #[tokio::test]
 async fn a_program_that_is_not_there_is_told() {
     let missing = toolyard_mcp::ServerConfig::new("s", "/no/such/program");

@@ -5,7 +5,7 @@ use serde_json::json;
 use toolyard::{ErrorKind, SideEffects};
 use toolyard_mcp::{Pinning, Servers, StartError};
 
-/// A tool that cannot be is refused by its name, with why; the others are taken, their texts made fit to be seen.
+/// A bad tool is refused by name, with the reason; the others are taken, with their texts made fit to be seen.
 #[tokio::test]
 async fn a_bad_tool_is_refused_and_the_others_are_taken() {
     let yard = Yard::open(vec![odd("s", "bad_tools")]).await;
@@ -40,7 +40,7 @@ async fn a_list_in_pages_is_read_to_its_end() {
     yard.servers.shutdown().await;
 }
 
-/// CL-1, PO-5: the same hint counts of a trusted server and not of another.
+/// CL-1, PO-5: the same hint counts for a trusted server, and not for another.
 #[tokio::test]
 async fn the_class_is_the_servers_word_only_when_it_is_trusted() {
     let yard = Yard::open(vec![odd("t", "plain"), odd("u", "plain").trusted(false)]).await;
@@ -51,7 +51,7 @@ async fn the_class_is_the_servers_word_only_when_it_is_trusted() {
     yard.servers.shutdown().await;
 }
 
-/// CL-8: what a server lists anew is what the engine has: tools come, go and are replaced.
+/// CL-8: what a server lists after a change is what the engine has: tools are added, removed and replaced.
 #[tokio::test]
 async fn a_changed_list_is_taken_over() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
@@ -63,7 +63,7 @@ async fn a_changed_list_is_taken_over() {
     yard.servers.shutdown().await;
 }
 
-/// A tool that is pinned and changes is taken away; what is new and what stays the same is there.
+/// A pinned tool that changes is removed; new tools and unchanged ones are kept.
 #[tokio::test]
 async fn a_pinned_tool_that_changes_is_taken_away() {
     let yard = Yard::open(vec![odd("s", "plain").pinning(Pinning::Process)]).await;
@@ -80,7 +80,7 @@ async fn a_pinned_tool_that_changes_is_taken_away() {
     yard.servers.shutdown().await;
 }
 
-/// Without prefixes names may clash, which is told before anything runs.
+/// Without prefixes names may clash, which is reported before anything runs.
 #[tokio::test]
 async fn names_that_clash_are_told() {
     let servers = vec![odd("a", "pages").prefix(""), odd("b", "pages").prefix("")];

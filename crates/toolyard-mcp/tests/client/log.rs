@@ -1,4 +1,4 @@
-//! What is told through `tracing` of servers.
+//! What is logged about servers through `tracing`.
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
@@ -25,7 +25,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A field's value, empty where it has none.
+    /// A field's value; empty if there is none.
     pub(crate) fn get(&self, field: &str) -> &str {
         self.fields.get(field).map_or("", String::as_str)
     }
@@ -41,15 +41,15 @@ impl Visit for Line {
     }
 }
 
-/// What was logged on this thread, in its order.
+/// What was logged on this thread, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<Line>>>);
 
 impl Log {
     /// Listens until the guard is dropped.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
-        // As long as there is one listener alone, tracing asks the thread that comes by a place first whether anybody listens
-        // there, once for all threads: and that may be a test that does not.
+        // While there is only one dispatcher, tracing caches for all threads whether a call site is of interest, based
+        // on the first thread that reaches it: which may be a test that does not listen.
         static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
         ANOTHER.get_or_init(|| Dispatch::new(NoSubscriber::default()));
         let log = Self::default();
@@ -57,7 +57,7 @@ impl Log {
         (log, guard)
     }
 
-    /// What was said of a server in this sentence.
+    /// The lines about a server with this message.
     pub(crate) fn of(&self, server: &str, message: &str) -> Vec<Line> {
         let all = self.0.lock().unwrap();
         let is_it = |line: &&Line| line.get("server") == server && line.get("message") == message;
@@ -73,8 +73,7 @@ impl<S: Subscriber> Layer<S> for Log {
     }
 }
 
-/// What a server says on standard error is in the log, line by line, in its order and under its name, without what acts on
-/// a terminal.
+/// A server's standard error is logged by line, in order, under its name, without characters that act on a terminal.
 #[tokio::test]
 async fn what_a_server_says_beside_its_messages_is_logged() {
     let (log, _listening) = Log::listen();

@@ -1,21 +1,21 @@
-//! What a line without end costs a program in memory.
+//! What an endless line costs a program in memory.
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
 use std::{env, fs, process::Command};
 use toolyard::ErrorKind;
 
-/// The most kilobytes that a program may ever have had: what a line may hold, three times, and the program itself.
+/// Maximum peak memory of the program, in kilobytes: three times the largest line, and the program itself.
 const KB_MAX: u64 = 80 << 10;
 
-/// The most memory that this process has had, in kilobytes.
+/// The peak memory of this process, in kilobytes.
 fn most() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
 }
 
-/// The program, which is this test alone in a process of its own.
+/// The program: this test alone, in its own process.
 #[tokio::test]
 #[ignore = "started by the other test"]
 async fn be_a_program_that_is_sent_a_long_line() {
@@ -29,7 +29,7 @@ async fn be_a_program_that_is_sent_a_long_line() {
     println!("it had {} kB", most());
 }
 
-/// A line of 100 MiB costs no more than a line may.
+/// A line of 100 MiB costs no more memory than the longest line that is accepted.
 #[test]
 fn a_line_of_100_mib_is_not_kept() {
     let args = ["--exact", "memory::be_a_program_that_is_sent_a_long_line", "--ignored", "--nocapture"];

@@ -1,4 +1,4 @@
-//! A server that dies again and again, on a clock that moves only where the test lets it, while its processes are real.
+//! A server that dies again and again, on a clock that moves only when the test lets it, while the processes are real.
 
 use crate::{
     log::Log,
@@ -22,20 +22,20 @@ use tokio::{
 use toolyard::{BreakerPolicy, Effect, ErrorKind, RetryPolicy};
 use toolyard_mcp::State;
 
-/// The waits before a server is started again.
+/// The waits before a server is restarted.
 const WAITS_MS: [u64; 5] = [250, 1000, 4000, 16_000, 30_000];
 
-/// The same as they are told.
+/// The same waits as they are logged.
 const WAITS: [&str; 5] = ["250ms", "1s", "4s", "16s", "30s"];
 
-/// More than the time between two looks at a process that is to end.
+/// More than the time between two checks of a process that is to end.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// A variable of the server's environment, by which its process is known: it has the number of this one.
+/// A variable in the server's environment by which its process is found: it holds the id of this process.
 const MARK: &str = "ODD_MARK";
 
-/// While it is there, the paused clock stands still and the real world goes on: a blocking task keeps tokio from moving it.
-/// Dropped, the clock moves to whatever is next as soon as nothing else is to be done.
+/// While this exists, the paused clock stands still and the real world goes on, because a blocking task keeps tokio
+/// from advancing it. When dropped, the clock advances to the next timer as soon as there is nothing else to do.
 struct Still {
     task: JoinHandle<()>,
     _end: Sender<()>,
@@ -44,12 +44,12 @@ struct Still {
 impl Still {
     fn hold() -> Self {
         let (_end, ended) = channel::<()>();
-        // What has not come in so long never will.
+        // Long enough: what has not happened by then never will.
         let task = spawn_blocking(move || ended.recv_timeout(Duration::from_secs(30)).unwrap_or_default());
         Self { task, _end }
     }
 
-    /// Waits until the real world has come to this.
+    /// Waits until this has happened in the real world.
     async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         while !is_so() {
             assert!(!self.task.is_finished(), "{what}: not within 30 s");
@@ -58,12 +58,12 @@ impl Still {
     }
 }
 
-/// The server's process, if one is alive: it is there as soon as it was started.
+/// The server's process, if it is alive. It is found as soon as it is started.
 fn alive() -> Option<Pid> {
     let number = |dir: fs::DirEntry| dir.file_name().to_str()?.parse().ok();
     let mut numbers = fs::read_dir("/proc").unwrap().flatten().filter_map(number);
     let mark = format!("{MARK}={}", process::id());
-    // Of the dead and of other people's nothing can be read.
+    // Dead processes and those of other users cannot be read.
     let is_it = |number: &i32| {
         let has = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
         has.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
@@ -71,19 +71,19 @@ fn alive() -> Option<Pid> {
     numbers.find(is_it).and_then(Pid::from_raw)
 }
 
-/// Whether a process has ended, buried or not.
+/// Whether a process has ended, reaped or not.
 fn has_ended(process: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(process), look), Ok(None))
 }
 
-/// The waits that were told so far.
+/// The waits that were logged so far.
 fn waits(log: &Log) -> Vec<String> {
     let told = log.of("s", "an MCP server ended and is started again");
     told.iter().map(|line| line.get("wait").to_owned()).collect()
 }
 
-/// What is told when nothing is started any more.
+/// The log message when a server is not restarted any more.
 const GIVEN_UP: &str = "an MCP server died too often and is given up";
 
 struct Dying {
@@ -96,12 +96,12 @@ impl Dying {
         self.yard.servers.status().remove(0).state
     }
 
-    /// Kills the server, and waits until that was taken in.
+    /// Kills the server, and waits until that has been noticed.
     async fn kill(&self, still: &Still) {
         let process = alive().unwrap();
         kill_process(process, Signal::KILL).unwrap();
         still.until("it has ended", || has_ended(process)).await;
-        // Whoever looks from time to time whether it is looks again.
+        // Makes the periodic check of the process run again.
         advance(LOOKS).await;
         let is_over = || match self.state() {
             State::Down { why } | State::GivenUp { why } => why.contains("SIGKILL"),
@@ -110,7 +110,7 @@ impl Dying {
         still.until("its death is told", is_over).await;
     }
 
-    /// What a call is told now, and when to ask again.
+    /// The error that a call gets now, and when it says to retry.
     async fn told(&self) -> (String, Option<Duration>) {
         let error = self.yard.call("s__hang", json!({})).await.status.unwrap_err();
         assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Failed), "{error:?}");
@@ -118,13 +118,13 @@ impl Dying {
     }
 }
 
-/// V4, V5: a server that dies is started again after waits that grow, never before; after six deaths in a row it is given up,
-/// which calls are told, until the operator has it started, when its deaths are forgotten.
+/// V4, V5: a server that dies is restarted after growing waits, never earlier. After six deaths in a row it is given
+/// up, and calls say so until the operator restarts it, which resets the count.
 #[tokio::test]
 async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
     let (log, _listening) = Log::listen();
     let servers = vec![odd("s", "plain").env(MARK, process::id().to_string())];
-    // Calls tell what they find, once.
+    // One attempt, so that calls report what they find.
     let once = RetryPolicy::default().with_max_attempts(NonZeroU32::MIN);
     let yard = Yard::built(servers, |engine| engine.retry(once).breaker(BreakerPolicy::DISABLED)).await;
     pause();
@@ -157,7 +157,7 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
     drop(still);
     sleep(Duration::from_secs(3600)).await;
     still = Still::hold();
-    // Whatever would have been started since then has died and was told of.
+    // Anything that was started since has died, and its death was logged.
     assert_eq!((alive(), server.log.of("s", GIVEN_UP).len()), (None, 1), "it was given up");
 
     server.yard.servers.restart("s").await.unwrap();
@@ -169,8 +169,8 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
     server.yard.servers.shutdown().await;
 }
 
-/// A start that fails counts as a death: a program that is not there any more is looked for after the same waits, and is
-/// found by the operator once it is there again.
+/// A start that fails counts as a death: a missing program is tried again after the same waits, and the operator can
+/// start it once it is back.
 #[tokio::test]
 async fn a_server_that_cannot_be_started_again_is_given_up() {
     let (log, _listening) = Log::listen();
@@ -182,7 +182,7 @@ async fn a_server_that_cannot_be_started_again_is_given_up() {
     fs::remove_file(&program).unwrap();
     assert_eq!(yard.call("s__die", json!({})).await.attempts, 1);
     yard.until("its death is told", |_| !waits(&log).is_empty()).await;
-    // It died a moment ago, and the first waits may have begun.
+    // The server died a moment ago, and the first waits may already have started.
     pause();
     let paused = Instant::now();
     timeout(Duration::from_secs(3600), yard.servers.settled()).await.unwrap();

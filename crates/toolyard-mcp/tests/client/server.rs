@@ -1,5 +1,5 @@
-//! A server that does what it is told to do wrong. It is this test program once more, run as one test of its own, whose
-//! lines of greeting are no messages.
+//! A server that misbehaves as it is told. It is this test program again, running only the one test that is the server;
+//! the harness's own output lines are not messages.
 
 use serde_json::{Value, json};
 use std::{
@@ -12,12 +12,12 @@ use std::{
 };
 use toolyard_mcp::ServerConfig;
 
-/// A server of this name that behaves so.
+/// A server of this name that behaves like this.
 pub(crate) fn odd(name: &str, how: &str) -> ServerConfig {
     odd_at(&env::current_exe().unwrap(), name, how)
 }
 
-/// One that is started by this name of the test program.
+/// The same, started from this path of the test program.
 pub(crate) fn odd_at(program: &Path, name: &str, how: &str) -> ServerConfig {
     let args = ["--exact", "server::be_a_server", "--ignored", "--nocapture", "--test-threads=1"];
     ServerConfig::new(name, program).args(args).env("ODD", how).trusted(true)
@@ -27,12 +27,12 @@ pub(crate) fn odd_at(program: &Path, name: &str, how: &str) -> ServerConfig {
 #[ignore = "the server itself, started by the other tests"]
 fn be_a_server() {
     let Ok(how) = env::var("ODD") else { return };
-    // What this file says, where it is there: then the next one may be started as another.
+    // If this file exists, its content counts, so that the next start can behave differently.
     let how = env::var("ODD_FILE").ok().and_then(|file| read_to_string(file).ok()).unwrap_or(how);
-    // The harness has begun a line.
+    // The harness has started a line.
     say_bytes(b"\n");
     if let Ok(place) = env::var("ODD_MEETS") {
-        // Nobody sends anything there: it is closed when all have come.
+        // Nothing is sent there: the connection is closed once all servers have connected.
         let _ = TcpStream::connect(place).unwrap().read(&mut [0]);
     }
     let mut server = Odd {
@@ -53,14 +53,14 @@ fn be_a_server() {
 
 struct Odd {
     how: String,
-    /// Questions that are open, each with its call.
+    /// Open questions, each with its call.
     asked: Vec<(Value, Value)>,
     cancelled: Vec<Value>,
     is_changed: bool,
-    /// The newer question, where it is answered late.
+    /// The id of the newer greeting, if it is to be answered late.
     late: Option<Value>,
     heard: Vec<String>,
-    /// Calls that are answered when enough have come, the last one first.
+    /// Calls that are answered when enough have arrived, the last one first.
     held: Vec<(Value, Value)>,
 }
 
@@ -70,11 +70,11 @@ fn say(message: &Value) {
 
 fn say_bytes(bytes: &[u8]) {
     let mut out = stdout().lock();
-    // Whoever does not listen any more needs not hear.
+    // An error means that the client is gone.
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-/// A line that is no text.
+/// A line that is not text.
 const BYTES: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\xfe\"}\n";
 
 /// A line of 100 MiB.
@@ -92,7 +92,7 @@ fn refuse(id: &Value) {
     say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}}));
 }
 
-/// What one says that speaks the newer protocol alone.
+/// The answer of a server that speaks only the newer protocol.
 fn versions() -> Value {
     let versions = ["2026-07-28"];
     let capabilities = json!({"tools": {}});
@@ -115,7 +115,7 @@ impl Odd {
                 eprintln!("no licence found");
                 exit(3);
             }
-            // Until somebody has opened it.
+            // Until the key file exists.
             (_, "shut") if !env::var("ODD_KEY").is_ok_and(|key| Path::new(&key).exists()) => exit(4),
             ("server/discover", "old") => exit(1),
             ("server/discover", "shy") => {}
@@ -136,7 +136,7 @@ impl Odd {
         }
     }
 
-    /// A question was answered: that is the result of the call that asked.
+    /// Returns the answer to a question as the result of the call that asked it.
     fn answered(&mut self, message: &Value) {
         let at = self.asked.iter().position(|(question, _)| *question == message["id"]);
         let (_, call) = self.asked.remove(at.unwrap());
@@ -221,7 +221,7 @@ impl Odd {
                 std::thread::park();
             },
             "chatty" => {
-                // Whatever a server may tell of itself, again and again, and then an answer.
+                // Notifications of every kind, again and again, and then an answer.
                 for n in 0..2_000 {
                     let told = json!({"level": "info", "data": "x".repeat(100), "n": n});
                     say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": told}));

@@ -1,11 +1,11 @@
-//! Servers are started together.
+//! Servers are started concurrently.
 
 use crate::{server::odd, yard::Yard};
 use serde_json::json;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// No server says a word before all have been started: one after the other, the first would wait for the others in vain.
+/// No server says a word before all have been started: if they were started one by one, the first would wait in vain.
 #[tokio::test]
 async fn servers_start_together() {
     const NAMES: [&str; 3] = ["a", "b", "c"];

@@ -21,7 +21,7 @@ impl Yard {
         Self::built(configs, |builder| builder).await
     }
 
-    /// One whose engine has something more.
+    /// The same, with more options for the engine.
     pub(crate) async fn built(
         configs: Vec<ServerConfig>,
         more: impl FnOnce(EngineBuilder) -> EngineBuilder,
@@ -54,7 +54,7 @@ impl Yard {
         outcome.status.unwrap().to_text()
     }
 
-    /// Waits until something is so. What is not after a while never will be: then it fails with what that is.
+    /// Waits until a condition holds. Fails with its description if that takes too long.
     pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let waited = timeout(Duration::from_secs(30), async {
             while !is_so(self) {
@@ -64,7 +64,7 @@ impl Yard {
         assert!(waited.await.is_ok(), "{what}: not within 30 s");
     }
 
-    /// How many events of a kind were told.
+    /// How many events of a kind there were.
     pub(crate) fn told(&self, is_it: impl Fn(&EventKind) -> bool) -> usize {
         self.events.lock().unwrap().iter().filter(|event| is_it(&event.kind)).count()
     }

@@ -1,5 +1,4 @@
-//! What holds of every server: it is listed, called, cancelled, killed in the middle of a call, and called many times at
-//! once.
+//! What holds for every server: it is listed, called, cancelled, killed during a call, and called many times at once.
 
 use crate::{
     place,
@@ -14,18 +13,18 @@ use toolyard::{BreakerPolicy, Call, Effect, ErrorKind, Outcome, RetryPolicy, Ses
 /// How many calls are made at once.
 const AT_ONCE: usize = 64;
 
-/// A server of somebody else, and what is known of it.
+/// A third-party server, and what is known of it.
 struct Case {
-    /// What starts it.
+    /// The command that starts it.
     words: Vec<String>,
     env: Vec<(&'static str, String)>,
-    /// What it has to list, first the tool that is called here, which only reads.
+    /// The tools it has to list. The first one, which only reads, is called here.
     tools: &'static [&'static str],
     /// The arguments of the n-th call.
     args: Box<dyn Fn(usize) -> Value>,
-    /// What is in the answer to that, and to no other.
+    /// A text that is in the answer to that call, and in no other.
     says: fn(usize) -> String,
-    /// What it works on.
+    /// The directory it works on.
     dir: TempDir,
 }
 
@@ -45,8 +44,8 @@ impl Case {
     }
 }
 
-/// A server twice: once believed what it says of its tools, so that the tool that is called is one that reads, and once
-/// not, so that it is one that may do anything.
+/// One server twice: trusted, so that the tool that is called counts as one that reads, and untrusted, so that it
+/// counts as one that may do anything.
 struct Both {
     case: Case,
     yard: Yard,
@@ -61,7 +60,7 @@ impl Both {
             (case.env.iter().fold(config, |config, (name, value)| config.env(*name, value)), process)
         };
         let ((one, believed), (two, other)) = (start("believed"), start("other"));
-        // Seconds apart, so that a server that starts slowly is there before the last attempt.
+        // Spread over seconds, so that a server that starts slowly is ready before the last attempt.
         let retry = RetryPolicy::default().with_max_attempts(NonZeroU32::new(9).unwrap());
         let retry = retry.with_delays(Duration::from_secs(1), 1.5, Duration::from_secs(10)).unwrap();
         let yard = Yard::built(vec![one.trusted(true), two], |builder| {
@@ -76,7 +75,7 @@ impl Both {
         self.case.is_answered(outcome, n);
     }
 
-    /// CL-1: all tools are there, and what they do is the server's word only where it is believed.
+    /// CL-1: all tools are listed, and what they do is the server's word only if it is trusted.
     fn lists(&self) {
         let names = self.yard.names();
         for tool in self.case.tools {
@@ -92,7 +91,7 @@ impl Both {
         assert_eq!((effects("believed"), effects("other")), (SideEffects::Read, SideEffects::Execute));
     }
 
-    /// Makes a call while its server is stopped, and `then` does something as soon as the server has it for sure.
+    /// Makes a call while its server is stopped, and runs `then` once the call is certainly in the server's pipe.
     async fn in_mid_call(
         &self,
         server: &str,
@@ -103,7 +102,7 @@ impl Both {
         self.yard.until("the server is stopped", |_| process.is_stopped()).await;
         let session = self.yard.engine.session("t");
         let (call, unread) = (self.case.call(server, 1), process.unread());
-        // Less than its line, and more than that of a list that a server has asked for by saying that its own has changed.
+        // Less than the call's line, and more than the line of a list request, which a changed list may cause.
         let least =
             json!({"method": "tools/call", "name": self.case.tools[0], "arguments": (self.case.args)(1)});
         let least = unread + least.to_string().len() as u64;
@@ -114,8 +113,8 @@ impl Both {
         tokio::join!(session.call(call), met).0
     }
 
-    /// SC-4: a call that is cancelled ends though its server does not hear of it; that finds both when it goes on, and
-    /// answers what comes next.
+    /// SC-4: a cancelled call ends even though its server does not notice. When the server continues, it finds both the
+    /// call and the cancellation, and answers what comes next.
     async fn survives_a_cancel(&self, server: &str, process: &Process) {
         let number = process.number();
         let outcome = self.in_mid_call(server, process, async |session| {
@@ -130,7 +129,8 @@ impl Both {
         assert_eq!(process.number(), number, "it lives on");
     }
 
-    /// V4, V5: where a call may have done anything its outcome is open and it is not made again; the server is.
+    /// V4, V5: a call that may have done anything has an unknown outcome and is not made again; the server is
+    /// restarted.
     async fn is_lost_in_mid_call(&self) {
         let outcome = self.in_mid_call("other", &self.other, async |_| self.other.kill()).await;
         assert_eq!(outcome.attempts, 1);
@@ -142,7 +142,7 @@ impl Both {
         self.answers("other", 4).await;
     }
 
-    /// RT-1: a call that only reads is made again, and answered by the server that was started anew.
+    /// RT-1: a call that only reads is made again, and answered by the restarted server.
     async fn reads_again(&self) {
         let number = self.believed.number();
         let outcome = self.in_mid_call("believed", &self.believed, async |_| self.believed.kill()).await;
@@ -151,7 +151,7 @@ impl Both {
         assert_ne!(self.believed.number(), number);
     }
 
-    /// CL-1, CL-4: each of many calls has its own answer.
+    /// CL-1, CL-4: each of many calls gets its own answer.
     async fn answers_many_at_once(&self) {
         let calls = (0..AT_ONCE).map(|n| self.case.call("believed", n)).collect();
         for (n, outcome) in self.yard.all(calls).await.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The server git, which runs what comes together together: without order its commits would lose each other.
+//! The server `git`, which runs concurrent calls concurrently: without an order its commits would lose each other.
 
 use crate::{place, yard::Yard};
 use serde_json::json;
@@ -11,7 +11,7 @@ fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// CL-3, CL-4: forty additions and forty commits that come together leave every commit, in order, and a whole repository.
+/// CL-3, CL-4: forty additions and forty commits sent together leave every commit, in order, and an intact repository.
 #[tokio::test]
 async fn commits_that_come_together_are_all_there() {
     const COMMITS: usize = 40;

@@ -1,11 +1,11 @@
-//! The servers filesystem, everything and memory, and time.
+//! The servers `filesystem`, `everything`, `memory` and `time`.
 
 use crate::{place, yard::Yard};
 use serde_json::{Value, json};
 use std::fs;
 use toolyard::{Call, Effect, ErrorKind, EventKind, SideEffects};
 
-/// CL-1, CL-4: sixty-four reads at once, of a server that answers out of order; and writes in their order.
+/// CL-1, CL-4: sixty-four reads at once, from a server that answers out of order; and writes in order.
 #[tokio::test]
 async fn filesystem_answers_many_calls_at_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ async fn filesystem_answers_many_calls_at_once() {
     yard.servers.shutdown().await;
 }
 
-/// Progress, pictures, data and resources of the server that has everything.
+/// Progress, images, data and resources of the server `everything`.
 #[tokio::test]
 async fn everything_is_kept() {
     let Some(server) = place::node("everything", &["stdio"]) else { return };
@@ -60,7 +60,7 @@ fn is_delta(kind: &EventKind) -> bool {
     matches!(kind, EventKind::OutputDelta { .. })
 }
 
-/// Waits until the call has made progress, so that it is in the air for sure.
+/// Waits until the call has made progress, so that it is certainly in flight.
 async fn under_way(yard: &Yard) {
     yard.until("the call is under way", |yard| yard.told(is_delta) > 0).await;
 }
@@ -69,7 +69,7 @@ fn long_call() -> Call {
     Call::new("long", "trigger-long-running-operation", json!({"duration": 600, "steps": 6000}))
 }
 
-/// SC-4: a cancelled call ends at once, and the server lives on.
+/// SC-4: a cancelled call ends at once, and the server keeps running.
 #[tokio::test]
 async fn a_cancelled_call_ends_and_its_server_lives_on() {
     let Some(server) = place::node("everything", &["stdio"]) else { return };
@@ -85,14 +85,14 @@ async fn a_cancelled_call_ends_and_its_server_lives_on() {
     yard.servers.shutdown().await;
 }
 
-/// V4, V5: a server that is killed in the middle of a call leaves the outcome open, and is there again.
+/// V4, V5: a server that is killed during a call leaves the outcome unknown, and is restarted.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_killed_server_is_started_again() {
     let dir = tempfile::tempdir().unwrap();
     let pid = dir.path().join("pid");
     let Some(script) = place::script("everything") else { return };
-    // The shell notes its number, which is then the server's.
+    // The shell records its id, which is then the server's.
     let line = format!("echo $$ > {}; exec node \"$0\" stdio", pid.display());
     let wrapped = toolyard_mcp::ServerConfig::new("everything", "sh").args(["-c", &line, &script]).prefix("");
     let yard = Yard::open(vec![wrapped]).await;

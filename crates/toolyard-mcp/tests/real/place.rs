@@ -1,4 +1,4 @@
-//! Where the servers are.
+//! Where the servers are installed.
 
 use std::{
     env,
@@ -6,7 +6,7 @@ use std::{
 };
 use toolyard_mcp::ServerConfig;
 
-/// The path of what is installed; `None` where it is not.
+/// The path of an installed file; `None` if it is not there.
 fn installed(file: &str) -> Option<String> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/mcp-servers");
     let path = env::var_os("TOOLYARD_MCP_SERVERS").map_or(default, PathBuf::from).join(file);

@@ -1,5 +1,5 @@
-//! A server's process, which can be stopped where it stands: what it is asked then lies in its pipe for sure, and no test
-//! has to be quicker than it.
+//! A server's process, which can be stopped at any point: what it is sent then certainly stays in its pipe, and no test
+//! has to be faster than the server.
 
 use rustix::{
     io::ioctl_fionread,
@@ -16,10 +16,10 @@ pub(crate) struct Process {
     note: PathBuf,
 }
 
-/// A server that these words start, whose process notes itself in a file of this directory.
+/// A server that these words start, whose process is recorded in a file in this directory.
 pub(crate) fn noted(name: &str, words: &[String], dir: &Path) -> (ServerConfig, Process) {
     let note = dir.join(format!("{name}.process"));
-    // The number is the shell's, and then the server's; the pipe is its input, wherever the server puts that.
+    // The id is the shell's, and then the server's; the pipe is its input, at whatever descriptor the server keeps it.
     let line = r#"echo $$ $(readlink /proc/$$/fd/0) > "$0"; exec "$@""#;
     let mut args = vec!["-c", line, note.to_str().unwrap()];
     args.extend(words.iter().map(String::as_str));
@@ -27,7 +27,7 @@ pub(crate) fn noted(name: &str, words: &[String], dir: &Path) -> (ServerConfig, 
 }
 
 impl Process {
-    /// Its number: one that is started anew has another number.
+    /// Its id, which changes when the server is restarted.
     pub(crate) fn number(&self) -> i32 {
         self.noted().0
     }
@@ -42,12 +42,12 @@ impl Process {
         kill_process(Pid::from_raw(self.number()).unwrap(), signal).unwrap();
     }
 
-    /// Has it stop; see [`is_stopped`](Self::is_stopped).
+    /// Tells it to stop; see [`is_stopped`](Self::is_stopped).
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Whether it does nothing any more: none of its threads does.
+    /// Whether all of its threads are stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.number())).unwrap();
         let mut stats =
@@ -55,7 +55,7 @@ impl Process {
         stats.all(|stat| stat.rsplit(") ").next().unwrap().starts_with('T'))
     }
 
-    /// The bytes that it was sent and has not read.
+    /// The number of bytes that it was sent and has not read.
     pub(crate) fn unread(&self) -> u64 {
         let (number, pipe) = self.noted();
         let mut ends = fs::read_dir(format!("/proc/{number}/fd")).unwrap().map(|end| end.unwrap().path());
@@ -63,12 +63,12 @@ impl Process {
         ioctl_fionread(fs::File::open(input).unwrap()).unwrap()
     }
 
-    /// Has it go on.
+    /// Lets it continue.
     pub(crate) fn go_on(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }

@@ -1,4 +1,4 @@
-//! What comes of calls to a server over HTTP that answers one of them badly, or not.
+//! The outcome of calls to a server over HTTP that answers one of them badly, or not at all.
 
 use crate::{
     eras::newer,
@@ -17,7 +17,7 @@ use std::{
 };
 use toolyard::{Call, CallError, Effect, ErrorKind};
 
-/// The error of a call that is answered so, beside calls of the same server and another that are answered well.
+/// The error of a call that is answered like this, beside calls to the same server and another that are answered well.
 async fn failed(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> CallError {
     let (good, web) = (Web::open(plain).await, Web::open(by(answer)).await);
     let yard = Yard::open(vec![good.config("good"), web.config("bad")]).await;
@@ -33,7 +33,7 @@ async fn failed(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Cal
     *outcomes.remove(0).status.unwrap_err()
 }
 
-/// A server that answers calls of `odd` so.
+/// A server that answers calls of `odd` like this.
 fn by(
     answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
 ) -> impl Fn(&Asked) -> Reply + Send + Sync + 'static {
@@ -47,7 +47,7 @@ fn event(message: &Value) -> Bytes {
     format!("data: {message}\n\n").into()
 }
 
-/// V4, V5: an answer that cannot be had leaves the outcome open, says why, and is not asked for again.
+/// V4, V5: a lost answer leaves the outcome unknown, says why, and is not requested again.
 #[tokio::test]
 async fn an_answer_that_cannot_be_had_leaves_the_outcome_open() {
     for (status, kind, text, why) in [
@@ -67,7 +67,7 @@ async fn an_answer_that_cannot_be_had_leaves_the_outcome_open() {
     }
 }
 
-/// More than anybody reads is read no further.
+/// An answer that is too large is not read to its end.
 #[tokio::test]
 async fn a_flood_is_not_taken_in() {
     for (kind, begin, why) in [
@@ -87,7 +87,7 @@ async fn a_flood_is_not_taken_in() {
     }
 }
 
-/// SC-5: a call without an answer has its time, and no more; one whose answer is for another as well.
+/// SC-5: a call without an answer ends at its timeout, and so does one whose answer has a wrong id.
 #[tokio::test]
 async fn silence_ends_with_the_calls_time() {
     let error = failed(|_| pieces("text/event-stream", stream::pending())).await;
@@ -101,7 +101,7 @@ async fn silence_ends_with_the_calls_time() {
     assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
 }
 
-/// Is there as long as somebody reads the answer that has it.
+/// Lives as long as the answer that holds it is being read.
 struct Read(Arc<AtomicBool>);
 
 impl Drop for Read {
@@ -110,7 +110,7 @@ impl Drop for Read {
     }
 }
 
-/// SC-4: a call that is cancelled is cancelled at its server: an older one is told, a newer one finds its stream closed.
+/// SC-4: a cancelled call is cancelled at its server: an older one is notified, a newer one finds its stream closed.
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_its_server() {
     for (greeted, told) in [(plain as fn(&Asked) -> Reply, 1), (newer, 0)] {
@@ -146,7 +146,7 @@ async fn a_cancelled_call_is_cancelled_at_its_server() {
     }
 }
 
-/// A server that does not take a call says that it did nothing.
+/// A server that refuses a call says that it did nothing.
 #[tokio::test]
 async fn a_call_that_was_not_taken_did_nothing() {
     let error = failed(|_| {
@@ -161,7 +161,7 @@ async fn a_call_that_was_not_taken_did_nothing() {
     assert_eq!((error.kind, error.effect), (ErrorKind::RateLimited, Effect::Failed), "{error:?}");
 }
 
-/// V4: a call that reaches nobody did nothing, and says why.
+/// V4: a call that reaches no server did nothing, and says why.
 #[tokio::test]
 async fn a_call_that_reaches_nobody_did_nothing() {
     let web = Web::open(plain).await;
@@ -175,7 +175,7 @@ async fn a_call_that_reaches_nobody_did_nothing() {
     yard.servers.shutdown().await;
 }
 
-/// CL-4: an answer that comes twice is one answer.
+/// CL-4: an answer that arrives twice counts once.
 #[tokio::test]
 async fn the_first_answer_counts() {
     let web = Web::open(by(|asked| {
@@ -189,8 +189,8 @@ async fn the_first_answer_counts() {
     yard.servers.shutdown().await;
 }
 
-/// What comes by the stream that is asked for apart, however much and for however long, holds up no call: not an event
-/// that is too large, not notices without end.
+/// Whatever arrives on the separate stream, however much and for however long, delays no call: neither an event that is
+/// too large nor endless notifications.
 #[tokio::test]
 async fn what_nobody_asked_for_holds_up_nobody() {
     let notice = Bytes::from_static(
@@ -224,8 +224,8 @@ async fn what_nobody_asked_for_holds_up_nobody() {
     }
 }
 
-/// A server that has forgotten its sessions is greeted anew, and the calls that met that are made then, once; what it
-/// lists by now is taken over.
+/// A server that has lost its sessions is greeted again; the calls that failed because of that are then made, once, and
+/// its current list is taken over.
 #[tokio::test]
 async fn a_session_that_is_lost_is_made_anew() {
     let is_lost = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Lists that change, told over HTTP in the way of either protocol, by rmcp's own server.
+//! Lists whose changes are announced over HTTP, in either protocol, by rmcp's own server.
 
 use crate::yard::Yard;
 use hyper::{server::conn::http1, service::service_fn};
@@ -27,7 +27,7 @@ use std::{
 use tokio::{net::TcpListener, sync::Notify};
 use toolyard_mcp::ServerConfig as Config;
 
-/// A server with one tool, which puts another in its place.
+/// A server with one tool, which replaces itself with another.
 #[derive(Debug, Clone, Default)]
 struct Moody {
     is_newer: bool,
@@ -105,7 +105,7 @@ async fn serve(moody: Moody) -> String {
     format!("http://127.0.0.1:{port}/mcp")
 }
 
-/// CL-8: what a server over HTTP lists anew is what the engine has.
+/// CL-8: what a server over HTTP lists after a change is what the engine has.
 #[tokio::test]
 async fn a_changed_list_is_taken_over() {
     for is_newer in [false, true] {

@@ -1,4 +1,4 @@
-//! Servers of either protocol, and those that do not say which.
+//! Servers of either protocol, and servers that do not say which.
 
 use crate::{
     server::{Asked, Reply, Web, json_of, pieces, plain, reply},
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use toolyard::ErrorKind;
 
-/// A server of the newer way that knows nothing of the older.
+/// A server of the newer way that does not know the older.
 pub(crate) fn newer(asked: &Asked) -> Reply {
     match asked.what() {
         "server/discover" => json_of(&asked.result(json!({
@@ -33,8 +33,8 @@ async fn echoes(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Web
     web
 }
 
-/// A server is spoken to in the newer way where it knows that, and in the older where it says that it does not: by an
-/// error of the protocol or of HTTP.
+/// A server is greeted in the newer way if it knows that, and in the older if it says that it does not: by a protocol
+/// error or an HTTP error.
 #[tokio::test]
 async fn a_server_is_greeted_in_its_own_way() {
     let web = echoes(newer).await;
@@ -47,7 +47,7 @@ async fn a_server_is_greeted_in_its_own_way() {
     })
     .await;
     assert_eq!(web.count("initialize"), 1);
-    // An answer without sense is no reason to leave it either, nor one that names older versions.
+    // An answer that makes no sense, or that names older versions, is no reason to give up either.
     for versions in [json!("all"), json!(["2025-11-25"])] {
         let web = echoes(move |asked| match asked.what() {
             "server/discover" => json_of(&asked.result(json!({
@@ -64,7 +64,7 @@ async fn a_server_is_greeted_in_its_own_way() {
     }
 }
 
-/// One that never answers the newer question, in whatever form, is asked the older after a short while.
+/// A server that never answers the newer greeting, in whatever form, is greeted in the older way after a short time.
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_asked_in_the_older_way() {
     for kind in ["application/json", "text/event-stream"] {
@@ -77,7 +77,7 @@ async fn a_server_that_does_not_answer_is_asked_in_the_older_way() {
     }
 }
 
-/// One that is late with its answer and knows nothing of the older way is waited for when it is asked once more.
+/// A server that answers late and does not know the older way is given more time when it is greeted once more.
 #[tokio::test]
 async fn a_server_that_is_late_is_asked_once_more() {
     let was_asked = AtomicBool::new(false);
@@ -91,8 +91,8 @@ async fn a_server_that_is_late_is_asked_once_more() {
     assert_eq!((web.count("server/discover"), web.count("initialize")), (2, 1));
 }
 
-/// A parameter that a server wants told in a header is told there, and not where it is left out. It is a text, a number or
-/// yes and no, so null is none of its values (V4): a call with that is refused, and nothing of it is sent.
+/// A parameter that a server wants in a header is sent there, and is left out if it is absent. It is a text, a number
+/// or a boolean, so null is not one of its values (V4): a call with null is refused, and nothing of it is sent.
 #[tokio::test]
 async fn a_parameter_that_is_left_out_is_in_no_header() {
     let web = Web::open(|asked| match asked.what() {

@@ -1,4 +1,4 @@
-//! A server over HTTP whose answers a test gives.
+//! A server over HTTP whose answers a test defines.
 
 use futures::{Stream, StreamExt, stream};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
@@ -24,7 +24,7 @@ use tokio::{
 };
 use toolyard_mcp::ServerConfig;
 
-/// What a server is asked.
+/// A request to the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) http: String,
@@ -34,7 +34,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The method of the message, or of HTTP where there is none.
+    /// The method of the message, or of HTTP if there is no message.
     pub(crate) fn what(&self) -> &str {
         self.message["method"].as_str().unwrap_or(&self.http)
     }
@@ -44,7 +44,7 @@ impl Asked {
         self.message["params"]["name"].as_str().unwrap_or_default()
     }
 
-    /// An answer to it.
+    /// A successful answer to it.
     pub(crate) fn result(&self, result: Value) -> Value {
         json!({"jsonrpc": "2.0", "id": self.message["id"], "result": result})
     }
@@ -57,7 +57,7 @@ impl Asked {
 
 pub(crate) type Reply = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// An answer with this status, kind and text.
+/// An answer with this status, content type and text.
 pub(crate) fn reply(status: u16, kind: &str, text: impl Into<Bytes>) -> Reply {
     let body = Full::new(text.into()).boxed_unsync();
     Response::builder().status(status).header(CONTENT_TYPE, kind).body(body).unwrap()
@@ -67,13 +67,13 @@ pub(crate) fn json_of(message: &Value) -> Reply {
     reply(200, "application/json", message.to_string())
 }
 
-/// An answer of this kind that comes in pieces.
+/// An answer of this content type that is sent in pieces.
 pub(crate) fn pieces(kind: &str, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Reply {
     let body = StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece)))).boxed_unsync();
     Response::builder().header(CONTENT_TYPE, kind).body(body).unwrap()
 }
 
-/// 100 MiB behind this beginning, and how many pieces of 1 MiB were taken of them.
+/// An answer with this start and 100 MiB after it. `taken` counts the pieces of 1 MiB that were taken.
 pub(crate) fn flood(kind: &str, begin: &'static str, taken: &Arc<AtomicUsize>) -> Reply {
     let taken = taken.clone();
     let xs = stream::iter(0..100).map(move |_| {
@@ -83,7 +83,7 @@ pub(crate) fn flood(kind: &str, begin: &'static str, taken: &Arc<AtomicUsize>) -
     pieces(kind, stream::iter([Bytes::from(begin)]).chain(xs))
 }
 
-/// A server that does nothing wrong, in the older way: its tools are named, and say so when they are called.
+/// A well-behaved server of the older way: each of its tools answers with its own name.
 pub(crate) fn plain(asked: &Asked) -> Reply {
     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
     match asked.what() {
@@ -101,7 +101,7 @@ pub(crate) fn plain(asked: &Asked) -> Reply {
     }
 }
 
-/// A server, until it is dropped.
+/// A server, running until it is dropped.
 pub(crate) struct Web {
     pub(crate) port: u16,
     pub(crate) seen: Arc<Mutex<Vec<Asked>>>,
@@ -115,12 +115,12 @@ impl Drop for Web {
 }
 
 impl Web {
-    /// One that answers so.
+    /// A server that answers like this.
     pub(crate) async fn open(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         Self::behind(answer, |stream| async { Some(stream) }).await
     }
 
-    /// One whose connections are first something else, such as encrypted.
+    /// A server whose connections are wrapped first, for example in TLS.
     pub(crate) async fn behind<S, F>(
         answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
         first: impl Fn(TcpStream) -> F + Send + Sync + 'static,
@@ -139,7 +139,7 @@ impl Web {
                 tokio::spawn(async move {
                     let Some(stream) = first.await else { return };
                     let service = service_fn(|request| heard(request, &*answer, &noted));
-                    // Whoever hangs up needs no answer.
+                    // A client that hangs up needs no answer.
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
                         .await;
@@ -157,7 +157,7 @@ impl Web {
         ServerConfig::http(name, self.url()).trusted(true)
     }
 
-    /// How often it was asked this.
+    /// How many requests of this kind it got.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.seen.lock().unwrap().iter().filter(|asked| asked.what() == what).count()
     }

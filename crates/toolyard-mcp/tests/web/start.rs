@@ -1,4 +1,4 @@
-//! Servers that cannot be used: each says why, in bounded time and memory, and another is not harmed.
+//! Servers that cannot be used: each says why, in bounded time and memory, and does not affect another.
 
 use crate::server::{Asked, Reply, Web, flood, json_of, pieces, plain, reply};
 use futures::{StreamExt, stream};
@@ -10,7 +10,7 @@ use std::{
 };
 use toolyard_mcp::{ServerConfig, Servers, StartError};
 
-/// What is said of a server that cannot be used, beside one that can.
+/// The reason why a server cannot be used, while another one can.
 async fn refused(config: ServerConfig) -> String {
     let good = Web::open(plain).await;
     let bad = config.name().to_owned();
@@ -29,7 +29,7 @@ async fn refused_by(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) ->
     refused(web.config("bad")).await
 }
 
-/// A server that answers with something else than MCP is told by what that is.
+/// If a server's answer is not MCP, the error says what it is.
 #[tokio::test]
 async fn what_is_no_mcp_is_told() {
     for (status, kind, text, why) in [
@@ -62,7 +62,7 @@ async fn what_is_no_mcp_is_told() {
     assert!(invalid.contains("what it sent cannot be read: utf8"), "{invalid}");
 }
 
-/// One that wants a token is told as that.
+/// A server that wants a token is reported as such.
 #[tokio::test]
 async fn a_server_that_wants_a_token_says_so() {
     let said = refused_by(|_| {
@@ -74,7 +74,7 @@ async fn a_server_that_wants_a_token_says_so() {
     assert_eq!(said, "it wants a token, or another one (HTTP 401: Bearer realm=\"tools\")");
 }
 
-/// More than anybody reads is read no further, in whatever form it comes.
+/// An answer that is too large, in whatever form, is not read to its end.
 #[tokio::test]
 async fn a_flood_is_not_taken_in() {
     for (kind, begin, why) in [
@@ -94,14 +94,14 @@ async fn a_flood_is_not_taken_in() {
         .await;
         assert!(said.contains(why), "{kind}: {said}");
         let taken = taken.load(Ordering::Relaxed);
-        // Twice: once beside the other server. What is under way in sockets and buffers is taken as well.
+        // Twice, because it is also started beside the other server. Bytes in sockets and buffers count as taken, too.
         assert!(taken < 2 * 30, "{kind}: {taken} MiB");
     }
     let said = refused_by(|_| reply(500, "text/html", vec![b'x'; 100 << 20])).await;
     assert!(said.contains("it answered HTTP 500"), "{said}");
 }
 
-/// One that never answers, in whatever way, is waited for as long as it may take and no longer.
+/// A server that never answers, in whatever way, is waited for up to its time limit.
 #[tokio::test]
 async fn silence_is_bounded() {
     fn never(kind: &'static str) -> Reply {
@@ -131,7 +131,7 @@ async fn silence_is_bounded() {
         let said = refused(web.config("bad").startup_timeout(Duration::from_millis(300))).await;
         assert_eq!(said, "it was not ready within 300ms", "{n}");
     }
-    // It takes the connection, and that is all.
+    // A server that accepts the connection and does nothing else.
     let web = Web::behind(plain, |stream| async {
         let _held = stream;
         std::future::pending::<Option<tokio::net::TcpStream>>().await
@@ -139,13 +139,13 @@ async fn silence_is_bounded() {
     .await;
     let said = refused(web.config("bad").startup_timeout(Duration::from_millis(300))).await;
     assert_eq!(said, "it was not ready within 300ms");
-    // It hangs up.
+    // A server that hangs up.
     let web = Web::behind(plain, |_| async { None::<tokio::net::TcpStream> }).await;
     let said = refused(web.config("bad")).await;
     assert!(said.starts_with("it cannot be reached: "), "{said}");
 }
 
-/// A server that sends its clients in a circle is left; one that sends them on within itself is followed.
+/// A server that redirects in a circle is given up; redirects within a server are followed.
 #[tokio::test]
 async fn redirects_end() {
     let to = |place: String| {
@@ -166,7 +166,7 @@ async fn redirects_end() {
     servers.shutdown().await;
 }
 
-/// Another server is not shown token, headers or message, whoever sends there.
+/// Another server never sees the token, the headers or the message, whichever server redirects to it.
 #[tokio::test]
 async fn a_redirect_elsewhere_is_not_followed() {
     let other = Web::open(plain).await;
@@ -187,7 +187,7 @@ async fn a_redirect_elsewhere_is_not_followed() {
     assert!(seen.iter().all(|asked| asked.headers["x-key"] == "key-2"));
 }
 
-/// A list without end, and one that is none.
+/// An endless list, and an answer that is not a list.
 #[tokio::test]
 async fn lists_are_bounded() {
     type List = fn(&Asked) -> Value;
@@ -219,7 +219,7 @@ async fn lists_are_bounded() {
     assert_eq!(said, "it does not list its tools: it answered HTTP 500");
 }
 
-/// One bad entry costs itself; what cannot be shown is not, and what refers to the network is not asked for.
+/// A bad entry does not affect the others, invisible characters are removed, and network references are not fetched.
 #[tokio::test]
 async fn a_bad_entry_costs_itself() {
     let elsewhere = Web::open(plain).await;

@@ -1,4 +1,4 @@
-//! Servers over HTTPS, with a certificate for `localhost` that an authority of our own vouches for.
+//! Servers over HTTPS, with a certificate for `localhost` issued by our own authority.
 
 use crate::{
     server::{Web, plain},
@@ -39,7 +39,7 @@ async fn open() -> Web {
 }
 
 async fn encrypted(acceptor: TlsAcceptor, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
-    // Whoever does not like the certificate hangs up.
+    // A client that rejects the certificate hangs up.
     acceptor.accept(stream).await.ok()
 }
 
@@ -54,7 +54,7 @@ async fn refused(config: ServerConfig) -> String {
     }
 }
 
-/// A server whose certificate is vouched for is called, and shown its token and headers.
+/// A server with a trusted certificate is called, and gets its token and headers.
 #[tokio::test]
 async fn a_server_over_https_is_called_like_any_other() {
     let web = open().await;
@@ -70,7 +70,7 @@ async fn a_server_over_https_is_called_like_any_other() {
     assert!(seen.iter().all(|asked| asked.headers["x-team"] == "tools"));
 }
 
-/// A certificate that nobody vouches for, one for another name, and a server without TLS are told, and shown nothing.
+/// An untrusted certificate, one for another name, and a server without TLS are reported, and nothing is sent to them.
 #[tokio::test]
 async fn a_server_that_cannot_be_believed_is_shown_nothing() {
     let web = open().await;
@@ -86,7 +86,7 @@ async fn a_server_that_cannot_be_believed_is_shown_nothing() {
     assert!(open.seen.lock().unwrap().is_empty());
 }
 
-/// A file that vouches for nobody is told by its name.
+/// A file without certificates is reported by its name.
 #[tokio::test]
 async fn a_file_without_certificates_is_told() {
     let web = open().await;
