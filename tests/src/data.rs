@@ -1,13 +1,13 @@
-//! Where real inputs are.
+//! Finds the real inputs.
 
 use std::path::PathBuf;
 
-/// The path of a file of real inputs, under `TOOLYARD_DATA` or beside the checkout.
+/// The path of a file of real inputs, under `TOOLYARD_DATA` or next to the checkout.
 ///
-/// `None`, with a line on stderr, on a machine that has none.
+/// Returns `None` and prints a line to stderr on a machine without them.
 ///
 /// # Panics
-/// With `CI=true`, where the inputs have to be.
+/// If the file is missing and `CI=true`, because CI must have the inputs.
 pub fn data_file(name: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     let file = std::env::var_os("TOOLYARD_DATA").map_or_else(beside, PathBuf::from).join(name);

@@ -1,9 +1,11 @@
-//! What must hold of any engine's events.
+//! The invariants of any engine's event log.
 
 use toolyard::{Event, event::LogChecker};
 
-/// Where events break I1, I2 or I14: every call that came in ends once, by the grammar of OB-1, what runs is what was
-/// approved, and no session's `seq` has a gap. What has not ended is a fault only when everything `is_over`.
+/// Returns the violations of I1, I2 and I14 in a list of events.
+///
+/// Every received call ends once, following the grammar of OB-1; only what was approved runs; and no session's `seq`
+/// has a gap. A call without an end counts as a violation only if `is_over`.
 pub fn event_faults<'a>(events: impl IntoIterator<Item = &'a Event>, is_over: bool) -> Vec<String> {
     let mut checker = LogChecker::default();
     let events = (1..).zip(events);

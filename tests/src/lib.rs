@@ -1,9 +1,9 @@
-//! What whole-engine tests are made of: tools that follow a script, a recorder that checks events, and a simulation
-//! of the whole engine ([`sim`]).
+//! Support for the whole-engine tests: tools that follow a script, a recorder that checks events, and a simulation of
+//! the whole engine ([`sim`]).
 //!
 //! ```text
-//!   call { "ms": 20, "end": "fail" } ──► Scripted tool ──► Log: who started and ended, when, how many at once
-//!   engine ── events ──► Recorder ──► grammar of every call, seq without a gap, one end each
+//!   call { "ms": 20, "end": "fail" } ──► Scripted tool ──► Log: start and end of each handler, how many at once
+//!   engine ── events ──► Recorder ──► grammar of every call, no gap in seq, one terminal event each
 //! ```
 
 mod data;

@@ -1,12 +1,13 @@
-//! Listening to `tracing` on one thread, while others that do not run the same code.
+//! Subscribes to `tracing` on one thread while other threads, which do not subscribe, run the same code.
 
 use std::sync::OnceLock;
 use tracing::{Dispatch, Subscriber, subscriber};
 
-/// Has this thread listen until the guard is dropped.
+/// Subscribes this thread until the guard is dropped.
 ///
-/// As long as there is one listener alone, tracing asks the thread that comes by a place first whether anybody listens
-/// there, once for all threads; and that may be one that does not. So there are always two.
+/// While only one subscriber exists, `tracing` caches for all threads whether a callsite is enabled, and it asks the
+/// first thread that reaches the callsite, which may be one that does not subscribe. A second subscriber therefore
+/// always exists.
 pub fn listen(listener: impl Subscriber + Send + Sync + 'static) -> subscriber::DefaultGuard {
     static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
     ANOTHER.get_or_init(|| Dispatch::new(subscriber::NoSubscriber::default()));

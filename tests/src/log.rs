@@ -1,9 +1,9 @@
-//! What handlers did, in virtual time.
+//! A log of what handlers did, in virtual time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// What handlers did.
+/// Records when handlers run. Clones share one log.
 #[derive(Debug, Clone)]
 pub struct Log {
     started_at: Instant,
@@ -35,12 +35,12 @@ impl Log {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Milliseconds since the log began.
+    /// Milliseconds since the log was created.
     pub fn now(&self) -> u128 {
         self.started_at.elapsed().as_millis()
     }
 
-    /// A handler has started; it ends when the guard is dropped.
+    /// Records that a handler has started; dropping the guard records its end.
     pub fn start(&self, call: &str) -> Running {
         let mut state = self.state();
         state.spans.push(Span { call: call.to_owned(), from: self.now(), to: None });
@@ -54,7 +54,7 @@ impl Log {
         self.state().spans.iter().map(|span| span.call.clone()).collect()
     }
 
-    /// A line a handler, in order of start: `call from..to`, in milliseconds.
+    /// One line per handler, in order of start: `call from..to`, in milliseconds.
     pub fn spans(&self) -> Vec<String> {
         let line = |span: &Span| match span.to {
             Some(to) => format!("{} {}..{to}", span.call, span.from),
@@ -63,22 +63,22 @@ impl Log {
         self.state().spans.iter().map(line).collect()
     }
 
-    /// Keeps a word of a handler.
+    /// Records a note from a handler.
     pub fn note(&self, word: impl Into<String>) {
         self.state().notes.push(word.into());
     }
 
-    /// The words of the handlers, in order.
+    /// The notes of the handlers, in order.
     pub fn notes(&self) -> Vec<String> {
         self.state().notes.clone()
     }
 
-    /// The most handlers that ran at once.
+    /// The largest number of handlers that ran at once.
     pub fn most_at_once(&self) -> usize {
         self.state().most
     }
 
-    /// How many handlers run now.
+    /// The number of handlers running now.
     pub fn running(&self) -> usize {
         self.state().running
     }
@@ -90,7 +90,7 @@ impl Default for Log {
     }
 }
 
-/// A handler that runs.
+/// The guard of a running handler; dropping it records the end.
 #[derive(Debug)]
 pub struct Running {
     log: Log,

@@ -1,10 +1,10 @@
-//! Takes every event of an engine and checks what must always hold.
+//! An event sink that records every event and checks the invariants of the event log.
 
 use super::grammar::event_faults;
 use std::sync::{Arc, Mutex, PoisonError};
 use toolyard::{Event, EventSink};
 
-/// Takes every event of an engine.
+/// Records every event of an engine.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
     events: Arc<Mutex<Vec<Event>>>,
@@ -17,7 +17,7 @@ impl EventSink for Recorder {
 }
 
 impl Recorder {
-    /// The events so far.
+    /// The events recorded so far.
     pub fn events(&self) -> Vec<Event> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -29,18 +29,18 @@ impl Recorder {
         of.map(|event| event.kind.name()).collect()
     }
 
-    /// The ids of calls in the order in which they ended.
+    /// The ids of the calls, in the order in which they ended.
     pub fn ended(&self) -> Vec<String> {
         let events = self.events();
         let ended = events.iter().filter(|event| event.kind.is_terminal());
         ended.filter_map(|event| event.call_id.as_ref()).map(ToString::to_string).collect()
     }
 
-    /// Checks I1 and I2: every call that came in ended once, by the grammar of OB-1, and no session's `seq`
-    /// has a gap.
+    /// Checks I1 and I2: every received call ended exactly once, following the grammar of OB-1, and no session's
+    /// `seq` has a gap.
     ///
     /// # Panics
-    /// Where that does not hold.
+    /// If any of that does not hold.
     pub fn check(&self) {
         let faults = event_faults(&self.events(), true);
         assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -8,10 +8,14 @@ use toolyard::{
     ToolOutput, ToolSpec, async_trait, from_fn,
 };
 
-/// A tool that follows its arguments: `ms` is how long it takes, `end` how it ends: `ok` (the default), `fail`,
-/// `no` (`success: false`), `transient`, `harmless` (transient, nothing changed), `limited` (a remote 429), `panic`, `hang`, `polite` (hangs until told to stop), `stops_late` (as that, 20 ms later), `deaf` (never
-/// stops by itself), `delta` (streams its id), `big` (a large output). `ends` is a list in place of `end`, one for each
-/// attempt; the last is that of all attempts behind it. `hint_ms` goes with a fault as when to try again.
+/// A tool that follows its arguments.
+///
+/// `ms` is how long it takes, `end` how it ends: `ok` (the default), `fail`, `no` (`success: false`), `transient`,
+/// `harmless` (transient, nothing changed), `limited` (a remote 429), `panic`, `hang`, `polite` (hangs until
+/// cancelled), `stops_late` (the same, 20 ms later), `finishes` (hangs until cancelled, then succeeds), `deaf` (never
+/// stops), `unclassified` (an I/O error), `delta` (emits a part first), `big` (a large output). A list `ends` replaces
+/// `end` with one entry per attempt; the last entry also serves all further attempts. `hint_ms` sets the retry-after
+/// hint of an error.
 struct Scripted {
     log: Log,
 }
@@ -59,28 +63,28 @@ impl Tool for Scripted {
     }
 }
 
-/// A scripted tool of this spec.
+/// A scripted tool with this spec.
 pub fn scripted(spec: ToolSpec, log: &Log) -> impl ToolFactory + use<> {
     let log = log.clone();
     from_fn(spec, move || Scripted { log: log.clone() })
 }
 
-/// An engine with scripted tools, and what they did.
+/// An engine with scripted tools, with a log of their handlers and a recorder of its events.
 #[derive(Debug)]
 pub struct Yard {
     /// The engine.
     pub engine: Engine,
     /// What the handlers did.
     pub log: Log,
-    /// Every event.
+    /// Every event of the engine.
     pub events: Recorder,
 }
 
-/// An engine with the scripted tools `read`, `serial` and `concurrent`, every question answered with yes, and
-/// what `change` makes of it.
+/// An engine with the scripted tools `read`, `serial` and `concurrent` that answers every question with yes, as
+/// modified by `change`.
 ///
 /// # Panics
-/// When the engine cannot be built.
+/// If the engine cannot be built.
 pub async fn yard(change: impl FnOnce(EngineBuilder, &Log) -> EngineBuilder) -> Yard {
     let (log, events) = (Log::new(), Recorder::default());
     let builder = Engine::builder()
@@ -99,7 +103,7 @@ pub fn call(id: &str, tool: &str, ms: u64, end: &str) -> Call {
     Call::new(id, tool, json!({"ms": ms, "end": end}))
 }
 
-/// A call of a scripted tool whose attempts end in this way, one after another.
+/// A call of a scripted tool whose attempts end as listed, one after another.
 pub fn tries(id: &str, tool: &str, ms: u64, ends: &[&str]) -> Call {
     Call::new(id, tool, json!({"ms": ms, "ends": ends}))
 }
@@ -109,7 +113,7 @@ pub fn kinds(outcomes: &[Outcome]) -> Vec<Option<ErrorKind>> {
     outcomes.iter().map(|outcome| outcome.error().map(|error| error.kind)).collect()
 }
 
-/// Ids and codes in one line: `a ok, b not_found`.
+/// Ids and codes in one line, such as `a ok, b not_found`.
 pub fn shape(outcomes: &[Outcome]) -> String {
     let one = |outcome: &Outcome| {
         let code: Arc<str> = outcome.error().map_or("ok", |error| error.kind.code()).into();

@@ -1,13 +1,13 @@
-//! The whole engine, simulated: random programs on paused time, their order shaken, everything that was seen
-//! checked against the rules (TS-2, TS-3).
+//! A simulation of the whole engine: random programs run on paused time with a shaken order of tasks, and everything
+//! observed is checked against the rules (TS-2, TS-3).
 //!
 //! ```text
 //!   seed ─► Program ─► stage: engine, scripted tools, sessions, operator ─► Journal ─► checks ─► Report
 //!             │           every task and await shaken by the same seed         ▲
-//!             └─ one by one ─► what each call must come to ────────────────────┘
+//!             └─ call by call ─► the result each call must have ───────────────┘
 //! ```
 //!
-//! Everything that is chance comes from the seed, so a seed that fails fails again, and can be made smaller.
+//! All randomness comes from the seed, so a failing seed fails again and its program can be shrunk.
 
 pub mod check;
 mod dice;

@@ -1,11 +1,11 @@
-//! Simulates many seeds, or one with its trace.
+//! Simulates many seeds, or one seed with its trace.
 //!
 //! ```text
 //! cargo run --release -p toolyard-tests --bin simulate -- --seeds 100000 [--start S]
 //! cargo run --release -p toolyard-tests --bin simulate -- --seed 17 --trace
 //! ```
 //!
-//! It ends with 0 only when no seed shows a violation; its last line is the summary.
+//! The exit code is 0 only if no seed shows a violation. The last line of output is the summary.
 
 use clap::Parser;
 use std::{
@@ -21,38 +21,39 @@ use toolyard_tests::sim::{Program, Report, play, program::Shape, shrink, sim};
 /// Simulates the whole engine, seed by seed.
 #[derive(Debug, Parser)]
 struct Options {
-    /// How many seeds.
+    /// How many seeds to run.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
-    /// The first of them.
+    /// The first seed.
     #[arg(long, default_value_t = 0)]
     start: u64,
-    /// This seed alone.
+    /// Run this seed alone.
     #[arg(long, conflicts_with = "start")]
     seed: Option<u64>,
-    /// Prints the program and all that was seen of it; for one seed.
+    /// Print the program and its whole journal; for a single seed.
     #[arg(long, requires = "seed")]
     trace: bool,
-    /// Threads to run seeds on; as many as there are processors without a word.
+    /// Threads that run seeds; by default as many as there are processors.
     #[arg(long)]
     jobs: Option<u64>,
-    /// How many runs may be spent on making a failing program small.
+    /// How many runs may be spent on shrinking a failing program.
     #[arg(long, default_value_t = 2000)]
     shrink: usize,
-    /// Gives the engine a deliberate fault: a violation is expected then, and the first seed that shows it is told.
+    /// Inject a deliberate fault into the engine: a violation is then expected, and the first seed that shows it is
+    /// printed.
     #[cfg(toolyard_faults)]
     #[arg(long)]
     fault: Option<toolyard::fault::Fault>,
 }
 
 impl Options {
-    /// Every thread that runs seeds takes the fault on.
+    /// Injects the fault into this thread. Every thread that runs seeds calls it.
     fn take_fault(&self) {
         #[cfg(toolyard_faults)]
         toolyard::fault::set(self.fault);
     }
 
-    /// Whether a violation is what is looked for.
+    /// Whether a violation is the expected result.
     fn expects_violation(&self) -> bool {
         #[cfg(toolyard_faults)]
         return self.fault.is_some();
@@ -60,7 +61,7 @@ impl Options {
         false
     }
 
-    /// Success where what was found is what was looked for.
+    /// Success if the result is the expected one.
     fn code(&self, found: bool) -> ExitCode {
         if found == self.expects_violation() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one seed and tells of it.
+/// Runs one seed and prints its result.
 fn one(seed: u64, options: &Options) -> ExitCode {
     let program = Program::generate(seed, Shape::default());
     let report = play(&program);
@@ -94,7 +95,7 @@ fn tell(seed: u64, report: &Report) {
     }
 }
 
-/// What came of many seeds.
+/// The results of many seeds.
 #[derive(Default)]
 struct Sum {
     hashes: HashSet<u64>,
@@ -113,7 +114,7 @@ fn many(options: &Options) -> ExitCode {
                 while let Some(seed) = take(&next, end) {
                     let report = sim(seed);
                     if options.expects_violation() && !report.violations.is_empty() {
-                        // Seeds are taken in order, so those before it are under way already.
+                        // Seeds are taken in order, so all lower seeds are already running.
                         next.store(end, Ordering::Relaxed);
                     }
                     count(&sum, seed, report);
@@ -168,7 +169,7 @@ fn summary(options: &Options, mut sum: Sum) -> ExitCode {
     options.code(!sum.failed.is_empty())
 }
 
-/// Makes a failing program small and prints it with all that was seen of it.
+/// Shrinks a failing program and prints it with its whole journal.
 fn small(seed: u64, report: &Report, options: &Options) {
     let Some(rule) = report.rule() else { return };
     let program = shrink(&Program::generate(seed, Shape::default()), rule, options.shrink);

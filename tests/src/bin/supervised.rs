@@ -1,8 +1,8 @@
-//! A program that embeds an engine with a shell and is its own supervisor: tests start it, kill it, and have its
-//! commands supervised by it.
+//! A program that embeds an engine with a shell and acts as its own supervisor: tests start it, kill it, and have it
+//! supervise their commands.
 //!
 //! ```text
-//! supervised ROOT COMMAND    runs the command in the workspace ROOT and prints what it came to
+//! supervised ROOT COMMAND    runs the command in the workspace ROOT and prints its result
 //! ```
 
 use std::{env, error::Error};

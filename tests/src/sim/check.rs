@@ -1,6 +1,6 @@
-//! What must hold of every run: I1 to I16, and the rules that what is seen goes by.
+//! The checks that every run must pass: I1 to I16, and the rules behind individual observations.
 //!
-//! Each check reads the program and what was seen, and nothing else; so each is proved with journals made by hand.
+//! Each check reads only the program and the journal, so each is tested with hand-made journals.
 
 mod approvals;
 mod breakers;
@@ -36,12 +36,12 @@ pub use seen::Seen;
 use super::{Entry, Program, program::Index};
 use std::fmt;
 
-/// Something that was not as it has to be.
+/// A rule that a run broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule it breaks.
+    /// The id of the broken rule.
     pub rule: &'static str,
-    /// What was seen.
+    /// What was observed.
     pub what: String,
 }
 
@@ -57,10 +57,11 @@ impl fmt::Display for Violation {
     }
 }
 
-/// In virtual microseconds, what shaking and the engine's own short steps may add to a time.
+/// How much later than planned, in virtual microseconds, shaking and the engine's own short steps may make things
+/// happen.
 const SLACK_US: u64 = 300_000;
 
-/// Everything in `entries` that may not be when this program is run.
+/// Returns every violation of a rule in the journal `entries` of a run of this program.
 pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
     let index = Index::new(program, refused::refused(entries));
     let seen = Seen::new(&index, entries);

@@ -1,43 +1,43 @@
-//! Chance, from one seed.
+//! Seeded randomness.
 
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use std::ops::RangeInclusive;
 
-/// A seeded source of chance. Its algorithm is fixed, so a seed means the same on every machine.
+/// A seeded source of randomness. Its algorithm is fixed, so a seed means the same on every machine.
 #[derive(Debug, Clone)]
 pub struct Dice {
     rng: Xoshiro256PlusPlus,
 }
 
 impl Dice {
-    /// The dice of this seed. Equal seeds with different `purpose` have nothing to do with each other.
+    /// The dice of this seed. Dice of equal seeds but different `purpose` are independent.
     pub fn new(seed: u64, purpose: u64) -> Self {
         let mixed = seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { rng: Xoshiro256PlusPlus::seed_from_u64(mixed) }
     }
 
-    /// A number of this range.
+    /// A number from this range.
     pub fn range(&mut self, range: RangeInclusive<u64>) -> u64 {
         self.rng.random_range(range)
     }
 
-    /// A count of this range, small ones more often: the least of two throws.
+    /// A count from this range, with a preference for small ones: the smaller of two throws.
     pub fn few(&mut self, range: RangeInclusive<usize>) -> usize {
         let range = *range.start() as u64..=*range.end() as u64;
         self.range(range.clone()).min(self.range(range)) as usize
     }
 
-    /// True so many times in a thousand.
+    /// True with this probability, in thousandths.
     pub fn chance(&mut self, per_mille: u64) -> bool {
         self.range(0..=999) < per_mille
     }
 
-    /// One of these.
+    /// One of these values.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.range(0..=of.len() as u64 - 1) as usize]
     }
 
-    /// A value, so many times in a thousand.
+    /// `Some` with this probability, in thousandths.
     pub fn maybe<T>(&mut self, per_mille: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.chance(per_mille).then(|| make(self))
     }

@@ -1,4 +1,4 @@
-//! All that was seen of a run, in the order in which it was seen.
+//! The journal of a run: everything observed, in order.
 
 use super::{
     check::Violation,
@@ -19,7 +19,7 @@ use toolyard::{
     RetryStopped, ToolClass,
 };
 
-/// All that was seen of a run. Clones write into the same.
+/// The journal of a run. Clones write to the same journal.
 #[derive(Clone)]
 pub struct Journal {
     began_at: Instant,
@@ -27,131 +27,132 @@ pub struct Journal {
     open_calls: Arc<AtomicUsize>,
 }
 
-/// Something that was seen.
+/// One observation.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// When, in microseconds from the start.
     pub at_us: u64,
-    /// What.
+    /// The observed fact.
     pub fact: Fact,
 }
 
-/// What was seen.
+/// An observed fact. Calls and forks go by their numbers in the program, batches by their first call, sessions and
+/// policies by their index.
 #[derive(Debug, Clone)]
 pub enum Fact {
     /// An event of the engine.
     Event(Box<Event>),
-    /// A handler, by the number of its call.
+    /// A step of a call's handler.
     Handler(u32, Moved),
-    /// A change of who holds what and who waits.
+    /// A change in the admission table: permits held or calls waiting.
     Permits(Box<Change>),
-    /// The results of a batch, by its first call.
+    /// The results of a batch.
     Results(u32, Vec<Shape>),
-    /// The turn of a batch is being cancelled.
+    /// The turn of a batch is about to be cancelled.
     CancelTurn(u32),
-    /// The future of a batch is being dropped.
+    /// The future of a batch is about to be dropped.
     Drop(u32),
-    /// What a handler ends with, by the number of its call; nothing if it is dropped.
+    /// How a call's handler ends. Absent if the handler is dropped.
     Said(u32, Said),
-    /// A call is being cancelled ...
+    /// A call is about to be cancelled ...
     CancelCall(u32),
-    /// ... and has been; whether there was one to be cancelled.
+    /// ... and the cancel has returned; the flag says whether it found the call.
     CallCancelled(u32, bool),
-    /// All that is in the air of a session is being cancelled.
+    /// All calls in flight of a session are about to be cancelled.
     CancelCalls(usize),
     /// An operator puts a policy in force.
     SetPolicy(usize),
-    /// The answers of a session are forgotten.
+    /// The remembered answers of a session are forgotten.
     Forget(usize),
-    /// The approver answers about a call, by its number, with the mark of what would run.
+    /// The approver answers the question about a call, with the digest of what would run.
     Answered(u32, CallDigest, Answer),
-    /// Something that was shown had the secret.
+    /// The secret showed up in the given text.
     Leaked(String),
-    /// A handler was not given the secret, by the number of its call.
+    /// The handler of a call was not given the secret.
     Withheld(u32),
     /// An operator moves a breaker.
     Operated(Of),
-    /// What a session may still spend, when all else is over.
+    /// What a session may still spend, at the end of the run.
     BudgetLeft(usize, Budget),
-    /// A session is being cancelled.
+    /// A session is about to be cancelled.
     CancelSession(usize),
-    /// A fork is being cancelled.
+    /// A fork is about to be cancelled.
     CancelFork(u32),
-    /// Calls of a batch that had run, sent once more: their results before and now.
+    /// Calls of a finished batch were sent again: their results before and now.
     Resent(u32, Vec<Shape>, Vec<Shape>),
-    /// A pool is being given a width ...
+    /// A pool is about to be resized ...
     Resizing(ToolClass, usize),
-    /// ... and has it now.
+    /// ... and now has its new width.
     Resized(ToolClass, usize),
-    /// A pool is being paused or let go on.
+    /// A pool is about to be paused or resumed.
     Pausing(ToolClass, bool),
-    /// The engine is being shut down, with so many milliseconds to finish and to stop ...
+    /// The engine is about to be shut down, with these milliseconds to finish and to stop ...
     ShuttingDown(u64, u64),
-    /// ... and is now.
+    /// ... and the shutdown is complete.
     ShutDown,
-    /// Nothing is left to do: how the pools stand.
+    /// All work is done; this is the state of the pools.
     Quiet(Vec<PoolStatus>),
-    /// Nothing has happened for an hour, and something is still to be done.
+    /// Nothing has happened for an hour of virtual time although work is left.
     Stuck(String),
 }
 
-/// What a handler did.
+/// A step of a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moved {
-    /// It has begun.
+    /// It has started.
     Began,
-    /// It changes what serial handlers change.
+    /// It writes to the state that serial handlers share.
     Wrote,
-    /// It waits for calls of its own.
+    /// It waits for nested calls.
     Parked,
-    /// It waits no more for some of them: whether it is still parked is not seen.
+    /// It stopped waiting for some nested calls; the journal does not show whether it is still parked.
     Dropped,
-    /// It has begun to stream calls: whether it is parked goes by what of them is in the air.
+    /// It has started to stream calls; whether it is parked depends on which of them are in flight.
     Streams,
-    /// That stream is at its end.
+    /// That stream has ended.
     Streamed,
-    /// It has all it needs again.
+    /// It holds all its permits again.
     Resumed,
-    /// It cannot be dropped and has been given up.
+    /// It cannot be dropped and has been abandoned.
     GivenUp,
-    /// It has come to its end, or was dropped.
+    /// It has returned or was dropped.
     Ended,
 }
 
-/// What a handler ends with.
+/// How a handler ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// What its script says.
+    /// As its script says.
     End(End),
-    /// An output, for it was told to stop.
+    /// With an output, because it was cancelled.
     CutShort,
-    /// An error, for it was told to stop.
+    /// With an error, because it was cancelled.
     Stopped,
 }
 
-/// What is compared of a result.
+/// The part of a result that the checks compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// The id under which it was given.
+    /// The id of the call.
     pub id: String,
-    /// Its code; `None` with an output.
+    /// The error code; `None` with an output.
     pub code: Option<ErrorKind>,
     /// How often the handler was started.
     pub attempts: u32,
     /// Its run.
     pub run: u32,
-    /// The output, if there is one.
+    /// The output, empty if there is none.
     pub text: String,
-    /// Whether it is another call's.
+    /// Whether the result is another call's.
     pub dedupe: Dedupe,
-    /// What is known of its effect; `None` with an output.
+    /// Whether the call took effect, as far as known; `None` with an output.
     pub effect: Option<Effect>,
-    /// Why it was not tried again.
+    /// Why there was no further attempt.
     pub stopped: Option<RetryStopped>,
 }
 
 impl Shape {
-    /// What is compared of this result.
+    /// The compared part of this result.
     pub fn of(outcome: &Outcome) -> Self {
         Self {
             id: outcome.call_id.to_string(),
@@ -176,28 +177,28 @@ impl Journal {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down what is seen now.
+    /// Records a fact at the current time.
     pub fn note(&self, fact: Fact) {
         let at_us = u64::try_from(self.began_at.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.lock().push(Entry { at_us, fact });
     }
 
-    /// How much there is.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether there is nothing.
+    /// Whether the journal has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Calls that came in and have not ended.
+    /// The number of calls that were received and have not ended.
     pub fn open_calls(&self) -> usize {
         self.open_calls.load(Ordering::Relaxed)
     }
 
-    /// Everything so far.
+    /// The entries so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().clone()
     }
@@ -236,14 +237,13 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The hash of a run: equal for runs that went the same way. Numbers that are counted over a whole process are in
-/// no entry.
+/// The hash of a run, equal for runs that took the same course. Entries contain no process-global numbers.
 pub(super) fn trace_hash(entries: &[Entry], violations: &[Violation]) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut text = String::new();
     for entry in entries {
         text.clear();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match &entry.fact {
             Fact::Event(event) => write!(text, "{} {:?} {:?} {entry}", event.seq, event.run, event.kind),
             fact => write!(text, "{} {fact:?}", entry.at_us),

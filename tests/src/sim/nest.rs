@@ -1,4 +1,4 @@
-//! The one place that names what nested calls and sub-agents need of the engine.
+//! The engine's API for nested calls and sub-agents, as the simulation uses it. No other module names it.
 
 use super::{
     Program,
@@ -12,7 +12,7 @@ pub(super) async fn dispatch(cx: &ToolContext, calls: Vec<Call>) -> Vec<Outcome>
     cx.dispatch(calls).await
 }
 
-/// Who makes a sub-agent.
+/// Who creates a sub-agent.
 #[derive(Clone, Copy)]
 pub(super) enum Parent<'a> {
     /// A handler, through its context.
@@ -21,7 +21,7 @@ pub(super) enum Parent<'a> {
     Session(&'a Session),
 }
 
-/// A sub-agent. Programs go less deep than engines let them.
+/// Creates a sub-agent. Programs fork less deeply than engines allow.
 pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Session {
     let mut policy = ForkPolicy::default();
     if plan.shares_concurrent {

@@ -1,4 +1,4 @@
-//! Panics that no script asks for: those of the engine itself, wherever they are caught or swallowed.
+//! Catches panics that no script asks for: those of the engine itself, even where they are caught or swallowed.
 
 use std::{
     cell::RefCell,
@@ -7,11 +7,11 @@ use std::{
 };
 
 thread_local! {
-    /// The panics of the run on this thread, while there is one.
+    /// The panics of the run on this thread, if one is in progress.
     static SEEN: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Runs something and gives the panics on its way. Scripted ones unwind without the hook and are not among them.
+/// Runs `run` and returns the panics that occurred. Scripted panics unwind without the hook and are not included.
 pub(super) fn panics_of(run: impl FnOnce()) -> Vec<String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -23,12 +23,12 @@ pub(super) fn panics_of(run: impl FnOnce()) -> Vec<String> {
         }));
     });
     SEEN.set(Some(Vec::new()));
-    // What unwinds this far has gone through the hook.
+    // A panic that unwinds to here has already gone through the hook.
     let _ = catch_unwind(AssertUnwindSafe(run));
     SEEN.take().unwrap_or_default()
 }
 
-/// Notes a panic of a run; `false` on a thread that has none.
+/// Notes a panic of a run; returns `false` on a thread without a run.
 fn note(panic: &PanicHookInfo<'_>) -> bool {
     SEEN.with_borrow_mut(|seen| seen.as_mut().map(|seen| seen.push(panic.to_string())).is_some())
 }

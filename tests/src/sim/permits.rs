@@ -1,4 +1,4 @@
-//! The permit trace: every change of the engine's table, as the engine tells it.
+//! The permit trace: every change of the admission table, as the engine reports it.
 
 use super::journal::{Fact, Journal};
 use std::{cell::RefCell, fmt, fmt::Write, rc::Rc};
@@ -10,30 +10,30 @@ use tracing::{
     subscriber::Interest,
 };
 
-/// What the engine tells its changes to.
+/// The `tracing` target of these reports.
 const TARGET: &str = "toolyard::permits";
 
 /// One change of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Change {
-    /// What happened: grant, queue, cancel, refuse, park, resume, release, quiet, zombie, zombie_end, and of units
-    /// themselves open, close, resize, pause.
+    /// What happened: grant, queue, cancel, refuse, park, resume, release, quiet, zombie, zombie_end; for a unit
+    /// itself open, close, resize, pause.
     pub what: String,
-    /// The units it is about, as they are now.
+    /// The units involved, in their new state.
     pub units: Vec<UnitSeen>,
-    /// The lease it is about.
+    /// The lease involved.
     pub lease: Option<String>,
-    /// Whether serial calls are paused; told with a lease.
+    /// Whether serial calls are paused; reported together with a lease.
     pub serial_paused: bool,
     /// The root session.
     pub root: Option<u64>,
-    /// How many of its calls go in a round.
+    /// How many of the root session's calls are granted per round.
     pub weight: Option<u64>,
-    /// The serial call it is about.
+    /// The serial call involved.
     pub entry: Option<String>,
-    /// Its nearest ancestor on a lease.
+    /// Its nearest ancestor that holds a lease.
     pub lineage: Option<String>,
-    /// The place in line; 0 for who has not waited.
+    /// The place in line; 0 for a call that has not waited.
     pub ticket: u64,
     /// How deep the call is nested.
     pub depth: u64,
@@ -41,21 +41,21 @@ pub struct Change {
     pub waiting: u64,
 }
 
-/// A counting unit as it is told.
+/// The reported state of a counting unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitSeen {
-    /// What it bounds, and its key.
+    /// The bounded resource and its key.
     pub name: String,
-    /// How many are out.
+    /// How many permits are in use.
     pub in_use: usize,
-    /// How many there are.
+    /// How many permits exist.
     pub width: usize,
-    /// Whether no call may have one.
+    /// Whether no permit may be granted.
     pub paused: bool,
 }
 
 impl UnitSeen {
-    /// Reads `class read 0.1 3/4`, paused or not.
+    /// Parses `class read 0.1 3/4`, with or without a trailing `paused`.
     fn read(text: &str) -> Option<Self> {
         let (text, paused) = unpaused(text);
         let (name, count) = text.rsplit_once(' ')?;
@@ -88,7 +88,7 @@ impl Visit for Change {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{value:?}");
         match field.name() {
             "units" => self.units = text.split(", ").filter_map(UnitSeen::read).collect(),
@@ -104,25 +104,26 @@ impl Visit for Change {
 }
 
 thread_local! {
-    /// Where the changes of the run on this thread go.
+    /// The journal of the run on this thread.
     static JOURNAL: RefCell<Option<Journal>> = const { RefCell::new(None) };
-    /// What nothing that is traced on this thread may have.
+    /// The planted secret, which must not appear in anything traced on this thread.
     static SECRET: RefCell<Option<Rc<str>>> = const { RefCell::new(None) };
 }
 
-/// Writes changes of the engine that runs on this thread into a journal from now on, and what is traced with the secret.
+/// From now on, records the table changes of the engine on this thread in `journal`, and everything traced that
+/// contains the secret.
 pub(super) fn listen(journal: Option<Journal>, secret: Option<&str>) {
     JOURNAL.set(journal);
     SECRET.set(secret.map(Into::into));
 }
 
-/// Runs something with the engine's changes told.
+/// Runs `run` while subscribed to the engine's traces.
 pub(super) fn told<T>(run: impl FnOnce() -> T) -> T {
     let _listening = crate::listen(Listener);
     run()
 }
 
-/// Hears of the table's changes; and, where a secret is planted, whether anything else that is traced has it.
+/// Listens to changes of the table and, if a secret is planted, searches all other traces for it.
 struct Listener;
 
 /// The text of all fields.
@@ -131,12 +132,12 @@ struct Fields(String);
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "{field}={value:?} ");
     }
 }
 
-/// Looks at what is traced.
+/// Searches the fields of a span or event for the secret.
 fn look(what: &str, record: impl FnOnce(&mut Fields)) {
     let Some(core) = SECRET.with_borrow(Clone::clone) else { return };
     let mut fields = Fields::default();

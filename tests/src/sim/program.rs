@@ -1,4 +1,4 @@
-//! What one simulated run is to do, as plain data: it can be printed, changed and run again.
+//! The script of one simulated run as plain data, which can be printed, changed and run again.
 //!
 //! ```text
 //!   Program ── tools, pools, bounds ──► the engine
@@ -41,44 +41,44 @@ pub struct Program {
     pub read: usize,
     /// Width of an agent's concurrent pool.
     pub concurrent: usize,
-    /// The session cap of sessions that name none.
+    /// The session cap of sessions that do not set their own.
     pub cap: Option<usize>,
     /// The grace after a cancel, in milliseconds.
     pub grace_ms: u64,
     /// Whether a failed serial call skips the rest of its batch.
     pub skip_rest: bool,
-    /// The bound of a session's queue, where it is a small one.
+    /// The bound of a session's queue, if it is a small one.
     pub queue_max: Option<usize>,
-    /// How long an answer of the approver is waited for, in milliseconds.
+    /// How long the engine waits for an answer of the approver, in milliseconds.
     pub answer_within_ms: u64,
     /// How long a call may wait for its permits, in milliseconds.
     pub queue_timeout_ms: Option<u64>,
-    /// When calls that say nothing else have to have ended, in milliseconds.
+    /// The deadline of calls that do not set their own, in milliseconds from ready.
     pub deadline_ms: Option<u64>,
     /// Whether the engine has hooks.
     pub hooks: bool,
-    /// What each turn, each agent and each tree may spend.
+    /// The budgets of each turn, each agent and each tree.
     pub budgets: [Budget; 3],
-    /// What must show nowhere.
+    /// The text that must not show up anywhere.
     pub secret: Option<Secret>,
-    /// The policies that may come into force; the first one is from the start.
+    /// The policies that may come into force; the first is in force from the start.
     pub policies: Vec<PolicyPlan>,
-    /// The tools; calls name them by their place.
+    /// The tools; calls refer to them by index.
     pub tools: Vec<ToolPlan>,
-    /// The sessions, all begun at once.
+    /// The sessions, all started at once.
     pub sessions: Vec<SessionPlan>,
-    /// What an operator does meanwhile.
+    /// The operator's actions.
     pub orders: Vec<Order>,
 }
 
 /// How the interleaving is shaken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chaos {
-    /// The seed of the shaking alone.
+    /// The seed used for shaking only.
     pub seed: u64,
-    /// Of a thousand polls, so many yield first.
+    /// How many polls in a thousand yield first.
     pub yields: u64,
-    /// Of a thousand polls, so many sleep a little first.
+    /// How many polls in a thousand sleep briefly first.
     pub naps: u64,
 }
 
@@ -87,36 +87,36 @@ pub struct Chaos {
 pub struct ToolPlan {
     /// Its class.
     pub class: ToolClass,
-    /// The most calls of it at once.
+    /// The most calls of it that run at once.
     pub limit: Option<usize>,
-    /// Where they count.
+    /// Where that limit counts.
     pub limit_scope: LimitScope,
-    /// The number of its serial scope, where it has one that is not its tree's.
+    /// The number of its named serial scope; `None` for its tree's.
     pub scope: Option<usize>,
-    /// Where it runs.
+    /// Where its handlers run.
     pub placement: Where,
     /// Its attempt timeout in milliseconds.
     pub timeout_ms: u64,
-    /// What has to happen before it runs.
+    /// What it takes for its calls to be allowed.
     pub consent: Consent,
-    /// Whether sub-agents do not see it.
+    /// Whether it is hidden from sub-agents.
     pub hidden_from_forks: bool,
-    /// Whether agents may call it that have capabilities and not for it.
+    /// Whether agents with restricted capabilities may call it without having one for it.
     pub needs_no_capability: bool,
-    /// Whether it is declared to spawn agents: such a one has no timeout.
+    /// Whether it is declared to spawn agents; if so, it has no timeout.
     pub recursive: bool,
-    /// What keeps its calls alive, and what spares it.
+    /// Its retries, keys, breaker, rate and budget.
     pub care: Care,
 }
 
-/// Where a tool runs.
+/// Where a tool's handlers run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
     /// In a task.
     Task,
-    /// In place as far as its first wait.
+    /// Inline in the driver, up to the first wait.
     Inline,
-    /// Where it cannot be dropped.
+    /// On a blocking thread, where it cannot be dropped.
     Blocking,
 }
 
@@ -132,32 +132,32 @@ pub struct BatchPlan {
 pub struct CallPlan {
     /// Its number in the program.
     pub node: u32,
-    /// Its tool; one that is not there is unknown to the engine.
+    /// The index of its tool; the engine does not know a tool with an index out of range.
     pub tool: usize,
     /// Whether its arguments are broken JSON.
     pub broken: bool,
-    /// Whether it has the id of the batch's first call.
+    /// Whether it reuses the id of the batch's first call.
     pub twin: bool,
     /// Its own attempt timeout in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// When it has to have ended, in milliseconds.
+    /// Its deadline in milliseconds from ready.
     pub deadline_ms: Option<u64>,
-    /// What the approver says, if asked.
+    /// The approver's answer, if asked.
     pub answer: AnswerPlan,
-    /// For how many milliseconds the question is not shown.
+    /// For how many milliseconds the question stays hidden.
     pub held_ms: Option<u64>,
-    /// What the first hook does, if there are hooks.
+    /// What the first hook does, if the engine has hooks.
     pub hook: HookPlan,
-    /// The key under which it is to run once.
+    /// Its idempotency key.
     pub key: Option<KeyPlan>,
     /// What its handler does.
     pub script: Script,
 }
 
-/// What the first hook does.
+/// What the first hook does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookPlan {
-    /// Lets the call go after so many milliseconds.
+    /// Lets the call proceed after so many milliseconds.
     Go(u64),
     /// Refuses it.
     Abort,
@@ -165,44 +165,44 @@ pub enum HookPlan {
     Panic,
 }
 
-/// What an operator does at a time.
+/// An action of the operator at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     /// When, in milliseconds from the start.
     pub at_ms: u64,
-    /// What.
+    /// The action.
     pub act: Act,
 }
 
-/// What an operator does.
+/// An action of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Sets the width of a pool.
     Resize(ToolClass, usize),
-    /// Lets a pool grant nothing for so many milliseconds.
+    /// Pauses a pool for so many milliseconds.
     Pause(ToolClass, u64),
     /// Cancels a session.
     CancelSession(usize),
-    /// Cancels one call, wherever it is, of that root session.
+    /// Cancels one call of that root session's tree.
     CancelCall(usize, u32),
-    /// Cancels all that is in the air of a session; the session goes on.
+    /// Cancels all calls in flight of a session, which stays open.
     CancelCalls(usize),
     /// Puts a policy in force.
     SetPolicy(usize),
-    /// Forgets all answers of a session.
+    /// Forgets all remembered answers of a session.
     Forget(usize),
     /// Forces a breaker open.
     ForceOpen(Of),
     /// Forces a breaker closed.
     ForceClosed(Of),
-    /// Closes a breaker and has it forget.
+    /// Closes a breaker and clears its history.
     ResetBreaker(Of),
-    /// Shuts the engine down, with so many milliseconds to finish and to stop.
+    /// Shuts the engine down, with these milliseconds to finish and to stop.
     Shutdown(u64, u64),
 }
 
 impl BatchPlan {
-    /// Every call, those of nested batches included, parents first.
+    /// Visits every call, including those of nested batches, parents first.
     pub fn walk<'a>(&'a self, see: &mut impl FnMut(&'a CallPlan)) {
         for call in &self.calls {
             see(call);
@@ -212,24 +212,24 @@ impl BatchPlan {
 }
 
 impl Program {
-    /// The batches that no handler makes.
+    /// The batches that are not dispatched by a handler.
     pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
         self.sessions.iter().flat_map(SessionPlan::batches)
     }
 
-    /// How many calls there are.
+    /// The number of calls.
     pub fn calls(&self) -> usize {
         let mut count = 0;
         self.batches().for_each(|batch| batch.walk(&mut |_| count += 1));
         count
     }
 
-    /// The name of a tool by its place, also of one that is not there.
+    /// The name of a tool by its index, which may be out of range.
     pub fn tool_name(tool: usize) -> String {
         format!("tool{tool}")
     }
 
-    /// The policy of every back-end's breaker: that of the first tool that names one.
+    /// The breaker policy of all back-ends: that of the first tool with a back-end.
     pub fn backend_breaker(&self) -> BreakerPolicy {
         let of = self.tools.iter().find(|tool| tool.care.backend.is_some());
         of.map_or(BreakerPolicy::DISABLED, |tool| tool.care.breaker)
@@ -240,7 +240,7 @@ impl Program {
         format!("backend{backend}")
     }
 
-    /// The name of a serial scope; they rank by their numbers.
+    /// The name of a serial scope. Scopes rank by number.
     pub fn scope_name(scope: usize) -> String {
         format!("scope{scope}")
     }

@@ -1,20 +1,20 @@
-//! What came of a run.
+//! The report of a run.
 
 use super::{Entry, check::Violation};
 
-/// What came of a run.
+/// The report of a run.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What was not as it has to be.
+    /// The rules that the run broke.
     pub violations: Vec<Violation>,
-    /// Equal for runs that went the same way.
+    /// Equal for runs that took the same course.
     pub trace_hash: u64,
-    /// All that was seen.
+    /// The journal of the run.
     pub entries: Vec<Entry>,
 }
 
 impl Report {
-    /// The violation that counts: the first.
+    /// The rule of the first violation, which is the one that counts.
     pub fn rule(&self) -> Option<&'static str> {
         self.violations.first().map(|violation| violation.rule)
     }

@@ -1,4 +1,4 @@
-//! Plays a program and looks at what came of it.
+//! Plays a program and checks the run.
 
 use super::{
     Entry, Program, Report,
@@ -13,15 +13,15 @@ use std::{fmt::Write, sync::Arc, time::Duration};
 use tokio::{runtime::Builder, time::sleep};
 use toolyard::{Engine, Session, SessionOptions};
 
-/// In this time something happens, or nothing ever will (TS-3).
+/// Virtual time without any progress after which a run counts as stuck (TS-3).
 const HOUR: Duration = Duration::from_secs(3600);
-/// How often it is looked whether all is done.
+/// How often the run checks whether all work is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Plays a program on paused time and checks what was seen.
+/// Plays a program on paused time and checks the journal.
 ///
 /// # Panics
-/// Where the run itself cannot be set up.
+/// If the run itself cannot be set up.
 pub fn play(program: &Program) -> Report {
     let mut entries = Vec::new();
     let panics = panics_of(|| {
@@ -33,7 +33,7 @@ pub fn play(program: &Program) -> Report {
     Report { trace_hash: trace_hash(&entries, &violations), violations, entries }
 }
 
-/// Plays a program to its end, or until nothing gets on any more.
+/// Plays a program until it ends or makes no more progress.
 async fn seen(program: &Program, entries: &mut Vec<Entry>) {
     let stage = Stage::new(program);
     listen(Some(stage.journal.clone()), program.secret.as_ref().map(|secret| secret.core.as_str()));
@@ -50,14 +50,15 @@ async fn seen(program: &Program, entries: &mut Vec<Entry>) {
     taken.take();
 }
 
-/// Hands over what was seen, also when the run unwinds.
+/// Hands the journal over, even if the run unwinds.
 struct Taken<'a> {
     journal: Journal,
     entries: &'a mut Vec<Entry>,
 }
 
 impl Taken<'_> {
-    /// What comes later is the end of the runtime and no part of the run.
+    /// Takes the journal as it is now. Later entries come from the teardown of the runtime and are not part of the
+    /// run.
     fn take(&mut self) {
         if self.entries.is_empty() {
             *self.entries = self.journal.entries();
@@ -72,7 +73,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Everybody does what the program says; then the engine is shut down.
+/// Plays the sessions and orders of the program, then shuts the engine down.
 async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     let sessions: Vec<_> = (0..program.sessions.len()).map(|at| session(program, engine, at)).collect();
     let turns = sessions.iter().zip(&program.sessions).map(|(session, plan)| {
@@ -88,7 +89,8 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     while stage.journal.open_calls() > 0 || stage.busy() > 0 {
         sleep(LOOK).await;
     }
-    // What follows a result is short: hooks, tasks that are dropped, and the grace of a handler whose last caller left.
+    // A result is followed only by short work: hooks, dropped tasks, and the grace of a handler whose last caller
+    // left.
     sleep(Duration::from_millis(program.grace_ms) + Duration::from_secs(1)).await;
     if let Ok(status) = engine.status().await {
         stage.journal.note(Fact::Quiet(status.pools));
@@ -115,7 +117,7 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
     engine.session_with(format!("s{at}"), options)
 }
 
-/// Comes to its end when nothing was seen for an hour.
+/// Completes when nothing was observed for an hour.
 async fn stuck(stage: &Stage) {
     let mut seen = usize::MAX;
     while seen != stage.journal.len() {
@@ -124,11 +126,11 @@ async fn stuck(stage: &Stage) {
     }
 }
 
-/// How things stand.
+/// Describes the current state of calls, handlers and pools.
 async fn dump(stage: &Stage, engine: &Engine) -> String {
     let mut text =
         format!("open calls {}, handlers that run {:?}", stage.journal.open_calls(), stage.running_now());
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = match tokio::time::timeout(HOUR, engine.status()).await {
         Ok(Ok(status)) => {
             let pools = status.pools.iter().try_for_each(|pool| write!(text, "\n  {pool:?}"));

@@ -1,4 +1,4 @@
-//! Shakes the order in which tasks get on: a poll may yield or sleep a little first.
+//! Shakes the order in which tasks progress: a poll may yield or sleep briefly first.
 
 use super::{Dice, program::Chaos};
 use futures::future::BoxFuture;
@@ -16,11 +16,11 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The longest sleep of one poll, in milliseconds.
 pub(crate) const NAP_MAX_MS: u64 = 4;
-/// Polls without time going on after which nothing is polled any more: something turns in circles, and the stuck
-/// detector is to see it.
+/// Polls without any progress of time after which nothing is polled any more: something spins, and the stuck detector
+/// shall notice it.
 const POLLS_MAX: u64 = 2_000_000;
 
-/// Where all parts of a run take their chance from.
+/// The source of randomness that all parts of a run share.
 #[derive(Debug, Clone)]
 pub(crate) struct Shaker {
     chaos: Chaos,
@@ -35,7 +35,7 @@ struct State {
     polls: AtomicU64,
 }
 
-/// What a poll does first.
+/// What a poll does before it runs.
 enum Shake {
     Nothing,
     Yield,
@@ -80,7 +80,7 @@ impl Shaker {
         Shaken { future, shaker: self.clone(), before: Before::Fresh }
     }
 
-    /// A place where others may get on first.
+    /// A point at which other tasks may proceed first.
     pub(crate) async fn nudge(&self) {
         match self.roll() {
             Shake::Nothing => {}
@@ -91,9 +91,9 @@ impl Shaker {
     }
 }
 
-/// What stands before the next poll.
+/// The state of the shake before the next poll.
 enum Before {
-    /// The dice have yet to be thrown.
+    /// The dice have not been thrown yet.
     Fresh,
     /// It has yielded.
     Yielded,

@@ -1,10 +1,11 @@
-//! Makes a failing program small.
+//! Shrinks a failing program.
 
 use super::{Program, play, program::smaller};
 
-/// The smallest program found, with at most so many runs, that still breaks `rule`.
+/// Returns the smallest program found in at most `runs_max` runs that still breaks `rule`.
 ///
-/// A program that lacks something runs in another order, so each is tried under a few ways of shaking.
+/// Removing a part changes the order in which the rest runs, so each candidate is tried with several seeds of
+/// shaking.
 pub fn shrink(program: &Program, rule: &str, runs_max: usize) -> Program {
     let (mut best, mut runs) = (program.clone(), 0);
     'again: loop {

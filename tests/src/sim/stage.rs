@@ -1,4 +1,4 @@
-//! Where a program is played: an engine with scripted tools, and what they share.
+//! The stage on which a program is played: an engine with scripted tools and the state that they share.
 
 mod handler;
 mod operator;
@@ -34,19 +34,19 @@ use toolyard::{
     OnSerialFailure, PoolWidths, RetryPolicy, SideEffects, ToolContext, ToolSpec, from_fn,
 };
 
-/// What the parts of one run share.
+/// The state that the parts of one run share.
 pub(super) struct Stage {
     pub(super) program: Program,
     calls: BTreeMap<u32, Arc<CallPlan>>,
     pub(super) journal: Journal,
     pub(super) shaker: Shaker,
-    /// Blocking handlers that run.
+    /// The number of running blocking handlers.
     pub(super) busy: Arc<AtomicU64>,
-    /// Handlers that run, with whether they cannot be dropped.
+    /// The running handlers by call number.
     running: Mutex<BTreeMap<u32, Presence>>,
 }
 
-/// A handler that runs.
+/// A running handler.
 struct Presence {
     cx: ToolContext,
     is_blocking: bool,
@@ -73,31 +73,31 @@ impl Stage {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What runs now, for a dump.
+    /// The calls whose handlers run now, for a dump.
     pub(super) fn running_now(&self) -> Vec<u32> {
         self.running().keys().copied().collect()
     }
 
-    /// The plan of the call of this id. One that has the id of another comes nowhere.
+    /// The plan of the call with this id. A call that reuses another's id never gets here.
     fn plan(&self, id: &CallId) -> Arc<CallPlan> {
         let node = id.as_str().strip_prefix('c').and_then(|node| node.parse().ok());
         node.and_then(|node: u32| self.calls.get(&node)).expect("a call is one of the program's").clone()
     }
 
-    /// A handler has begun.
+    /// Records that a handler has started.
     fn begin(&self, node: u32, cx: &ToolContext) {
         let is_blocking = self
             .program
             .tools
             .get(self.calls[&node].tool)
             .is_some_and(|tool| tool.placement == Where::Blocking);
-        // Who was given up before this one began no longer counts in all of what it held.
+        // A handler that was abandoned before this one started no longer counts towards everything it held.
         self.note_given_up();
         self.running().insert(node, Presence { cx: cx.clone(), is_blocking, is_given_up: false });
         self.journal.note(Fact::Handler(node, Moved::Began));
     }
 
-    /// Notes who was given up since this was asked last.
+    /// Records the handlers that were abandoned since the last time this was called.
     fn note_given_up(&self) {
         let mut running = self.running();
         let given_up =
@@ -108,21 +108,21 @@ impl Stage {
         }
     }
 
-    /// A handler has ended.
+    /// Records that a handler has ended.
     fn end(&self, node: u32) {
-        // What it held of the engine is dropped outside of the lock.
+        // The handler's context is dropped outside the lock.
         let gone = self.running().remove(&node);
         self.journal.note(Fact::Handler(node, Moved::Ended));
         drop(gone);
     }
 
-    /// The calls of a batch.
+    /// The calls of a batch as the engine takes them.
     pub(super) fn calls(&self, batch: &BatchPlan) -> Vec<Call> {
         let first = batch.key();
         batch.calls.iter().map(|call| engine_call(&self.program, call, first)).collect()
     }
 
-    /// How many blocking handlers run.
+    /// The number of running blocking handlers.
     pub(super) fn busy(&self) -> u64 {
         self.busy.load(Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ fn engine_call(program: &Program, call: &CallPlan, first: Option<u32>) -> Call {
     made
 }
 
-/// The arguments of a call that has any.
+/// The arguments of a call whose arguments are not broken.
 pub(in crate::sim) fn arguments(program: &Program, call: &CallPlan) -> Value {
     let mut args = call.key.map_or_else(|| json!({"node": call.node}), |key| json!({"args": key.args}));
     if let Some(secret) = &program.secret {
@@ -150,7 +150,7 @@ pub(in crate::sim) fn arguments(program: &Program, call: &CallPlan) -> Value {
     args
 }
 
-/// The engine of a program, on its stage.
+/// Builds the engine of a program.
 pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     let mut limits = Limits::default();
     limits.queue_session_max = program.queue_max.unwrap_or(limits.queue_session_max);
@@ -198,7 +198,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     builder.build().await.expect("a program makes a valid engine")
 }
 
-/// A count that a program has made at least one.
+/// A count as a non-zero number; programs only have counts of at least one.
 pub(super) fn some(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
 }
@@ -208,7 +208,7 @@ pub(super) fn tools_but(program: &Program, hidden: usize) -> Vec<String> {
     (0..program.tools.len()).filter(|tool| *tool != hidden).map(Program::tool_name).collect()
 }
 
-/// The tool as the engine is told of it.
+/// The spec of a tool as the engine gets it.
 pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     let name = Program::tool_name(at);
     let spec = match tool.class {
@@ -216,7 +216,7 @@ pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
         toolyard::ToolClass::Serial => ToolSpec::write(name),
         toolyard::ToolClass::Concurrent => ToolSpec::write(name).concurrent(),
     };
-    // Calls that differ in their numbers alone are of one pattern.
+    // Calls that differ only in their numbers have the same approval pattern.
     let spec = spec.approval_ignores("node");
     let mut spec = match tool.placement {
         Where::Task => spec,

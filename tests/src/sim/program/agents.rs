@@ -1,4 +1,4 @@
-//! Who runs batches: sessions and their forks, turn by turn.
+//! The agents that run batches turn by turn: sessions and their forks.
 
 use super::BatchPlan;
 use toolyard::Priority;
@@ -6,17 +6,17 @@ use toolyard::Priority;
 /// A root session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionPlan {
-    /// Its cap.
+    /// Its session cap.
     pub cap: Option<usize>,
     /// The cap of its whole tree.
     pub tree_cap: Option<usize>,
-    /// The tools that it has no capability for.
+    /// The tools it has no capability for.
     pub barred: Vec<usize>,
-    /// How often its turn comes.
+    /// Its weight in the round robin of root sessions.
     pub priority: Priority,
     /// Its turns.
     pub turns: Vec<TurnPlan>,
-    /// Its forks, which go beside its turns.
+    /// Its forks, which run beside its turns.
     pub forks: Vec<ForkPlan>,
 }
 
@@ -27,54 +27,54 @@ pub struct ForkPlan {
     pub number: u32,
     /// Whether it shares its parent's concurrent pool.
     pub shares_concurrent: bool,
-    /// Its cap, where it has one of its own.
+    /// Its cap, if it sets its own.
     pub cap: Option<usize>,
-    /// A tool that it and its forks do not see.
+    /// A tool hidden from it and its forks.
     pub hidden: Option<usize>,
-    /// The tools that it and its forks have no capability for, beside those of its parent's.
+    /// The tools for which it and its forks lack a capability, in addition to those of its parent.
     pub barred: Vec<usize>,
-    /// After so many milliseconds it is cancelled.
+    /// Cancels it after so many milliseconds.
     pub cancel_ms: Option<u64>,
     /// Its turns.
     pub turns: Vec<TurnPlan>,
-    /// Its forks, which go beside its turns.
+    /// Its forks, which run beside its turns.
     pub forks: Vec<Self>,
 }
 
 /// A turn of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnPlan {
-    /// How long it waits before it begins, in milliseconds.
+    /// How long it waits before it starts, in milliseconds.
     pub gap_ms: u64,
-    /// Whether the next turn begins beside it.
+    /// Whether the next turn runs beside it.
     pub beside: bool,
-    /// How its batch is handed over.
+    /// How its batch is dispatched.
     pub how: How,
-    /// Whether calls that ran are sent once more when all is answered.
+    /// Whether the calls that ran are sent again once all are answered.
     pub again: bool,
-    /// Whether it is cut off.
+    /// Whether, when and how it is cut off.
     pub cut: Option<Cut>,
-    /// What it runs.
+    /// The batch it runs.
     pub batch: BatchPlan,
 }
 
-/// How a batch is handed over.
+/// How a batch is dispatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// By runs, as a batch of the session that no turn follows.
+    /// In runs, through `Session::dispatch`, without a turn.
     Plain,
-    /// By runs.
+    /// In runs, through a turn.
     Runs,
-    /// One by one.
+    /// One call after another.
     OneByOne,
-    /// Call by call, with so many milliseconds in between.
+    /// Streamed call by call, with so many milliseconds in between.
     Streamed(u64),
 }
 
 /// A turn that is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// When, in milliseconds from its begin.
+    /// When, in milliseconds from its start.
     pub after_ms: u64,
     /// How.
     pub by: CutBy,
@@ -83,26 +83,26 @@ pub struct Cut {
 /// How a turn is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutBy {
-    /// The turn is cancelled and waited for.
+    /// The turn is cancelled and awaited.
     Cancel,
     /// The future is dropped.
     Drop,
 }
 
 impl SessionPlan {
-    /// The batches of its turns, and of those of its forks.
+    /// The batches of its turns and of its forks' turns.
     pub fn batches(&self) -> Vec<&BatchPlan> {
         batches(&self.turns, &self.forks)
     }
 }
 
 impl ForkPlan {
-    /// The batches of its turns, and of those of its forks.
+    /// The batches of its turns and of its forks' turns.
     pub fn batches(&self) -> Vec<&BatchPlan> {
         batches(&self.turns, &self.forks)
     }
 
-    /// How long its turns and those of its forks pause, all in all.
+    /// The total of the pauses in its turns and its forks' turns.
     pub(super) fn pauses_ms(&self) -> u64 {
         let below: u64 = self.forks.iter().map(Self::pauses_ms).sum();
         self.turns.iter().map(TurnPlan::pauses_ms).sum::<u64>() + below

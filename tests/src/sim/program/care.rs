@@ -1,19 +1,19 @@
-//! What keeps the calls of a tool alive, and what spares the tool.
+//! The protection of a tool and its calls: keys, retries, breaker, rate and budget.
 
 use toolyard::{BreakerOf, BreakerPolicy, Budget, Rate, RetryPolicy, ToolClass};
 
 use super::{Program, ToolPlan};
 
-/// What keeps the calls of a tool alive, and what spares the tool.
+/// The protection of a tool and its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Care {
-    /// Whether it may run twice.
+    /// Whether running it twice is harmless.
     pub idempotent: bool,
-    /// How often and when its failures are tried again.
+    /// How often and when failed attempts are repeated.
     pub retry: RetryPolicy,
-    /// When it is left alone.
+    /// When its breaker opens.
     pub breaker: BreakerPolicy,
-    /// The number of what it works through.
+    /// The number of its back-end, if it uses one.
     pub backend: Option<usize>,
     /// How often its attempts may start.
     pub rate: Option<Rate>,
@@ -21,12 +21,12 @@ pub struct Care {
     pub cost: u64,
     /// What each tree may spend on it.
     pub budget: Budget,
-    /// Whether a call whose key is in the air ends at once.
+    /// Whether a call ends at once if its key is in flight.
     pub key_fails: bool,
 }
 
 impl Care {
-    /// None at all.
+    /// No protection at all.
     pub const NONE: Self = Self {
         idempotent: false,
         retry: RetryPolicy::NONE,
@@ -46,26 +46,26 @@ impl ToolPlan {
     }
 }
 
-/// The key of a call.
+/// The idempotency key of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyPlan {
     /// Its number.
     pub key: u32,
-    /// The number of the arguments that come with it.
+    /// The number of the arguments sent with it.
     pub args: u32,
 }
 
-/// Whose breaker.
+/// The owner of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Of {
-    /// That of a tool.
+    /// A tool.
     Tool(usize),
-    /// That of a back-end.
+    /// A back-end.
     Backend(usize),
 }
 
 impl Of {
-    /// Its name.
+    /// The name of the tool or back-end.
     pub fn name(self) -> String {
         match self {
             Self::Tool(tool) => Program::tool_name(tool),

@@ -1,36 +1,36 @@
-//! Who is asked before a call runs, and what they say.
+//! Questions to the approver and the answers.
 
-/// What has to happen before a tool runs.
+/// What it takes for a tool's calls to be allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
     /// Nothing.
     Free,
     /// The approver is asked.
     Asked,
-    /// The approver is asked once for all calls that differ in their numbers alone.
+    /// The approver is asked once for all calls that differ only in their numbers.
     AskedOnce,
-    /// It never may.
+    /// Its calls are always refused.
     Forbidden,
 }
 
 impl Consent {
-    /// Whether somebody is asked.
+    /// Whether the approver is asked.
     pub const fn asks(self) -> bool {
         matches!(self, Self::Asked | Self::AskedOnce)
     }
 }
 
-/// What the approver does.
+/// What the approver does when asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerPlan {
     /// Yes, after so many milliseconds.
     Yes(u64),
-    /// Yes, and so to all calls of the session that differ in their numbers alone, after so many milliseconds.
+    /// Yes to all calls of the session that differ only in their numbers, after so many milliseconds.
     Always(u64),
     /// No, after so many milliseconds.
     No(u64),
-    /// Nothing.
+    /// Never answers.
     Never,
-    /// It panics.
+    /// Panics.
     Panic,
 }

@@ -1,7 +1,7 @@
-//! What keeps calls alive, by chance, in a program that is there.
+//! Adds random protection to a generated program: keys, retries, breakers, rates and budgets.
 //!
-//! Each part is in some of the programs only, and a quarter of them have none, so that each is seen by itself and
-//! beside others.
+//! Each part is in some of the programs only, and a quarter of them have none, so that every part is tested both
+//! alone and together with others.
 
 use super::{
     Act, BatchPlan, CallPlan, Consent, Cut, CutBy, End, ForkPlan, KeyPlan, Of, OnCancel, Order, Program,
@@ -11,7 +11,7 @@ use crate::sim::Dice;
 use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerPolicy, Budget, Jitter, RetryPolicy};
 
-/// How often there is what, in a thousand.
+/// How likely each part is, in thousandths.
 struct Mood {
     retries: u64,
     flaky: u64,
@@ -35,14 +35,14 @@ impl Mood {
         }
     }
 
-    /// Whether attempts are to fail more often than they do.
+    /// Whether attempts should fail more often than generated.
     fn fails(&self) -> bool {
         self.retries + self.breakers > 0
     }
 }
 
 impl Program {
-    /// Adds what keeps calls alive, as the dice say.
+    /// Adds protection, as the dice say.
     pub(super) fn enrich(&mut self, dice: &mut Dice) {
         if dice.chance(250) {
             return;
@@ -108,15 +108,15 @@ impl Program {
         }
     }
 
-    /// Has turns begin later, such that breakers have opened and are to be tried.
+    /// Delays turns so that breakers have opened by then and are due for a probe.
     fn spread(&mut self, dice: &mut Dice) {
         for turn in self.sessions.iter_mut().flat_map(|session| &mut session.turns) {
             turn.gap_ms = dice.pick(&[0, 0, 60, 250, 1_200]);
         }
     }
 
-    /// Has the first turn of a session open a breaker, the next one send a probe that hangs and is cancelled, and so
-    /// forth.
+    /// Lets the first turn of a session open a breaker and the next one send a probe that hangs and is cancelled, and
+    /// so on.
     fn probe(&mut self, dice: &mut Dice) {
         let guarded = |tool: &&ToolPlan| tool.care.breaker.is_enabled() && tool.placement != Where::Blocking;
         let able = |tool: &ToolPlan| !tool.recursive && tool.consent == Consent::Free;
@@ -142,7 +142,7 @@ impl Program {
         }
     }
 
-    /// What an operator does to calls and breakers.
+    /// Adds operator actions on calls and breakers.
     fn operate(&mut self, dice: &mut Dice, mood: &Mood) {
         let mut calls = Vec::new();
         for (root, session) in self.sessions.iter().enumerate() {
@@ -173,7 +173,7 @@ impl Program {
     }
 }
 
-/// Has the first attempts of a call fail.
+/// Makes the first attempts of a call fail.
 fn tries(dice: &mut Dice, mood: &Mood, call: &mut CallPlan, never_ends: bool) {
     let fails = |dice: &mut Dice| match dice.range(0..=9) {
         0..=3 => End::Transient,
@@ -223,14 +223,14 @@ fn spend(dice: &mut Dice, most: u64) -> Budget {
 }
 
 impl TurnPlan {
-    /// Every call, those of nested batches included.
+    /// Visits every call, including those of nested batches.
     pub(super) fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
         self.batch.calls(see);
     }
 }
 
 impl ForkPlan {
-    /// Every call, those of nested batches included.
+    /// Visits every call, including those of nested batches.
     pub(super) fn calls(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
         self.turns.iter_mut().for_each(|turn| turn.calls(see));
         self.forks.iter_mut().for_each(|fork| fork.calls(see));

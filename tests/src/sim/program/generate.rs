@@ -1,4 +1,4 @@
-//! Programs by chance.
+//! Generates random programs.
 
 use super::{
     Act, AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How,
@@ -7,14 +7,14 @@ use super::{
 use crate::sim::Dice;
 use toolyard::{Budget, LimitScope, Priority, ToolClass};
 
-/// The bounds of programs made by chance.
+/// The bounds of generated programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// The most root sessions.
     pub sessions: usize,
     /// The most calls of a batch.
     pub width: usize,
-    /// The most levels of nested calls; 0 is none.
+    /// The most levels of nested calls; 0 means none.
     pub depth: usize,
     /// The most calls of a program.
     pub calls: usize,
@@ -26,8 +26,8 @@ impl Default for Shape {
     }
 }
 
-/// What kind of program it is to be: each seed leaves most of what could go wrong out, so that what it has is
-/// seen clearly.
+/// The kind of program to generate. Each seed leaves out most of what could go wrong, so that the rest is clearly
+/// visible.
 struct Mood {
     shape: Shape,
     failures: u64,
@@ -51,7 +51,7 @@ impl Program {
         let mut maker = Maker { node: 0, fork: 0, left: shape.calls, mood, tools: Vec::new(), dice };
         maker.tools = maker.tools();
         let mut program = maker.program(seed);
-        // Thrown with dice of their own: what a program was without them it still is.
+        // These use separate dice, so that adding them does not change the rest of a program.
         program.enrich(&mut Dice::new(seed, 3));
         program.govern(&mut Dice::new(seed, 4));
         program.plant(seed, &mut Dice::new(seed, 5));
@@ -61,7 +61,7 @@ impl Program {
 
 impl Mood {
     fn of(dice: &mut Dice, mut shape: Shape) -> Self {
-        // Half of the programs are flat: what nests waits in so many lanes that turns are hard to see.
+        // Half of the programs are flat: nested calls wait in so many lanes that turns are hard to see.
         shape.depth = dice.pick(&[0, 0, 0, 1, 2, 4]).min(shape.depth);
         Self {
             shape,
@@ -128,7 +128,7 @@ impl Maker {
     }
 
     fn tools(&mut self) -> Vec<ToolPlan> {
-        // One of each class, that no program lacks one, and some more.
+        // One tool of each class, so that no program lacks a class, plus some more.
         let more = self.dice.few(0..=5);
         let classes = ToolClass::ALL.into_iter().map(Some).chain((0..more).map(|_| None));
         classes.map(|class| self.tool(class)).collect()
@@ -184,7 +184,7 @@ impl Maker {
         }
     }
 
-    /// Forks, with so many in a thousand that there are some.
+    /// Some forks, with a probability of `chance` in a thousand.
     fn forks(&mut self, depth: usize, chance: u64) -> Vec<ForkPlan> {
         if depth == 0 || self.left == 0 || !self.dice.chance(chance) {
             return Vec::new();
@@ -239,7 +239,7 @@ impl Maker {
         };
         let width = width.min(self.left);
         self.left -= width;
-        // Neighbours of one tool are what makes runs.
+        // Adjacent calls of the same tool are what forms runs.
         let mut tool = self.dice.range(0..=self.tools.len() as u64 - 1) as usize;
         let calls = (0..width).map(|at| {
             if self.dice.chance(500) {
@@ -303,7 +303,7 @@ impl Maker {
             3 => End::No,
             4 => End::Transient,
             5 | 6 => End::Panic,
-            // What has no timeout, or cannot be dropped, would never end.
+            // A handler that has no timeout or cannot be dropped would never end.
             7..=8 if !is_recursive && !is_blocking => End::Hang,
             _ => End::Ok,
         };

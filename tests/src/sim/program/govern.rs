@@ -1,10 +1,10 @@
-//! Who may do what and who is asked, by chance, in a program that is there.
+//! Adds random policies, capabilities and questions to a generated program.
 
 use super::{Act, AnswerPlan, CallPlan, Consent, ForkPlan, Order, PolicyPlan, Program, Step};
 use crate::sim::Dice;
 use toolyard::ToolClass;
 
-/// How often there is what, in a thousand.
+/// How likely each part is, in thousandths.
 struct Mood {
     policies: u64,
     denials: u64,
@@ -24,7 +24,7 @@ impl Mood {
 }
 
 impl Program {
-    /// Adds policies, bounds of agents, and questions, as the dice say.
+    /// Adds policies, bounds of agents and questions, as the dice say.
     pub(super) fn govern(&mut self, dice: &mut Dice) {
         if dice.chance(300) {
             return;
@@ -37,7 +37,7 @@ impl Program {
     }
 
     fn questions(&mut self, dice: &mut Dice, mood: &Mood) {
-        // Tools with a breaker are left as they are: their programs are made for it.
+        // Tools with a breaker are left unchanged, because their programs are built around the breaker.
         let plain = self.tools.iter_mut().filter(|tool| !tool.care.breaker.is_enabled());
         for tool in plain {
             if tool.consent != Consent::Forbidden && dice.chance(mood.questions) {
@@ -103,7 +103,7 @@ impl Program {
             let which = dice.range(0..=self.policies.len() as u64 - 1) as usize;
             self.orders.push(Order { at_ms, act: Act::SetPolicy(which) });
         }
-        // What waits while the policy changes is what it is about.
+        // The pause makes calls wait while the policy changes, which is the interesting case.
         if dice.chance(300) {
             let class = dice.pick(&ToolClass::ALL);
             self.orders.push(Order { at_ms: 0, act: Act::Pause(class, dice.pick(&[40, 400, 3_000])) });
@@ -119,7 +119,7 @@ impl Program {
 }
 
 impl ForkPlan {
-    /// It and the forks of it that no handler makes, by what they are barred from.
+    /// Visits the barred tools of this fork and of the forks below it that no handler creates.
     fn each_fork(&mut self, see: &mut impl FnMut(&mut Vec<usize>)) {
         see(&mut self.barred);
         self.forks.iter_mut().for_each(|fork| fork.each_fork(see));

@@ -1,77 +1,77 @@
-//! A program by its parts: which call is where, and how it is routed.
+//! An index over a program: where each call is and how it is routed.
 
 use super::{BatchPlan, CallPlan, Consent, End, ForkPlan, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{Routing, ToolClass};
 
-/// A program by its parts. A batch is known by the number of its first call.
+/// An index over a program. A batch is identified by the number of its first call.
 #[derive(Debug)]
 pub struct Index<'p> {
     /// The program.
     pub program: &'p Program,
     /// Its calls, by number.
     pub nodes: BTreeMap<u32, Node<'p>>,
-    /// Its batches that have a call.
+    /// Its non-empty batches.
     pub batches: BTreeMap<u32, Placed<'p>>,
-    /// Its agents; the first ones are the root sessions.
+    /// Its agents, root sessions first.
     pub agents: Vec<Agent>,
-    /// Its calls that could run, by what makes them run at most once together.
+    /// Its calls that could run, grouped by what makes at most one of them run at a time.
     groups: BTreeMap<Group, Vec<u32>>,
-    /// Its calls that did not come past the gate.
+    /// Its calls that were refused at the gate.
     refused: BTreeSet<u32>,
 }
 
-/// What calls have in common that run at most once together (ID-1).
+/// Identifies calls of which at most one runs at a time (ID-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Nothing: it is a call without a key.
+    /// A call without a key, which has a group to itself.
     Alone(u32),
     /// Root session, tool and key.
     Keyed(usize, usize, u32),
 }
 
-/// A call and where it is.
+/// A call and its position.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'p> {
     /// The call.
     pub call: &'p CallPlan,
-    /// Its tool, if there is one.
+    /// Its tool, if that exists and is visible to the agent.
     pub tool: Option<&'p ToolPlan>,
     /// Its batch.
     pub batch: u32,
-    /// Its place in the batch.
+    /// Its index in the batch.
     pub at: usize,
-    /// Its run.
+    /// The index of its run in the batch.
     pub run: usize,
-    /// How it is routed.
+    /// Its routing.
     pub routing: Routing,
-    /// The agent whose call it is.
+    /// The agent that makes it.
     pub agent: usize,
-    /// The call in whose handler it is made.
+    /// The call whose handler makes it, if any.
     pub parent: Option<u32>,
 }
 
-/// A batch and where it is.
+/// A batch and its position.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'p> {
     /// The batch.
     pub plan: &'p BatchPlan,
-    /// The turn it belongs to, or the handler that makes it through its context.
+    /// The turn or handler that dispatches it.
     pub owner: Owner<'p>,
     /// The agent that runs it.
     pub agent: usize,
-    /// The call in whose handler it is made.
+    /// The call whose handler dispatches it, if any.
     pub parent: Option<u32>,
 }
 
-/// Who runs a batch.
+/// The turn or handler that dispatches a batch.
 #[derive(Debug, Clone, Copy)]
 pub enum Owner<'p> {
     /// A turn.
     Turn(&'p TurnPlan),
-    /// A handler, through its context; the batch's future may be dropped.
+    /// A handler, through its context.
     Handler {
-        /// After so many milliseconds.
+        /// Drops the batch's future after so many milliseconds.
         dropped_ms: Option<u64>,
     },
 }
@@ -81,23 +81,23 @@ pub enum Owner<'p> {
 pub struct Agent {
     /// The root session at the top of its tree.
     pub root: usize,
-    /// The agent that forked it.
+    /// The agent it was forked from.
     pub parent: Option<usize>,
-    /// The most calls of it at once.
+    /// The most calls of it that run at once.
     pub cap: Option<usize>,
-    /// Whose concurrent pool it uses.
+    /// The agent whose concurrent pool it uses.
     pub concurrent_of: usize,
-    /// The number of its fork; a root session has none.
+    /// The number of its fork; `None` for a root session.
     pub fork: Option<u32>,
-    /// The tools it does not see.
+    /// The tools hidden from it.
     pub hidden: Vec<usize>,
     /// The tools it has no capability for.
     pub barred: Vec<usize>,
 }
 
 impl<'p> Index<'p> {
-    /// The index of a program, where these of its calls did not come past the gate for what only a run decides: the
-    /// policy in force, and answers that are remembered.
+    /// Indexes a program. `refused` are the calls that the gate refused for reasons that only the run decides: the
+    /// policy in force and remembered answers.
     pub fn new(program: &'p Program, refused: BTreeSet<u32>) -> Self {
         let mut index = Self {
             program,
@@ -186,42 +186,42 @@ impl<'p> Index<'p> {
         plan.forks.iter().for_each(|fork| self.fork(fork, child, handler));
     }
 
-    /// Whether an agent may not call a tool, for it has no capability for it.
+    /// Whether an agent may not call a tool because it lacks the capability.
     pub fn bars(&self, agent: usize, tool: usize) -> bool {
         let is_bound = self.program.tools.get(tool).is_some_and(|tool| !tool.needs_no_capability);
         is_bound && self.agents[agent].barred.contains(&tool)
     }
 
-    /// The call, and those in whose handlers it is made, nearest first.
+    /// The call and the calls whose handlers made it, nearest first.
     pub fn lineage(&self, node: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(node), |node| self.nodes.get(node)?.parent)
     }
 
-    /// The agent, and those it was forked from, nearest first.
+    /// The agent and the agents it was forked from, nearest first.
     pub fn agents_above(&self, agent: usize) -> impl Iterator<Item = &Agent> {
         std::iter::successors(Some(&self.agents[agent]), |it| it.parent.map(|parent| &self.agents[parent]))
     }
 
-    /// The calls that run at most once together with this one, itself among them: those of its tree and tool with its
-    /// key. Without a key it is alone.
+    /// The calls of which at most one runs at a time, including this one: those of its tree and tool with its key. A
+    /// call without a key has no other peers.
     pub fn peers(&self, node: u32) -> &[u32] {
         self.groups.get(&self.group_of(node)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether calls of this tool may wait for a token: it has a rate, or may be asked to wait by its remote.
+    /// Whether calls of this tool may wait for a token, because it has a rate or its remote may ask for a pause.
     pub fn waits_for_tokens(&self, tool: usize) -> bool {
         let hints = |end: End| matches!(end, End::Limited(Some(_)));
         self.program.tools.get(tool).is_some_and(|tool| tool.care.rate.is_some())
             || self.nodes.values().any(|it| it.call.tool == tool && it.call.script.ends().any(hints))
     }
 
-    /// The calls with keys, by what makes them run at most once together.
+    /// The groups of calls with keys.
     pub fn keyed(&self) -> impl Iterator<Item = &[u32]> {
         let keyed = self.groups.iter().filter(|(group, _)| matches!(group, Group::Keyed(..)));
         keyed.map(|(_, nodes)| nodes.as_slice())
     }
 
-    /// What those that run at most once together have in common.
+    /// The group of a call.
     pub fn group_of(&self, node: u32) -> Group {
         let it = &self.nodes[&node];
         match it.call.key {
@@ -236,47 +236,47 @@ impl<'p> Index<'p> {
     }
 }
 
-/// A serial scope (CC-8). In one lineage there is but one tree, so they are in order of rank.
+/// A serial scope (CC-8), ordered by rank. A lineage has only one tree, so the order of trees does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// That of a root session.
+    /// The scope of a root session's tree.
     Tree(usize),
-    /// A named one.
+    /// A named scope.
     Named(usize),
 }
 
 impl Node<'_> {
-    /// The class of a call that runs.
+    /// Its class, if it is routed to one.
     pub fn class(&self) -> Option<ToolClass> {
         self.routing.class()
     }
 
-    /// Its serial scope, if it has one: a named one by its number, or that of its tree.
+    /// Its serial scope, if it has one: the named one of its tool, or that of its tree.
     pub fn scope(&self, index: &Index<'_>) -> Option<Scope> {
         let tool = self.tool.filter(|_| self.class() == Some(ToolClass::Serial))?;
         Some(tool.scope.map_or(Scope::Tree(index.agents[self.agent].root), Scope::Named))
     }
 
-    /// The id under which it is told of.
+    /// Its call id.
     pub fn id(&self) -> String {
         call_id(if self.call.twin { self.batch } else { self.call.node })
     }
 }
 
-/// The id of the call of this number.
+/// The id of the call with this number.
 pub(crate) fn call_id(node: u32) -> String {
     format!("c{node}")
 }
 
 impl BatchPlan {
-    /// The number of its first call, by which it is known.
+    /// The number of its first call, which identifies it; `None` if it is empty.
     pub fn key(&self) -> Option<u32> {
         self.calls.first().map(|call| call.node)
     }
 }
 
 impl Program {
-    /// How a call at this place of its batch is routed (CL-2).
+    /// The routing of a call at this index of its batch (CL-2).
     fn routing(&self, call: &CallPlan, at: usize) -> Routing {
         let is_twin = call.twin && at > 0;
         let is_aborted = self.hooks && !matches!(call.hook, HookPlan::Go(_));

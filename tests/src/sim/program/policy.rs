@@ -1,11 +1,11 @@
 //! Policies that an operator puts in force.
 
-/// A policy: it allows what it does not deny.
+/// A policy that allows every tool it does not deny.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyPlan {
-    /// The tools that may not run.
+    /// The denied tools.
     pub denied: Vec<usize>,
-    /// How long an attempt may take at most, in milliseconds.
+    /// The wall time limit of an attempt, in milliseconds.
     pub wall_ms: Option<u64>,
 }
 

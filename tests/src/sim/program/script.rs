@@ -1,17 +1,17 @@
-//! What a handler does.
+//! The scripts of handlers.
 
 use super::{BatchPlan, ForkPlan};
 
-/// What a handler does, step by step, and how it ends.
+/// The steps of a handler and how it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    /// What it does.
+    /// Its steps.
     pub steps: Vec<Step>,
-    /// How its first attempts end; an attempt that is not here ends as `end` says.
+    /// How its first attempts end; further attempts end as `end` says.
     pub tries: Vec<End>,
     /// How it ends.
     pub end: End,
-    /// What it does when told to stop.
+    /// How it reacts to a cancel.
     pub on_cancel: OnCancel,
 }
 
@@ -22,66 +22,66 @@ pub enum Step {
     Sleep(u64),
     /// Streams some output.
     Emit,
-    /// Runs batches through its context, side by side.
+    /// Dispatches batches through its context, concurrently.
     Nest(Vec<Nested>),
-    /// Runs turns in a session of an agent of its own.
+    /// Forks an agent and runs its turns.
     Fork(ForkPlan),
 }
 
-/// A batch that a handler runs.
+/// A batch that a handler dispatches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nested {
     /// Its calls.
     pub batch: BatchPlan,
-    /// After so many milliseconds its future is dropped.
+    /// Drops the future after so many milliseconds.
     pub dropped_ms: Option<u64>,
 }
 
-/// How a handler ends.
+/// How an attempt ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// With an output.
     Ok,
     /// With an error.
     Fail,
-    /// With an output that says no.
+    /// With an unsuccessful output.
     No,
-    /// With an error that may pass.
+    /// With a transient error.
     Transient,
-    /// The same, and it says that it has changed nothing.
+    /// With a transient error that declares that nothing was changed.
     Harmless,
-    /// The remote says that it is asked too often, and perhaps after how many milliseconds to come again.
+    /// The remote limits the rate, perhaps with a time in milliseconds after which to retry.
     Limited(Option<u64>),
     /// By a panic.
     Panic,
-    /// Not at all.
+    /// Never.
     Hang,
 }
 
-/// What a handler does when told to stop.
+/// How a handler reacts to a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnCancel {
     /// It stops with an error.
     Polite,
-    /// It ends with its output at once.
+    /// It returns an output at once.
     Finish,
-    /// Nothing.
+    /// It ignores the cancel.
     Deaf,
 }
 
 impl Script {
-    /// How the attempt of this number ends, the first being 1.
+    /// How the attempt with this number ends; the first is 1.
     pub fn end_of(&self, attempt: u32) -> End {
         self.tries.get(attempt.saturating_sub(1) as usize).copied().unwrap_or(self.end)
     }
 
-    /// All the ways in which its attempts may end.
+    /// All ways in which its attempts may end.
     pub fn ends(&self) -> impl Iterator<Item = End> {
         self.tries.iter().copied().chain([self.end])
     }
 
-    /// The least and the most that it does by itself, in milliseconds. How much of the pauses of its agents it is
-    /// parked for goes by what else is in the air.
+    /// The least and the most time that its own steps take, in milliseconds. How long it is parked during its agents'
+    /// pauses depends on what else is in flight.
     pub fn own_ms(&self) -> (u64, u64) {
         let own = |step: &Step| match step {
             Step::Sleep(ms) => (*ms, *ms),
@@ -92,7 +92,7 @@ impl Script {
         self.steps.iter().map(own).fold((0, 0), add)
     }
 
-    /// Whether it runs calls of its own.
+    /// Whether it makes nested calls.
     pub fn is_nested(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Nest(_) | Step::Fork(_)))
     }

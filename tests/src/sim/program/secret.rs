@@ -1,19 +1,19 @@
-//! A secret that is planted in a program: whatever its tools are given and let out has it.
+//! A secret planted in a program: it is in everything that the tools receive and return.
 
 use super::{Index, Program};
 use crate::sim::Dice;
 
-/// A secret.
+/// A planted secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// A part of it that looks the same in JSON and everywhere.
+    /// A part of it that looks the same in every encoding.
     pub core: String,
     /// All of it.
     pub whole: String,
 }
 
 impl Secret {
-    /// The two pieces in which it is streamed: its core is in neither of them.
+    /// The two pieces in which it is streamed; neither contains its core.
     pub fn pieces(&self) -> (&str, &str) {
         self.whole.split_at(self.core.len() / 2)
     }
@@ -26,19 +26,19 @@ impl Program {
         self.secret = dice.maybe(200, |_| Secret { whole: format!("{core}-\"ö/ &"), core });
     }
 
-    /// This text as a tool says it: with the secret, if there is one.
+    /// This text as a tool says it: followed by the secret, if there is one.
     pub fn told(&self, text: &str) -> String {
         self.secret.as_ref().map_or_else(|| text.to_owned(), |secret| format!("{text} {}", secret.whole))
     }
 
-    /// What a tool has said as it may be shown.
+    /// A tool's text as it may be shown: with the secret redacted.
     pub fn shown(&self, text: &str) -> String {
         if self.secret.is_some() { format!("{text} [redacted]") } else { text.to_owned() }
     }
 }
 
 impl Index<'_> {
-    /// The output of a call, as it may be shown.
+    /// The output of a call as it may be shown.
     pub fn output_of(&self, node: u32) -> String {
         self.program.shown(&self.nodes[&node].id())
     }

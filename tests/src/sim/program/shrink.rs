@@ -1,9 +1,9 @@
-//! Programs a little smaller than one at hand.
+//! Finds programs slightly smaller than a given one.
 
 use super::{BatchPlan, CallPlan, Consent, ForkPlan, PolicyPlan, Program, Step, TurnPlan};
 use toolyard::{BreakerPolicy, Budget, LimitScope, Priority, RetryPolicy};
 
-/// Programs that lack something of this one, those that lack most first.
+/// Programs that each lack a part of this one, those with the largest missing part first.
 pub fn smaller(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for at in 0..program.sessions.len() {
@@ -32,19 +32,19 @@ fn without<T>(program: &Program, list: impl Fn(&mut Program) -> &mut Vec<T>, at:
     (!less.sessions.is_empty()).then_some(less)
 }
 
-/// How many single cuts there are in batches.
+/// The number of possible single cuts within sessions.
 fn cuts(program: &mut Program) -> usize {
     let mut scissors = Scissors { at: usize::MAX };
     scissors.program(program);
     usize::MAX - scissors.at
 }
 
-/// Makes one of the cuts.
+/// Makes the cut with this index.
 fn cut(program: &mut Program, at: usize) {
     Scissors { at }.program(program);
 }
 
-/// Walks through a program and makes one cut, the one it comes to after `at` others.
+/// Walks through a program and makes one cut, the one that follows `at` others.
 struct Scissors {
     at: usize,
 }
@@ -136,7 +136,7 @@ impl Scissors {
     }
 }
 
-/// The same with plainer settings.
+/// The same program with one simpler setting each.
 fn settings(program: &Program) -> Vec<Program> {
     let plainer: [fn(&mut Program); 24] = [
         |it| (it.chaos.yields, it.chaos.naps) = (0, 0),

@@ -12,7 +12,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolyard::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
 
-/// A tool that follows its call's script.
+/// A tool that follows its call's script, and its `on_cancel` once it is cancelled.
 pub(super) struct Scripted {
     pub(super) stage: Arc<Stage>,
 }
@@ -45,7 +45,7 @@ impl Tool for Scripted {
     }
 }
 
-/// Tells of a handler's end, whatever ends it.
+/// Records the end of a handler, however it ends.
 struct Exit<'a> {
     stage: &'a Stage,
     node: u32,
@@ -57,12 +57,12 @@ impl Drop for Exit<'_> {
     }
 }
 
-/// Panics without a word on stderr.
+/// Panics without printing to stderr.
 pub(super) fn quiet_panic(said: String) -> ! {
     std::panic::resume_unwind(Box::new(said))
 }
 
-/// A handler at work.
+/// One attempt at a script.
 struct Role<'a> {
     stage: &'a Arc<Stage>,
     node: u32,
@@ -104,7 +104,7 @@ impl Role<'_> {
         }
     }
 
-    /// Streams some output: the secret in two pieces, if there is one.
+    /// Streams some output; if a secret is planted, also the secret in two pieces.
     async fn emit(&self) {
         self.cx.emit("some");
         if let Some(secret) = &self.stage.program.secret {
@@ -123,11 +123,11 @@ impl Role<'_> {
         self.stage.journal.note(Fact::Handler(self.node, moved));
     }
 
-    /// Runs a batch through the context. A handler whose nested batch was dropped counts as parked until the next
-    /// one yields (CC-6b).
+    /// Runs a batch through the context. A handler whose nested batch was dropped counts as parked until its next
+    /// dispatch yields (CC-6b).
     async fn nest(&self, nested: &Nested) {
         self.stage.shaker.nudge().await;
-        // An empty batch is answered at once and parks nobody.
+        // An empty batch is answered at once and does not park the handler.
         let parks = !nested.batch.calls.is_empty();
         let awaited = Awaited::new(self.stage, nested.batch.key());
         let calls = self.stage.calls(&nested.batch);
@@ -162,7 +162,8 @@ impl Role<'_> {
     }
 }
 
-/// Results that are waited for. Dropped before they are there, it tells that their future is being dropped.
+/// A guard for awaited results. If it is dropped before they arrive, it records that the batch's future is being
+/// dropped.
 pub(super) struct Awaited<'a> {
     stage: &'a Stage,
     batch: Option<u32>,
@@ -173,7 +174,7 @@ impl<'a> Awaited<'a> {
         Self { stage, batch }
     }
 
-    /// They are these. An empty batch, which has no name, is told of when it has any.
+    /// Records the results. An empty batch has no key, so it is recorded only if it has results after all.
     pub(super) fn are(mut self, results: Vec<Shape>) {
         match self.batch.take() {
             Some(batch) => self.stage.journal.note(Fact::Results(batch, results)),

@@ -1,4 +1,4 @@
-//! Who runs the engine while others use it.
+//! The operator, who reconfigures the engine while agents use it.
 
 use super::Stage;
 use crate::sim::{
@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolyard::{Drain, Engine, Session};
 
-/// Does what an operator does. An engine that is being shut down answers that its pools are away.
+/// Carries out an order. Errors are ignored: the pools of an engine that is shutting down may already be gone.
 pub(in crate::sim) async fn play_order(
     stage: &Arc<Stage>,
     engine: &Engine,

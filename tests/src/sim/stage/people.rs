@@ -1,4 +1,4 @@
-//! What an embedder brings along: an approver, hooks and a backend, all of them shaken.
+//! What an embedder supplies: an approver, hooks and a back-end, all of them shaken.
 
 use super::Stage;
 use crate::sim::{
@@ -13,7 +13,7 @@ use toolyard::{
     Running, SandboxError, async_trait,
 };
 
-/// Answers as the calls' plans say.
+/// An approver that answers as the calls' plans say.
 pub(super) struct Person {
     pub(super) stage: Arc<Stage>,
 }
@@ -43,7 +43,7 @@ impl Approver for Person {
     }
 }
 
-/// Hooks as the calls' plans say.
+/// Hooks that act as the calls' plans say.
 pub(super) struct Hooked {
     pub(super) stage: Arc<Stage>,
 }
@@ -74,7 +74,7 @@ impl Hooks for Hooked {
     }
 }
 
-/// The host, its handlers shaken.
+/// The host back-end with shaken handlers.
 pub(super) struct ShakenBackend {
     pub(super) host: HostBackend,
     pub(super) shaker: Shaker,

@@ -1,4 +1,4 @@
-//! Who may do what: policies and capabilities as a program's plans say.
+//! Policies and capabilities, built from a program's plans.
 
 use crate::sim::program::{PolicyPlan, Program};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(super) fn rules(plan: &PolicyPlan) -> PolicyRules {
     plan.denied.iter().fold(allow, |rules, tool| rules.tool(Program::tool_name(*tool), Rule::Deny))
 }
 
-/// Capabilities for all tools but these; without a word where there are none.
+/// Capabilities for all tools but the barred ones; `None` if no tool is barred.
 pub(in crate::sim) fn capabilities(program: &Program, barred: &[usize]) -> Option<Capabilities> {
     let granted = (0..program.tools.len()).filter(|tool| !barred.contains(tool)).map(Program::tool_name);
     (!barred.is_empty()).then(|| Capabilities::default().tools(granted))

@@ -1,4 +1,4 @@
-//! Whether what is shown has the planted secret.
+//! Searches everything that is shown for the planted secret.
 
 use super::Stage;
 use crate::sim::{
@@ -8,14 +8,14 @@ use crate::sim::{
 use serde_json::Value;
 use toolyard::{Outcome, Redactor};
 
-/// What keeps the secret of a program out of all that is shown.
+/// The redactor that keeps the program's secret out of everything shown.
 pub(super) fn redactor(program: &Program) -> Option<Redactor> {
     let secret = program.secret.as_ref()?;
     Some(Redactor::new().with_secret(&secret.whole).expect("it is long enough to be told from other text"))
 }
 
 impl Stage {
-    /// Looks at something that is shown.
+    /// Searches a shown text for the secret.
     pub(super) fn look(&self, what: &str, text: impl FnOnce() -> String) {
         if let Some(secret) = &self.program.secret
             && text().contains(&secret.core)
@@ -24,7 +24,7 @@ impl Stage {
         }
     }
 
-    /// What is compared of results, once they have been looked at.
+    /// Searches the results for the secret and returns the parts that the checks compare.
     pub(super) fn shapes(&self, outcomes: &[Outcome]) -> Vec<Shape> {
         for outcome in outcomes {
             self.look_at(outcome);
@@ -32,7 +32,7 @@ impl Stage {
         outcomes.iter().map(Shape::of).collect()
     }
 
-    /// Looks at all of a result: what the model reads, what a log may have of it, and its cause.
+    /// Searches all of a result: the text for the model, its log form, and its cause.
     pub(super) fn look_at(&self, outcome: &Outcome) {
         self.look("a result", || {
             let cause = outcome.error().and_then(|error| error.source.as_ref());
@@ -40,7 +40,7 @@ impl Stage {
         });
     }
 
-    /// Looks at what a handler was given, which is to be what was sent.
+    /// Checks that a handler was given the secret that was sent.
     pub(super) fn look_at_given(&self, node: u32, args: &Value) {
         if let Some(secret) = &self.program.secret
             && args["pass"] != secret.whole.as_str()

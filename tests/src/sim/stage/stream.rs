@@ -1,4 +1,4 @@
-//! A batch that comes call by call.
+//! A batch that arrives call by call.
 
 use super::{
     handler::Awaited,
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use toolyard::OpenBatch;
 
-/// Plays a turn whose calls come so many milliseconds apart.
+/// Plays a turn whose calls arrive `gap_ms` apart.
 pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
     let shaker = &agent.stage.shaker;
     agent.note(plan, Moved::Streams);
@@ -31,7 +31,7 @@ pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
         }
         open = cancelled(agent, open, plan);
     } else if is_cut {
-        // Told of before it happens.
+        // Recorded before it happens.
         drop(awaited);
         agent.note(plan, Moved::Dropped);
         agent.note(plan, Moved::Streamed);
@@ -64,7 +64,7 @@ async fn feed(agent: Agent<'_>, open: &OpenBatch, plan: &TurnPlan, gap_ms: u64) 
     }
 }
 
-/// A batch that is cancelled takes calls all the same, and answers them.
+/// Cancels a batch and pushes the remaining calls: a cancelled batch still takes calls and answers them.
 fn cancelled(agent: Agent<'_>, open: OpenBatch, plan: &TurnPlan) -> OpenBatch {
     open.cancel();
     agent.stage.calls(&plan.batch).into_iter().skip(open.len()).for_each(|call| open.push(call));

@@ -1,4 +1,4 @@
-//! Those who use the engine: agents with their turns and forks.
+//! The users of the engine: agents with their turns and forks.
 
 use super::{Stage, handler::Awaited, stream};
 use crate::sim::{
@@ -11,16 +11,16 @@ use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::sleep;
 use toolyard::{Outcome, Session, Turn};
 
-/// An agent at work.
+/// A session whose plan is being played.
 #[derive(Clone, Copy)]
 pub(in crate::sim) struct Agent<'a> {
     pub(in crate::sim) stage: &'a Arc<Stage>,
     pub(in crate::sim) session: &'a Session,
-    /// The call whose handler works through it.
+    /// The call whose handler drives this agent, if any.
     pub(in crate::sim) handler: Option<u32>,
 }
 
-/// Makes a fork and plays all of it.
+/// Creates a fork and plays all of it.
 pub(super) fn play_fork<'a>(
     stage: &'a Arc<Stage>,
     parent: Parent<'a>,
@@ -50,14 +50,14 @@ pub(super) fn play_fork<'a>(
 }
 
 impl Agent<'_> {
-    /// Plays its turns and, beside them, its forks.
+    /// Plays the agent's turns and, concurrently, its forks.
     pub(in crate::sim) async fn play(self, turns: &[TurnPlan], forks: &[ForkPlan]) {
         let Self { stage, session, handler } = self;
         let forks = forks.iter().map(|plan| play_fork(stage, Parent::Session(session), handler, plan));
         join(self.play_turns(turns), join_all(forks)).await;
     }
 
-    /// One turn after another, but for those that are begun beside each other.
+    /// Plays one turn after another, except for turns marked to run beside the next.
     async fn play_turns(self, mut turns: &[TurnPlan]) {
         while !turns.is_empty() {
             let last = turns.iter().position(|turn| !turn.beside).unwrap_or(turns.len() - 1);
@@ -87,7 +87,7 @@ impl Agent<'_> {
         }
         let by_drop = matches!(plan.cut, Some(Cut { by: CutBy::Drop, .. }));
         if by_drop || plan.how == How::Plain {
-            // Told of before it happens: what is dropped ends calls there and then.
+            // Recorded before it happens: dropping the future ends calls at once.
             drop(awaited);
             self.note(plan, Moved::Dropped);
             drop(dispatch);
@@ -112,7 +112,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Sends the calls that have run once more: they have the results they had (CL-8).
+    /// Sends the calls that ran a second time; they must have the same results (CL-8).
     async fn again(self, turn: &Turn, plan: &TurnPlan, outcomes: &[Outcome]) {
         let Some(batch) = plan.batch.key().filter(|_| plan.again && plan.how != How::Plain) else { return };
         let calls = self.stage.calls(&plan.batch);
@@ -133,14 +133,15 @@ impl Agent<'_> {
         self.stage.journal.note(Fact::Resent(batch, before, self.stage.shapes(&now)));
     }
 
-    /// Tells what becomes of the handler. An empty batch is answered at once and parks nobody.
+    /// Records a step of the handler that drives this agent. An empty batch is answered at once and does not park the
+    /// handler.
     pub(super) fn note(self, plan: &TurnPlan, moved: Moved) {
         if let Some(handler) = self.handler.filter(|_| !plan.batch.calls.is_empty()) {
             self.stage.journal.note(Fact::Handler(handler, moved));
         }
     }
 
-    /// The handler has all it needs again.
+    /// Records that the handler holds all its permits again.
     pub(super) fn resumed(self, plan: &TurnPlan) {
         if self.handler.is_some() {
             self.stage.note_given_up();
