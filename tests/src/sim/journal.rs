@@ -113,7 +113,7 @@ pub enum Moved {
     Streamed,
     /// It holds all its permits again.
     Resumed,
-    /// It cannot be dropped and has been abandoned.
+    /// It cannot be dropped and its context is cancelled, so it counts as given up.
     GivenUp,
     /// It has returned or was dropped.
     Ended,

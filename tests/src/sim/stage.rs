@@ -91,13 +91,13 @@ impl Stage {
             .tools
             .get(self.calls[&node].tool)
             .is_some_and(|tool| tool.placement == Where::Blocking);
-        // A handler that was abandoned before this one started no longer counts towards everything it held.
+        // A handler given up before this one started no longer counts towards everything it held.
         self.note_given_up();
         self.running().insert(node, Presence { cx: cx.clone(), is_blocking, is_given_up: false });
         self.journal.note(Fact::Handler(node, Moved::Began));
     }
 
-    /// Records the handlers that were abandoned since the last time this was called.
+    /// Records the handlers given up since the last time this was called.
     fn note_given_up(&self) {
         let mut running = self.running();
         let given_up =

@@ -1,4 +1,5 @@
-//! I14: nothing that is asked about starts without a yes to what runs; an answer is good for as long as it is (PO-4).
+//! I14: no call that needs an approval starts without a yes to what runs; a remembered answer is used as long as it
+//! is valid (PO-4).
 
 use super::{
     Seen, Violation,
@@ -33,7 +34,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 
 type Broken<'a> = dyn FnMut(&'static str, &str) + 'a;
 
-/// A call, and what its approval goes by.
+/// A call and everything its approval depends on.
 struct OfCall<'a> {
     index: &'a Index<'a>,
     seen: &'a Seen<'a>,
@@ -44,7 +45,7 @@ struct OfCall<'a> {
 }
 
 impl OfCall<'_> {
-    /// Who is asked about what.
+    /// Checks the question: that one was needed, and what it was about.
     fn question(&self, broken: &mut Broken<'_>) {
         let requested = self.life.events.iter().find_map(|(place, at_us, event)| match event.kind {
             EventKind::ConfirmationRequested { digest, .. } => Some((*place, *at_us, digest)),
@@ -58,7 +59,7 @@ impl OfCall<'_> {
         if !versions.into_iter().any(|version| self.digest(version) == digest) {
             broken("PO-4", "is asked about with the mark of something else");
         }
-        // Answers of the same moment are for questions that have been asked.
+        // An answer given at the same moment may be to a question that was asked before it.
         let known = |given: &&Given| {
             given.at_us + START_US < looked_us(self.index, at_us)
                 && !self.remembered.is_forgotten(given, place, u64::MAX)
@@ -68,7 +69,7 @@ impl OfCall<'_> {
         }
     }
 
-    /// What starts may.
+    /// Checks that the call was approved before it started.
     fn start(&self, broken: &mut Broken<'_>) {
         let called = self.life.events.iter().find_map(|(place, _, event)| match event.kind {
             EventKind::Called { approval, digest, policy_version, .. } => {
@@ -113,14 +114,14 @@ impl OfCall<'_> {
         if !is_given {
             broken("I14", "runs on a yes that nobody gave");
         }
-        // The yes was for this policy: no attempt starts under another.
+        // The yes was given under this policy: no attempt starts under another.
         let over_us = self.in_force.until(version).map_or(u64::MAX, |next| next.at_us + START_US);
         if self.life.tries.iter().any(|it| it.at_us > over_us) {
             broken("I14", "starts on a yes that its policy has outlived");
         }
     }
 
-    /// Whether the approver said yes to this.
+    /// Whether the approver said yes to this digest.
     fn is_answered(&self, resolved: usize, digest: Option<CallDigest>) -> bool {
         self.seen.entries[..resolved].iter().any(|entry| match entry.fact {
             Fact::Answered(node, shown, answer) => {
@@ -130,7 +131,7 @@ impl OfCall<'_> {
         })
     }
 
-    /// Whether a yes to another call was for this one too, when it was settled with it or when it was asked about.
+    /// Whether a yes to another call also settled this one, either at the same time or when its question came up.
     fn is_settled(&self, resolved: usize, resolved_us: u64) -> bool {
         let received = self.life.events.first().map_or(0, |(place, _, _)| *place);
         let mut given = self.remembered.before(self.pattern(), resolved).filter(|given| given.allows);
@@ -141,7 +142,7 @@ impl OfCall<'_> {
         })
     }
 
-    /// Whether a yes was there when the call was looked at.
+    /// Whether a remembered yes existed when the gate checked the call.
     fn is_remembered(&self) -> bool {
         let (received, at_us) = self.life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
         let looked_us = looked_us(self.index, at_us);
@@ -157,7 +158,7 @@ impl OfCall<'_> {
         Pattern::of(self.index, self.node)
     }
 
-    /// The mark of what runs under the policy of this version.
+    /// The digest of what runs under this version of the policy.
     fn digest(&self, version: u64) -> CallDigest {
         let (name, call) = (Program::tool_name(self.node.call.tool), self.node.call);
         let args = arguments(self.index.program, call);

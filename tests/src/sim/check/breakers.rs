@@ -1,5 +1,5 @@
-//! I8: breakers make legal moves for a reason, nothing starts while one is open, and one probe at a time goes while it is
-//! half open (CB-2 to CB-10).
+//! I8: breakers make legal moves for a reason, nothing starts while one is open, and only one probe at a time runs
+//! while it is half-open (CB-2 to CB-10).
 
 use super::{SLACK_US, Seen, Violation, seen::Try};
 use crate::sim::{
@@ -8,7 +8,7 @@ use crate::sim::{
 };
 use toolyard::{BreakerPolicy, BreakerState, ErrorKind, EventKind, Reason};
 
-/// An attempt is told of a little after it was let go.
+/// The event of an attempt may come this long after its breaker admitted it.
 const MOTION_US: u64 = 50_000;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
@@ -23,24 +23,24 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// A time in which a breaker stood somewhere.
+/// A period in which a breaker was in one state.
 #[derive(Debug, Clone, Copy)]
 struct Stand {
     state: BreakerState,
     at_us: u64,
     place: usize,
-    /// Where it came from.
+    /// The state before.
     from: BreakerState,
 }
 
-/// A breaker, and what was seen of it.
+/// A breaker and everything observed of it.
 struct Watched<'a> {
     index: &'a Index<'a>,
     seen: &'a Seen<'a>,
     of: Of,
     policy: BreakerPolicy,
     stands: Vec<Stand>,
-    /// The attempts that it let go, in the order in which they were told of, with their calls.
+    /// The attempts that it admitted and their calls, in the order of their events.
     tries: Vec<(u32, &'a Try)>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Watched<'a> {
         Violation::new("I8", format!("the breaker of {}: {what}", self.of.name()))
     }
 
-    /// Where it stood at this place of the whole.
+    /// The state it was in at this position of the journal.
     fn at(&self, place: usize) -> &Stand {
         let mut stands = self.stands.iter().rev();
         stands.find(|stand| stand.place <= place).unwrap_or(&self.stands[0])
@@ -118,19 +118,19 @@ impl<'a> Watched<'a> {
         violations
     }
 
-    /// Whether an operator was at it.
+    /// Whether an operator caused the move.
     fn was_told(&self, stand: &Stand) -> bool {
         let mut told = self.seen.entries[..stand.place].iter().filter(|entry| entry.at_us == stand.at_us);
         told.any(|entry| matches!(entry.fact, Fact::Operated(of) if of == self.of))
     }
 
-    /// CB-4, at least.
+    /// The least time it stays open (CB-4).
     fn open_us(&self, opens: u32) -> u64 {
         let time = self.policy.open_for().saturating_mul(1 << opens.saturating_sub(1).min(20));
         (time.min(self.policy.open_max()).as_micros() as f64 * (1.0 - self.policy.jitter())) as u64
     }
 
-    /// CB-2: failures there must have been since it was closed.
+    /// Checks that enough failures happened since it was closed (CB-2).
     fn too_few_failures(&self, before: &Stand, now: &Stand) -> Option<Violation> {
         let least = self
             .policy
@@ -138,7 +138,7 @@ impl<'a> Watched<'a> {
             .map_or(u32::MAX, |most| most.get())
             .min(self.policy.failures_min().get());
         let is_in = |place: usize| (before.place..=now.place).contains(&place);
-        // A call is told of its failure after the breaker is.
+        // The event of a failed call comes after the breaker has counted the failure.
         let over = |it: &Try| {
             it.over().is_none_or(|(_, place)| is_in(place) || place > now.place) && it.place < now.place
         };
@@ -149,7 +149,7 @@ impl<'a> Watched<'a> {
         })
     }
 
-    /// Nothing starts while it is open, and one probe at a time when it is half open.
+    /// Checks that nothing starts while it is open, and that only one probe at a time runs while it is half-open.
     fn starts(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
         for (at, (node, it)) in self.tries.iter().enumerate() {
@@ -165,7 +165,7 @@ impl<'a> Watched<'a> {
             if stand.state != BreakerState::HalfOpen {
                 continue;
             }
-            // Those before it that it let go as probes too.
+            // Earlier attempts that it admitted as probes as well.
             let mut others = self.tries[..at].iter().filter(|(_, other)| other.place > stand.place);
             let still = |other: &Try| {
                 let expires_us =
@@ -180,18 +180,19 @@ impl<'a> Watched<'a> {
         violations
     }
 
-    /// The least attempt timeout of those it lets go.
+    /// The shortest attempt timeout among the attempts it admitted.
     fn timeout_ms(&self) -> u64 {
         let nodes = self.tries.iter().filter_map(|(node, _)| self.index.nodes.get(node));
         let own = nodes.filter_map(|node| Some(node.call.timeout_ms.unwrap_or(node.tool?.timeout_ms)));
         own.min().unwrap_or(u64::MAX)
     }
 
-    /// Who is told that it is open is told the truth: and when it is half open, there is a probe.
+    /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe
+    /// exists.
     fn refusals(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
         let told = format!("'{}' fails often at present; its circuit is ", self.of.name());
-        // With hooks a call is told a while after it was looked at.
+        // With hooks, the event of a refusal comes a while after the check.
         if self.index.program.hooks {
             return violations;
         }
@@ -223,14 +224,14 @@ impl<'a> Watched<'a> {
         violations
     }
 
-    /// Whether it may have counted an attempt as failed.
+    /// Whether the breaker may have counted the attempt as failed.
     fn may_have_failed(&self, node: u32, it: &Try) -> bool {
         let tool = self.index.nodes.get(&node).and_then(|node| node.tool);
         match it.said {
             Some((_, Said::End(End::Transient | End::Harmless | End::Panic))) => true,
-            // Cut off, or told so and about to stop.
+            // The handler was cut off, or was cancelled and is about to stop.
             None | Some((_, Said::CutShort | Said::Stopped)) => true,
-            // What it says may come after it was cut off.
+            // A blocking handler may end as scripted after it was cut off.
             Some((_, Said::End(_))) => tool.is_some_and(|tool| tool.placement == Where::Blocking),
         }
     }

@@ -1,4 +1,5 @@
-//! I13: no more is started than may be spent, and what never started is given back (RT-11).
+//! I13: the calls started never cost more than the budget, and reservations of calls that never started are refunded
+//! (RT-11).
 
 use super::{Seen, Violation, seen::Life};
 use crate::sim::{
@@ -7,21 +8,21 @@ use crate::sim::{
 };
 use toolyard::{Budget, ErrorKind, event::Failure};
 
-/// Whose budget a call draws on.
+/// The owner of a budget that a call draws on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Whose {
-    /// A turn's, by its batch.
+    /// A turn, by its batch.
     Turn(u32),
-    /// An agent's.
+    /// An agent.
     Agent(usize),
-    /// A tree's.
+    /// A tree.
     Tree(usize),
-    /// That of a tool in a tree.
+    /// A tool within a tree.
     Tool(usize, usize),
 }
 
 impl Whose {
-    /// Its word in messages.
+    /// The word for it in the engine's messages.
     fn word(self) -> &'static str {
         match self {
             Self::Turn(_) => "turn",
@@ -47,7 +48,7 @@ impl Whose {
     }
 }
 
-/// All that a call draws on.
+/// All owners of budgets that a call draws on.
 fn all<'a>(index: &'a Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Whose> + 'a {
     let root = index.agents[node.agent].root;
     let top = index.lineage(node.call.node).last().and_then(|top| index.nodes.get(&top));
@@ -87,13 +88,13 @@ fn is_known(index: &Index<'_>, whose: Whose) -> bool {
     !matches!(whose, Whose::Tool(_, tool) if tool >= index.program.tools.len())
 }
 
-/// Whether a call was started as one that pays: a later attempt is paid for.
+/// Whether a call started and paid. Only its first attempt pays.
 fn has_paid(life: &Life<'_>) -> bool {
     life.tries.first().is_some_and(|it| it.number == 1)
         && life.failure().is_none_or(|(_, it)| it.attempts > 0)
 }
 
-/// How many calls were started, and what they cost.
+/// The number of calls that were started and their total cost.
 fn spent(index: &Index<'_>, seen: &Seen<'_>, whose: Whose) -> (u64, u64) {
     let paid =
         seen.calls.iter().filter(|(_, life)| has_paid(life)).filter_map(|(node, _)| index.nodes.get(node));
@@ -101,7 +102,7 @@ fn spent(index: &Index<'_>, seen: &Seen<'_>, whose: Whose) -> (u64, u64) {
     costs.fold((0, 0), |(calls, cost), one| (calls + 1, cost + one))
 }
 
-/// What a root session says it has left, against what it and its tree have spent.
+/// Compares what a root session reports as left with what it and its tree have spent.
 fn left_over(index: &Index<'_>, seen: &Seen<'_>, root: usize, left: Budget) -> Option<Violation> {
     let lefts = [Whose::Agent(root), Whose::Tree(root)].map(|whose| {
         let (limit, (calls, cost)) = (whose.limit(index), spent(index, seen, whose));
@@ -115,8 +116,8 @@ fn left_over(index: &Index<'_>, seen: &Seen<'_>, root: usize, left: Budget) -> O
     })
 }
 
-/// Whether so much was spent or reserved as a call is told that is refused: no more than what has started, and what
-/// was in the air.
+/// Checks the numbers in a `budget_exceeded` refusal: what was spent or reserved is at most what calls that had
+/// started or were in flight could hold.
 fn refused(
     index: &Index<'_>,
     seen: &Seen<'_>,
@@ -143,7 +144,7 @@ fn refused(
     })
 }
 
-/// Whether a call has started by then, or is still on its way.
+/// Whether a call had started by then or was still in flight.
 fn may_hold(life: &Life<'_>, place: usize) -> bool {
     let received = life.events.first().is_some_and(|(at, _, _)| *at < place);
     let end = life.events.iter().find(|(_, _, event)| event.kind.is_terminal());
@@ -151,7 +152,7 @@ fn may_hold(life: &Life<'_>, place: usize) -> bool {
     received && (is_open || life.tries.first().is_some_and(|it| it.place < place))
 }
 
-/// Whose budget, what is left and of what: `the budget of this turn is spent: 0 of 3 calls left`.
+/// Parses owner, remainder and unit from `the budget of this turn is spent: 0 of 3 calls left`.
 fn told(message: &str) -> Option<(&str, u64, &str)> {
     let (word, rest) = message.strip_prefix("the budget of this ")?.split_once(" is spent: ")?;
     let (left, rest) = rest.split_once(" of ")?;

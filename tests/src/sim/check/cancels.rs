@@ -1,5 +1,5 @@
-//! I10: after a cancel nothing of what it reaches starts, and after the grace nothing of it runs but what cannot be
-//! dropped.
+//! I10: after a cancel, nothing within its reach starts, and after the grace nothing within its reach runs unless it
+//! cannot be dropped.
 
 use super::{SLACK_US, Seen, Violation};
 use crate::sim::{
@@ -7,13 +7,13 @@ use crate::sim::{
     program::{Index, Where},
 };
 
-/// What a cancel reaches.
+/// The reach of a cancel.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Reach {
     Batch(u32),
     Session(usize),
     Fork(u32),
-    /// One call and what it has called.
+    /// One call and its descendants.
     Call(u32),
     All,
 }
@@ -35,13 +35,13 @@ impl Reach {
         }
     }
 
-    /// Whether it may reach this call: it, one above it, or one that shares the result of those.
+    /// Whether it may affect this call: it reaches the call, an ancestor, or a call that shares the result of either.
     pub(super) fn may_reach(self, index: &Index<'_>, node: u32) -> bool {
         let mut peers = index.lineage(node).flat_map(|above| index.peers(above));
         self.reaches(index, node) || peers.any(|peer| self.reaches(index, *peer))
     }
 
-    /// Whether a handler that it reaches may go on: for a call that shares its result and is not reached (ID-4).
+    /// Whether a handler within its reach may go on because a call outside its reach shares the result (ID-4).
     fn spares(self, index: &Index<'_>, node: u32) -> bool {
         let reached = index.lineage(node).filter(|above| self.reaches(index, *above));
         let mut peers = reached.flat_map(|above| index.peers(above));
@@ -83,7 +83,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// Whether what cancels only what is in the air finds this call there, or the one it is cancelled with.
+/// Whether a fact that cancels only calls in flight finds this call, or the call it is cancelled with, in flight.
 pub(super) fn is_in_the_air(
     index: &Index<'_>,
     seen: &Seen<'_>,
@@ -92,7 +92,8 @@ pub(super) fn is_in_the_air(
     place: usize,
 ) -> bool {
     let cancelled = match fact {
-        // Dropped before it was begun by an attempt that another followed: that one may begin it.
+        // The batch may be dropped before it started, by an attempt that is followed by another; the later attempt
+        // may start it.
         Fact::Drop(batch) => {
             let parent = index.batches.get(batch).and_then(|placed| seen.calls.get(&placed.parent?));
             let received = seen.calls.get(batch).and_then(|life| life.events.first());

@@ -1,4 +1,4 @@
-//! I1, I2: one end each, by the grammar, no gap in `seq`.
+//! I1, I2: every call ends exactly once, events follow the grammar, and `seq` has no gap.
 
 use super::{Seen, Violation};
 use crate::{

@@ -1,4 +1,4 @@
-//! The naive model: what each call comes to when everything goes one by one, and what may come in between.
+//! The naive model: how each call ends when calls run one by one, and what may change that.
 
 use super::{
     SLACK_US, Seen, Violation,
@@ -13,9 +13,9 @@ use crate::sim::{
 use std::collections::BTreeSet;
 use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
 
-/// How long the result of a key is kept at least, in virtual microseconds (ID-6).
+/// The least time for which the result of a key is kept, in virtual microseconds (ID-6).
 const KEPT_US: u64 = 60_000_000;
-/// What a tool has for retries at most, and what one takes at most (RT-5).
+/// The size of a tool's retry bucket and the highest cost of one retry (RT-5).
 const RETRY_TOKENS: usize = 100;
 const RETRY_COST_MAX: usize = 20;
 
@@ -45,7 +45,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// What a call comes to by itself; two codes where its times are too close to call.
+/// The codes with which a call may end on its own; several if its times are too close to call.
 fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let program = index.program;
     let (call, is_twin) = (node.call, node.call.twin && node.at > 0);
@@ -61,7 +61,7 @@ fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> 
         Some(tool) if tool.consent == Consent::Forbidden => Some(ErrorKind::UserDenied),
         Some(_) => None,
     };
-    // A breaker is looked at before anybody is asked.
+    // The breaker is checked before the approver is asked.
     let open = |node| spared(index, node).filter(|code| *code == Some(ErrorKind::CircuitOpen));
     if refused.is_some() {
         let mut codes = BTreeSet::from([refused]);
@@ -93,12 +93,12 @@ fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> 
     codes
 }
 
-/// That code, if it may be.
+/// This code, if it is possible.
 fn may_be(code: ErrorKind, is_possible: bool) -> Option<Code> {
     is_possible.then_some(Some(code))
 }
 
-/// What a call comes to that nobody refuses.
+/// The codes of a call that passes the gate.
 fn goes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let mut codes = ran(index, gate, node);
     codes.extend(spared(index, node));
@@ -108,7 +108,7 @@ fn goes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     codes
 }
 
-/// What a call may come to that is somebody else's: the ends of those with its key, and what becomes of who has a key.
+/// The codes that a call may get from others: the ends of calls with its key, and the refusals that a key brings.
 fn shared(
     index: &Index<'_>,
     between: &Between,
@@ -119,7 +119,7 @@ fn shared(
     let (mut codes, peers) = (BTreeSet::new(), index.peers(node.call.node));
     for peer in peers {
         let theirs = between.codes(index, *peer, ended_us);
-        // In its grace a handler has no other bound: it may come to a panic that its timeout would have cut off.
+        // In its grace a handler has no other bound, so it may get to a panic that its timeout would have cut off.
         let is_cut = theirs.contains(&Some(ErrorKind::Cancelled));
         let peer = &index.nodes[peer];
         if is_cut && peer.call.script.ends().any(|end| end == End::Panic) {
@@ -146,7 +146,7 @@ fn shared(
     codes
 }
 
-/// What stands before a tool may make of a call, beside what its handler does.
+/// The codes that a tool's breakers, rate and budgets may give a call instead of running it.
 fn spared(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code> {
     let Program { budgets, orders, .. } = index.program;
     let tool = node.tool.expect("a call that runs has a tool");
@@ -162,13 +162,13 @@ fn spared(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code> {
     found.into_iter().filter(|(_, may_be)| *may_be).map(|(code, _)| Some(code))
 }
 
-/// The least of what a call, those above it and the engine bound it by, in milliseconds from when its run begins.
+/// The shortest deadline of the call, its ancestors and the engine, in milliseconds from the start of its run.
 fn deadline_ms(index: &Index<'_>, node: &Node<'_>) -> Option<u64> {
     let own = |node: u32| index.nodes.get(&node)?.call.deadline_ms.or(index.program.deadline_ms);
     index.lineage(node.call.node).filter_map(own).min()
 }
 
-/// How much later than its deadline allows a call that ran has ended, if it did; counted from when it was ready.
+/// By how much a call that ran has overrun its deadline, counted from when it was ready; `None` if it has not.
 fn too_late(index: &Index<'_>, node: &Node<'_>, life: &Life<'_>, end: Ended) -> Option<u64> {
     let within_us = 1000 * deadline_ms(index, node)?;
     let ready_us = life.events.iter().find_map(|(_, at_us, event)| match event.kind {
@@ -178,8 +178,8 @@ fn too_late(index: &Index<'_>, node: &Node<'_>, life: &Life<'_>, end: Ended) -> 
     end.at_us.checked_sub(ready_us + within_us + SLACK_US)
 }
 
-/// Whether a call may not wait for its serial scope (CC-8): it is neither that of the nearest call above it that has
-/// one, nor does it rank above all of theirs.
+/// Whether a call may not wait for its serial scope (CC-8): the scope is neither that of its nearest ancestor with
+/// one, nor does it rank above the scopes of all ancestors.
 fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
     let above =
         index.lineage(node.call.node).skip(1).filter_map(|above| index.nodes.get(&above)?.scope(index));
@@ -188,7 +188,7 @@ fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
     *nearest != scope && held.iter().any(|held| *held >= scope)
 }
 
-/// What a call comes to whose handler runs, as often as it may.
+/// The codes of a call whose handler runs as often as its retry policy allows.
 fn ran(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let walls_ms = gate.walls_ms(node);
     let tool = node.tool.expect("a call that runs has a tool");
@@ -209,7 +209,7 @@ fn ran(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     codes
 }
 
-/// Whether an attempt that ends like this is made again (RT-1, RT-7).
+/// Whether an attempt with this end may be repeated (RT-1, RT-7).
 fn may_repeat(node: &Node<'_>, tool: &ToolPlan, attempt: u32, code: Code) -> bool {
     let harmless = node.call.script.end_of(attempt) == End::Harmless;
     !tool.recursive
@@ -220,7 +220,8 @@ fn may_repeat(node: &Node<'_>, tool: &ToolPlan, attempt: u32, code: Code) -> boo
         }
 }
 
-/// Whether there may be no time, no tokens or no permit for another attempt, or it has called others (RT-3 to RT-7).
+/// Whether a retry may be impossible for lack of time, tokens or permits, or because the attempt made nested calls
+/// (RT-3 to RT-7).
 fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
     let tool = node.tool.expect("a call that runs has a tool");
     let of_tool = index.nodes.values().filter(|it| it.call.tool == node.call.tool);
@@ -232,13 +233,13 @@ fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
         || retries * RETRY_COST_MAX > RETRY_TOKENS
 }
 
-/// What one attempt comes to that a policy bounds by this; two codes where its times are too close to call.
+/// The codes of one attempt under a policy's wall time limit; two if its times are too close to call.
 fn tried(node: &Node<'_>, attempt: u32, wall_ms: Option<u64>) -> BTreeSet<Code> {
     let (script, mut codes) = (&node.call.script, BTreeSet::new());
     let (tool, end) = (node.tool.expect("a call that runs has a tool"), script.end_of(attempt));
     let own_bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
     let bound_ms = own_bound_ms.into_iter().chain(wall_ms).min();
-    // A handler that awaits calls of its own has its clock stopped, so only its own time counts.
+    // The clock of a handler that awaits nested calls stands still, so only its own time counts.
     let own_ms = |ms: u64| (end != End::Hang).then_some(ms);
     let (least, most) = script.own_ms();
     let in_time = [least, most].map(|ms| compare(own_ms(ms), bound_ms.unwrap_or(u64::MAX)));
@@ -276,14 +277,14 @@ fn compare(takes_ms: Option<u64>, within_ms: u64) -> InTime {
     }
 }
 
-/// What came in between, since when, for whom, and what it may make of them.
+/// The events of a run that may change how calls end: since when, for which calls, and to which codes.
 struct Between {
     found: Vec<(u64, Reach, Vec<Code>)>,
 }
 
 impl Between {
     fn of(index: &Index<'_>, seen: &Seen<'_>) -> Self {
-        // A handler that is told to stop may end its own way.
+        // A cancelled handler may still end its own way.
         let cancelled = || vec![Some(ErrorKind::Cancelled), None];
         let mut found = Vec::new();
         for entry in seen.entries {
@@ -306,19 +307,19 @@ impl Between {
                 _ => continue,
             });
         }
-        // Those that wait behind a handler that was given up and runs on wait 30 s.
+        // Calls wait at most 30 s behind a handler that was given up and keeps running.
         let zombies = seen.calls.values().filter_map(|life| {
             let ended = life.end?.at_us;
             let runs_on = life.when(Moved::Ended).is_none_or(|stopped| stopped > ended);
             (runs_on && life.when(Moved::Began).is_some()).then_some(ended)
         });
-        // A handler that has called others may wait behind it to go on, and ends there (CC-6c).
+        // A handler with nested calls may wait behind it to resume and end there (CC-6c).
         let behind = |since| {
             let codes = vec![Some(ErrorKind::QueueTimeout), Some(ErrorKind::Timeout)];
             (since + 29_000_000, Reach::All, codes)
         };
         found.extend(zombies.map(behind));
-        // The last who waits for a handler leaves, and it is told to stop.
+        // When the last caller waiting for a handler leaves, the handler is cancelled.
         let late = seen.calls.iter().filter_map(|(node, life)| Some((*node, life.end?)));
         let late = late.filter(|(_, end)| end.code == Some(ErrorKind::DeadlineExceeded));
         found.extend(
@@ -331,25 +332,26 @@ impl Between {
         Self { found }
     }
 
-    /// What may have become of a call that ended then.
+    /// The codes with which these events may have made a call end at that time.
     fn codes(&self, index: &Index<'_>, node: u32, ended_us: u64) -> Vec<Code> {
         let reach =
             |(since, reach, _): &&(u64, Reach, Vec<Code>)| *since <= ended_us && reach.may_reach(index, node);
         let runs = index.nodes.get(&node).is_some_and(|node| node.routing != Routing::ShortCircuit);
         let nests = index.nodes.get(&node).is_some_and(|node| node.call.script.is_nested());
         let found = self.found.iter().filter(reach).flat_map(|(_, _, codes)| codes.iter().copied());
-        // What is refused before it could run is refused in any case, but while hooks take their time.
+        // A call refused before it could run ends that way whatever happens, except while hooks take their time.
         let found = found.filter(|code| nests || *code != Some(ErrorKind::Timeout));
         found.filter(|code| runs || (index.program.hooks && code.is_some())).collect()
     }
 }
 
-/// The batch whose rest a failed serial call skips.
+/// The batch whose remaining calls are skipped because this event is the failure of a serial call.
 fn skips(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
     let failed = matches!(event.kind, EventKind::Failed(_) | EventKind::Denied(_));
     let node = event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()?;
     let node = index.nodes.get(&node)?;
-    // A breaker is looked at before anybody is asked, so a tool that is forbidden may be routed by its class.
+    // A breaker is checked before the approver is asked, so a call of a forbidden tool may still be routed by its
+    // class.
     let is_serial = node.class() == Some(ToolClass::Serial)
         || node.tool.is_some_and(|tool| tool.class == ToolClass::Serial);
     let failed = failed && is_serial;

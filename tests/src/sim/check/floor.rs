@@ -1,4 +1,4 @@
-//! The handlers that run at each moment, as the scripted tools themselves tell it.
+//! The handlers running at each moment, reconstructed from what the scripted tools report.
 
 use super::Seen;
 use crate::sim::{
@@ -7,13 +7,13 @@ use crate::sim::{
 };
 use std::collections::BTreeMap;
 
-/// The handlers that run at a moment.
+/// The handlers that exist at a moment.
 #[derive(Debug, Default)]
 pub(super) struct Floor {
     handlers: BTreeMap<u32, Standing>,
 }
 
-/// How a handler stands.
+/// The state of a handler.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Standing {
     parked: bool,
@@ -23,19 +23,19 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Whether it is known to hold what it needs.
+    /// Whether it certainly holds its permits.
     pub(super) fn is_active(self) -> bool {
         !self.parked && !self.dropped && self.streams == 0
     }
 
-    /// Whether it is known to be parked.
+    /// Whether it is certainly parked.
     pub(super) fn is_parked(self) -> bool {
         self.parked && !self.dropped
     }
 }
 
 impl Floor {
-    /// Every handler there is, parked or not.
+    /// Every handler, parked or not.
     pub(super) fn all<'i, 'p>(
         &'i self,
         index: &'i Index<'p>,
@@ -43,7 +43,7 @@ impl Floor {
         self.handlers.iter().filter_map(|(node, standing)| Some((*standing, index.nodes.get(node)?)))
     }
 
-    /// Those that are known not to be parked.
+    /// The handlers that are certainly not parked.
     pub(super) fn active<'i, 'p>(
         &'i self,
         index: &'i Index<'p>,
@@ -51,7 +51,7 @@ impl Floor {
         self.all(index).filter(|(standing, _)| standing.is_active())
     }
 
-    /// Follows what a handler did.
+    /// Applies a step of a handler.
     pub(super) fn moved(&mut self, node: u32, moved: Moved) {
         match moved {
             Moved::Began => drop(self.handlers.insert(node, Standing::default())),
@@ -71,8 +71,8 @@ impl Floor {
     }
 }
 
-/// Calls `on_start` whenever a handler has begun or gone on, with who runs then, itself included; and `on_fact` for
-/// everything else.
+/// Calls `on` for every fact with the floor after it, the time, and the handler that has just started or resumed, if
+/// any.
 pub(super) fn replay(seen: &Seen<'_>, mut on: impl FnMut(&Floor, u64, &Fact, Option<u32>)) {
     let mut floor = Floor::default();
     for entry in seen.entries {

@@ -1,4 +1,4 @@
-//! What the gate may make of a call in its life, and what it bounds a call by: part of the naive model.
+//! The gate's part of the naive model: how it may end a call, and which limits it sets.
 
 use super::{
     SLACK_US, Seen,
@@ -10,7 +10,7 @@ use crate::sim::program::{AnswerPlan, Index, Node};
 use std::collections::BTreeSet;
 use toolyard::ErrorKind;
 
-/// What policies and answers made of calls.
+/// The policies and remembered answers of a run.
 pub(super) struct Gate<'a> {
     index: &'a Index<'a>,
     seen: &'a Seen<'a>,
@@ -24,39 +24,39 @@ impl<'a> Gate<'a> {
         Self { index, seen, in_force, remembered }
     }
 
-    /// Whether every policy in the life of a call denies it.
+    /// Whether every policy during the call's life denies it.
     pub(super) fn denies(&self, node: &Node<'_>) -> bool {
         let life = self.seen.calls.get(&node.call.node);
         life.is_some_and(|life| self.in_force.allows(self.index, life, node.call.tool) == Allows::Never)
     }
 
-    /// Whether policies may end a call, or another that it shares its result with.
+    /// Whether policies may end a call or another whose result it shares.
     pub(super) fn may_deny(&self, node: &Node<'_>) -> bool {
         self.lives(node).any(|life| {
             let changes = self.in_force.changes(self.index, life).count();
             let asks = node.tool.is_some_and(|tool| tool.consent.asks());
             let walls: BTreeSet<_> =
                 self.in_force.during(self.index, life).map(|since| since.plan.wall_ms).collect();
-            // What was approved is not for another policy, and what is granted changes once.
+            // An approval is only valid for one policy, and a grant is renewed only once.
             let outdated = (asks && changes > 0) || (changes > 1 && walls.len() > 1);
             outdated || self.in_force.allows(self.index, life, node.call.tool) != Allows::Always
         })
     }
 
-    /// What attempts of a call may be bounded by, beside its own time.
+    /// The wall time limits under which attempts of a call may run, in addition to its own timeout.
     pub(super) fn walls_ms(&self, node: &Node<'_>) -> BTreeSet<Option<u64>> {
         let during = self.lives(node).flat_map(|life| self.in_force.during(self.index, life));
         let walls: BTreeSet<_> = during.map(|since| since.plan.wall_ms).collect();
         if walls.is_empty() { BTreeSet::from([None]) } else { walls }
     }
 
-    /// The life of a call and of those that it may share its result with.
+    /// The life of a call and of the calls whose results it may share.
     fn lives<'b>(&'b self, node: &'b Node<'_>) -> impl Iterator<Item = &'b Life<'a>> {
         let peers = self.index.peers(node.call.node).iter().filter(move |peer| **peer != node.call.node);
         std::iter::once(&node.call.node).chain(peers).filter_map(|peer| self.seen.calls.get(peer))
     }
 
-    /// Whether an answer to another question may have been for this call too: a yes, a no.
+    /// Whether the answer to another question may have settled this call too: as a yes, as a no.
     pub(super) fn settled(&self, node: &Node<'_>) -> [bool; 2] {
         let life = self.seen.calls.get(&node.call.node);
         let end = life.and_then(|life| life.events.iter().find(|(_, _, event)| event.kind.is_terminal()));
@@ -65,7 +65,7 @@ impl<'a> Gate<'a> {
         [true, false].map(|allows| self.remembered.before(pattern, to).any(|given| given.allows == allows))
     }
 
-    /// After how many milliseconds at most the answer to a call is there that is asked anew with each policy.
+    /// The latest time in milliseconds at which a call is answered if each new policy asks again.
     pub(super) fn answered_ms(&self, node: &Node<'_>, after_ms: u64) -> u64 {
         let Some(life) = self.seen.calls.get(&node.call.node) else { return after_ms };
         let received_us = life.events.first().map_or(0, |(_, at_us, _)| *at_us);
@@ -78,7 +78,7 @@ impl<'a> Gate<'a> {
     }
 }
 
-/// What the approver's own answer makes of a call, and after how many milliseconds it is there.
+/// The code that the approver's own answer gives a call, and after how many milliseconds it comes.
 pub(super) fn answer(plan: AnswerPlan) -> (Option<ErrorKind>, Option<u64>) {
     match plan {
         AnswerPlan::Yes(after) | AnswerPlan::Always(after) => (None, Some(after)),

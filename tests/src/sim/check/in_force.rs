@@ -1,4 +1,4 @@
-//! Which policy was in force when.
+//! The policies in force over time.
 
 use super::{Seen, seen::Life};
 use crate::sim::{
@@ -6,15 +6,16 @@ use crate::sim::{
     program::{Index, PolicyPlan},
 };
 
-/// What hooks and naps may be between the look at a call and the word that it came in, in virtual microseconds.
+/// How long hooks and naps may take between the check of a call and its `received` event, in virtual microseconds.
 const HOOKS_US: u64 = 1_500_000;
 
-/// When a call was looked at at the earliest, that was told of then: hooks of its batch take time in between.
+/// The earliest time at which a call whose event came at `told_us` may have been checked: hooks of its batch run in
+/// between.
 pub(super) fn looked_us(index: &Index<'_>, told_us: u64) -> u64 {
     told_us.saturating_sub(if index.program.hooks { HOOKS_US } else { 0 })
 }
 
-/// A policy from when on it was in force.
+/// A policy and when it came into force.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Since<'p> {
     pub(super) at_us: u64,
@@ -22,7 +23,7 @@ pub(super) struct Since<'p> {
     pub(super) plan: &'p PolicyPlan,
 }
 
-/// The policies in the order in which they came into force: the first has version 1.
+/// The policies in the order in which they came into force; the first has version 1.
 pub(super) struct InForce<'p> {
     since: Vec<Since<'p>>,
 }
@@ -38,33 +39,33 @@ impl<'p> InForce<'p> {
         Self { since: std::iter::once(first).chain(set).collect() }
     }
 
-    /// How many there were.
+    /// The number of policies.
     pub(super) fn count(&self) -> u64 {
         self.since.len() as u64
     }
 
-    /// The policy of this version.
+    /// The policy with this version.
     pub(super) fn version(&self, version: u64) -> Option<&Since<'p>> {
         self.since.get(usize::try_from(version.checked_sub(1)?).ok()?)
     }
 
-    /// When the policy of this version was put out of force.
+    /// The policy that replaced this version.
     pub(super) fn until(&self, version: u64) -> Option<&Since<'p>> {
         self.version(version + 1)
     }
 
-    /// What was in force at some time in this span of places, and of times before the first of them.
+    /// The policies in force at any time from `from_us` up to position `to`, including the one in force just before.
     pub(super) fn between(&self, from_us: u64, to: usize) -> impl Iterator<Item = &Since<'p>> {
         let first = self.since.iter().rposition(|since| since.at_us < from_us).unwrap_or(0);
         self.since[first..].iter().filter(move |since| since.place <= to)
     }
 
-    /// The policies that came into force in the life of a call, after its first look at one.
+    /// The policies that came into force during the life of a call, after its first check.
     pub(super) fn changes(&self, index: &Index<'_>, life: &Life<'_>) -> impl Iterator<Item = &Since<'p>> {
         self.during(index, life).skip(1)
     }
 
-    /// What was in force in the life of a call, as far as it may have been looked at for it.
+    /// The policies in force during the life of a call, as far as they may have been checked for it.
     pub(super) fn during(&self, index: &Index<'_>, life: &Life<'_>) -> impl Iterator<Item = &Since<'p>> {
         let received = life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
         let end = life.events.iter().find(|(_, _, event)| event.kind.is_terminal());
@@ -77,7 +78,7 @@ impl<'p> InForce<'p> {
         self.since[first..].iter().filter(move |since| since.place <= to)
     }
 
-    /// Whether the policies in the life of a call allow its tool always, sometimes, or never.
+    /// Whether the policies during the life of a call allow its tool always, sometimes, or never.
     pub(super) fn allows(&self, index: &Index<'_>, life: &Life<'_>, tool: usize) -> Allows {
         let mut said = self.during(index, life).map(|since| since.plan.allows(tool));
         let first = said.next().unwrap_or(true);
@@ -89,7 +90,7 @@ impl<'p> InForce<'p> {
     }
 }
 
-/// What policies say of a tool over some time.
+/// How often the policies of a period allow a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Allows {
     Always,

@@ -1,5 +1,5 @@
-//! I5, ID-3, ID-3a: what has a key runs once where it must not run twice, who shares a result has that result and is
-//! told so, and nobody waits for what may wait for it.
+//! I5, ID-3, ID-3a: a keyed call that must not run twice runs once, a call that shares a result has that result and
+//! says so, and no call waits for a flight that may wait for it.
 
 use super::{
     SLACK_US, Seen, Violation,
@@ -11,7 +11,7 @@ use crate::sim::{
 };
 use toolyard::{Dedupe, Effect, ErrorKind, EventKind, ToolClass, error::Ran};
 
-/// Times that events tell are cut to milliseconds.
+/// Times in events are truncated to milliseconds.
 const CUT_US: u64 = 1_000;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
@@ -28,7 +28,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// I5.
+/// Checks I5.
 fn runs_once(index: &Index<'_>, seen: &Seen<'_>, group: &[u32]) -> Option<Violation> {
     let tool = index.nodes[group.first()?].tool.filter(|tool| !tool.is_repeatable())?;
     let starts = group.iter().filter_map(|node| Some((node, seen.calls.get(node)?)));
@@ -47,7 +47,7 @@ fn runs_once(index: &Index<'_>, seen: &Seen<'_>, group: &[u32]) -> Option<Violat
     })
 }
 
-/// One of those with a key.
+/// A call with a key.
 struct Caller<'a> {
     index: &'a Index<'a>,
     seen: &'a Seen<'a>,
@@ -69,14 +69,14 @@ impl Caller<'_> {
         self.truth(broken);
     }
 
-    /// Whether a call above it holds a lease, or leads a flight of its own (ID-3a).
+    /// Whether an ancestor holds a lease or leads a flight, so that waiting could be circular (ID-3a).
     fn could_wait_for_itself(&self) -> bool {
         let mut above =
             self.index.lineage(self.node.call.node).skip(1).filter_map(|it| self.index.nodes.get(&it));
         above.any(|it| it.class() == Some(ToolClass::Serial) || it.call.key.is_some())
     }
 
-    /// Whether the word on whose result it is fits what was seen.
+    /// Checks that what the result says about its origin fits what was observed.
     fn words(&self, shape: &Shape, broken: &mut dyn FnMut(&'static str, String)) {
         let ran = !self.life.tries.is_empty();
         let told = self.life.events.iter().find_map(|(_, _, event)| match event.kind {
@@ -119,7 +119,8 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether it may have taken a flight over after so many attempts of others, and ended before one of its own.
+    /// Whether the call may have taken over a flight after that many attempts of others and ended before its own
+    /// first attempt.
     fn took_over(&self, shape: &Shape) -> bool {
         let of_handlers = |code: ErrorKind| code.ran() == Ran::Yes && code != ErrorKind::RateLimited;
         if shape.code.is_none_or(of_handlers) {
@@ -130,7 +131,7 @@ impl Caller<'_> {
         others.flat_map(|life| &life.tries).any(|it| it.number == shape.attempts && it.gone_us() <= ended_us)
     }
 
-    /// The latest attempt of its key that came to this result.
+    /// The latest attempt under its key that produced this result.
     fn source(&self, shape: &Shape) -> Option<&Try> {
         let ended_us = self.life.end?.at_us;
         let tries = self.group.iter().filter_map(|node| Some((*node, self.seen.calls.get(node)?)));
@@ -139,7 +140,8 @@ impl Caller<'_> {
         gave.map(|(_, it)| it).max_by_key(|it| it.place)
     }
 
-    /// Whose run has begun when a flight of its key is in the air joins it, whatever is in line (ID-3).
+    /// Checks a replay: a call whose run starts while a flight of its key is in flight must join it, whatever waits
+    /// in line (ID-3).
     fn came_later(&self, source: &Try, broken: &mut dyn FnMut(&'static str, String)) {
         if let Some(ready_us) = self.ready_us()
             && source.gone_us() != u64::MAX
@@ -151,7 +153,7 @@ impl Caller<'_> {
         }
     }
 
-    /// When it was ready at the latest: with any other of its run that needed no answer.
+    /// The latest time at which it was ready: that of any other call of its run that needed no answer.
     fn ready_us(&self) -> Option<u64> {
         let placed = &self.index.batches[&self.node.batch];
         let streamed = matches!(placed.owner, Owner::Turn(turn) if matches!(turn.how, How::Streamed(_)));
@@ -164,7 +166,7 @@ impl Caller<'_> {
         beside.filter_map(|node| self.seen.calls.get(&node.call.node)?.ready_us()).min()
     }
 
-    /// Whether what it is told of the effect is true: not started only if nothing ran for it.
+    /// Checks what it is told about its effect: "not started" only if nothing ran for it.
     fn truth(&self, broken: &mut dyn FnMut(&'static str, String)) {
         let Some((place, failure)) = self.life.failure() else { return };
         let left = matches!(failure.code, ErrorKind::Cancelled | ErrorKind::DeadlineExceeded);
@@ -188,7 +190,7 @@ impl Caller<'_> {
     }
 }
 
-/// Whether an attempt came to this result.
+/// Whether an attempt produced this result.
 fn gives(index: &Index<'_>, node: u32, it: &Try, shape: &Shape) -> bool {
     let said = it.said.map(|(_, said)| said);
     let is = |ends: &[End]| matches!(said, Some(Said::End(end)) if ends.contains(&end));

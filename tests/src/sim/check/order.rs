@@ -1,4 +1,4 @@
-//! I7: nothing of run k+1 starts before run k is quiescent, with all that is under it.
+//! I7: nothing of run k+1 starts before run k and everything under it is quiescent.
 
 use super::{
     Seen, Violation,
@@ -26,7 +26,8 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// The call of an event, by its id; twins are answered before anything runs and do not matter here.
+/// The call of an event, by its id. Twins share an id, but they are answered before anything runs and do not matter
+/// here.
 fn node_of(event: &toolyard::Event) -> Option<u32> {
     event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }
@@ -66,7 +67,8 @@ fn at_start(
     violations
 }
 
-/// Who shared what another ran rests when that does: the next run waits for it, also when its own call has left (V2).
+/// Checks calls that joined a flight: they are quiescent when the flight is, and the next run waits for that even if
+/// the call itself has ended (V2).
 fn beside_flights(index: &Index<'_>, seen: &Seen<'_>, at_us: u64, started: u32) -> Vec<Violation> {
     let mut violations = Vec::new();
     for above in index.lineage(started).filter_map(|above| index.nodes.get(&above)) {

@@ -1,4 +1,4 @@
-//! The permit trace: every change of the engine's table, played again by a plain reading of the rules.
+//! Checks the permit trace by replaying every change of the admission table under a simple reading of the rules.
 
 mod floor;
 mod line;
@@ -13,7 +13,8 @@ use line::Line;
 use table::Table;
 use turns::Turns;
 
-/// I3, I4 and the stack of CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`line.rs`), I12 (`turns.rs`), I11 (`floor.rs`).
+/// Checks I3, I4 and the stack of CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`line.rs`), I12 (`turns.rs`), I11
+/// (`floor.rs`).
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let (mut table, mut line, mut turns) = (Table::default(), Line::default(), Turns::default());
     let mut floor = floor::Compare::default();
@@ -30,7 +31,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
             line.after(&table, change, at_us);
         }
         violations.extend(floor.next(index, &table, entry));
-        // One thing that goes wrong is followed by many.
+        // One fault causes many violations.
         if violations.len() > 5 {
             return violations;
         }
@@ -41,10 +42,10 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// Told of what is not as it has to be.
+/// Receives violations: the rule and what was observed.
 type Broken<'a> = dyn FnMut(&'static str, String) + 'a;
 
-/// What is needed all at once, as it is told.
+/// The resources that are needed all at once, as reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Need<'a> {
     units: Vec<&'a str>,
@@ -57,7 +58,7 @@ impl<'a> Need<'a> {
         Self { units, lease: change.lease.as_deref() }
     }
 
-    /// What of it another needs as well.
+    /// The resources that the other needs as well.
     fn shared(&self, other: &Self) -> impl Iterator<Item = &'a str> {
         let units = self.units.iter().filter(|unit| other.units.contains(unit)).copied();
         units.chain(self.lease.filter(|_| self.lease == other.lease))

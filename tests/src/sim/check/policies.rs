@@ -1,4 +1,4 @@
-//! I14: nothing starts that the policy in force does not allow, and what is told of that is true.
+//! I14: nothing starts that the policy in force does not allow, and the events about it are true.
 
 use super::{
     Seen, Violation,
@@ -11,7 +11,7 @@ use crate::sim::{
 };
 use toolyard::EventKind;
 
-/// Between the last look at the policy, with the permits, and the word that a call was called are a few naps.
+/// A few naps may lie between the last check of the policy, with the permits, and the `called` event.
 pub(super) const START_US: u64 = 20_000;
 
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
@@ -25,7 +25,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// Each change is told of once, with its number.
+/// Checks that each change is reported once, with its version.
 fn changes(seen: &Seen<'_>, in_force: &InForce<'_>) -> Vec<Violation> {
     let told = seen.entries.iter().filter_map(|entry| match &entry.fact {
         Fact::Event(event) => match event.kind {

@@ -1,4 +1,4 @@
-//! TS-3, I16: nothing gets stuck; I3: nothing is held when nothing runs.
+//! TS-3, I16: nothing gets stuck; I3: no permit is held when nothing runs.
 
 use super::{Seen, Violation};
 use crate::sim::{Fact, Moved, program::Index};

@@ -1,16 +1,16 @@
-//! RT-10: no more attempts start in any time than rate and burst allow; RT-3: nobody starts in a pause that a remote
-//! asked for.
+//! RT-10: in any period, no more attempts start than rate and burst allow; RT-3: no attempt starts in a pause that a
+//! remote asked for.
 
 use super::{Seen, Violation, retries::hint, seen::Try};
 use crate::sim::program::Index;
 use toolyard::{ErrorKind, Rate};
 
-/// The longest pause that a remote may ask for, in milliseconds.
+/// The longest pause that a remote may impose, in milliseconds.
 const PAUSE_MAX_MS: u64 = 300_000;
-/// An attempt is told of a little after its permits are there, and how long it had waited for them in milliseconds.
+/// The event of an attempt, with its queue time in milliseconds, may come this long after its permits are granted.
 const MOTION_US: u64 = 10_000;
 
-/// An attempt that started, and when it came for its token at the earliest.
+/// The start of an attempt, and the earliest time at which it may have asked for its token.
 struct Start {
     node: u32,
     came_us: u64,
@@ -38,7 +38,7 @@ fn starts(index: &Index<'_>, seen: &Seen<'_>, tool: usize) -> Vec<Start> {
         let mut before: Option<&Try> = None;
         for it in &life.tries {
             let after_delay = before.and_then(|it| Some(it.closed?.0 + it.retry?.0 * 1000));
-            // One that takes a flight over comes nobody knows when.
+            // When an attempt that takes over a flight asked for its token is unknown.
             let first =
                 life.ready_us().filter(|_| it.number == 1).map(|ready_us| ready_us.saturating_sub(MOTION_US));
             let came_us = after_delay.or(first).unwrap_or(0);
@@ -50,8 +50,8 @@ fn starts(index: &Index<'_>, seen: &Seen<'_>, tool: usize) -> Vec<Start> {
     starts
 }
 
-/// Tokens are taken between an attempt's coming and its start, so in any time no more come and start than there are
-/// tokens for.
+/// Checks the rate. An attempt takes its token between its arrival and its start, so in any period no more attempts
+/// may both arrive and start than there are tokens.
 fn too_many(starts: &[Start], rate: Rate) -> Option<Violation> {
     let interval_us = rate.interval().as_micros() as u64;
     starts.iter().find_map(|first| {
@@ -81,7 +81,7 @@ fn in_pauses(index: &Index<'_>, seen: &Seen<'_>, tool: usize, starts: &[Start]) 
             else {
                 continue;
             };
-            // What was told to stop by then asks nobody to wait.
+            // A handler that was cancelled by then does not impose a pause.
             let heard =
                 it.retry.is_some() || life.end.is_some_and(|end| end.code == Some(ErrorKind::RateLimited));
             let until_us = said_us + hint_ms.min(PAUSE_MAX_MS) * 1000;

@@ -1,4 +1,5 @@
-//! PO-1b, CL-7: nothing runs for an agent that may not call it; a fork may no more than those above it.
+//! PO-1b, CL-7: no handler runs for an agent that may not call its tool; a fork may do no more than the agents above
+//! it.
 
 use super::{Seen, Violation};
 use crate::sim::{Moved, program::Index};

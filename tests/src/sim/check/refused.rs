@@ -1,5 +1,5 @@
-//! Which calls did not come past the gate for what only a run decides: the policy in force, and answers that are
-//! remembered. What is refused there is told of as soon as it has come in, and is routed past the pools (CL-2).
+//! Finds the calls that the gate refused for reasons that only the run decides: the policy in force and remembered
+//! answers. Such a call is refused right after it was received, and its routing bypasses the pools (CL-2).
 
 use crate::sim::{Entry, Fact};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn is_refusal(received: &Event, next: &Event) -> bool {
     is_no && same(received) == same(next)
 }
 
-/// The number of the call of an event. Twins come after the call whose id they have.
+/// The number of an event's call. Twins come after the call whose id they share.
 fn node_of(event: &Event) -> Option<u32> {
     event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }

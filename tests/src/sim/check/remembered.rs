@@ -1,4 +1,4 @@
-//! Answers that are good for more than one call, as the approver gave them (PO-3, PO-4).
+//! The approver's answers that hold for more than one call (PO-3, PO-4).
 
 use super::Seen;
 use crate::sim::{
@@ -7,7 +7,7 @@ use crate::sim::{
 };
 use toolyard::Answer;
 
-/// What calls have in common that one answer is good for: root session, tool, and the arguments that matter.
+/// The calls for which one answer holds: those with the same root session, tool and significant arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pattern {
     root: usize,
@@ -22,7 +22,7 @@ impl Pattern {
     }
 }
 
-/// An answer for all calls of a pattern.
+/// An answer to all calls of a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Given {
     pub(super) at_us: u64,
@@ -31,10 +31,10 @@ pub(super) struct Given {
     pattern: Pattern,
 }
 
-/// All answers that are remembered, and when they are forgotten.
+/// All remembered answers, and when they are forgotten.
 pub(super) struct Remembered {
     given: Vec<Given>,
-    /// Place, time, and root session.
+    /// Position in the journal, time, and root session.
     forgotten: Vec<(usize, u64, usize)>,
 }
 
@@ -59,12 +59,12 @@ impl Remembered {
         Self { given, forgotten }
     }
 
-    /// The answers of a pattern before this place.
+    /// The answers for a pattern given before this position.
     pub(super) fn before(&self, pattern: Pattern, place: usize) -> impl Iterator<Item = &Given> {
         self.given.iter().filter(move |given| given.pattern == pattern && given.place < place)
     }
 
-    /// Whether an answer was forgotten before this place, and before this time.
+    /// Whether an answer was forgotten before this position and no later than this time.
     pub(super) fn is_forgotten(&self, given: &Given, place: usize, at_us: u64) -> bool {
         let forgets = |(forgot, forgot_us, root): &(usize, u64, usize)| {
             *root == given.pattern.root && (given.place..place).contains(forgot) && *forgot_us <= at_us

@@ -1,4 +1,4 @@
-//! I1, I6: one result per call, in the order of the calls, and each what its event told.
+//! I1, I6: one result per call, in the order of the calls, and each as its event reports it.
 
 use super::{Seen, Violation};
 use crate::sim::{Fact, Shape, program::Index};
@@ -14,7 +14,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
             of_batch(index, seen, *batch, shapes, &mut violations);
         }
         if let Fact::Resent(batch, before, now) = &entry.fact {
-            // The run is that of the new batch.
+            // The run number is that of the new batch.
             let same = |(before, now): (&Shape, &Shape)| {
                 let as_before = Shape { run: before.run, dedupe: before.dedupe, ..now.clone() };
                 *before == as_before && now.dedupe == Dedupe::Replayed

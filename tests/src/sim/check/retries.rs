@@ -14,7 +14,7 @@ use std::{
 };
 use toolyard::{ErrorKind, EventKind, Jitter, RetryPolicy, RetryStopped};
 
-/// The longest wait that a remote may ask for (RT-3), and the least that an attempt is worth (RT-4), in milliseconds.
+/// The longest wait that a remote may ask for (RT-3), and the least time worth an attempt (RT-4), in milliseconds.
 const HINT_MAX_MS: u64 = 30_000;
 const ATTEMPT_MIN_MS: u64 = 50;
 
@@ -44,7 +44,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// Whether this attempt may be made again like this.
+/// Checks whether this attempt may be repeated after this delay.
 #[allow(clippy::too_many_arguments, reason = "what is looked at is nobody's own")]
 fn again(
     index: &Index<'_>,
@@ -79,11 +79,11 @@ fn again(
         broken(format!("waits {delay_ms} ms after attempt {}, not {least} to {most}", it.number));
     }
     let bound_ms = node.call.timeout_ms.unwrap_or(if tool.recursive { 0 } else { tool.timeout_ms });
-    // Which policy bounds it as well is not seen.
+    // The journal does not show which policy bounds the attempt, so the shortest limit counts.
     let bound_ms = index.program.policies.iter().filter_map(|policy| policy.wall_ms).fold(bound_ms, u64::min);
     let needs_us = (delay_ms + ATTEMPT_MIN_MS.max(bound_ms / 10)) * 1000;
     let deadline_ms = node.call.deadline_ms.or(index.program.deadline_ms);
-    // A flight has the latest deadline of its callers.
+    // The deadline of a flight is the latest among its callers.
     let is_alone = index.peers(node.call.node).len() <= 1;
     if let (Some(deadline_ms), Some(ready_us), Some((at_us, _))) = (deadline_ms, life.ready_us(), it.closed)
         && is_alone
@@ -93,7 +93,7 @@ fn again(
     }
 }
 
-/// A delay is kept, to the end.
+/// Checks that the next attempt waits for the whole delay.
 fn kept(it: &Try, next: Option<&Try>, delay_ms: u64, broken: &mut impl FnMut(String)) {
     let (Some(next), Some((from_us, _))) = (next, it.closed) else { return };
     if next.at_us < from_us + delay_ms * 1000 {
@@ -104,7 +104,7 @@ fn kept(it: &Try, next: Option<&Try>, delay_ms: u64, broken: &mut impl FnMut(Str
     }
 }
 
-/// What could have been tried again was, unless it is told why not.
+/// Checks that an attempt that could be repeated was, unless the result says why not.
 fn stopped(
     seen: &Seen<'_>,
     node: &Node<'_>,
@@ -116,7 +116,7 @@ fn stopped(
     let (Some(code), Some((_, Said::End(_)))) = (shape.code, last.said) else { return };
     let most = tool.care.retry.max_attempts().get();
     let could = most > 1 && !tool.recursive && !node.call.script.is_nested() && may_repeat(tool, last, code);
-    // What ends before its next attempt has its own reason.
+    // A call that ends before its next attempt has a reason of its own.
     if !could || shape.attempts != last.number || last.retry.is_some() {
         return;
     }
@@ -131,7 +131,7 @@ fn stopped(
     }
 }
 
-/// RT-1.
+/// Whether an attempt may be repeated (RT-1).
 fn may_repeat(tool: &ToolPlan, it: &Try, code: ErrorKind) -> bool {
     let harmless = matches!(it.said, Some((_, Said::End(End::Harmless))));
     !tool.recursive
@@ -142,7 +142,7 @@ fn may_repeat(tool: &ToolPlan, it: &Try, code: ErrorKind) -> bool {
         }
 }
 
-/// What the remote asked for at the end of an attempt, in milliseconds.
+/// The delay that the remote asked for at the end of an attempt, in milliseconds.
 pub(super) fn hint(it: &Try) -> Option<u64> {
     match it.said {
         Some((_, Said::End(End::Limited(after)))) => after,
@@ -150,30 +150,30 @@ pub(super) fn hint(it: &Try) -> Option<u64> {
     }
 }
 
-/// The least and the longest delay after this attempt, in milliseconds (RT-2).
+/// The shortest and longest delay after this attempt, in milliseconds (RT-2).
 fn bounds(policy: &RetryPolicy, ended: u32) -> (u64, u64) {
     let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
     let step = ms(policy.base()) * policy.factor().powi(ended as i32 - 1);
     let cap = ms(policy.cap());
     match policy.jitter() {
-        // Steps are cut such that the longest delay is the cap.
+        // Steps are capped so that the longest delay equals the cap.
         Jitter::Half => (step.min(cap / 1.5) as u64, (step * 1.5).min(cap).ceil() as u64),
         Jitter::Full => (0, step.min(cap).ceil() as u64),
     }
 }
 
-/// RT-5, counted naively: a retry is paid for, and what was paid comes back when a handler has ended well or the retry
-/// was not made.
+/// Checks RT-5 with a naive count: a retry costs tokens, and they come back when a handler succeeds or the retry is
+/// not made.
 fn bucket(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let (mut violations, mut buckets) = (Vec::new(), BTreeMap::<usize, u64>::new());
     let mut paid: BTreeMap<u32, u64> = BTreeMap::new();
-    // Those whose latest retry was made.
+    // The calls whose latest retry was made.
     let mut made: BTreeSet<u32> = BTreeSet::new();
     for entry in seen.entries {
         match &entry.fact {
             Fact::Said(node, Said::End(End::Ok) | Said::CutShort) => {
                 let Some(it) = index.nodes.get(node) else { continue };
-                // One that took a flight over was paid for by another.
+                // A call that took over a flight was paid for by another call.
                 let back = paid.remove(node).unwrap_or(if it.call.key.is_some() { 20 } else { 1 });
                 let tokens = buckets.entry(it.call.tool).or_insert(100);
                 *tokens = (*tokens + back).min(100);

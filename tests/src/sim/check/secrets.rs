@@ -1,4 +1,4 @@
-//! I15: a planted secret shows in no event, span, log line or result; the handler that it is meant for gets it.
+//! I15: a planted secret shows in no event, span, log line or result, but the handler it is meant for gets it.
 
 use super::{Seen, Violation};
 use crate::sim::{Fact, program::Index};

@@ -1,32 +1,32 @@
-//! What was seen of a run, by call.
+//! The journal of a run, sorted by call.
 
 use crate::sim::{Entry, Fact, Moved, Said, Shape, program::Index};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{ErrorKind, Event, EventKind, event::Failure};
 
-/// What was seen of a run, by call.
+/// The journal of a run, sorted by call. A *place* is a position in the journal.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// All of it, in order.
+    /// All entries, in order.
     pub entries: &'a [Entry],
-    /// By the number of a call.
+    /// The calls by number.
     pub calls: BTreeMap<u32, Life<'a>>,
-    /// Events that belong to no call of the program.
+    /// Events that do not belong to any call of the program.
     pub strangers: Vec<&'a Event>,
-    /// Events of calls that were sent once more.
+    /// Events of calls that were sent again.
     pub again: Vec<&'a Event>,
-    /// Results as callers have them, by call.
+    /// The results that callers received, by call.
     pub results: BTreeMap<u32, &'a Shape>,
-    /// Whether the run came to its end.
+    /// Whether the run came to its end instead of getting stuck.
     pub is_over: bool,
 }
 
-/// What was seen of one call.
+/// Everything observed of one call.
 #[derive(Debug, Default)]
 pub struct Life<'a> {
-    /// Its events, with their places in the whole and their times.
+    /// Its events, with places and times.
     pub events: Vec<(usize, u64, &'a Event)>,
-    /// What its handler did, with times.
+    /// The steps of its handlers, with times.
     pub moves: Vec<(u64, Moved)>,
     /// When and how it ended.
     pub end: Option<Ended>,
@@ -34,24 +34,24 @@ pub struct Life<'a> {
     pub tries: Vec<Try>,
 }
 
-/// What was seen of one attempt.
+/// Everything observed of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Try {
-    /// Its number, as it is told.
+    /// Its number, as reported.
     pub number: u32,
-    /// When it was told of, and its place in the whole.
+    /// The time of its event.
     pub at_us: u64,
-    /// The place of that in the whole.
+    /// The place of its event.
     pub place: usize,
-    /// When its handler began, with its place.
+    /// When its handler started, with the place.
     pub began: Option<(u64, usize)>,
-    /// What its handler ended with, and when.
+    /// When and how its handler ended.
     pub said: Option<(u64, Said)>,
-    /// When its handler was gone, with its place.
+    /// When its handler was gone, with the place.
     pub ended: Option<(u64, usize)>,
-    /// When the call's end or its next attempt was told of, with its place.
+    /// When the end of the call or its next attempt was reported, with the place.
     pub closed: Option<(u64, usize)>,
-    /// The delay and the code that were told of when it was over.
+    /// The delay and code reported if the attempt is to be repeated.
     pub retry: Option<(u64, ErrorKind)>,
 }
 
@@ -60,12 +60,12 @@ pub struct Try {
 pub struct Ended {
     /// When.
     pub at_us: u64,
-    /// With which code; `None` with an output.
+    /// The error code; `None` with an output.
     pub code: Option<ErrorKind>,
 }
 
 impl<'a> Seen<'a> {
-    /// Sorts what was seen by calls.
+    /// Sorts the journal by call.
     pub fn new(index: &Index<'_>, entries: &'a [Entry]) -> Self {
         let is_over = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_)));
         let mut seen = Self {
@@ -152,27 +152,27 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The end of a call, if it had one.
+    /// The end of a call, if it ended.
     pub fn end(&self, node: u32) -> Option<Ended> {
         self.calls.get(&node)?.end
     }
 }
 
 impl Try {
-    /// When the engine knew at the latest that it was over, with the place of that; a handler that cannot be dropped
-    /// may run on.
+    /// When, at the latest, the engine knew that the attempt was over, with the place. A handler that cannot be
+    /// dropped may keep running.
     pub fn over(&self) -> Option<(u64, usize)> {
         [self.ended, self.closed].into_iter().flatten().min_by_key(|(_, place)| *place)
     }
 
-    /// When its handler was gone; never, if it is still there.
+    /// When its handler was gone; `u64::MAX` if it is still running.
     pub fn gone_us(&self) -> u64 {
         self.ended.map_or(u64::MAX, |(at_us, _)| at_us)
     }
 }
 
 impl Life<'_> {
-    /// When the call was ready for its first permits, as its own start or end tells; to the millisecond.
+    /// When the call was ready for its first permits, computed from its `called` event, to the millisecond.
     pub fn ready_us(&self) -> Option<u64> {
         self.events.iter().find_map(|(_, at_us, event)| match &event.kind {
             EventKind::Called { queue_ms, .. } => Some(at_us.saturating_sub(queue_ms * 1000)),
@@ -180,18 +180,18 @@ impl Life<'_> {
         })
     }
 
-    /// The failure it ended with, and the place of that.
+    /// The failure it ended with, and its place.
     pub fn failure(&self) -> Option<(usize, &Failure)> {
         self.events.iter().find_map(|(place, _, event)| Some((*place, event.kind.failure()?)))
     }
 
-    /// When the handler did that first.
+    /// When its handler first made this step.
     pub fn when(&self, moved: Moved) -> Option<u64> {
         self.moves.iter().find(|(_, did)| *did == moved).map(|(at, _)| *at)
     }
 }
 
-/// The number of the call that is told of; the first call of a batch has an id of its own.
+/// The number of an event's call. The first call of a batch always has its own id.
 fn first_call(event: &Event) -> Option<u32> {
     event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }

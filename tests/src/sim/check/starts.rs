@@ -1,4 +1,4 @@
-//! I1, I14, SC-3: what ran was called, and is not told of as not started.
+//! I1, I14, SC-3: every call that ran was called, and is not reported as not started.
 
 use super::{Seen, Violation};
 use crate::sim::{Moved, program::Index};

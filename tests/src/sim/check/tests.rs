@@ -1,4 +1,4 @@
-//! The checks, proved: what was seen of a run that went well, spoilt in one way, breaks the rule it is to break.
+//! Tests of the checks: the journal of a good run, spoilt in one way, must break a certain rule.
 
 mod gate;
 mod secrets;
@@ -62,7 +62,7 @@ fn turn(first: u32, tools: &[usize]) -> TurnPlan {
     TurnPlan { gap_ms: 0, beside: false, how: How::Runs, again: false, cut: None, batch }
 }
 
-/// A session for each list of tools, with one turn.
+/// A program with one session per list of tools, each with one turn.
 pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
     let mut first = 0;
     let sessions = sessions.iter().map(|tools| {
@@ -97,12 +97,12 @@ pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
     }
 }
 
-/// c0 and c1 read, c2 and c3 write, c4 asks first, c5 has no tool.
+/// c0 and c1 read, c2 and c3 write, c4 needs an approval, c5 has an unknown tool.
 pub(super) fn mixed() -> Program {
     program(1, &[&[READ, READ, SERIAL, SERIAL, ASKED, UNKNOWN]])
 }
 
-/// A good run of the program breaks nothing, and spoilt like this it breaks that rule.
+/// Asserts that a good run of the program breaks no rule, and that its spoilt journal breaks this one.
 pub(super) fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
     let report = play(program);
     assert_eq!(report.violations, [], "before it is spoilt");
@@ -127,14 +127,14 @@ fn event(entries: &[Entry], call: &str, is_it: impl Fn(&EventKind) -> bool) -> u
     })
 }
 
-/// Moves what was seen to right behind something that was seen later.
+/// Moves an entry to right behind a later one, with the later one's time.
 fn put_behind(entries: &mut Vec<Entry>, what: usize, behind: usize) {
     let mut entry = entries.remove(what);
     entry.at_us = entries[behind - 1].at_us;
     entries.insert(behind, entry);
 }
 
-/// Takes an event away and numbers the rest anew.
+/// Removes an event and renumbers the rest.
 fn forget_event(entries: &mut Vec<Entry>, at: usize) {
     entries.remove(at);
     let mut seq = std::collections::BTreeMap::new();
@@ -237,7 +237,7 @@ fn serial_handlers_that_overlap_are_found() {
     });
 }
 
-/// I4: one that is parked is out of the way.
+/// I4: a parked handler does not count.
 #[test]
 fn a_parked_handler_overlaps_nobody() {
     let program = mixed();
@@ -330,7 +330,7 @@ fn a_call_that_ran_and_is_told_of_as_not_started_is_found() {
     });
 }
 
-/// The model: a call that nothing came near ends as it does alone.
+/// The model: an undisturbed call ends as it does alone.
 #[test]
 fn an_end_that_nothing_explains_is_found() {
     let mut program = mixed();
@@ -350,7 +350,7 @@ fn an_end_that_nothing_explains_is_found() {
 fn a_session_that_waits_for_another_is_found() {
     let many = [READ; 12];
     breaks("I12", &program(1, &[&[READ, READ], &many]), |entries| {
-        // The second read of the first session, moved behind all of the other's.
+        // The second read of the first session, moved behind all reads of the other.
         let mut late = Vec::new();
         let is_late = |entry: &Entry| match &entry.fact {
             Fact::Event(event) => {

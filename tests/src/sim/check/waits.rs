@@ -1,14 +1,14 @@
-//! I12, CC-3: a read that is first in its session's line waits for a bounded number of another session's reads.
+//! I12, CC-3: a read at the head of its session's line waits for a bounded number of another session's reads.
 
 use super::{SLACK_US, Seen, Violation, seen::Try};
 use crate::sim::program::{Index, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{EventKind, ToolClass};
 
-/// A call that has waited for so long goes by age; with what granting and calling may be apart.
+/// Calls that have waited this long are granted by age; less the time that may pass between a grant and its event.
 const AGED_US: u64 = 2_000_000 - SLACK_US;
 
-/// A read that was let in.
+/// A read that was granted its permit.
 struct Granted {
     node: u32,
     attempt: u32,
@@ -40,7 +40,7 @@ fn grants(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Granted> {
         });
         for it in life.tries.iter().filter(|_| is_read) {
             let Try { at_us, place, number: attempt, .. } = *it;
-            // A further attempt has waited since its delay was over, which is taken for no time at all.
+            // A further attempt has waited since the end of its delay; that wait is taken as zero.
             let ready_us =
                 if attempt == 1 { at_us.saturating_sub(queued.unwrap_or(0) * 1000) } else { at_us };
             granted.push(Granted { node: *number, attempt, root, ready_us, at_us, place });
@@ -49,7 +49,7 @@ fn grants(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Granted> {
     granted
 }
 
-/// Widest the read pool has been.
+/// The largest width of the read pool.
 fn seen_widths(index: &Index<'_>, seen: &Seen<'_>) -> usize {
     let resized = seen.entries.iter().filter_map(|entry| match entry.fact {
         crate::sim::Fact::Resizing(ToolClass::Read, width) => Some(width),
@@ -58,8 +58,8 @@ fn seen_widths(index: &Index<'_>, seen: &Seen<'_>) -> usize {
     resized.chain([index.program.read]).max().unwrap_or(1)
 }
 
-/// Sessions take turns. While a call is first in line, another session is let in at most once for each of its lanes
-/// and each time the call's own session is; what was let in before that may be seen a little later.
+/// Checks that sessions take turns. While a call is at the head of its line, another session is granted at most once
+/// per lane each time the call's own session is; earlier grants may show up a little later.
 fn waited_too_long(
     index: &Index<'_>,
     granted: &[Granted],
@@ -67,7 +67,7 @@ fn waited_too_long(
     grant: &Granted,
     widest: usize,
 ) -> Option<Violation> {
-    // What waits for a token, or for another call's result, waits for something else too.
+    // A call that waits for a token or for another call's result also waits for something else.
     let node = index.nodes.get(&grant.node).filter(|node| {
         grant.attempt == 1
             && is_plain(index, node)
@@ -80,13 +80,13 @@ fn waited_too_long(
     };
     let first_since = granted[..at].iter().filter(is_ahead).map(|other| other.at_us).max().unwrap_or(0);
     let first_since = first_since.max(grant.ready_us) + SLACK_US / 10;
-    // Who has waited for long goes before turns are taken (CC-3b).
+    // Aged waiters are granted before turns are taken (CC-3b).
     let is_aged = |other: &Granted| other.at_us - other.ready_us >= AGED_US;
     let meanwhile = granted[..at].iter().filter(|other| other.at_us > first_since && !is_aged(other));
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
     meanwhile.for_each(|other| *count.entry(other.root).or_default() += 1);
     let own = count.remove(&grant.root).unwrap_or(0);
-    // With a priority, a session goes up to four times in a round.
+    // By its priority, a session may be granted up to four times per round.
     let weight = |root: usize| index.program.sessions[root].priority as usize + 1;
     let most = |root: usize| (own + 1) * lanes(index, root) * weight(root).next_power_of_two() + widest + 1;
     let (root, others) = count.into_iter().find(|(root, others)| *others > most(*root))?;
@@ -94,7 +94,7 @@ fn waited_too_long(
     Some(Violation::new("I12", what))
 }
 
-/// A call that needs a read permit and nothing else.
+/// Whether a call needs a read permit and nothing else.
 fn is_plain(index: &Index<'_>, node: &Node<'_>) -> bool {
     node.tool.is_some_and(|tool| tool.limit.is_none())
         && index.agents[node.agent].cap.is_none()

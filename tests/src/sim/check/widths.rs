@@ -1,4 +1,4 @@
-//! I3, I4: no pool, limit or cap runs over its width, and serial handlers never overlap.
+//! I3, I4: no pool, limit or cap is used beyond its width, and serial handlers never overlap.
 
 use super::{
     SLACK_US, Seen, Violation,
@@ -22,7 +22,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// What binds the calls of a node, and how many may hold it.
+/// Checks every bound of a call at its start.
 fn at_start(
     index: &Index<'_>,
     floor: &Floor,
@@ -82,14 +82,14 @@ fn at_start(
     }
 }
 
-/// The widths that may be in force: while a pool is resized, and a little after, both.
+/// The widths that may be in force. While a pool is being resized, and a little after, both widths may be.
 struct Widths {
     may_be: [Vec<(usize, u64)>; 3],
     resizes: [Resizes; 3],
     now_us: u64,
 }
 
-/// How many resizes of a pool are under way, and whether some were so at once.
+/// The resizes of a pool in progress, and whether any of them overlapped.
 #[derive(Default)]
 struct Resizes {
     under_way: usize,
@@ -117,7 +117,7 @@ impl Widths {
         }
     }
 
-    /// With several under way nobody knows from outside which comes last: then any of them may be in force.
+    /// If several resizes overlap, their order cannot be observed, so any of their widths may be in force.
     fn resized(&mut self, at_us: u64, class: ToolClass, width: usize) {
         let (widths, resizes) = (&mut self.may_be[class.index()], &mut self.resizes[class.index()]);
         resizes.under_way -= 1;

@@ -1,4 +1,4 @@
-//! What serial handlers change, against one-by-one execution.
+//! Compares the writes of serial handlers with one-by-one execution.
 
 use super::{Seen, Violation};
 use crate::sim::{
@@ -8,8 +8,8 @@ use crate::sim::{
 use std::collections::BTreeMap;
 use toolyard::{Routing, ToolClass};
 
-/// The serial calls of a batch, those under its calls included, write in the order in which they would one by one;
-/// for those of one run and of batches side by side there is no order.
+/// Checks that the serial calls of a batch, including those nested under its calls, write in one-by-one order. Calls
+/// of one run and batches side by side have no order.
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let mut written: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for entry in seen.entries {
@@ -26,7 +26,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     written.iter().filter_map(|(batch, actual)| differs(index, *batch, actual, &model)).collect()
 }
 
-/// The serial calls of a program in the order in which they write one by one.
+/// The serial calls of a program, in the order in which they write one by one.
 fn one_by_one(index: &Index<'_>) -> Vec<u32> {
     let mut order = Vec::new();
     let turns = index.batches.values().filter(|placed| matches!(placed.owner, Owner::Turn(_)));
@@ -36,7 +36,7 @@ fn one_by_one(index: &Index<'_>) -> Vec<u32> {
     order
 }
 
-/// A handler's own batches come before it writes.
+/// Plays a batch one by one. A handler's nested batches come before its own write.
 fn play(batch: &crate::sim::program::BatchPlan, order: &mut Vec<u32>) {
     for call in &batch.calls {
         call.script.batches().for_each(|nested| play(nested, order));
@@ -44,7 +44,7 @@ fn play(batch: &crate::sim::program::BatchPlan, order: &mut Vec<u32>) {
     }
 }
 
-/// Compares by the runs of the batch that the writes belong to.
+/// Compares by the run of the batch that each write belongs to.
 fn differs(index: &Index<'_>, batch: u32, actual: &[u32], model: &[u32]) -> Option<Violation> {
     let run = |node: &u32| {
         index
@@ -53,7 +53,7 @@ fn differs(index: &Index<'_>, batch: u32, actual: &[u32], model: &[u32]) -> Opti
             .find(|it| it.batch == batch)
             .map(|it| it.run)
     };
-    // One that is tried again may write again.
+    // A call with several attempts may write several times.
     let times = |node: &u32| actual.iter().filter(|it| *it == node).count();
     let expected = model.iter().flat_map(|node| std::iter::repeat_n(run(node), times(node)));
     if expected.eq(actual.iter().map(run)) {

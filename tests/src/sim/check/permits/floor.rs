@@ -1,4 +1,4 @@
-//! I11, I3: what is out is what the handlers on the floor hold.
+//! I11, I3: the permits in use are those that existing handlers hold.
 
 use super::{Table, table::State};
 use crate::sim::{
@@ -8,20 +8,20 @@ use crate::sim::{
 };
 use toolyard::ToolClass;
 
-/// A handler begins a little after its grant, and its permit comes back a little after its end: in this time one is
-/// seen without the other at least once.
+/// A handler starts a little after its grant, and its permit returns a little after its end. Within this time the two
+/// counts agree at least once.
 const MOTION_US: u64 = 2_000_000;
 
-/// Compares what is out with who runs.
+/// Compares the permits in use with the running handlers.
 #[derive(Debug, Default)]
 pub(super) struct Compare {
     floor: Floor,
-    /// Since when more is out of a class than handlers may hold.
+    /// For each class, since when more permits are in use than handlers may hold.
     over_since: [Option<u64>; ToolClass::ALL.len()],
 }
 
 impl Compare {
-    /// Looks at the floor after what was seen next.
+    /// Compares after the next entry of the journal.
     pub(super) fn next(&mut self, index: &Index<'_>, table: &Table<'_>, entry: &Entry) -> Vec<Violation> {
         if let Fact::Handler(node, moved) = entry.fact {
             self.floor.moved(node, moved);
@@ -46,7 +46,8 @@ impl Compare {
         let of_class = self.floor.all(index).filter(|(_, node)| node.class() == Some(class));
         let (mut at_least, mut at_most) = (0, 0);
         for (standing, node) in of_class {
-            // A reading handler that is given up holds nothing, and when that is so is not seen at once.
+            // A read handler that was given up holds nothing, but the journal does not show at once when that
+            // happens.
             let may_be_given_up = node.tool.is_some_and(|tool| tool.placement == Where::Blocking);
             at_least += usize::from(standing.is_active() && !may_be_given_up);
             at_most += usize::from(!standing.is_parked());
@@ -70,7 +71,7 @@ impl Compare {
     }
 }
 
-/// How many permits of a class are out.
+/// How many permits of a class are in use.
 fn out(table: &Table<'_>, class: ToolClass) -> usize {
     if class == ToolClass::Serial {
         let runs = |state| matches!(state, State::Running | State::Zombie);

@@ -1,18 +1,18 @@
-//! Those who wait: whoever can go has gone (CC-3), but for what is held back for the oldest (CC-3b); who may not
-//! wait for a lease does not (CC-8).
+//! The waiters: every waiter that could be granted was (CC-3), except for what is held back for the oldest (CC-3b),
+//! and no call waits for a lease that it may not wait for (CC-8).
 
 use super::{Broken, Need, Table};
 use crate::sim::Permits;
 use std::collections::BTreeMap;
 
-/// Who has waited longer than that goes first.
+/// Waiters older than this go first.
 pub(super) const AGED_US: u64 = 2_000_000;
 
-/// One who waits.
+/// A waiter.
 #[derive(Debug)]
 pub(super) struct Waits<'a> {
     pub(super) need: Need<'a>,
-    /// The root session; a handler that goes on has none.
+    /// The root session; `None` for a handler that waits to resume.
     pub(super) root: Option<u64>,
     pub(super) since_us: u64,
     entry: Option<&'a str>,
@@ -37,7 +37,7 @@ impl<'a> Waits<'a> {
         }
     }
 
-    /// Whether it waits in the same lane (CC-3).
+    /// Whether both wait in the same lane (CC-3).
     fn is_like(&self, other: &Self) -> bool {
         let key = |it: &Self| (it.root, it.entry, it.depth, it.holder, it.may_not_wait);
         key(self) == key(other) && self.need == other.need
@@ -48,23 +48,23 @@ impl<'a> Waits<'a> {
     }
 }
 
-/// Those who wait, by their tickets.
+/// The waiters by ticket.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a> {
     pub(super) waits: BTreeMap<u64, Waits<'a>>,
-    /// When the table changed last.
+    /// The time of the last change.
     at_us: u64,
-    /// What was changed last, for what belongs to the same change.
+    /// The last change, to recognise the changes that belong to it.
     last: Option<&'a Permits>,
-    /// A lease that was refused to a call while it could still be stepped on, as far as was told.
+    /// A lease that was refused to a call although, by the trace so far, it could still be pushed.
     refused: Option<&'a str>,
 }
 
 impl<'a> Line<'a> {
-    /// Looks at the table before its next change: everybody who could go has gone.
+    /// Checks the table before its next change: no waiter may be left that could be granted.
     pub(super) fn before(&mut self, table: &Table<'a>, change: &'a Permits, broken: &mut Broken<'_>) {
         if let Some(lease) = self.refused.take() {
-            // A handler that is to go on lends no more; that is told a moment later.
+            // A handler that wants to resume no longer lends its lease; the trace shows that a moment later.
             let resumes = change.what == "queue" && change.entry.as_deref() == table.top(lease);
             if !resumes && change.what == "refuse" {
                 self.refused = Some(lease);
@@ -80,14 +80,14 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether this is the begin of another change.
+    /// Whether this change starts a new step instead of belonging to the last one.
     fn is_settled(&self, change: &Permits) -> bool {
         let follows = match change.what.as_str() {
             "grant" | "resume" => change.ticket > 0,
             "quiet" => self.last.is_some_and(|last| last.what == "release" && last.entry == change.entry),
             "refuse" => true,
             "resize" | "pause" => self.last.is_some_and(|last| last.what == change.what),
-            // A handler that is to go on: others have been refused for it.
+            // A handler queues to resume, which is why others were refused.
             "queue" => self.last.is_some_and(|last| last.what == "refuse"),
             _ => false,
         };
@@ -102,7 +102,7 @@ impl<'a> Line<'a> {
                 Some(_) => table.has(&waits.need, waits.holder, held_back.map(|it| &it.need)),
                 None => table.has_again(&waits.need, waits.entry),
             };
-            // Those behind it in its lane wait for their turn.
+            // Calls behind the head of their lane wait for their turn.
             if could_go && self.is_head(*ticket) {
                 broken("CC-3", format!("{ticket} waits and could go, {waits:?}, before"));
             }
@@ -117,7 +117,7 @@ impl<'a> Line<'a> {
         self.waits.range(..ticket).all(|(_, other)| !other.is_like(waits))
     }
 
-    /// The oldest over 2 s whose lease could be stepped on, and who is not paused (CC-3b).
+    /// The oldest unpaused waiter over 2 s whose lease, if it needs one, could be pushed (CC-3b).
     pub(super) fn aged(&self, table: &Table<'_>, now_us: u64) -> Option<u64> {
         let is_paused = |waits: &Waits<'_>| match waits.need.lease {
             Some(_) => table.serial_paused,
@@ -149,7 +149,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Who is in line after a change.
+    /// Updates the waiters after a change.
     pub(super) fn after(&mut self, table: &Table<'a>, change: &'a Permits, at_us: u64) {
         match change.what.as_str() {
             "queue" => drop(self.waits.insert(change.ticket, Waits::of(table, change, at_us))),

@@ -1,14 +1,14 @@
-//! Units, and the stacks of the leases: I3, I4, CC-7, CC-8.
+//! The units and the stacks of the leases: I3, I4, CC-7, CC-8.
 
 use super::{Broken, Need};
 use crate::sim::Permits;
 use std::collections::BTreeMap;
 
-/// What is out, by what was told.
+/// The units and leases in use, according to the trace.
 #[derive(Debug, Default)]
 pub(super) struct Table<'a> {
     pub(super) units: BTreeMap<&'a str, Unit>,
-    /// From the bottom up.
+    /// The stack of each lease, bottom first.
     stacks: BTreeMap<&'a str, Vec<&'a str>>,
     pub(super) entries: BTreeMap<&'a str, Entry<'a>>,
     pub(super) serial_paused: bool,
@@ -28,7 +28,7 @@ pub(super) struct Entry<'a> {
     pub(super) state: State,
 }
 
-/// How a serial call stands.
+/// The state of a serial call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Running,
@@ -39,7 +39,7 @@ pub(super) enum State {
 }
 
 impl<'a> Table<'a> {
-    /// Plays a change.
+    /// Applies a change.
     pub(super) fn change(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
         match change.what.as_str() {
             "open" | "resize" | "pause" => self.set(change),
@@ -136,7 +136,7 @@ impl<'a> Table<'a> {
         entry.into_iter().for_each(|entry| entry.state = state);
     }
 
-    /// What is counted here is what the engine counts.
+    /// Checks that the counts here equal those of the engine.
     fn compare(&self, change: &Permits, broken: &mut Broken<'_>) {
         let rule = if change.what == "park" { "I11" } else { "I3" };
         for told in &change.units {
@@ -165,7 +165,7 @@ impl<'a> Table<'a> {
         std::iter::successors(nearest.and_then(named), move |(_, entry)| entry.lineage.and_then(named))
     }
 
-    /// Whether a call may step on a lease (CC-7).
+    /// Whether a call may be pushed on a lease (CC-7).
     pub(super) fn may_push(&self, lease: &str, holder: Option<&str>) -> bool {
         self.top(lease).is_none_or(|top| {
             let state = self.entries[top].state;
@@ -180,7 +180,7 @@ impl<'a> Table<'a> {
         nearest.lease != lease && !self.lineage(lineage).all(is_above)
     }
 
-    /// Whether a call could have all it needs now, with one of each that `held_back` needs out of reach.
+    /// Whether a call could be granted all it needs now, with one of each thing that `held_back` needs out of reach.
     pub(super) fn has(&self, need: &Need<'_>, holder: Option<&str>, held_back: Option<&Need<'_>>) -> bool {
         let is_free = |name: &&str| {
             let held_back = held_back.is_some_and(|it| it.units.contains(name));
@@ -194,13 +194,13 @@ impl<'a> Table<'a> {
         need.units.iter().all(is_free) && need.lease.is_none_or(may_push)
     }
 
-    /// Whether a handler could go on now.
+    /// Whether a handler could resume now.
     pub(super) fn has_again(&self, need: &Need<'_>, entry: Option<&str>) -> bool {
         let has_room = |name: &&str| self.units.get(name).is_some_and(|it| it.in_use < it.width);
         need.units.iter().all(has_room) && entry.is_none_or(|entry| self.top_over(entry) == Some(entry))
     }
 
-    /// What is still out.
+    /// Everything still in use.
     pub(super) fn left(&self) -> impl Iterator<Item = String> {
         let units = self.units.iter().filter(|(_, unit)| unit.in_use > 0);
         let units = units.map(|(name, unit)| format!("{name} is {} times out", unit.in_use));
@@ -208,7 +208,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The tree's scope is the lowest, named ones go by name.
+/// The rank of a lease: the tree's scope is lowest, named scopes rank by name.
 fn rank(lease: &str) -> &str {
     if lease.starts_with("tree") { "" } else { lease }
 }

@@ -1,4 +1,4 @@
-//! The checks of the permit trace, proved: a good trace, spoilt in one way, breaks the rule it is to break.
+//! Tests of the permit checks: a good trace, spoilt in one way, must break a certain rule.
 
 use crate::sim::{
     Entry, Fact, Permits, Program,
@@ -17,7 +17,7 @@ fn told(entry: &mut Entry) -> &mut Permits {
     }
 }
 
-/// c0 runs c1.
+/// The handler of c0 dispatches c1.
 fn nested() -> Program {
     let mut program = program(1, &[&[SERIAL, READ]]);
     let batch = &mut program.sessions[0].turns[0].batch;
@@ -78,7 +78,7 @@ fn a_permit_without_a_handler_is_found() {
     });
 }
 
-/// CC-3: c1 waits for c0, and goes too late.
+/// CC-3: c1 waits for c0 and is granted too late.
 #[test]
 fn one_who_could_go_and_waits_is_found() {
     breaks("CC-3", &mixed(), |entries| {
@@ -97,7 +97,7 @@ fn one_who_has_waited_for_long_and_is_passed_is_found() {
     });
 }
 
-/// I12: the last in line of a session, told as one of another session.
+/// I12: the last waiter of a session is reported as one of another session.
 #[test]
 fn a_session_that_is_passed_again_and_again_is_found() {
     breaks("I12", &program(1, &[&[READ, READ], &[READ; 12]]), |entries| {

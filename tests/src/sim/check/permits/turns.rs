@@ -1,20 +1,22 @@
-//! I12: who could go waits for a bounded number of others.
+//! I12: a waiter that could be granted is passed by a bounded number of others.
 
 use super::{Broken, Line, Need, Table};
 use crate::sim::Permits;
 use std::collections::BTreeMap;
 
-/// How often each who waits could have gone when a call of another session went, by that session and by what both
-/// need.
+/// For each waiter: how often it could have been granted when a call of another session was, by that session and by
+/// each resource that both need.
 #[derive(Debug, Default)]
 pub(super) struct Turns<'a> {
     passed: BTreeMap<u64, BTreeMap<(u64, &'a str), usize>>,
 }
 
 impl<'a> Turns<'a> {
-    /// Looks at a grant before it is made. Sessions take turns at everything there is (CC-3): until a call of its own
-    /// session goes, another session goes before one who could go as often as its priority says at each thing that both
-    /// need, and no more. Who is older than 2 s goes first (CC-3b).
+    /// Checks a grant before it is applied.
+    ///
+    /// Sessions take turns for each resource (CC-3): until its own session is granted again, a waiter that could be
+    /// granted is passed by another session at most as often as that session's priority allows, for each resource
+    /// that both need. Waiters older than 2 s go first (CC-3b).
     pub(super) fn before(
         &mut self,
         table: &Table<'_>,
@@ -58,7 +60,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// A call that goes while another has waited for long leaves it one of each (CC-3b).
+    /// Checks that a call granted before an aged waiter leaves that waiter one of each resource (CC-3b).
     fn leaves(table: &Table<'_>, line: &Line<'_>, aged: u64, need: &Need<'_>, broken: &mut Broken<'_>) {
         let waits = &line.waits[&aged];
         let is_last = |name: &&&str| table.units.get(*name).is_some_and(|unit| unit.in_use + 1 >= unit.width);

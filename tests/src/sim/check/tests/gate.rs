@@ -1,4 +1,4 @@
-//! What the gate lets through, spoilt.
+//! Tests of the checks on policies and approvals.
 
 use super::{ASKED, READ, SERIAL, breaks, event, find, forget_event, mixed, program};
 use crate::sim::{
@@ -7,7 +7,7 @@ use crate::sim::{
 };
 use toolyard::{Answer, CallDigest, EventKind, event::Approval};
 
-/// c0 writes for a second, then c1 is to; meanwhile a policy comes that allows both as well.
+/// c0 writes for a second before c1 may; meanwhile a second policy, which allows both too, comes into force.
 fn changed() -> Program {
     let mut program = program(1, &[&[SERIAL, SERIAL]]);
     program.sessions[0].turns[0].batch.calls[0].script.steps = vec![crate::sim::program::Step::Sleep(1_000)];
@@ -16,7 +16,7 @@ fn changed() -> Program {
     program
 }
 
-/// c0 asks and is told yes for all of its kind, c1 asks no more.
+/// c0 is asked about and gets an `Always`, so c1 needs no question.
 fn always() -> Program {
     let mut program = program(1, &[&[ASKED]]);
     let mut later = program.sessions[0].turns[0].clone();
@@ -34,7 +34,7 @@ fn called(entries: &mut [Entry], call: &str, spoil: impl FnOnce(&mut EventKind))
     }
 }
 
-/// I14: a call that starts under a policy that is over.
+/// I14: a call starts under a policy that is no longer in force.
 #[test]
 fn a_start_under_a_policy_that_is_over_is_found() {
     breaks("I14", &changed(), |entries| {
@@ -46,7 +46,7 @@ fn a_start_under_a_policy_that_is_over_is_found() {
     });
 }
 
-/// I14: a call that starts under a policy that denies it: the program says that the second policy does.
+/// I14: a call starts under a policy that denies it, because the journal is changed to name a denying policy.
 #[test]
 fn a_start_that_no_policy_allows_is_found() {
     let mut other = changed();
@@ -57,7 +57,7 @@ fn a_start_that_no_policy_allows_is_found() {
     });
 }
 
-/// PO-1: a change of policy that nobody is told of.
+/// PO-1: a change of policy without its event.
 #[test]
 fn a_change_of_policy_that_is_not_told_is_found() {
     breaks("PO-1", &changed(), |entries| {
@@ -82,7 +82,7 @@ fn a_yes_that_nobody_gave_is_found() {
     });
 }
 
-/// I14: a yes for something else than what runs.
+/// I14: a yes to something other than what runs.
 #[test]
 fn a_yes_for_something_else_is_found() {
     let other = CallDigest::of_text("else", "", &"s0".into());
@@ -103,7 +103,7 @@ fn a_yes_for_something_else_is_found() {
     });
 }
 
-/// I14: a call that is to be asked about and is not.
+/// I14: a call that needs an approval starts without a question.
 #[test]
 fn a_start_without_a_question_is_found() {
     breaks("I14", &mixed(), |entries| {
@@ -119,7 +119,7 @@ fn a_start_without_a_question_is_found() {
     });
 }
 
-/// I14: an answer is good for other calls only if it was meant to be, and until it is forgotten.
+/// I14: an answer holds for other calls only if it was meant to, and only until it is forgotten.
 #[test]
 fn a_start_on_an_answer_that_is_not_remembered_is_found() {
     breaks("I14", &always(), |entries| {
@@ -138,7 +138,7 @@ fn a_start_on_an_answer_that_is_not_remembered_is_found() {
     });
 }
 
-/// PO-3: a question about what has its answer.
+/// PO-3: a question that already has its answer.
 #[test]
 fn a_question_that_has_its_answer_is_found() {
     let mut twice = always();
@@ -151,7 +151,7 @@ fn a_question_that_has_its_answer_is_found() {
     });
 }
 
-/// PO-1b: a handler that runs for an agent that may not call it.
+/// PO-1b: a handler runs for an agent that may not call its tool.
 #[test]
 fn a_handler_of_a_tool_out_of_reach_is_found() {
     let mut barred = program(1, &[&[READ]]);
@@ -163,7 +163,7 @@ fn a_handler_of_a_tool_out_of_reach_is_found() {
     });
 }
 
-/// The model: a policy that allows a call is no reason for its end.
+/// The model: a policy that allows a call does not explain its refusal.
 #[test]
 fn a_refusal_that_no_policy_explains_is_found() {
     let mut denied = program(1, &[&[READ]]);
@@ -175,7 +175,7 @@ fn a_refusal_that_no_policy_explains_is_found() {
     assert!(violations.iter().any(|violation| violation.rule == "model"), "{violations:#?}");
 }
 
-/// PO-3: one answer is for all calls of its kind, whether they came before it or after; a no as well.
+/// PO-3: one answer, yes or no, holds for all calls of its pattern, both earlier and later ones.
 #[test]
 fn one_answer_is_for_all_of_its_kind() {
     for answer in [AnswerPlan::Yes(50), AnswerPlan::No(50)] {

@@ -1,4 +1,4 @@
-//! A secret that shows.
+//! Tests of the check for leaked secrets.
 
 use super::{ASKED, READ, breaks, find, program};
 use crate::sim::{
@@ -7,7 +7,8 @@ use crate::sim::{
 };
 use toolyard::EventKind;
 
-/// c0 reads and streams, c1 asks first, c2 fails and c3 panics; a secret is in all they are given and say.
+/// c0 reads and streams, c1 needs an approval, c2 fails and c3 panics; the secret is in all their arguments and
+/// outputs.
 fn planted() -> Program {
     let mut program = program(1, &[&[READ, ASKED, READ, READ]]);
     let calls = &mut program.sessions[0].turns[0].batch.calls;
@@ -17,7 +18,7 @@ fn planted() -> Program {
     program
 }
 
-/// I15: in a stream, also in pieces.
+/// I15: in a stream, even split over two pieces.
 #[test]
 fn a_secret_in_a_stream_is_found() {
     for text in ["some hush01", "h"] {
@@ -35,7 +36,7 @@ fn a_secret_in_a_stream_is_found() {
     }
 }
 
-/// I15: what the handler gets is what was sent.
+/// I15: the handler gets what was sent.
 #[test]
 fn a_secret_that_is_withheld_is_found() {
     breaks("I15", &planted(), |entries| {
@@ -44,7 +45,7 @@ fn a_secret_that_is_withheld_is_found() {
     });
 }
 
-/// I15: results, questions, spans, log lines and events are all looked at: what nobody takes out is found in each.
+/// I15: results, questions, spans, log lines and events are all searched; text that is not redacted is found in each.
 #[test]
 fn what_is_shown_is_looked_at() {
     let mut program = planted();

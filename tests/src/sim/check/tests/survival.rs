@@ -1,4 +1,4 @@
-//! The checks of what keeps calls alive, proved in the same way.
+//! Tests of the checks on retries, keys, rates, breakers and budgets.
 
 use super::{READ, SERIAL, breaks, event, find, handler, program};
 use crate::sim::{
@@ -12,7 +12,7 @@ fn call(program: &mut Program, at: usize) -> &mut CallPlan {
     &mut program.sessions[0].turns[0].batch.calls[at]
 }
 
-/// Two reads, the first of which is tried again.
+/// Two reads, the first of which is retried.
 fn again() -> Program {
     let mut program = program(2, &[&[READ, READ]]);
     program.tools[READ].care.retry = RetryPolicy::default();
@@ -20,7 +20,7 @@ fn again() -> Program {
     program
 }
 
-/// Three writes of a tool that is none's alone, two of them with one key.
+/// Three calls of the concurrent tool, two of them with the same key.
 fn keyed() -> Program {
     let mut program = program(1, &[&[2, 2, 2]]);
     for at in [0, 1] {
@@ -29,7 +29,7 @@ fn keyed() -> Program {
     program
 }
 
-/// Reads that fail, behind a breaker that opens at the first, and one that comes when it is half open.
+/// Reads behind a breaker that opens at the first failure; the last one arrives when it is half-open.
 fn broken() -> Program {
     let mut program = program(1, &[&[READ, SERIAL, READ]]);
     program.tools[READ].care.breaker = BreakerPolicy::default().with_failures_min(NonZeroU32::MIN);
