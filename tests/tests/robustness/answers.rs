@@ -1,4 +1,4 @@
-//! What a result says of the call it belongs to (V4, V5).
+//! The contents of results and errors (V4, V5).
 
 use serde_json::Value;
 use toolyard::{
@@ -6,7 +6,7 @@ use toolyard::{
 };
 use toolyard_tests::{call, shape, yard};
 
-/// V5: the model reads both what a tool says of its fault and what had come out before it.
+/// V5: the model reads both a tool's error and the output that came before it.
 #[tokio::test(start_paused = true)]
 async fn a_fault_is_told_with_what_came_before_it() {
     let yard = yard(|builder, _| {
@@ -25,7 +25,7 @@ async fn a_fault_is_told_with_what_came_before_it() {
     assert_eq!(outcome.to_text(), text);
 }
 
-/// V5: the text of a tool that says no begins with its message, which is not told twice.
+/// V5: the text of an unsuccessful output starts with its message, which is not repeated.
 #[tokio::test(start_paused = true)]
 async fn a_no_is_told_once() {
     let yard = yard(|builder, _| builder).await;
@@ -33,7 +33,7 @@ async fn a_no_is_told_once() {
     assert_eq!(outcome.to_text().matches("the tool says no").count(), 1, "{}", outcome.to_text());
 }
 
-/// V4, PO-1: a call that its sandbox did not start counts no attempt, in the result and in its error alike.
+/// V4, PO-1: a call that its sandbox did not start counts no attempt, neither in the result nor in its error.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_its_sandbox_refuses_has_no_attempt() {
     struct Bounded;

@@ -1,4 +1,4 @@
-//! Blocking handlers whose threads are late, lost or never free (SC-6, V2).
+//! Blocking handlers whose threads are late, lost or never released (SC-6, V2).
 
 use crate::{SECOND, Tasks, ends};
 use futures::future::BoxFuture;
@@ -22,7 +22,7 @@ async fn yard_on(blocking: impl Blocking + 'static) -> Yard {
     .await
 }
 
-/// SC-3: a job that its executor drops ends its call as `internal`, at once, and gives its lease back.
+/// SC-3: a job dropped by its executor ends its call as `internal` at once and releases its lease.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_is_dropped_is_internal() {
     struct Drops;
@@ -40,7 +40,7 @@ async fn a_job_that_is_dropped_is_internal() {
     yard.events.check();
 }
 
-/// SC-3, SC-6: a job whose thread comes free after its call has ended does not run, and its lease comes back.
+/// SC-3, SC-6: a job whose thread becomes free after its call has ended does not run, and its lease comes back.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_comes_too_late_does_not_run() {
     struct Busy;
@@ -63,7 +63,7 @@ async fn a_job_that_comes_too_late_does_not_run() {
     yard.events.check();
 }
 
-/// V2, CL-3: a batch with nothing left to start does not wait for a handler that was given up.
+/// V2, CL-3: a batch with nothing left to start does not wait for a zombie.
 #[tokio::test(start_paused = true)]
 async fn a_batch_with_nothing_left_does_not_wait_for_zombies() {
     let yard = yard_on(Tasks).await;
@@ -76,7 +76,7 @@ async fn a_batch_with_nothing_left_does_not_wait_for_zombies() {
     yard.events.check();
 }
 
-/// SC-5, SC-6: a cancelled batch ends with the grace of its handlers and not with their zombies.
+/// SC-5, SC-6: a cancelled batch waits for the grace of its handlers, but not for zombies.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_batch_does_not_wait_for_zombies() {
     let yard = yard(|builder, log| {
@@ -100,7 +100,7 @@ async fn a_cancelled_batch_does_not_wait_for_zombies() {
     yard.events.check();
 }
 
-/// SC-1: the timeout of one call tells nothing to its siblings.
+/// SC-1: the timeout of one call does not affect its siblings.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_reaches_no_sibling() {
     let yard = yard(|builder, log| {
@@ -120,7 +120,7 @@ async fn a_timeout_reaches_no_sibling() {
     yard.events.check();
 }
 
-/// A handler that blocks its thread until the test lets it go.
+/// A handler that blocks its thread until the test releases it.
 struct Blocks(Arc<Mutex<std::sync::mpsc::Receiver<()>>>);
 
 #[async_trait]
@@ -131,8 +131,8 @@ impl Tool for Blocks {
     }
 }
 
-/// T4, SC-6, CL-3: a blocking handler cannot dodge its timeout; it keeps its class until it ends, so the next
-/// run waits; after 30 s the batch ends with the rest not started.
+/// T4, SC-6, CL-3: a blocking handler cannot dodge its timeout; as a zombie it keeps its class permit until it ends,
+/// so the next serial call waits for it.
 #[tokio::test]
 async fn a_blocking_handler_does_not_dodge_its_timeout() {
     let (release, wait) = std::sync::mpsc::channel();
@@ -155,7 +155,7 @@ async fn a_blocking_handler_does_not_dodge_its_timeout() {
     yard.events.check();
 }
 
-/// CL-3: a run whose handlers do not stop for 30 s ends the batch: the rest is `queue_timeout`, not started.
+/// CL-3: a run whose handlers do not stop within 30 s ends the batch: the rest is `queue_timeout`, not started.
 #[tokio::test(start_paused = true)]
 async fn a_zombie_ends_the_batch_after_thirty_seconds() {
     let yard = yard_on(Tasks).await;
@@ -175,8 +175,8 @@ async fn a_zombie_ends_the_batch_after_thirty_seconds() {
     yard.events.check();
 }
 
-/// V3: a call that waits for nothing but what a handler holds that was given up waits 30 s, whether it came before
-/// or after; one whose way is free in time runs.
+/// V3: a call that waits only for permits held by a zombie waits 30 s, whether it came before or after the timeout; a
+/// call whose permits become free in time runs.
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever_behind_a_zombie() {
     let yard = yard_on(Tasks).await;

@@ -1,4 +1,4 @@
-//! What a call may bring and what it may bring back, however it ends (CC-4, V4).
+//! Bounds on the arguments and outputs of calls, however they end (CC-4, V4).
 
 use serde_json::json;
 use toolyard::{Call, Content, Limits, ToolContext, ToolError, ToolOutput, ToolSpec, tool_fn};
@@ -6,7 +6,7 @@ use toolyard_tests::{call, scripted, shape, yard};
 
 const OUTPUT_MAX: usize = 1000;
 
-/// V4: the bound on outputs is one for a success, for `success: false` and for a `ToolError` with content.
+/// V4: the bound on outputs is the same for a success, for `success: false` and for a `ToolError` with content.
 #[tokio::test(start_paused = true)]
 async fn every_way_to_end_has_the_same_bound() {
     let mut limits = Limits::default();
@@ -26,7 +26,7 @@ async fn every_way_to_end_has_the_same_bound() {
             Err::<(), _>(ToolError::transient("").with_content(vec![Content::text(text(&cx))]))
         });
         let data = tool_fn(ToolSpec::read("data"), move |(): (), cx: ToolContext| async move {
-            // The quotes of a string count.
+            // The quotes of the JSON string count.
             Ok(ToolOutput::failure("").with_structured(text(&cx).split_off(2).into()))
         });
         builder.limits(limits).tool(ok).tool(no).tool(message).tool(content).tool(data)
@@ -50,7 +50,7 @@ async fn every_way_to_end_has_the_same_bound() {
     yard.events.check();
 }
 
-/// V1: the bound on arguments comes before the lookup of the name.
+/// V1: the bound on arguments is checked before the name is looked up.
 #[tokio::test(start_paused = true)]
 async fn arguments_are_bounded_before_their_tool_is_looked_up() {
     let yard = yard(|builder, _| builder).await;
@@ -62,8 +62,7 @@ async fn arguments_are_bounded_before_their_tool_is_looked_up() {
     yard.events.check();
 }
 
-/// CC-4, V5: what is told of arguments that do not fit stays short, however large they are and in however many
-/// places they are wrong.
+/// CC-4, V5: the error about invalid arguments stays short, however large they are and however many places are wrong.
 #[tokio::test(start_paused = true)]
 async fn what_is_told_of_misfits_is_short() {
     let schema = json!({

@@ -1,4 +1,4 @@
-//! Handlers that use up what their task may do at once, and tasks that have none of it left.
+//! Handlers that use up their task's cooperative budget at every poll, and tasks that have no budget left.
 
 use crate::{SECOND, ends};
 use futures::future::BoxFuture;
@@ -22,10 +22,10 @@ use toolyard::{
     from_fn, tool_fn,
 };
 
-/// How long a handler may go on that was told to stop (SC-5).
+/// How long a cancelled handler may keep running (SC-5).
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Always has something more to do, and hears of nothing.
+/// Always has more to do and ignores cancels.
 async fn goes_on(_: Value, _: ToolContext) -> Result<&'static str, ToolError> {
     loop {
         consume_budget().await;
@@ -44,8 +44,8 @@ fn busy(tool: &str) -> Call {
     Call::new("c", tool, json!({}))
 }
 
-/// Runs a call while time goes on by the second, which it does not by itself while a handler is busy; gives its end, and
-/// when that was.
+/// Runs a call while advancing the clock second by second, because paused time does not advance while a handler is
+/// busy. Returns the outcome and the time it took.
 async fn runs(session: &Session, call: Call, then: impl Fn(u32)) -> (Outcome, Duration) {
     let (from, run) = (Instant::now(), session.clone());
     let run = tokio::spawn(async move { run.call(call).await });
@@ -62,7 +62,7 @@ async fn runs(session: &Session, call: Call, then: impl Fn(u32)) -> (Outcome, Du
     panic!("nobody stopped {}", session.id());
 }
 
-/// SC-4, SC-6: a handler that leaves its task nothing to do anything else with is told to stop, and given up.
+/// SC-4, SC-6: a handler that uses up its task's budget at every poll is cancelled and given up after the grace.
 #[tokio::test(start_paused = true)]
 async fn a_busy_handler_hears_of_a_cancel() {
     let engine = engine().await;
@@ -79,7 +79,7 @@ async fn a_busy_handler_hears_of_a_cancel() {
     }
 }
 
-/// V3, SC-5: its time is up when it is, with a grace and without.
+/// V3, SC-5: a busy handler times out on time, with and without a grace.
 #[tokio::test(start_paused = true)]
 async fn a_busy_handler_has_its_time_and_no_more() {
     let engine = engine().await;
@@ -90,7 +90,7 @@ async fn a_busy_handler_has_its_time_and_no_more() {
     }
 }
 
-/// V3: so it is with the deadline of its call, and with one that comes in the middle of its grace.
+/// V3: a busy handler also ends at its call's deadline, even in the middle of the grace of a cancel.
 #[tokio::test(start_paused = true)]
 async fn a_busy_handler_has_until_its_calls_deadline() {
     let engine = engine().await;
@@ -108,7 +108,7 @@ async fn a_busy_handler_has_until_its_calls_deadline() {
     assert_eq!(after, 7 * SECOND);
 }
 
-/// Always has something more to do, until it is told to stop.
+/// Always has more to do until it is cancelled.
 #[derive(Default)]
 struct Pumps {
     is_told: AtomicBool,
@@ -131,7 +131,7 @@ impl Tool for Pumps {
     }
 }
 
-/// SC-4, SC-5: `Tool::cancel` is called of a handler that is busy, and has its share of the task.
+/// SC-4, SC-5: `Tool::cancel` of a busy handler is called and gets its share of the task.
 #[tokio::test(start_paused = true)]
 async fn a_busy_tool_is_told_to_stop() {
     let spec = |name: &'static str| ToolSpec::read(name).timeout(9 * SECOND);
@@ -150,7 +150,7 @@ async fn a_busy_tool_is_told_to_stop() {
     assert_eq!((outcome.error().unwrap().kind, after), (ErrorKind::Timeout, 9 * SECOND));
 }
 
-/// SC-8: a drain gives up a handler that is busy.
+/// SC-8: a drain gives up a busy handler.
 #[tokio::test(start_paused = true)]
 async fn a_busy_handler_is_given_up_by_a_drain() {
     let engine = engine().await;
@@ -166,7 +166,7 @@ async fn a_busy_handler_is_given_up_by_a_drain() {
     assert!(after > 3 * SECOND, "{after:?}");
 }
 
-/// Polls each task without anything left of its share first, whenever time has gone on.
+/// A spawner that uses up a task's budget before its first poll of each instant.
 struct Spent;
 
 impl Spawner for Spent {
@@ -183,7 +183,7 @@ impl Spawner for Spent {
     }
 }
 
-/// SC-7: what is done in the instant in which its time is up counts, though its task has no share left to see it with.
+/// SC-7: work that completes at the instant of its timeout counts, even if its task has no budget left to notice it.
 #[tokio::test(start_paused = true)]
 async fn what_is_done_counts_though_its_task_has_no_share_left() {
     let sleeps = |_: Value, _: ToolContext| async {
@@ -204,7 +204,7 @@ async fn what_is_done_counts_though_its_task_has_no_share_left() {
     }
 }
 
-/// Always has something more to do, and never answers.
+/// Always has more to do and never answers.
 struct Ponders;
 
 #[async_trait]
@@ -216,7 +216,7 @@ impl Approver for Ponders {
     }
 }
 
-/// PO-4: an approver that leaves its task nothing to do anything else with has its time and no more.
+/// PO-4: an approver that uses up its task's budget at every poll still has only its time to answer.
 #[tokio::test(start_paused = true)]
 async fn a_busy_approver_is_not_waited_for() {
     let confirmations = Confirmations::default().timeout(5 * SECOND);
@@ -227,7 +227,7 @@ async fn a_busy_approver_is_not_waited_for() {
     assert_eq!((error.kind, after), (ErrorKind::ConfirmationTimeout, 5 * SECOND), "{error:?}");
 }
 
-/// Always has something more to do before a call goes.
+/// Always has more to do before a call may proceed.
 struct Dawdles;
 
 #[async_trait]
@@ -239,7 +239,7 @@ impl Hooks for Dawdles {
     }
 }
 
-/// V1: a hook that leaves its task nothing to do anything else with has its time and no more.
+/// V1: a hook that uses up its task's budget at every poll still has only its 5 s.
 #[tokio::test(start_paused = true)]
 async fn a_busy_hook_is_not_waited_for() {
     let builder = Engine::builder().hooks(Dawdles);

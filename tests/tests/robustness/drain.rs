@@ -1,11 +1,11 @@
-//! A shutdown at an awkward moment, and durations at the ends of their range (SC-5, SC-8).
+//! Shutdowns at awkward moments, and durations at the ends of their range (SC-5, SC-8).
 
 use crate::{SECOND, ends};
 use std::time::Duration;
 use toolyard::{Confirmations, Drain};
 use toolyard_tests::{call, shape, yard};
 
-/// SC-8: a grace without an end is one: the shutdown waits for the handler and no longer.
+/// SC-8: with an unlimited grace, the shutdown waits for the handler and no longer.
 #[tokio::test(start_paused = true)]
 async fn a_drain_may_have_a_grace_without_end() {
     let yard = yard(|builder, _| builder.grace(Duration::MAX)).await;
@@ -21,8 +21,8 @@ async fn a_drain_may_have_a_grace_without_end() {
     yard.events.check();
 }
 
-/// SC-8: a drain that meets a handler in the grace of an earlier cancel gives it up when its own grace is over,
-/// and every call has its result when the shutdown returns.
+/// SC-8: a drain during the grace of an earlier cancel gives the handler up at the end of its own grace, and every
+/// call has its result when the shutdown returns.
 #[tokio::test(start_paused = true)]
 async fn a_drain_cuts_the_grace_of_an_earlier_cancel() {
     let yard = yard(|builder, _| builder).await;
@@ -41,7 +41,7 @@ async fn a_drain_cuts_the_grace_of_an_earlier_cancel() {
     yard.events.check();
 }
 
-/// V4: what is refused by an engine that stops may be sent again, to the next one, and is told when.
+/// V4: a call refused by an engine that is shutting down is retryable on the next engine, and its error says when.
 #[tokio::test(start_paused = true)]
 async fn shutting_down_says_when_to_try_again() {
     let yard = yard(|builder, _| builder).await;

@@ -1,4 +1,4 @@
-//! The event stream where calls, sessions and threads are in each other's way (OB-1, OB-2).
+//! The event stream when calls, sessions and threads interfere (OB-1, OB-2).
 
 use crate::{SECOND, Tasks, ends, soon};
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn names(yard: &Yard) -> Vec<&'static str> {
     yard.events.events().iter().map(|event| event.kind.name()).collect()
 }
 
-/// OB-1: what a handler that was given up still streams is not told after its call's end.
+/// OB-1: output that a given-up handler still streams is not emitted after its call's end.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_streamed_after_the_end() {
     struct Late;
@@ -52,7 +52,7 @@ async fn nothing_is_streamed_after_the_end() {
     yard.events.check();
 }
 
-/// OB-1: streaming from a thread that races with the end of its call breaks no call's grammar.
+/// OB-1: a thread that streams while its call ends does not break the grammar of any call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streaming_races_with_the_end() {
     type Threads = Arc<Mutex<Vec<thread::JoinHandle<()>>>>;
@@ -82,7 +82,8 @@ async fn streaming_races_with_the_end() {
     yard.events.check();
 }
 
-/// OB-1: a handler that stops while the hook at its call's end is told is a late result, after the end.
+/// OB-1: a handler that stops while its call's `on_tool_end` hook runs emits its late result after the terminal
+/// event.
 #[tokio::test(start_paused = true)]
 async fn a_late_result_comes_after_the_end() {
     struct Slow;
@@ -104,7 +105,7 @@ async fn a_late_result_comes_after_the_end() {
     yard.events.check();
 }
 
-/// OB-1, CL-4: the turn of an empty batch begins and ends.
+/// OB-1, CL-4: the turn of an empty batch starts and ends.
 #[tokio::test(start_paused = true)]
 async fn an_empty_batch_is_a_turn() {
     let yard = yard(|builder, _| builder).await;
@@ -113,7 +114,7 @@ async fn an_empty_batch_is_a_turn() {
     yard.events.check();
 }
 
-/// OB-1, CC-2: a pool's new width is told, with the one before; a width that is refused is not.
+/// OB-1, CC-2: a resize is reported with the old and the new width; a refused resize is not.
 #[tokio::test(start_paused = true)]
 async fn a_new_width_is_told() {
     let yard = yard(|builder, _| builder).await;
@@ -131,7 +132,7 @@ async fn a_new_width_is_told() {
     yard.events.check();
 }
 
-/// OB-2: a name that is free again is a new session: opened first, counted from 1.
+/// OB-2: a session that reuses a closed session's name is a new one: it is opened first and counts from 1.
 #[tokio::test(start_paused = true)]
 async fn a_session_of_an_old_name_begins_anew() {
     let yard = yard(|builder, _| builder).await;
@@ -146,7 +147,7 @@ async fn a_session_of_an_old_name_begins_anew() {
     yard.events.check();
 }
 
-/// OB-1, OB-2: whoever opens a session, and whoever calls in it first: that it was opened is told first.
+/// OB-1, OB-2: whichever caller opens a session and whichever calls in it first, `session.opened` comes first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_session_is_opened_before_anything_happens_in_it() {
     let yard = yard(|builder, _| builder).await;

@@ -20,7 +20,7 @@ fn most(n: usize) -> NonZeroUsize {
     NonZeroUsize::new(n).unwrap()
 }
 
-/// SC-2, V1: hooks of inline calls take their time side by side, and so do inline calls that wait.
+/// SC-2, V1: hooks of inline calls run concurrently, and so do inline calls that wait.
 #[tokio::test(start_paused = true)]
 async fn inline_calls_and_their_hooks_go_side_by_side() {
     struct Slow;
@@ -44,7 +44,7 @@ async fn inline_calls_and_their_hooks_go_side_by_side() {
     yard.events.check();
 }
 
-/// SC-2: an inline call that waits holds up no sibling.
+/// SC-2: an inline call that waits does not delay its siblings.
 #[tokio::test(start_paused = true)]
 async fn an_inline_call_that_waits_holds_up_nobody() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("inline").inline(), log))).await;
@@ -62,7 +62,7 @@ async fn an_inline_call_that_waits_holds_up_nobody() {
     yard.events.check();
 }
 
-/// CC-3: sessions that call one by one, each call in a line of its own, do not starve one that waits in line.
+/// CC-3: sessions that make one call at a time do not starve a session whose calls wait in line.
 #[tokio::test(start_paused = true)]
 async fn short_lines_do_not_starve_a_long_one() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
@@ -87,7 +87,7 @@ async fn short_lines_do_not_starve_a_long_one() {
     yard.events.check();
 }
 
-/// CC-3, CL-6: eight thousand sessions with a call each all get their result, and their units are given back.
+/// CC-3, CL-6: eight thousand sessions with one call each all get their results, and all units are released.
 #[tokio::test(start_paused = true)]
 async fn eight_thousand_sessions_with_a_call_each() {
     let yard = yard(|builder, _| builder).await;
@@ -103,7 +103,7 @@ async fn eight_thousand_sessions_with_a_call_each() {
     yard.events.check();
 }
 
-/// Waits until no call runs or waits: what an abandoned dispatch leaves ends by itself.
+/// Waits until no call runs or is queued: the remains of an abandoned dispatch end without help.
 async fn quiet(yard: &Yard) {
     soon(async {
         loop {
@@ -117,8 +117,8 @@ async fn quiet(yard: &Yard) {
     .await;
 }
 
-/// I1, I2, I3, SC-4: turns that are cancelled and dropped at any moment on four threads, while pools are
-/// resized and paused: every call ends once, by its grammar, and every permit comes back.
+/// I1, I2, I3, SC-4: turns are cancelled and dropped at any moment on four threads while pools are resized and
+/// paused: every call ends once and follows the grammar, and every permit comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn turns_are_cut_off_at_any_moment() {
     let yard = yard(|builder, log| {
@@ -157,7 +157,7 @@ async fn turns_are_cut_off_at_any_moment() {
         }
         if round % 4 == 3 {
             dispatch.abort();
-            let _ = soon(dispatch).await; // cut off, or done before
+            let _ = soon(dispatch).await; // aborted, or finished before
         } else {
             turn.cancel();
             assert_eq!(soon(dispatch).await.unwrap().len(), 60);
@@ -171,14 +171,14 @@ async fn turns_are_cut_off_at_any_moment() {
     yard.events.check();
 }
 
-/// Never answers; counts the questions there were and those that wait.
+/// An approver that never answers; counts the questions asked and those still open.
 #[derive(Clone, Default)]
 struct Never {
     asked: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
 }
 
-/// A question that waits.
+/// The guard of an open question.
 struct Open(Never);
 
 impl Drop for Open {
@@ -197,7 +197,7 @@ impl Approver for Never {
     }
 }
 
-/// SC-4, PO-4: a cancel in the midst of the asking leaves no question behind.
+/// SC-4, PO-4: a cancel while questions are being asked leaves no question behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_question_outlives_its_call() {
     let never = Never::default();

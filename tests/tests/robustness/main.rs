@@ -1,5 +1,5 @@
-//! What must hold when the surroundings of calls misbehave: code of an embedder that panics, threads that are
-//! lost, runtimes that go, tools and sessions that come and go under load.
+//! Robustness against misbehaving surroundings: embedder code that panics, threads that are lost, runtimes that shut
+//! down, tools and sessions that come and go under load.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -32,12 +32,12 @@ impl toolyard::Blocking for Tasks {
     }
 }
 
-/// Turns what would hang into a test that fails: nothing here needs an hour, of paused time or of any.
+/// Fails a test that would hang: no test here needs an hour, paused or real.
 async fn ends<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(3600 * SECOND, future).await.expect("this ends")
 }
 
-/// As [`ends`], for time that is not paused; far above what anything here takes.
+/// Like [`ends`], for time that is not paused; far above what any test here takes.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(60 * SECOND, future).await.expect("this ends")
 }

@@ -1,4 +1,4 @@
-//! Code of tools and embedders that panics where nothing catches it by itself.
+//! Code of tools and embedders that panics where the caller does not expect it.
 
 use crate::{SECOND, Tasks, ends};
 use futures::future::BoxFuture;
@@ -10,7 +10,7 @@ use toolyard::{
 };
 use toolyard_tests::{Recorder, call, scripted, shape, yard};
 
-/// Panics before it has a future.
+/// Panics before it returns a future.
 struct AtOnce;
 
 impl Tool for AtOnce {
@@ -29,7 +29,7 @@ impl Tool for AtOnce {
     }
 }
 
-/// SC-2: a handler that panics before its first wait ends its own call, wherever it runs.
+/// SC-2: a handler that panics before its first wait ends only its own call, both in a task and inline.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_at_once_ends_its_own_call() {
     let yard = yard(|builder, _| {
@@ -45,7 +45,7 @@ async fn a_handler_that_panics_at_once_ends_its_own_call() {
     yard.events.check();
 }
 
-/// Panics when it is dropped.
+/// A tool that panics when it is dropped.
 struct InDrop;
 
 #[async_trait]
@@ -61,7 +61,7 @@ impl Drop for InDrop {
     }
 }
 
-/// SC-2: a tool whose drop panics ends its own call and keeps no permit.
+/// SC-2: a tool whose drop panics ends only its own call and keeps no permit.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_panics_in_its_drop_ends_its_own_call() {
     let yard = yard(|builder, _| {
@@ -76,7 +76,7 @@ async fn a_tool_that_panics_in_its_drop_ends_its_own_call() {
     yard.events.check();
 }
 
-/// SC-2: a factory that panics ends the call it was to make a tool for.
+/// SC-2: a factory that panics ends only the call it was to create a tool for.
 #[tokio::test(start_paused = true)]
 async fn a_factory_that_panics_ends_its_own_call() {
     let make = || -> InDrop { panic!("told to") };
@@ -87,7 +87,7 @@ async fn a_factory_that_panics_ends_its_own_call() {
     yard.events.check();
 }
 
-/// SC-4: a tool that panics when it is told to stop still has its grace, and its call ends.
+/// SC-4: a tool whose `cancel` panics still gets its grace, and its call ends.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
     struct Stubborn;
@@ -117,7 +117,7 @@ async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
     yard.events.check();
 }
 
-/// PO-4: an approver that panics before its first wait is no answer: the call is `internal` and does not run.
+/// PO-4: an approver that panics before its first wait gives no answer: the call is `internal` and does not run.
 #[tokio::test(start_paused = true)]
 async fn an_approver_that_panics_at_once_is_no_answer() {
     struct NoApprover;
@@ -141,7 +141,7 @@ async fn an_approver_that_panics_at_once_is_no_answer() {
     yard.events.check();
 }
 
-/// Hooks that panic, before they have a future, at the call whose id is the hook's name.
+/// Hooks that panic, before they return a future, for the call whose id is the hook's name.
 struct PanickyHooks;
 
 fn panic_at(hook: &str, id: &str) {
@@ -188,7 +188,8 @@ impl Hooks for PanickyHooks {
     }
 }
 
-/// V1: a hook that panics before its first wait refuses the call before it, and is a line in the log after.
+/// V1: a hook that panics before its first wait refuses the call if it runs before it, and only causes a log line
+/// after.
 #[tokio::test(start_paused = true)]
 async fn a_hook_that_panics_at_once_costs_its_own_call_alone() {
     let yard = yard(|builder, log| {
@@ -228,7 +229,8 @@ async fn a_workspace_that_panics_refuses_its_own_call() {
     yard.events.check();
 }
 
-/// SC-3, OB-3: a sink that panics loses its own events; every call has its result and the other sinks see all.
+/// SC-3, OB-3: a sink that panics loses only its own events; every call has its result, and other sinks see all
+/// events.
 #[tokio::test(start_paused = true)]
 async fn a_sink_that_panics_loses_its_own_events_alone() {
     let after = Recorder::default();
@@ -247,7 +249,7 @@ async fn a_sink_that_panics_loses_its_own_events_alone() {
     after.check();
 }
 
-/// SC-2: a blocking handler that panics ends its own call, whose lease comes back.
+/// SC-2: a blocking handler that panics ends only its own call, whose lease comes back.
 #[tokio::test(start_paused = true)]
 async fn a_blocking_handler_that_panics_ends_its_own_call() {
     let yard = yard(|builder, log| {
@@ -260,7 +262,7 @@ async fn a_blocking_handler_that_panics_ends_its_own_call() {
     yard.events.check();
 }
 
-/// SC-2: a blocking handler that panics at once is that call's panic too.
+/// SC-2: a blocking handler that panics before its first wait also ends its call as a panic.
 #[tokio::test(start_paused = true)]
 async fn a_blocking_handler_that_panics_at_once_is_its_calls_panic() {
     let yard = yard(|builder, _| {

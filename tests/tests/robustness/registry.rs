@@ -1,4 +1,4 @@
-//! Tools that are replaced and taken away while calls wait for them (CL-8, PO-3).
+//! Tools that are replaced or removed while calls wait for them (CL-8, PO-3).
 
 use crate::{SECOND, ends};
 use std::{num::NonZeroUsize, time::Duration};
@@ -15,7 +15,8 @@ fn limited(name: &str, n: usize, log: &Log) -> impl toolyard::ToolFactory + use<
     scripted(ToolSpec::read(name).max_concurrency(most(n)), log)
 }
 
-/// CL-8, CC-1: ten thousand calls that wait for a tool that goes are all answered, on the stack of one.
+/// CL-8, CC-1: ten thousand calls waiting for a tool that is removed are all answered, without recursion on the
+/// stack.
 #[tokio::test(start_paused = true)]
 async fn a_tool_goes_under_ten_thousand_calls() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
@@ -34,7 +35,7 @@ async fn a_tool_goes_under_ten_thousand_calls() {
     yard.events.check();
 }
 
-/// CL-8: calls that wait for a tool that was replaced are `not_found` too when its successor goes.
+/// CL-8: calls that wait for a replaced tool are also `not_found` when its successor is removed.
 #[tokio::test(start_paused = true)]
 async fn a_replaced_tool_goes_with_its_successor() {
     let yard = yard(|builder, _| builder).await;
@@ -52,7 +53,7 @@ async fn a_replaced_tool_goes_with_its_successor() {
     yard.events.check();
 }
 
-/// CL-6, CL-8: the bound of a tool that replaced another is in force, narrower or wider, for calls to come.
+/// CL-6, CL-8: the limit of a replacing tool, narrower or wider, applies to later calls.
 #[tokio::test(start_paused = true)]
 async fn a_replaced_tool_brings_its_own_bound() {
     let yard = yard(|builder, log| builder.tool(limited("narrow", 5, log))).await;
@@ -69,7 +70,7 @@ async fn a_replaced_tool_brings_its_own_bound() {
     yard.events.check();
 }
 
-/// CL-6, CL-8: calls in flight of the tool before count under the new bound.
+/// CL-6, CL-8: calls in flight of the replaced tool count towards the new limit.
 #[tokio::test(start_paused = true)]
 async fn calls_of_the_replaced_tool_count_under_the_new_bound() {
     let yard = yard(|builder, log| builder.tool(limited("narrow", 3, log))).await;
@@ -87,8 +88,8 @@ async fn calls_of_the_replaced_tool_count_under_the_new_bound() {
     yard.events.check();
 }
 
-/// PO-3: what the operator says of a name holds for whichever tool has it: a tool that calls itself harmless
-/// after a replace is asked about all the same.
+/// PO-3: the operator's configuration of a name applies to any tool with that name: a tool that declares itself
+/// harmless after a replace is still asked about.
 #[tokio::test(start_paused = true)]
 async fn the_operators_word_outlives_a_replace() {
     let (log, events) = (Log::new(), Recorder::default());

@@ -1,4 +1,4 @@
-//! Calls that start together, on tasks that wake each other (SC-2).
+//! Calls that start together, on tasks that wake one another (SC-2).
 
 use crate::ends;
 use futures::future::{BoxFuture, join_all};
@@ -15,10 +15,10 @@ use std::{
 use tokio::sync::{Barrier, Notify};
 use toolyard::{Batch, Call, Engine, Outcome, PoolWidths, Spawner, ToolContext, ToolSpec, tool_fn};
 
-/// Calls that run at once.
+/// The number of calls that run at once.
 const WIDTH: usize = 16;
 
-/// How long a blocked worker is left so, by a clock that nobody pauses: a test that comes to its end never sees it.
+/// How long a blocked worker waits in real time before the test fails; a passing test never waits that long.
 const STUCK: Duration = Duration::from_secs(20);
 
 async fn engine(tool: impl toolyard::ToolFactory + 'static) -> Engine {
@@ -35,8 +35,8 @@ fn all_ok(outcomes: &[Outcome]) -> bool {
     outcomes.iter().all(Outcome::success)
 }
 
-/// SC-2: handlers that wait for each other all run, on tasks that were used before and on new ones, in one batch and in
-/// several: no call waits for a task that another keeps.
+/// SC-2: handlers that wait for one another all run, on reused and on new tasks, in one batch and in several: no call
+/// waits for a task that another call occupies.
 #[tokio::test(start_paused = true)]
 async fn calls_that_wait_for_each_other_all_start() {
     let everybody = Arc::new(Barrier::new(WIDTH));
@@ -52,7 +52,7 @@ async fn calls_that_wait_for_each_other_all_start() {
     let engine = engine(meets).await;
     for at_rest in 0..=WIDTH {
         let (one, other) = (engine.session("one"), engine.session("other"));
-        // Leaves about so many tasks behind, and what comes next finds them.
+        // Leaves about this many idle tasks for the next batches.
         assert!(all_ok(&ends(one.dispatch(batch(at_rest, |_| json!({"waits": false})))).await));
         let waits = |calls| batch(calls, |_| json!({"waits": true}));
         let outcomes =
@@ -61,12 +61,12 @@ async fn calls_that_wait_for_each_other_all_start() {
     }
 }
 
-/// What handlers that block their workers, against all advice, wait for.
+/// The condition that handlers wait for when they block their worker, against all advice.
 #[derive(Default)]
 struct Met {
     is_so: Mutex<bool>,
     changed: Condvar,
-    /// Told when one begins to block.
+    /// Notified when a handler starts to block.
     is_awaited: Notify,
 }
 
@@ -76,7 +76,7 @@ impl Met {
         self.changed.notify_all();
     }
 
-    /// Blocks the thread.
+    /// Blocks the thread until the others have met.
     fn wait(&self) {
         self.is_awaited.notify_one();
         let is_so = self.is_so.lock().unwrap();
@@ -85,7 +85,7 @@ impl Met {
     }
 }
 
-/// Some handlers that block and others that meet, which is what the first wait for.
+/// Some handlers that meet, and others that block their workers until that has happened.
 struct Meeting {
     engine: Engine,
     now: Arc<Mutex<(Arc<Met>, Arc<Barrier>)>>,
@@ -112,13 +112,13 @@ impl Meeting {
         Self { engine: engine(meets).await, now }
     }
 
-    /// Has so many meet from now on, with tasks at rest for all.
+    /// Prepares a meeting of this many handlers, with idle tasks for all calls.
     async fn begin(&self, others: usize) {
         *self.now.lock().unwrap() = (Arc::default(), Arc::new(Barrier::new(others)));
         assert!(all_ok(&self.engine.session("s").dispatch(batch(WIDTH, |_| json!({}))).await));
     }
 
-    /// Calls of which these block, in one batch or each in a batch of a session of its own.
+    /// Runs calls, some of which block, either in one batch or each in its own session.
     async fn hold(&self, calls: usize, blocks: impl Fn(usize) -> bool, one_batch: bool) -> bool {
         let arguments = |n| json!({"blocks": blocks(n)});
         if one_batch {
@@ -139,26 +139,26 @@ async fn blocked_workers_keep_no_other(workers: usize) {
         let (blocking, others) = (workers - 1, 1 + round % 5);
         let calls = blocking + others;
         meeting.begin(others).await;
-        // Wherever in the batch they are.
+        // The blocking calls are at varying positions in the batch.
         let blocks = |n: usize| (n + round) % calls < blocking;
         assert!(meeting.hold(calls, blocks, round % 2 == 0).await, "{round}");
     }
 }
 
-/// SC-2: handlers that block all workers but one keep the others neither from starting nor from ending, whichever of their
-/// batch or of other batches they are.
+/// SC-2: handlers that block all workers but one prevent no other handler from starting or ending, whether in the
+/// same batch or in others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_blocks_its_worker_keeps_no_other() {
     blocked_workers_keep_no_other(2).await;
 }
 
-/// SC-2: the same of more workers.
+/// SC-2: the same with more workers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn handlers_that_block_their_workers_keep_no_other() {
     blocked_workers_keep_no_other(4).await;
 }
 
-/// SC-2: a call that comes while another's handler blocks its worker waits for nothing that was woken for that one.
+/// SC-2: a call that arrives while another's handler blocks its worker does not wait for a task woken for that one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_comes_later_is_not_kept_by_one_that_blocks() {
     let meeting = Meeting::new().await;
@@ -175,7 +175,8 @@ async fn a_call_that_comes_later_is_not_kept_by_one_that_blocks() {
     }
 }
 
-/// Counts tasks, and leaves one where it is once that rests: it is neither polled nor dropped.
+/// Counts tasks. With `leaves` it sets the fourth task aside when that is woken again: it is then neither polled nor
+/// dropped.
 #[derive(Default)]
 struct Leaving {
     spawned: AtomicUsize,
@@ -197,7 +198,8 @@ impl Spawner for Leaving {
     }
 }
 
-/// SC-3: a task that is never polled again, woken or not, keeps one call at most, and that until another comes.
+/// SC-3: a task that is never polled again, even when woken, holds up at most one call, and only until another
+/// arrives.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_left_where_it_is_keeps_one_call_at_most() {
     let waits = tool_fn(ToolSpec::read("meets"), |_: Value, _: ToolContext| async {
@@ -215,12 +217,12 @@ async fn a_task_that_is_left_where_it_is_keeps_one_call_at_most() {
             Err(_) => kept += 1,
         }
     }
-    // The one that it was woken for waits until another comes.
+    // The call for which it was woken waits until another arrives.
     assert!(kept <= 1, "{kept}");
     assert_eq!(tasks.left.lock().unwrap().len(), 1);
 }
 
-/// SC-2: wakers of a handler that come when it is over cost nobody its rest.
+/// SC-2: tasks are reused even if wakers of a finished handler are called later.
 #[tokio::test(start_paused = true)]
 async fn tasks_are_used_again_after_wakers_that_come_late() {
     let late: Arc<Mutex<Vec<Waker>>> = Arc::default();

@@ -1,4 +1,4 @@
-//! An engine whose runtime is not that of its callers, or is gone (SC-3).
+//! An engine whose runtime is not that of its callers, or has been shut down (SC-3).
 
 use crate::soon;
 use serde_json::json;
@@ -14,7 +14,7 @@ fn callers() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// SC-3: a caller without a runtime of its own has its results, over several runs too.
+/// SC-3: a caller without a runtime gets its results, over several runs too.
 #[test]
 fn a_caller_may_be_outside_of_tokio() {
     let engines = engines();
@@ -27,8 +27,8 @@ fn a_caller_may_be_outside_of_tokio() {
     yard.events.check();
 }
 
-/// SC-3: when its runtime goes, every call of a dispatch that another runtime drives ends as `internal`, those
-/// that run and those that wait.
+/// SC-3: if the engine's runtime shuts down, every call of a dispatch driven by another runtime ends as `internal`,
+/// whether running or waiting.
 #[test]
 fn a_runtime_goes_under_calls_that_run_and_wait() {
     let engines = engines();
@@ -51,8 +51,8 @@ fn a_runtime_goes_under_calls_that_run_and_wait() {
     yard.events.check();
 }
 
-/// SC-3, CL-5: when its runtime goes, every call of a stream ends as `internal`: those that run, those that wait for
-/// their run, and those that had not come in.
+/// SC-3, CL-5: if the engine's runtime shuts down, every call of a stream ends as `internal`, whether it runs or
+/// waits for its run.
 #[test]
 fn a_runtime_goes_under_a_stream() {
     let engines = engines();
@@ -69,8 +69,8 @@ fn a_runtime_goes_under_a_stream() {
     yard.events.check();
 }
 
-/// SC-3: so does every call that waits without a permit: for its next attempt, for a token, for the result of another
-/// of its key.
+/// SC-3: the same holds for calls that wait without a permit: for their next attempt, for a token, or for the result
+/// of another call with their key.
 #[test]
 fn a_runtime_goes_under_calls_that_hold_nothing() {
     let keyed = |id: &str| {
@@ -109,7 +109,8 @@ fn a_runtime_goes_under_calls_that_hold_nothing() {
     }
 }
 
-/// SC-3: a call that comes after its engine's runtime is gone ends as `internal`, asked about or not.
+/// SC-3: a call that arrives after the engine's runtime has shut down ends as `internal`, whether it needs approval
+/// or not.
 #[test]
 fn a_call_may_come_when_the_runtime_is_gone() {
     let engines = engines();
@@ -128,7 +129,7 @@ fn a_call_may_come_when_the_runtime_is_gone() {
     yard.events.check();
 }
 
-/// V1: hooks have their timers whoever drives the dispatch.
+/// V1: hooks have timers whatever drives the dispatch.
 #[test]
 fn hooks_run_for_a_caller_outside_of_tokio() {
     struct Quick;
@@ -141,7 +142,7 @@ fn hooks_run_for_a_caller_outside_of_tokio() {
     assert_eq!(shape(&outcomes), "c ok");
 }
 
-/// SC-2: an inline handler has its timers whoever drives the dispatch.
+/// SC-2: an inline handler has timers whatever drives the dispatch.
 #[test]
 fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
     let engines = engines();
@@ -152,7 +153,7 @@ fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
     assert_eq!(shape(&outcomes), "c ok");
 }
 
-/// SC-2, SC-3: tasks that have run calls and rest are not waited for when their runtime is gone.
+/// SC-2, SC-3: a call does not wait for idle tasks of earlier calls that were lost with their runtime.
 #[test]
 fn a_call_may_come_when_the_tasks_of_earlier_ones_are_gone() {
     let engines = engines();
@@ -167,7 +168,7 @@ fn a_call_may_come_when_the_tasks_of_earlier_ones_are_gone() {
     yard.events.check();
 }
 
-/// SC-2: an engine that is gone leaves no task behind, and while it lives it keeps a bounded number of them.
+/// SC-2: a dropped engine leaves no task behind, and a live one keeps a bounded number of idle tasks.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_engine_that_goes_takes_its_tasks_along() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();

@@ -1,4 +1,4 @@
-//! Tasks of attempts that are used again, and that are lost (SC-2, SC-3).
+//! Tasks of attempts that are reused or lost (SC-2, SC-3).
 
 use crate::{ends, soon};
 use futures::future::BoxFuture;
@@ -21,7 +21,7 @@ use toolyard::{
 };
 use toolyard_tests::shape;
 
-/// Counts tasks, and runs them but for the first few: those are lost when they are woken.
+/// Counts tasks and runs them, except for the first few, which are dropped when they are woken.
 #[derive(Default)]
 struct Tasks {
     lost: AtomicUsize,
@@ -65,7 +65,7 @@ impl Spawner for Polls {
     }
 }
 
-/// A tool that is done at once; it panics where it is told to.
+/// An engine with a tool that returns at once, or panics if its arguments say so.
 async fn engine(tasks: Arc<Tasks>) -> Engine {
     let spec = ToolSpec::read("now").max_concurrency(1.try_into().unwrap());
     let now = tool_fn(spec, |args: Value, _: ToolContext| async move {
@@ -79,7 +79,7 @@ fn now(id: &str, panics: bool) -> Call {
     Call::new(id, "now", json!({ "panics": panics }))
 }
 
-/// SC-3: a task that is lost on its way to a call leaves the call to another.
+/// SC-3: if a task is lost after it was woken for a call, another task runs the call.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
     for lost in 1..4 {
@@ -91,7 +91,7 @@ async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
     }
 }
 
-/// SC-2: a call that is let go where another ends runs on its task, and has its end for itself.
+/// SC-2: a call unblocked by the end of another runs on that call's task, but its result is its own.
 #[tokio::test(start_paused = true)]
 async fn calls_that_follow_each_other_share_a_task_and_nothing_else() {
     let tasks = Arc::new(Tasks::default());
@@ -102,7 +102,7 @@ async fn calls_that_follow_each_other_share_a_task_and_nothing_else() {
     assert_eq!(tasks.spawned.load(Ordering::SeqCst), 1);
 }
 
-/// SC-2: a call whose task has no budget left when its handler comes to wait is woken as any other.
+/// SC-2: a handler that starts to wait when its task has no budget left is woken like any other.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_comes_to_wait_without_budget_is_woken() {
     let waits = tool_fn(ToolSpec::read("waits"), |units: Value, _: ToolContext| async move {
@@ -123,7 +123,7 @@ async fn a_handler_that_comes_to_wait_without_budget_is_woken() {
     }
 }
 
-/// SC-4: a call that is told to stop wakes the task it runs on, and leaves those of its neighbours alone.
+/// SC-4: cancelling a call wakes only the task it runs on.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_told_to_stop_wakes_its_own_task_alone() {
     let waits = tool_fn(ToolSpec::read("waits"), |_: Value, cx: ToolContext| async move {
@@ -150,7 +150,7 @@ async fn a_call_that_is_told_to_stop_wakes_its_own_task_alone() {
     assert!(outcomes.iter().all(|outcome| outcome.cancel_requested));
 }
 
-/// What becomes of its task's wakers is the spawner's: each of these cancels its call when it is dropped.
+/// A waker that cancels a call when it is dropped; a spawner may poll tasks with such wakers.
 struct Cancels {
     task: Waker,
     session: Arc<OnceLock<Session>>,
@@ -170,7 +170,7 @@ impl Drop for Cancels {
     }
 }
 
-/// Polls each time with a waker of its own.
+/// A spawner that uses a new waker for every poll.
 #[derive(Default)]
 struct Cancelling(Arc<OnceLock<Session>>);
 
@@ -184,8 +184,8 @@ impl Spawner for Cancelling {
     }
 }
 
-/// SC-3: no lock of a call is held while a waker of its task is dropped, be it at its end, before its next attempt or while it
-/// goes on for others.
+/// SC-3: no lock of a call is held while a waker of its task is dropped: at its end, before its next attempt, or
+/// while it goes on for other callers.
 #[tokio::test]
 async fn a_waker_may_look_at_its_call_when_it_is_dropped() {
     let waits = |spec: ToolSpec| {
@@ -194,7 +194,7 @@ async fn a_waker_may_look_at_its_call_when_it_is_dropped() {
             if cx.attempt() == 1 { Err(ToolError::transient("again")) } else { Ok("ok") }
         })
     };
-    // On a thread of its own: what waits for itself there is left behind.
+    // On a separate thread, which is left behind if it deadlocks.
     let (tell, told) = oneshot::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

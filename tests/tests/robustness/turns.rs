@@ -1,4 +1,4 @@
-//! A turn with several batches, and one that is cut off (CL-8, SC-1, SC-4).
+//! Turns with several batches, and turns that are cut off (CL-8, SC-1, SC-4).
 
 use crate::{SECOND, ends};
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ fn dedupe(outcomes: &[Outcome]) -> Vec<Dedupe> {
     outcomes.iter().map(|outcome| outcome.dedupe).collect()
 }
 
-/// CL-8: a resend finds what has run in any batch of its turn, with the arguments it ran with.
+/// CL-8: a resend finds calls that ran in any batch of its turn with the same arguments.
 #[tokio::test(start_paused = true)]
 async fn a_resend_finds_calls_of_every_batch() {
     let yard = yard(|builder, _| builder).await;
@@ -27,7 +27,7 @@ async fn a_resend_finds_calls_of_every_batch() {
     yard.events.check();
 }
 
-/// CL-8: a repeated id in a batch that is resent is refused again, and its first call replayed.
+/// CL-8: a repeated id in a resent batch is refused again, and the first call with that id is replayed.
 #[tokio::test(start_paused = true)]
 async fn a_resend_refuses_a_repeated_id_again() {
     let yard = yard(|builder, _| builder).await;
@@ -41,7 +41,7 @@ async fn a_resend_refuses_a_repeated_id_again() {
     yard.events.check();
 }
 
-/// CL-8, CC-6b: after a dispatch that was dropped, a resend runs only what had not ended with a handler's word.
+/// CL-8, CC-6b: after a dropped dispatch, a resend runs only the calls that no handler had answered.
 #[tokio::test(start_paused = true)]
 async fn a_resend_after_a_dropped_dispatch_runs_the_rest() {
     let yard = yard(|builder, _| builder).await;
@@ -61,7 +61,7 @@ async fn a_resend_after_a_dropped_dispatch_runs_the_rest() {
     yard.events.check();
 }
 
-/// SC-1: a cancel of a turn reaches every batch of it and no other turn of the session.
+/// SC-1: a cancel of a turn reaches each of its batches and no other turn of the session.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_reaches_every_batch_of_its_turn() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -87,7 +87,7 @@ async fn a_cancel_reaches_every_batch_of_its_turn() {
     yard.events.check();
 }
 
-/// SC-4, V1: a cancel while the hooks before a batch are asked ends the batch without asking the rest.
+/// SC-4, V1: a cancel while the hooks before a batch run ends the batch without calling the remaining hooks.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_does_not_wait_for_hooks_of_later_calls() {
     struct Slow;

@@ -1,4 +1,4 @@
-//! Writers of events that are slow, stuck or broken (OB-3, PO-6).
+//! Event writers that are slow, stuck or broken (OB-3, PO-6).
 
 use crate::{SECOND, Tasks, ends, soon};
 use futures::future::BoxFuture;
@@ -15,7 +15,7 @@ use toolyard::{
 };
 use toolyard_tests::{Yard, call, event_faults, shape, tries, yard};
 
-/// Keeps what was written.
+/// A writer that keeps the events.
 #[derive(Clone, Default)]
 struct Written {
     events: Arc<Mutex<Vec<Event>>>,
@@ -39,7 +39,7 @@ impl Written {
         self.events.lock().unwrap().iter().map(|event| event.kind.name()).collect()
     }
 
-    /// Every event is written and flushed, in order, and none is missing (I1, I2).
+    /// Checks that every event is written and flushed, in order, and none is missing (I1, I2).
     fn check(&self) {
         let events = self.events.lock().unwrap();
         let faults = event_faults(events.iter(), true);
@@ -48,7 +48,7 @@ impl Written {
     }
 }
 
-/// A writer that fails at its n-th event, in its own way.
+/// A writer that fails at its n-th event with an error or a panic.
 struct Fails {
     at: usize,
     panics: bool,
@@ -65,7 +65,7 @@ impl EventWriter for Fails {
     }
 }
 
-/// Threads that begin nothing before they are let go.
+/// Blocking threads that start no job before they are released.
 #[derive(Clone)]
 struct Stuck(watch::Sender<bool>);
 
@@ -95,7 +95,7 @@ fn limits(events: usize) -> Limits {
     limits
 }
 
-/// Streams as often as it is told to, a second between.
+/// Streams as many times as its argument says, once a second.
 struct Streams;
 
 #[async_trait]
@@ -109,7 +109,7 @@ impl Tool for Streams {
     }
 }
 
-/// An engine whose writer is stuck, with a queue that is full when one call runs: opened, started, received, called,
+/// An engine whose writer is stuck, with a queue that is full once one call runs: opened, started, received, called,
 /// attempt.
 async fn stuck(change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> (Yard, Stuck, Written) {
     let (stuck, written) = (Stuck::new(), Written::default());
@@ -130,8 +130,8 @@ fn told(outcome: &Outcome) -> (ErrorKind, Option<Reason>, u32) {
     (error.kind, error.reason, outcome.attempts)
 }
 
-/// OB-3: a full queue holds new calls back, which hold nothing, and none that run; none of their events is lost. When
-/// there is room the calls go.
+/// OB-3: a full queue holds back new calls, which hold no permit, but not running ones, whose events are not lost.
+/// The new calls start when there is room.
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_holds_new_calls_back() {
     let one = NonZeroUsize::MIN;
@@ -164,7 +164,7 @@ async fn a_full_queue_holds_new_calls_back() {
     written.check();
 }
 
-/// OB-3: after 30 s without room a call ends; before that its deadline, a cancel or the engine's end may end it.
+/// OB-3: a call ends after 30 s without room; its deadline, a cancel or a shutdown may end it earlier.
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_room_for_30_s() {
     let (yard, stuck, written) = stuck(|builder| builder).await;
@@ -195,7 +195,7 @@ async fn a_call_waits_for_room_for_30_s() {
     written.check();
 }
 
-/// OB-3, SC-8: a drain ends calls that wait for room; a writer that never writes is waited for 10 s.
+/// OB-3, SC-8: a drain ends calls that wait for room; it waits 10 s for a writer that never writes.
 #[tokio::test(start_paused = true)]
 async fn a_drain_ends_calls_that_wait_for_room() {
     let (yard, _stuck, written) = stuck(|builder| builder).await;
@@ -210,12 +210,13 @@ async fn a_drain_ends_calls_that_wait_for_room() {
     assert!(!yard.engine.events_written().await && written.names().is_empty());
 }
 
-/// PO-6: with a broken writer nothing with side effects runs, not even what waits for its permits; what only looks
-/// does.
+/// PO-6: with a broken writer, no call with side effects runs, not even one that already waits for its permits; reads
+/// do.
 #[tokio::test(start_paused = true)]
 async fn a_broken_writer_stops_what_changes_something() {
     for panics in [false, true] {
-        // Opened, started, received, called, attempt; started, received; the next is the begin of a third turn.
+        // Opened, started, received, called, attempt; started, received; the writer fails at the start of the third
+        // turn.
         let writer = Fails { at: 8, panics };
         let yard = yard(|builder, _| builder.blocking(Arc::new(Tasks)).event_writer(writer)).await;
         let session = yard.engine.session("s");
@@ -239,7 +240,7 @@ async fn a_broken_writer_stops_what_changes_something() {
     }
 }
 
-/// Waits before a serial call starts.
+/// Delays the start of serial calls.
 struct SlowStart;
 
 #[async_trait]
@@ -251,8 +252,8 @@ impl Hooks for SlowStart {
     }
 }
 
-/// PO-6: a writer that breaks while a call waits for a token of its tool's rate, for the hook before its permits, or for
-/// the flight that it takes over keeps that call from starting too.
+/// PO-6: if the writer breaks while a call waits for a rate token, for the hook before its permits, or for a flight
+/// that it takes over, the call does not start.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
     let rate = |builder: EngineBuilder| {
@@ -261,7 +262,8 @@ async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
     let hook = |builder: EngineBuilder| builder.hooks(SlowStart);
     let waits: [&dyn Fn(EngineBuilder) -> EngineBuilder; 2] = [&rate, &hook];
     for change in waits {
-        // Opened; started, received, called, attempt, completed, ended; twice started and received; and then one more.
+        // Opened; started, received, called, attempt, completed, ended; twice started and received; the writer fails
+        // at the next.
         let writer = Fails { at: 12, panics: false };
         let yard = yard(|builder, _| change(builder.blocking(Arc::new(Tasks)).event_writer(writer))).await;
         let session = yard.engine.session("s");
@@ -287,10 +289,11 @@ async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
     }
 }
 
-/// PO-6: a call with side effects is not tried again when its writer has broken meanwhile; what came of it is told.
+/// PO-6: a call with side effects is not retried if its writer has broken meanwhile; its result has the attempt's
+/// error.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_breaks_between_attempts_stops_the_next() {
-    // Opened; started, received, called, attempt, retry; then the read beside it.
+    // Opened; started, received, called, attempt, retry; the writer fails at the first event of the other read.
     let writer = Fails { at: 7, panics: false };
     let yard = yard(|builder, _| builder.blocking(Arc::new(Tasks)).event_writer(writer)).await;
     let (session, beside) = (yard.engine.session("s"), yard.engine.session("s"));
@@ -307,7 +310,7 @@ async fn a_writer_that_breaks_between_attempts_stops_the_next() {
     yard.events.check();
 }
 
-/// PO-6, OB-3: a queue that is full when its writer breaks holds nobody back any more.
+/// PO-6, OB-3: a full queue no longer holds calls back once its writer is broken.
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_whose_writer_breaks_lets_go() {
     let stuck = Stuck::new();
@@ -326,8 +329,8 @@ async fn a_full_queue_whose_writer_breaks_lets_go() {
     assert_eq!(shape(&ends(waiting).await), "a ok, b internal");
 }
 
-/// SC-8: a shutdown writes and flushes every event before it returns, its own last one too; what is told afterwards is
-/// written when it is told.
+/// SC-8: a shutdown writes and flushes every event before it returns, including its own last one; later events are
+/// written at once.
 #[tokio::test(start_paused = true)]
 async fn a_shutdown_writes_everything() {
     let (stuck, written) = (Stuck::new(), Written::default());
@@ -349,7 +352,7 @@ async fn a_shutdown_writes_everything() {
     written.check();
 }
 
-/// OB-3: an engine that is dropped writes what is left, also when the threads of its writer are gone.
+/// OB-3: a dropped engine writes the remaining events, even if its blocking threads are lost.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_engine_writes_what_is_left() {
     struct Lost;
@@ -362,13 +365,13 @@ async fn a_dropped_engine_writes_what_is_left() {
     assert!(written.names().is_empty());
     let Yard { engine, events, .. } = yard;
     drop(engine);
-    // The tasks of the pools let go of the engine one after another.
+    // The tasks of the pools release the engine one after another.
     tokio::time::sleep(SECOND).await;
     assert_eq!(*written.events.lock().unwrap(), events.events());
     written.check();
 }
 
-/// OB-3: with threads of its own a writer has every event of many sessions, those of each in order.
+/// OB-3: with real threads, a writer gets every event of many sessions, in order within each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_misses_nothing_under_load() {
     let written = Written::default();
@@ -388,7 +391,7 @@ async fn a_writer_misses_nothing_under_load() {
     written.check();
 }
 
-/// OB-3: a slow subscriber is told how much it missed and goes on; nobody waits for it.
+/// OB-3: a slow subscriber learns how many events it missed and continues; the engine does not wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_slow_subscriber_is_told_what_it_missed() {
     let spec = ToolSpec::read("streams").timeout(10_000 * SECOND);
