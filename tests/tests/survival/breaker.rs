@@ -1,4 +1,4 @@
-//! Tools that keep failing are not asked for a while (CB-1 to CB-10), and neither are those whose handlers do not stop.
+//! Breakers: tools that keep failing are not called for a while (CB-1 to CB-10), nor are tools with too many zombies.
 
 use super::{SECOND, ends};
 use futures::future::BoxFuture;
@@ -33,7 +33,7 @@ fn of_read() -> BreakerOf {
     BreakerOf::tool("read")
 }
 
-/// The moves told of: of what, from, to.
+/// The transitions in the events: owner, from, to.
 fn moves(yard: &Yard) -> Vec<String> {
     let told = |kind: &EventKind| match kind {
         EventKind::BreakerTransition { tool_name, backend, from, to } => {
@@ -45,15 +45,16 @@ fn moves(yard: &Yard) -> Vec<String> {
     yard.events.events().iter().filter_map(|event| told(&event.kind)).collect()
 }
 
-/// Five failures within ten seconds.
+/// Opens the breaker with five failures within ten seconds.
 async fn open(yard: &Yard) {
     for _ in 0..5 {
         assert_eq!(error(&read(yard, 2000, "transient").await).kind, ErrorKind::Transient);
     }
 }
 
-/// T8, CB-2 to CB-5, CB-8: five failures open it, the next call is answered at once, after 30 s ± 20 % one probe goes
-/// and no other; cancelled, the next one is the probe; a failure opens it for twice as long, a success closes it.
+/// T8, CB-2 to CB-5, CB-8: five failures open the breaker, the next call is answered at once, and after 30 s ± 20 %
+/// one probe is admitted and no other call. If the probe is cancelled, the next call is the probe; a failed probe
+/// opens the breaker for twice as long, a successful one closes it.
 #[tokio::test(start_paused = true)]
 async fn t8_a_tool_that_fails_is_left_alone_for_a_while() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -98,7 +99,7 @@ async fn t8_a_tool_that_fails_is_left_alone_for_a_while() {
     yard.events.check();
 }
 
-/// T9, CB-6: one that was admitted while it was closed fails after it went open and half-open: nothing moves.
+/// T9, CB-6: a call admitted while closed that fails after the breaker went open and half-open causes no transition.
 #[tokio::test(start_paused = true)]
 async fn t9_who_was_admitted_before_moves_nothing() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -118,7 +119,8 @@ async fn t9_who_was_admitted_before_moves_nothing() {
     yard.events.check();
 }
 
-/// CB-2, V4: what says nothing about the tool counts for nothing, and a tool that says no counts as one that works.
+/// CB-2, V4: outcomes that say nothing about the tool's health are ignored, and a tool that says no counts as a
+/// success.
 #[tokio::test(start_paused = true)]
 async fn what_a_tool_says_is_no_failure_of_it() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -131,7 +133,7 @@ async fn what_a_tool_says_is_no_failure_of_it() {
     assert_eq!((counts.successes, counts.failures), (20, 0));
 }
 
-/// RT-8: a breaker that opens between two attempts ends the call, with what the last attempt said.
+/// RT-8: a breaker that opens between two attempts ends the call; the result has the last attempt's error.
 #[tokio::test(start_paused = true)]
 async fn a_breaker_that_opens_ends_retries() {
     let yard = yard(|builder, _| builder).await;
@@ -143,7 +145,7 @@ async fn a_breaker_that_opens_ends_retries() {
     yard.events.check();
 }
 
-/// CB-9: tools with one back-end share a breaker that counts what never came back, and not what else a tool does.
+/// CB-9: tools with the same back-end share a breaker that counts only transport failures.
 #[tokio::test(start_paused = true)]
 async fn tools_with_one_back_end_fail_together() {
     let yard = yard(|builder, log| {
@@ -170,7 +172,7 @@ async fn tools_with_one_back_end_fail_together() {
     yard.events.check();
 }
 
-/// CB-10: an operator opens, closes and resets it.
+/// CB-10: an operator opens, closes and resets a breaker.
 #[tokio::test(start_paused = true)]
 async fn an_operator_has_the_last_word() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -196,7 +198,7 @@ async fn an_operator_has_the_last_word() {
     assert_eq!(state(&yard.engine, &of_read()), BreakerState::Open);
 }
 
-/// Handlers that block until they are let go.
+/// Handlers that block until they are released.
 #[derive(Clone, Default)]
 struct Stuck {
     jobs: Arc<Mutex<usize>>,
@@ -230,7 +232,7 @@ async fn stuck(spec: ToolSpec) -> (Yard, Stuck) {
     (yard, stuck)
 }
 
-/// SC-6: with four handlers that were given up and do not stop a tool is asked no more, until they have stopped.
+/// SC-6: a tool with four zombies is refused until they have stopped.
 #[tokio::test(start_paused = true)]
 async fn four_zombies_close_a_tool() {
     let (yard, stuck) = stuck(ToolSpec::read("stuck")).await;
@@ -252,8 +254,8 @@ async fn four_zombies_close_a_tool() {
     yard.events.check();
 }
 
-/// T4, second half: a blocking serial tool deaf to its timeout keeps the lease until it ends. SC-6: or until an operator
-/// gives up what is held for it, which is told.
+/// T4, second half: a blocking serial tool deaf to its timeout keeps the lease until it ends. SC-6: or until an
+/// operator releases it by force, which is an event.
 #[tokio::test(start_paused = true)]
 async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
     for released in [false, true] {
@@ -284,8 +286,8 @@ async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
     }
 }
 
-/// CB-3, CB-2: each attempt counts, a timeout in the instant in which it passes; one that is cut by a deadline or a
-/// cancel says nothing of the tool.
+/// CB-3, CB-2: each attempt counts, a timeout at the instant it happens; an attempt cut off by a deadline or a cancel
+/// is ignored.
 #[tokio::test(start_paused = true)]
 async fn what_is_cut_short_is_not_counted() {
     let yard =
@@ -315,7 +317,7 @@ async fn what_is_cut_short_is_not_counted() {
     yard.events.check();
 }
 
-/// CB-7: nobody is asked about a call whose tool is closed, neither when it comes nor when it is approved.
+/// CB-7: the breaker is checked before the approver is asked and again after a yes.
 #[tokio::test(start_paused = true)]
 async fn nobody_is_asked_about_a_tool_that_is_closed() {
     struct Slow;

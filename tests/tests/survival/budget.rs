@@ -1,4 +1,4 @@
-//! What may be spent (RT-11, I13).
+//! Budgets (RT-11, I13).
 
 use super::{SECOND, ends};
 use serde_json::json;
@@ -22,7 +22,8 @@ async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
     outcomes.iter().filter(|outcome| outcome.success()).count()
 }
 
-/// T16: budget 10, 50 parallel calls: 10 start, 40 are `budget_exceeded`; what never started is given back.
+/// T16: budget 10, 50 parallel calls ⇒ 10 are admitted, 40 are `budget_exceeded`; calls that never start are
+/// refunded.
 #[tokio::test(start_paused = true)]
 async fn t16_so_many_start_and_no_more() {
     let yard = yard(|builder, _| {
@@ -52,7 +53,7 @@ async fn t16_so_many_start_and_no_more() {
     yard.events.check();
 }
 
-/// RT-11: turn, session and tree count each for itself; a fork draws on what it is a fork of.
+/// RT-11: turn, session and tree each have their own count; a fork also draws on its ancestors.
 #[tokio::test(start_paused = true)]
 async fn children_draw_on_their_parents() {
     let budgets = Budgets::default().turn(Budget::calls(3)).session(Budget::calls(5)).tree(Budget::calls(7));
@@ -70,7 +71,7 @@ async fn children_draw_on_their_parents() {
     yard.events.check();
 }
 
-/// RT-11: what a handler calls is part of its turn, and so is what its sub-agents call.
+/// RT-11: nested calls of a handler, and those of its sub-agents, draw on the budget of its turn.
 #[tokio::test(start_paused = true)]
 async fn a_turn_pays_for_all_that_is_called_in_it() {
     struct Calls;
@@ -94,7 +95,7 @@ async fn a_turn_pays_for_all_that_is_called_in_it() {
     yard.events.check();
 }
 
-/// RT-11: a tool has a budget by its name, and a cost; a retry costs no call, a refused call nothing.
+/// RT-11: a tool may have a budget and a cost; a retry does not count as a call, and a refused call costs nothing.
 #[tokio::test(start_paused = true)]
 async fn a_tool_has_a_price_and_a_budget() {
     let yard = yard(|builder, log| {
@@ -123,7 +124,7 @@ async fn a_tool_has_a_price_and_a_budget() {
     yard.events.check();
 }
 
-/// RT-11: what never started costs nothing, though it had its permits.
+/// RT-11: a call that never started costs nothing, even if it was granted its permits.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_its_sandbox_refuses_costs_nothing() {
     struct Bounded;
@@ -144,7 +145,7 @@ async fn a_call_that_its_sandbox_refuses_costs_nothing() {
     yard.events.check();
 }
 
-/// RT-11: a call of a tool that another has replaced draws on what it had when it came, and gives back to that alone.
+/// RT-11: a call draws on the budget of the tool version it came for, and its refund goes to that budget only.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_takes_the_place_of_another_has_a_budget_of_its_own() {
     let dear = |calls: u64| ToolSpec::read("dear").budget(Budget::calls(calls));

@@ -1,4 +1,4 @@
-//! Cancelling one call, and all of a session's.
+//! Cancelling a single call, and all calls of a session.
 
 use super::{SECOND, ends};
 use std::{future::pending, sync::Arc, time::Duration};
@@ -9,7 +9,7 @@ use toolyard::{
 };
 use toolyard_tests::{call, scripted, shape, yard};
 
-/// Dispatches calls and, when they are under way, does something beside them.
+/// Dispatches calls and, a second later, runs `then` beside them.
 async fn beside(session: &Session, calls: Vec<Call>, then: impl FnOnce(&Session)) -> Vec<toolyard::Outcome> {
     let aside = async {
         sleep(SECOND).await;
@@ -41,7 +41,7 @@ async fn one_call_is_cancelled_and_its_siblings_go_on() {
     yard.events.check();
 }
 
-/// SC-4: a question about one call is withdrawn with it, the others stay.
+/// SC-4: cancelling one call withdraws its question and leaves the others open.
 #[tokio::test(start_paused = true)]
 async fn a_question_about_one_call_is_withdrawn() {
     struct Late;
@@ -60,7 +60,7 @@ async fn a_question_about_one_call_is_withdrawn() {
     yard.events.check();
 }
 
-/// SC-1: what a cancelled call dispatched is cancelled with it.
+/// SC-1: cancelling a call also cancels its nested calls.
 #[tokio::test(start_paused = true)]
 async fn the_calls_of_a_cancelled_call_go_with_it() {
     struct Nests;
@@ -81,7 +81,8 @@ async fn the_calls_of_a_cancelled_call_go_with_it() {
     yard.events.check();
 }
 
-/// SC-5: the token, `is_cancelled` and `Tool::cancel` of the one call tell it, before and after it asked for them.
+/// SC-5: the cancel of a call shows in its token, in `is_cancelled` and in `Tool::cancel`, also if the handler looks
+/// later.
 #[tokio::test(start_paused = true)]
 async fn one_call_is_told_in_every_way() {
     #[derive(Default)]
@@ -124,7 +125,7 @@ async fn one_call_is_told_in_every_way() {
     yard.events.check();
 }
 
-/// SC-1: all that is in the air of a session is cancelled, its forks included; the session and others go on.
+/// SC-1: all calls in flight of a session are cancelled, including those of its forks; the session and others go on.
 #[tokio::test(start_paused = true)]
 async fn the_tools_of_a_session_are_cancelled_and_the_session_goes_on() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::network("slow").concurrent(), log))).await;
@@ -153,7 +154,7 @@ async fn the_tools_of_a_session_are_cancelled_and_the_session_goes_on() {
     yard.events.check();
 }
 
-/// SC-4: a turn cancels one call of its own and leaves one of the same id in another turn.
+/// SC-4: a turn cancels its own call and not one with the same id in another turn.
 #[tokio::test(start_paused = true)]
 async fn a_turn_cancels_its_own_call() {
     let yard = yard(|builder, _| builder).await;
@@ -173,7 +174,7 @@ async fn a_turn_cancels_its_own_call() {
     yard.events.check();
 }
 
-/// SC-7: of what happens in one instant the handler's own end counts, before a cancel and before its timeout.
+/// SC-7: if several things happen in one instant, the handler's own end wins over a cancel and over its timeout.
 #[tokio::test(start_paused = true)]
 async fn who_is_done_in_the_same_instant_is_done() {
     let yard = yard(|builder, _| builder).await;
@@ -187,7 +188,7 @@ async fn who_is_done_in_the_same_instant_is_done() {
     yard.events.check();
 }
 
-/// Threads of which one is free at once, and the next after two seconds.
+/// Blocking threads of which one is free at once and the others after two seconds.
 #[derive(Default)]
 struct OneFree(std::sync::atomic::AtomicBool);
 
@@ -203,8 +204,8 @@ impl toolyard::Blocking for OneFree {
     }
 }
 
-/// RT-11, V5: an attempt that no thread has taken up when its call is cancelled did not start: a call that had no other
-/// costs nothing, and one that had tells of that one.
+/// RT-11, V5: an attempt that no thread had taken up when its call was cancelled did not start: a call without
+/// another attempt costs nothing, and one with an earlier attempt reports that one.
 #[tokio::test(start_paused = true)]
 async fn what_no_thread_took_up_did_not_start() {
     let yard = yard(|builder, log| {

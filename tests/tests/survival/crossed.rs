@@ -1,4 +1,4 @@
-//! Keyed calls that would wait for themselves do not wait (ID-3a).
+//! Keyed calls whose wait would be circular are refused instead of waiting (ID-3a).
 
 use super::ends;
 use serde_json::json;
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use toolyard::{Call, Outcome, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn};
 use toolyard_tests::{Yard, scripted, shape, yard};
 
-/// A call under a key.
+/// Sets a call's idempotency key.
 fn keyed(key: &str, mut call: Call) -> Call {
     call.idempotency_key = Some(key.into());
     call
@@ -17,7 +17,7 @@ async fn one(yard: &Yard, call: Call) -> Outcome {
     ends(yard.engine.session("s").call(call)).await
 }
 
-/// Dispatches what its arguments say.
+/// A tool that dispatches the call in its arguments.
 struct Nests;
 
 #[async_trait]
@@ -47,13 +47,14 @@ async fn nests() -> Yard {
 
 const REFUSED: &str = "inner key_in_progress Some(WouldDeadlock)";
 
-/// ID-3a: a call does not wait for its own ancestor.
+/// ID-3a: a call under a flight waits for no flight, neither the one above it nor another.
 #[tokio::test(start_paused = true)]
 async fn a_call_does_not_wait_for_the_flight_above_it() {
     let yard = nests().await;
     let args =
         json!({"inner": {"tool": "nests", "args": {"inner": {"tool": "read", "args": {}}}, "key": "k"}});
-    // Arguments cannot hold themselves, so under its own key a call has other ones: that is told first.
+    // Arguments cannot contain themselves, so a nested call under its ancestor's key has other arguments: the
+    // mismatch comes first.
     let call = keyed("k", Call::new("outer", "nests", args.clone()));
     let outcome = one(&yard, call).await;
     assert_eq!(outcome.to_text(), "inner key_mismatch None");
@@ -72,7 +73,7 @@ async fn a_call_does_not_wait_for_the_flight_above_it() {
     yard.events.check();
 }
 
-/// Calls itself under the key that its arguments name, with its own key as the one to call: two of them call each other.
+/// Calls itself under the key in its arguments and passes its own key on, so that two such calls call each other.
 struct Crosses;
 
 #[async_trait]
@@ -82,7 +83,7 @@ impl Tool for Crosses {
         let own = cx.idempotency_key().unwrap();
         let inner = keyed(args["other"].as_str().unwrap(), crossing("inner", own));
         let outcomes = cx.dispatch(vec![inner]).await;
-        // The other one is to find this one in the air.
+        // The other call must find this one in flight.
         sleep(Duration::from_millis(10)).await;
         let reason = outcomes[0].error().and_then(|error| error.reason);
         Ok(format!("{} {reason:?}", shape(&outcomes)).into())
@@ -93,7 +94,7 @@ fn crossing(id: &str, other: &str) -> Call {
     Call::new(id, "crosses", json!({"other": other}))
 }
 
-/// ID-3a: two agents that cross two keys: each is refused at once what the other is at, and both end.
+/// ID-3a: two agents cross two keys: each is refused the other's key at once, and both end.
 #[tokio::test(start_paused = true)]
 async fn two_agents_that_cross_two_keys_do_not_wait_for_each_other() {
     let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("crosses"), || Crosses))).await;
@@ -107,7 +108,7 @@ async fn two_agents_that_cross_two_keys_do_not_wait_for_each_other() {
     yard.events.check();
 }
 
-/// ID-3a: a joiner under a serial handler whose leader waits for that lease.
+/// ID-3a: a call under a serial handler does not join a flight whose leader waits for that handler's lease.
 #[tokio::test(start_paused = true)]
 async fn a_joiner_under_a_serial_handler_does_not_wait() {
     let yard = nests().await;

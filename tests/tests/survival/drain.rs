@@ -1,4 +1,4 @@
-//! Ending all of a mix at once: a turn that is cancelled (T14), an engine that drains (T17, SC-8).
+//! Ends a mix of calls at once: by cancelling their turn (T14) or draining the engine (T17, SC-8).
 
 use super::{SECOND, ends};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use toolyard::{
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
-/// Answers after an hour, or never.
+/// An approver that answers after an hour, which is too late.
 struct Asleep;
 
 #[async_trait]
@@ -20,8 +20,8 @@ impl Approver for Asleep {
     }
 }
 
-/// One call in each phase: queued, in backoff, waiting for a token, following a flight, in approval, running and polite,
-/// running and deaf. The leader of the flight runs.
+/// One call in each phase: queued, in backoff, waiting for a token, following a flight, waiting for approval, running
+/// and polite, running and deaf. The leader of the flight runs.
 fn mix() -> Vec<Call> {
     let keyed = |id: &str| {
         let mut call = call(id, "keyed", 0, "polite");
@@ -61,7 +61,7 @@ fn kind_of(outcomes: &[Outcome], id: &str) -> Option<ErrorKind> {
     outcomes.iter().find(|outcome| outcome.call_id.as_str() == id).unwrap().error().map(|error| error.kind)
 }
 
-/// When each call ended, from `from`, in milliseconds.
+/// When a call ended, in milliseconds of the engine's time.
 fn ended_at(yard: &Yard, id: &str) -> u64 {
     let events = yard.events.events();
     let is_end = |event: &&toolyard::Event| {
@@ -70,8 +70,8 @@ fn ended_at(yard: &Yard, id: &str) -> u64 {
     events.iter().find(is_end).map(|event| event.mono_us / 1000).unwrap()
 }
 
-/// T14, SC-4, SC-5: a turn is cancelled: what waits ends in the same instant, the polite one in its own time, the deaf
-/// one is abandoned at 30 s; a sibling session is untouched.
+/// T14, SC-4, SC-5: when a turn is cancelled, waiting calls end in the same instant, the polite one in its own time,
+/// and the deaf one is abandoned after 30 s; a sibling session is untouched.
 #[tokio::test(start_paused = true)]
 async fn t14_a_cancelled_turn_ends_each_call_by_its_phase() {
     let yard = mixed().await;
@@ -101,8 +101,8 @@ async fn t14_a_cancelled_turn_ends_each_call_by_its_phase() {
     yard.events.check();
 }
 
-/// T17, SC-8: the engine drains with the same mix: what waits is answered, what runs may finish, is told to stop, is
-/// given up; no permit is out and no call open at the end.
+/// T17, SC-8: when the engine drains with the same mix, waiting calls are answered, running ones may finish, then are
+/// cancelled, then given up; at the end no handler runs and no call is open.
 #[tokio::test(start_paused = true)]
 async fn t17_a_drain_ends_each_call_by_its_phase() {
     let yard = mixed().await;
@@ -119,7 +119,7 @@ async fn t17_a_drain_ends_each_call_by_its_phase() {
         assert_eq!(kind_of(&outcomes, id), Some(ErrorKind::ShuttingDown), "{id}, {}", shape(&outcomes));
     }
     assert_eq!(ended_at(&yard, "queued"), 50);
-    // The flight runs: its callers are waited for as it is, and told to stop with it.
+    // The flight runs, so its callers are given the same time to finish and are then cancelled with it.
     for id in ["leads", "follows", "polite", "deaf"] {
         assert_eq!(kind_of(&outcomes, id), Some(ErrorKind::Cancelled), "{id}");
     }
@@ -140,7 +140,7 @@ async fn t17_a_drain_ends_each_call_by_its_phase() {
     yard.events.check();
 }
 
-/// RT-7, PO-3: an approval or a retry never runs a finished sibling again, and one failure cancels no sibling.
+/// RT-7, PO-3: an approval or a retry never runs a finished sibling again, and a failure cancels no sibling.
 #[tokio::test(start_paused = true)]
 async fn an_approval_or_retry_never_runs_a_finished_sibling_again() {
     struct Soon;

@@ -1,4 +1,4 @@
-//! Calls that share a flight: who leaves it, who takes it over, and what its handler may still do (ID-3, ID-4).
+//! Calls that share a flight: leaving it, taking it over, and what its handler may still do (ID-3, ID-4).
 
 use super::{SECOND, ends};
 use serde_json::json;
@@ -14,7 +14,7 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A call under the one key of these tests.
+/// Sets the one key of these tests.
 fn keyed(mut call: Call) -> Call {
     call.idempotency_key = Some("k".into());
     call
@@ -24,7 +24,7 @@ fn error(outcome: &Outcome) -> &CallError {
     outcome.error().expect("it has failed")
 }
 
-/// An engine whose tool `write` must not run twice and whose tool `again` may.
+/// An engine with a tool `write`, which must not run twice, and a tool `again`, which may.
 async fn keys() -> Yard {
     yard(|builder, log| {
         builder
@@ -34,7 +34,7 @@ async fn keys() -> Yard {
     .await
 }
 
-/// ID-4, SC-4: a leader that is cancelled alone leaves its handler to who waits for it.
+/// ID-4, SC-4: a leader that is cancelled ends alone; its handler goes on for the followers.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cancelled_alone_ends_alone() {
     let yard = keys().await;
@@ -52,7 +52,7 @@ async fn a_leader_that_is_cancelled_alone_ends_alone() {
     yard.events.check();
 }
 
-/// ID-4, SC-4: cancelling the last one who waits for a flight finds it, though it stays for what comes of that.
+/// ID-4, SC-4: the last caller of a flight can still be cancelled by its id; it then waits for the handler to stop.
 #[tokio::test(start_paused = true)]
 async fn the_last_who_waits_is_there_to_be_cancelled() {
     let yard = keys().await;
@@ -72,8 +72,8 @@ async fn the_last_who_waits_is_there_to_be_cancelled() {
     yard.events.check();
 }
 
-/// ID-4, SC-5: a handler that goes on for others has all of its grace when the last of them leaves, whatever the deadline of
-/// who has left before, in time or at that.
+/// ID-4, SC-5: a handler that goes on for others has its whole grace when the last caller leaves, whatever the
+/// deadline of an earlier caller, and whether that was cancelled or left at its deadline.
 #[tokio::test(start_paused = true)]
 async fn who_left_before_takes_nothing_of_the_grace() {
     for leaves_at in [50, 500] {
@@ -97,7 +97,7 @@ async fn who_left_before_takes_nothing_of_the_grace() {
     }
 }
 
-/// An engine whose tool `write` runs once at a time in each agent, for a second at most.
+/// An engine with a tool `write` that runs once at a time per agent, for at most a second.
 async fn narrow(has_hooks: bool) -> Yard {
     struct Quick;
     #[async_trait]
@@ -110,7 +110,7 @@ async fn narrow(has_hooks: bool) -> Yard {
     .await
 }
 
-/// V3: who takes a flight over has all of its attempt's time from when it starts, however long it waited before.
+/// V3: a caller that takes over a flight has the full attempt timeout from its start, however long it waited before.
 #[tokio::test(start_paused = true)]
 async fn who_takes_over_has_its_attempts_time() {
     let yard = narrow(false).await;
@@ -131,7 +131,7 @@ async fn who_takes_over_has_its_attempts_time() {
     yard.events.check();
 }
 
-/// V3: its deadline counts from when it was ready, with hooks and without.
+/// V3: a caller that takes over a flight has its own deadline from when it was ready, with or without hooks.
 #[tokio::test(start_paused = true)]
 async fn who_takes_over_keeps_its_deadline() {
     for has_hooks in [false, true] {
@@ -154,8 +154,8 @@ async fn who_takes_over_keeps_its_deadline() {
     }
 }
 
-/// ID-3, SC-3, V2: a handler whose own calls come to rest before its end is written leaves nobody waiting, and its key
-/// with a result.
+/// ID-3, SC-3, V2: if the nested calls of a handler are quiescent before its own end is recorded, nobody is left
+/// waiting and its key has a result.
 #[tokio::test(start_paused = true)]
 async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
     struct Leaves;
@@ -181,8 +181,8 @@ async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
     yard.events.check();
 }
 
-/// ID-4, RT-4: there is time for another attempt as long as one of a flight's callers has it, whether the one that led
-/// has left or has yet to.
+/// ID-4, RT-4: there is time for another attempt as long as one of a flight's callers has time, whether the leader
+/// leaves before or after the decision.
 #[tokio::test(start_paused = true)]
 async fn a_flight_has_the_time_of_all_its_callers() {
     for (takes, led) in [(50, ms(120)), (150, ms(120))] {
@@ -199,7 +199,7 @@ async fn a_flight_has_the_time_of_all_its_callers() {
     }
 }
 
-/// V3: who waits for the result of another waits in no queue, and has its deadline.
+/// V3: a follower has its own deadline but no queue timeout, because it is in no queue.
 #[tokio::test(start_paused = true)]
 async fn who_follows_has_a_deadline_and_no_queue_timeout() {
     let yard = yard(|builder, log| {
@@ -217,7 +217,7 @@ async fn who_follows_has_a_deadline_and_no_queue_timeout() {
     yard.events.check();
 }
 
-/// Dispatches at 50 ms what its arguments say.
+/// A tool that dispatches the call in its arguments at 50 ms.
 struct Nests;
 
 #[async_trait]
@@ -236,8 +236,8 @@ impl Tool for Nests {
     }
 }
 
-/// ID-4, CC-7: a handler that goes on for others makes calls as before, under its lease and within the time of those
-/// who wait, whether its own caller has left by then or leaves while they run.
+/// ID-4, CC-7: a handler that goes on for others still makes nested calls, under its lease and within its callers'
+/// time, whether its own caller left before or leaves during those calls.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_goes_on_for_others_makes_calls() {
     for (n, (outer, inner)) in (0..).zip([("nests", "read"), ("serial_nests", "serial")].repeat(8)) {
@@ -268,7 +268,7 @@ async fn a_handler_that_goes_on_for_others_makes_calls() {
     }
 }
 
-/// V5: a caller that leaves a handler that only looks knows that nothing was changed.
+/// V5: a caller that leaves a read handler knows that nothing was changed.
 #[tokio::test(start_paused = true)]
 async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
     let yard = keys().await;
@@ -280,7 +280,8 @@ async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
     yard.events.check();
 }
 
-/// ID-4, SC-1: a sub-agent is cancelled whose handler goes on for another agent: what that handler calls goes on too.
+/// ID-4, SC-1: when a sub-agent is cancelled whose handler goes on for another agent, the handler's nested calls go
+/// on too.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
     struct Nests;
@@ -305,7 +306,7 @@ async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
         ends(async { tokio::join!(fork.call(nests("a")), session.call(nests("b")), cancel) }).await;
     assert_eq!(shape(&[a]), "a cancelled");
     assert_eq!(b.to_text(), "first ok, second ok");
-    // Cancelled by both, it ends with all it calls.
+    // Cancelled by both agents, the flight ends with all its nested calls.
     let fork = session.fork(ForkPolicy::default()).unwrap();
     let again = |id: &str| {
         let mut call = nests(id);

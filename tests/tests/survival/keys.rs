@@ -1,4 +1,4 @@
-//! Calls with an idempotency key run once (ID-1 to ID-8).
+//! Calls with an idempotency key run only once (ID-1 to ID-8).
 
 use super::{SECOND, ends};
 use serde_json::json;
@@ -10,7 +10,7 @@ use toolyard::{
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
-/// A call under a key.
+/// Sets a call's idempotency key.
 fn keyed(key: &str, call: Call) -> Call {
     let mut call = call;
     call.idempotency_key = Some(key.into());
@@ -25,7 +25,7 @@ async fn one(yard: &Yard, call: Call) -> Outcome {
     ends(yard.engine.session("s").call(call)).await
 }
 
-/// An engine whose tool `write` must not run twice and whose tool `again` may.
+/// An engine with a tool `write`, which must not run twice, and a tool `again`, which may.
 async fn keys() -> Yard {
     yard(|builder, log| {
         builder
@@ -36,7 +36,7 @@ async fn keys() -> Yard {
     .await
 }
 
-/// ID-3: of all who come with a key one runs, the others share its result and hold no permit; each has its own end.
+/// ID-3: of all calls with one key one runs; the others share its result and hold no permit; each has its own end.
 #[tokio::test(start_paused = true)]
 async fn a_key_runs_once_and_all_have_its_result() {
     let yard = keys().await;
@@ -58,7 +58,7 @@ async fn a_key_runs_once_and_all_have_its_result() {
     yard.events.check();
 }
 
-/// ID-1: a key counts in its session tree, forks included, and for its tool; another tree has its own.
+/// ID-1: a key counts per session tree, forks included, and per tool; another tree has its own keys.
 #[tokio::test(start_paused = true)]
 async fn a_key_counts_in_its_tree() {
     let yard = keys().await;
@@ -73,7 +73,7 @@ async fn a_key_counts_in_its_tree() {
     yard.events.check();
 }
 
-/// T5, ID-4: the leader is cancelled at 10 ms: one start, the follower has the value.
+/// T5, ID-4: the leader is cancelled at 10 ms ⇒ one start, and the follower gets the value.
 #[tokio::test(start_paused = true)]
 async fn t5_a_cancelled_leaders_followers_get_the_value() {
     let yard = keys().await;
@@ -98,8 +98,8 @@ async fn t5_a_cancelled_leaders_followers_get_the_value() {
     yard.events.check();
 }
 
-/// I1, ID-4: a leader that was cancelled has ended: its deadline, which passes while its handler runs on for others, does
-/// not end it a second time.
+/// I1, ID-4: a cancelled leader has ended: if its deadline passes while its handler goes on for others, it does not
+/// end a second time.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_leaders_deadline_is_over() {
     let yard = keys().await;
@@ -117,8 +117,8 @@ async fn a_cancelled_leaders_deadline_is_over() {
     yard.events.check();
 }
 
-/// ID-4: the flight is told to stop when its last caller leaves; that one has its grace, and who comes meanwhile gets
-/// what it gets.
+/// ID-4: the flight is cancelled when its last caller leaves; the handler has its grace, and a caller that joins
+/// meanwhile gets the same result.
 #[tokio::test(start_paused = true)]
 async fn a_flight_ends_with_its_last_caller() {
     let yard = keys().await;
@@ -140,7 +140,8 @@ async fn a_flight_ends_with_its_last_caller() {
     yard.events.check();
 }
 
-/// ID-3: a leader that ends before its first attempt keeps its own result, and the oldest follower leads.
+/// ID-3: a leader that ends before its first attempt keeps its own result, and the oldest follower becomes the
+/// leader.
 #[tokio::test(start_paused = true)]
 async fn the_oldest_follower_leads_after_a_leader_that_never_started() {
     let yard = keys().await;
@@ -170,8 +171,8 @@ async fn the_oldest_follower_leads_after_a_leader_that_never_started() {
     yard.events.check();
 }
 
-/// ID-3, RT-9: a leader that is cancelled between two attempts leaves the next attempt to a follower: the attempts of a
-/// flight are those of one call.
+/// ID-3, RT-9: if a leader is cancelled between two attempts, a follower makes the next one: the attempts of a flight
+/// count as those of one call.
 #[tokio::test(start_paused = true)]
 async fn a_flight_goes_on_with_its_next_attempt() {
     let yard =
@@ -192,12 +193,12 @@ async fn a_flight_goes_on_with_its_next_attempt() {
     yard.events.check();
 }
 
-/// ID-2: another fingerprint under the key is `key_mismatch` at any time; how the same arguments are written does not
-/// matter.
+/// ID-2: another fingerprint under the same key is `key_mismatch` at any time; the formatting of equal arguments does
+/// not matter.
 #[tokio::test(start_paused = true)]
 async fn other_arguments_under_a_key_are_refused() {
     let yard = keys().await;
-    let _open = yard.engine.session("s"); // keys are its
+    let _open = yard.engine.session("s"); // keeps the session and its keys alive
     let write = |id: &str, text: &str| keyed("k", Call::new(id, "write", text));
     let first = one(&yard, write("a", r#"{"ms": 10, "end": "ok"}"#)).await;
     let same = one(&yard, write("b", r#"{ "end":"ok", "ms":1e1 }"#)).await;
@@ -208,8 +209,8 @@ async fn other_arguments_under_a_key_are_refused() {
     yard.events.check();
 }
 
-/// T6, ID-6: a key that must not run twice is replayed for 60 s and then answers `already_executed`; one that may runs
-/// again; other arguments are a mismatch at any time.
+/// T6, ID-6: a key that must not run twice is replayed for 60 s and then answers `already_executed`; one that may run
+/// twice runs again; other arguments are a mismatch at any time.
 #[tokio::test(start_paused = true)]
 async fn t6_results_are_kept_for_a_minute() {
     let yard = keys().await;
@@ -235,7 +236,7 @@ async fn t6_results_are_kept_for_a_minute() {
     yard.events.check();
 }
 
-/// V4, ID-5: what is kept for a replay, by how the call ended and whether it may run twice.
+/// V4, ID-5: which failures are kept for replay depends on the error and on whether the tool may run twice.
 #[tokio::test(start_paused = true)]
 async fn failures_are_kept_where_the_effect_may_be_there() {
     let yard = yard(|builder, log| {
@@ -264,7 +265,7 @@ async fn failures_are_kept_where_the_effect_may_be_there() {
     yard.events.check();
 }
 
-/// T7, ID-7: the leader panics with three who wait: four `panic` results, one start, one breaker failure.
+/// T7, ID-7: the leader panics with three waiters ⇒ four `panic` results, one start, one breaker failure.
 #[tokio::test(start_paused = true)]
 async fn t7_a_panic_is_everybodys() {
     let yard = keys().await;
@@ -277,8 +278,8 @@ async fn t7_a_panic_is_everybodys() {
     yard.events.check();
 }
 
-/// ID-3: a key is reserved when the run begins, though the pool is full; one that leads later in the batch does not
-/// reserve before its run.
+/// ID-3: a call reserves its key when its run begins, even if the pool is full; a call in a later run does not
+/// reserve it before.
 #[tokio::test(start_paused = true)]
 async fn a_key_runs_once_although_the_pool_is_full() {
     let yard = keys().await;
@@ -299,7 +300,7 @@ async fn a_key_runs_once_although_the_pool_is_full() {
     yard.events.check();
 }
 
-/// ID-3: a tool may answer `key_in_progress` in place of waiting.
+/// ID-3: a tool may choose to answer `key_in_progress` instead of waiting.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_may_be_an_error() {
     let config = ToolConfig::default().key_conflict(KeyConflict::Fail);
@@ -313,7 +314,8 @@ async fn a_conflict_may_be_an_error() {
     yard.events.check();
 }
 
-/// ID-4, V3: a caller's deadline is its own: the others get the result, and the flight ends with the last of them.
+/// ID-4, V3: a deadline ends only its own caller: the others get the result, and the flight ends with its last
+/// caller.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_ends_its_own_caller() {
     let yard = keys().await;
@@ -337,7 +339,7 @@ async fn a_deadline_ends_its_own_caller() {
     yard.events.check();
 }
 
-/// V2, CL-3: what comes behind a call that left a flight waits until that is quiescent.
+/// V2, CL-3: if a call leaves a flight, the next run still waits until the flight is quiescent.
 #[tokio::test(start_paused = true)]
 async fn who_has_left_a_flight_rests_with_it() {
     let yard = keys().await;
@@ -352,7 +354,7 @@ async fn who_has_left_a_flight_rests_with_it() {
     yard.events.check();
 }
 
-/// ID-2: a key that is none is refused, and its call with it.
+/// ID-2: an invalid key is refused together with its call.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_none_is_refused() {
     let yard = keys().await;
@@ -364,7 +366,7 @@ async fn a_key_that_is_none_is_refused() {
     assert_eq!(yard.log.started().len(), 1);
 }
 
-/// V1, CB-7: a key with a result is replayed though its tool's breaker is open.
+/// V1, CB-7: the result of a key is replayed even if its tool's breaker is open.
 #[tokio::test(start_paused = true)]
 async fn a_result_is_replayed_though_the_tool_is_closed() {
     let yard = keys().await;
@@ -377,7 +379,7 @@ async fn a_result_is_replayed_though_the_tool_is_closed() {
     yard.events.check();
 }
 
-/// V1, PO-3: each caller is asked for itself, and shares the result when it is approved.
+/// V1, PO-3: each caller of a key needs its own approval to share the result.
 #[tokio::test(start_paused = true)]
 async fn each_caller_of_a_key_is_asked_for_itself() {
     struct NotTheLast;

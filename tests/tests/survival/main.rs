@@ -1,4 +1,4 @@
-//! Calls that survive: each rule of deadlines, retries, keys, breakers, rates, budgets, cancels and drain, in paused
+//! Calls that survive: the rules of deadlines, retries, keys, breakers, rates, budgets, cancels and drain, in paused
 //! time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
@@ -17,7 +17,7 @@ use std::{future::Future, time::Duration};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Turns what would hang into a test that fails: nothing here needs an hour of paused time.
+/// Fails a test that would hang: no test here needs an hour of paused time.
 async fn ends<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(3600 * SECOND, future).await.expect("this ends")
 }

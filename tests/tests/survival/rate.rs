@@ -1,4 +1,4 @@
-//! How often attempts start (RT-10), and what a server asks of everybody (RT-3).
+//! Rate limits on attempts (RT-10), and pauses that a server asks for (RT-3).
 
 use super::{SECOND, ends};
 use serde_json::json;
@@ -16,8 +16,8 @@ fn calls(count: usize) -> Vec<Call> {
     (0..count).map(|n| call(&format!("c{n}"), "read", 0, "ok")).collect()
 }
 
-/// RT-10: attempts start no faster than the rate, in the order in which they came, over all sessions; who would wait
-/// longer than 5 s is `rate_limited` and told when to ask again. None of them holds a permit (CC-5).
+/// RT-10: attempts start no faster than the rate, in order of arrival over all sessions; a call that would wait
+/// longer than 5 s is `rate_limited` with a retry hint. Waiting calls hold no permit (CC-5).
 #[tokio::test(start_paused = true)]
 async fn attempts_wait_for_their_token_in_order() {
     let yard = limited("2/s burst 2").await;
@@ -41,7 +41,7 @@ async fn attempts_wait_for_their_token_in_order() {
     yard.events.check();
 }
 
-/// RT-10, CC-9: one who is cancelled leaves the line at once, and those behind it move up.
+/// RT-10, CC-9: a cancelled call leaves the line at once, and those behind it move up.
 #[tokio::test(start_paused = true)]
 async fn who_is_cancelled_leaves_the_line() {
     let yard = limited("1/s").await;
@@ -57,7 +57,8 @@ async fn who_is_cancelled_leaves_the_line() {
     yard.events.check();
 }
 
-/// RT-10: each attempt takes a token, not each call; V3: a wait for one is part of the queue timeout and the deadline.
+/// RT-10: each attempt takes a token, not each call; V3: the wait for a token counts towards queue timeout and
+/// deadline.
 #[tokio::test(start_paused = true)]
 async fn each_attempt_takes_a_token() {
     let rate = "1/s".parse().unwrap();
@@ -85,8 +86,8 @@ async fn each_attempt_takes_a_token() {
     yard.events.check();
 }
 
-/// T10, second half: a hint of 2 s: the next attempt is 2 s later at the earliest, and other sessions' calls of that tool
-/// wait too, those of another tool do not.
+/// T10, second half: after a hint of 2 s, the next attempt comes at least 2 s later, and other sessions' calls of
+/// that tool wait too; calls of other tools do not.
 #[tokio::test(start_paused = true)]
 async fn t10_a_hint_pauses_the_tool_for_everybody() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("other"), log))).await;

@@ -1,4 +1,4 @@
-//! Attempts after failed attempts (RT-1 to RT-9).
+//! Retries of failed attempts (RT-1 to RT-9).
 
 use super::{SECOND, ends};
 use serde_json::json;
@@ -18,7 +18,7 @@ fn error(outcome: &Outcome) -> &CallError {
     outcome.error().expect("it has failed")
 }
 
-/// The delays told of, in milliseconds.
+/// The delays in the events, in milliseconds.
 fn delays(yard: &Yard) -> Vec<u64> {
     let delay = |kind: &EventKind| match kind {
         EventKind::Retry { delay_ms, .. } => Some(*delay_ms),
@@ -27,7 +27,7 @@ fn delays(yard: &Yard) -> Vec<u64> {
     yard.events.events().iter().filter_map(|event| delay(&event.kind)).collect()
 }
 
-/// RT-1, RT-2: three attempts of a read, 0.1–0.15 s and 0.4–0.6 s apart; a tool that is told another policy has that.
+/// RT-1, RT-2: a read has up to three attempts, 0.1–0.15 s and 0.4–0.6 s apart.
 #[tokio::test(start_paused = true)]
 async fn a_fault_that_passes_is_tried_again() {
     let yard = yard(|builder, _| builder.seed(7)).await;
@@ -42,7 +42,7 @@ async fn a_fault_that_passes_is_tried_again() {
     yard.events.check();
 }
 
-/// RT-1: after the third attempt it is over, and the result says so.
+/// RT-1: the third attempt is the last, and the result says so.
 #[tokio::test(start_paused = true)]
 async fn there_are_three_attempts_at_most() {
     let yard = yard(|builder, _| builder).await;
@@ -53,7 +53,7 @@ async fn there_are_three_attempts_at_most() {
     yard.events.check();
 }
 
-/// RT-1: which failures of which tools are tried again.
+/// RT-1: which failures of which tools are retried.
 #[tokio::test(start_paused = true)]
 async fn only_what_may_be_repeated_is_tried_again() {
     let yard = yard(|builder, log| {
@@ -86,7 +86,7 @@ async fn only_what_may_be_repeated_is_tried_again() {
     yard.events.check();
 }
 
-/// RT-2: full jitter and other numbers as a policy of the tool.
+/// RT-2: a tool may have its own policy, with full jitter and other numbers.
 #[tokio::test(start_paused = true)]
 async fn a_tool_has_a_policy_of_its_own() {
     let (five, second) = (NonZeroU32::new(5).unwrap(), Duration::from_secs(1));
@@ -102,8 +102,8 @@ async fn a_tool_has_a_policy_of_its_own() {
     assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 1);
 }
 
-/// RT-6, CC-5: a call that waits for its next attempt holds neither its permits nor the serial lease, and the order of
-/// its batch holds all the same.
+/// RT-6, CC-5: a call in backoff holds neither its permits nor the serial lease, but its batch's next run still
+/// waits.
 #[tokio::test(start_paused = true)]
 async fn backoff_frees_the_slot() {
     let yard = yard(|builder, log| {
@@ -129,7 +129,7 @@ async fn backoff_frees_the_slot() {
     yard.events.check();
 }
 
-/// RT-3, T10: a hint over 30 s ends the call at once with the hint; one below it is waited for.
+/// RT-3, T10: a hint over 30 s ends the call at once and is passed on in the error.
 #[tokio::test(start_paused = true)]
 async fn t10_what_the_server_asks_for_is_kept_or_handed_on() {
     let yard = yard(|builder, _| builder).await;
@@ -143,20 +143,21 @@ async fn t10_what_the_server_asks_for_is_kept_or_handed_on() {
     yard.events.check();
 }
 
-/// RT-4: no sleep that leaves no time for an attempt: the last real error, at once.
+/// RT-4: if a backoff would leave no time for an attempt, the call ends at once with the last real error.
 #[tokio::test(start_paused = true)]
 async fn there_is_no_sleep_past_the_deadline() {
     let yard = yard(|builder, _| builder).await;
     let from = Instant::now();
     let outcome = one(&yard, call("a", "read", 10, "transient").deadline(5 * SECOND)).await;
     let error = error(&outcome);
-    // 10 % of the attempt timeout of 60 s are more than there is.
+    // 10 % of the attempt timeout of 60 s is more than the time left.
     assert_eq!((error.kind, error.retry_stopped), (ErrorKind::Transient, Some(RetryStopped::Deadline)));
     assert_eq!((from.elapsed(), outcome.attempts), (Duration::from_millis(10), 1));
     yard.events.check();
 }
 
-/// RT-5, T18: ten failing retries drain the bucket, the next failure has one attempt; ten clean successes buy one retry.
+/// RT-5, T18: ten failing retries drain the bucket, so the next failure has one attempt; ten clean successes buy one
+/// retry.
 #[tokio::test(start_paused = true)]
 async fn t18_retries_in_vain_use_up_the_bucket() {
     let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
@@ -172,7 +173,7 @@ async fn t18_retries_in_vain_use_up_the_bucket() {
     yard.events.check();
 }
 
-/// RT-5: a retry that succeeds gives back what it took.
+/// RT-5: a retry that succeeds gives back its tokens.
 #[tokio::test(start_paused = true)]
 async fn retries_that_succeed_cost_nothing() {
     let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
@@ -182,7 +183,7 @@ async fn retries_that_succeed_cost_nothing() {
     assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 3);
 }
 
-/// RT-7, T11: at depth 3 the leaf alone is tried again.
+/// RT-7, T11: at depth 3, only the leaf is retried.
 #[tokio::test(start_paused = true)]
 async fn t11_one_layer_retries() {
     struct Passes;
@@ -205,7 +206,7 @@ async fn t11_one_layer_retries() {
     yard.events.check();
 }
 
-/// RT-8: a cancel ends the wait for the next attempt at once, and says what the last one came to.
+/// RT-8: a cancel ends the backoff at once, and the error includes that of the last attempt.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_a_backoff_at_once() {
     let yard = yard(|builder, _| builder).await;
@@ -227,7 +228,7 @@ async fn a_cancel_ends_a_backoff_at_once() {
     yard.events.check();
 }
 
-/// RT-9: every attempt has its number and the same key.
+/// RT-9: attempts of a call have consecutive numbers and the same key.
 #[tokio::test(start_paused = true)]
 async fn attempts_share_a_key_and_know_their_number() {
     struct Tells;
@@ -252,7 +253,7 @@ async fn attempts_share_a_key_and_know_their_number() {
     yard.events.check();
 }
 
-/// SC-5: a handler with a grace for its timeout may put its work in order; the attempt has timed out all the same.
+/// SC-5: a handler with a timeout grace may clean up; the attempt has timed out nevertheless.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_may_leave_a_grace() {
     struct Tidies;
@@ -280,7 +281,7 @@ async fn a_timeout_may_leave_a_grace() {
     yard.events.check();
 }
 
-/// V3: a call that asks for its permits anew waits its whole queue timeout, whatever it waited before.
+/// V3: each time a call asks for its permits it has a full queue timeout, whatever it waited before.
 #[tokio::test(start_paused = true)]
 async fn another_attempt_has_a_queue_timeout_of_its_own() {
     let yard = yard(|builder, _| builder.queue_timeout(SECOND)).await;
@@ -291,14 +292,14 @@ async fn another_attempt_has_a_queue_timeout_of_its_own() {
         sleep(Duration::from_millis(550)).await;
         session.call(call("late", "read", 700, "ok")).await
     };
-    // It waits to 0.5 s, runs to 0.6 s, and waits anew for the last one to end at 1.3 s.
+    // It waits until 0.5 s, runs until 0.6 s, and waits again for the last call, which ends at 1.3 s.
     let (outcomes, late) = ends(async { tokio::join!(session.dispatch(batch), late) }).await;
     assert_eq!(shape(&outcomes), "busy ok, flaky ok");
     assert!(late.success());
     yard.events.check();
 }
 
-/// RT-5: a retry that is not made, for its call was cancelled before, costs nothing.
+/// RT-5: a retry that is not made because its call was cancelled costs nothing.
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_is_not_made_costs_nothing() {
     let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
@@ -318,8 +319,8 @@ async fn a_retry_that_is_not_made_costs_nothing() {
     yard.events.check();
 }
 
-/// V1, RT-8: the hook at a call's end is told of one that ends between two attempts too, once, and its end does not wait
-/// for the hook.
+/// V1, RT-8: the `on_tool_end` hook also runs, once, for a call that ends between two attempts, and the call does not
+/// wait for it.
 #[tokio::test(start_paused = true)]
 async fn the_hook_hears_of_an_end_between_two_attempts() {
     #[derive(Clone, Default)]
@@ -346,7 +347,7 @@ async fn the_hook_hears_of_an_end_between_two_attempts() {
     assert_eq!(*ended.0.lock().unwrap(), ["a cancelled"]);
 }
 
-/// CC-9: a wait that is called off keeps nothing: the session closes with its last call.
+/// CC-9: a cancelled backoff keeps nothing alive: the session closes with its last call.
 #[tokio::test(start_paused = true)]
 async fn a_backoff_that_is_called_off_keeps_nothing() {
     let yard = yard(|builder, _| builder).await;

@@ -1,4 +1,4 @@
-//! How long calls may wait, and when they have to have ended (V3).
+//! Queue timeouts and call deadlines (V3).
 
 use crate::nested::{nest, nesting};
 use std::time::Duration;
@@ -19,8 +19,8 @@ fn ends(yard: &Yard) -> Vec<String> {
         .collect()
 }
 
-/// V3, CC-9: a call that waits for longer than the queue timeout is answered at that instant, not started; a time in
-/// an earlier run does not count.
+/// V3, CC-9: a call that waits longer than the queue timeout is answered at that instant, not started; the time spent
+/// in earlier runs does not count.
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_no_longer_than_the_queue_timeout() {
     let yard = yard(|builder, _| builder.queue_timeout(ms(30))).await;
@@ -39,7 +39,8 @@ async fn a_call_waits_no_longer_than_the_queue_timeout() {
     yard.events.check();
 }
 
-/// V3: where an attempt has had its time at the moment of its call's deadline, the deadline counts: nothing comes after it.
+/// V3: if the attempt timeout and the call deadline fall on the same instant, the deadline wins, because no retry may
+/// follow.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_counts_before_a_timeout_of_the_same_moment() {
     let yard = yard(|builder, _| builder).await;
@@ -52,7 +53,7 @@ async fn a_deadline_counts_before_a_timeout_of_the_same_moment() {
     yard.events.check();
 }
 
-/// V3: a call has to have ended by its deadline, waiting or running; the engine's is for calls without one.
+/// V3: a call ends by its deadline, waiting or running; the engine's deadline is for calls without their own.
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_by_its_deadline() {
     let yard = yard(|builder, _| builder.call_deadline(ms(200))).await;
@@ -75,7 +76,7 @@ async fn a_call_ends_by_its_deadline() {
     yard.events.check();
 }
 
-/// V3: a parent's deadline caps its children's, and does not stand still while it is parked.
+/// V3: a parent's deadline caps its children's, and keeps running while the parent is parked.
 #[tokio::test(start_paused = true)]
 async fn a_parents_deadline_caps_its_childrens() {
     let yard = yard(|builder, log| builder.tool(nesting(ToolSpec::write("nests"), log))).await;
@@ -88,7 +89,7 @@ async fn a_parents_deadline_caps_its_childrens() {
     let outcomes =
         yard.engine.session("s").dispatch(vec![nest("a", "nests", vec![deep]).deadline(ms(60))]).await;
     assert_eq!(shape(&outcomes), "a deadline_exceeded");
-    // Those above are cut off in the same instant and cancel what is under them.
+    // The calls above are cut off in the same instant and cancel the calls below them.
     let mut ends = ends(&yard);
     ends.sort_unstable();
     assert_eq!(ends, ["a 60", "b 60", "late 60", "quick 10", "slow 60"]);
@@ -96,7 +97,7 @@ async fn a_parents_deadline_caps_its_childrens() {
     yard.events.check();
 }
 
-/// V3: many calls that wait with limits of their own each end at their own time.
+/// V3: many waiting calls with different deadlines each end at their own.
 #[tokio::test(start_paused = true)]
 async fn each_call_ends_at_its_own_limit() {
     let yard = yard(|builder, _| builder.max_in_flight(1.try_into().unwrap())).await;
@@ -109,7 +110,7 @@ async fn each_call_ends_at_its_own_limit() {
     yard.events.check();
 }
 
-/// V3: limits of zero make no sense and are refused where they are given.
+/// V3: limits of zero are refused where they are configured.
 #[tokio::test(start_paused = true)]
 async fn limits_of_zero_are_refused() {
     let builders = [Engine::builder().queue_timeout(ms(0)), Engine::builder().call_deadline(ms(0))];

@@ -1,16 +1,16 @@
-//! Handlers that nest far deeper than a stack is.
+//! Handlers that nest much deeper than a stack could.
 
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use toolyard::{Call, Engine, ToolContext, ToolFactory, ToolSpec, tool_fn};
 
-/// How deep.
+/// How deep the calls nest.
 const DEPTH: u64 = 30_000;
 
 /// The context of the innermost call.
 type Kept = Arc<Mutex<Option<ToolContext>>>;
 
-/// A tool that calls itself as often as it is told; the innermost call keeps its context.
+/// A tool that calls itself as many times as its argument says; the innermost call keeps its context.
 fn chain(spec: ToolSpec, kept: &Kept) -> impl ToolFactory + use<> {
     let kept = kept.clone();
     tool_fn(spec, move |more: u64, cx: ToolContext| {
@@ -33,16 +33,17 @@ async fn go(spec: ToolSpec) {
     let outcome = tokio::spawn(async move { session.call(Call::new("out", "chain", json!(DEPTH))).await });
     assert_eq!(outcome.await.unwrap().to_text(), "the innermost");
     let last = kept.lock().unwrap().take();
-    drop(last); // and with it every batch above, which nobody else holds
+    drop(last); // drops every batch above too: nothing else holds them
 }
 
-/// CC-6: calls nest to any depth, and the last to hold a chain of batches drops it without using up the stack.
+/// CC-6: calls nest to any depth, and dropping the last reference to a long chain of batches does not overflow the
+/// stack.
 #[tokio::test]
 async fn the_last_of_a_long_chain_of_batches_drops_it() {
     go(ToolSpec::read("chain")).await;
 }
 
-/// CC-6, SC-2: the same for calls that run in place.
+/// CC-6, SC-2: the same for inline calls.
 #[tokio::test]
 async fn calls_that_run_in_place_nest_to_any_depth() {
     go(ToolSpec::read("chain").inline()).await;

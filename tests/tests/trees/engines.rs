@@ -1,4 +1,4 @@
-//! Handlers that dispatch into another engine: the leases of one are nothing to the other (CC-7, CC-7b).
+//! Handlers that dispatch into another engine: each engine has its own leases (CC-7, CC-7b).
 
 use serde_json::json;
 use std::{
@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use toolyard::{Call, Session, ToolContext, ToolFactory, ToolSpec, tool_fn};
 use toolyard_tests::{call, shape, yard};
 
-/// A serial tool that dispatches one call in the session that it is given by then.
+/// A serial tool that dispatches one call in the given session, which is set after the tool is built.
 fn reaches(name: &str, there: &Arc<OnceLock<Session>>, inner: Call) -> impl ToolFactory + use<> {
     let there = there.clone();
     tool_fn(ToolSpec::write(name), move |(): (), _: ToolContext| {
@@ -18,7 +18,8 @@ fn reaches(name: &str, there: &Arc<OnceLock<Session>>, inner: Call) -> impl Tool
     })
 }
 
-/// CC-7: the first serial call of one engine is not taken for that of another, under which only its own calls may go.
+/// CC-7: a serial call of one engine is not mistaken for one of another engine; from there, calls are ordinary
+/// waiters.
 #[tokio::test(start_paused = true)]
 async fn a_call_from_another_engine_is_an_ordinary_waiter() {
     let there = Arc::new(OnceLock::new());
@@ -41,8 +42,8 @@ async fn a_call_from_another_engine_is_an_ordinary_waiter() {
     other.events.check();
 }
 
-/// CC-7, CC-7b: a call that comes back through another engine is one of the handler's that it comes from, which lends it
-/// its lease; without that the two would wait for each other.
+/// CC-7, CC-7b: a call that returns through another engine is a descendant of the handler it comes from, which lends
+/// it its lease; otherwise the two would wait for each other.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_comes_back_stands_on_the_lease_above() {
     let (here, there) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
@@ -52,7 +53,7 @@ async fn a_call_that_comes_back_stands_on_the_lease_above() {
     );
     let session = here.get_or_init(|| one.engine.session("one"));
     there.get_or_init(|| other.engine.session("other"));
-    // So that their places have other numbers in the two engines.
+    // Shifts the ids of lease entries, so that they differ between the two engines.
     session.call(call("before", "serial", 10, "ok")).await;
     let gone = timeout(Duration::from_secs(60), session.call(Call::new("go", "go", json!({})))).await;
     assert_eq!(gone.expect("nobody waits for himself").to_text(), "back ok");

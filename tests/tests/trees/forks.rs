@@ -1,4 +1,4 @@
-//! Sub-agents: what a fork shares and what it has of its own (CL-6, CL-7).
+//! Sub-agents: what a fork shares with its parent and what it has of its own (CL-6, CL-7).
 
 use crate::nested::{nest, nesting};
 use std::{num::NonZeroUsize, time::Duration};
@@ -16,7 +16,8 @@ fn many(id: &str, tool: &str, count: usize) -> Batch {
     (0..count).map(|n| call(&format!("{id}{n}"), tool, 10, "ok")).collect()
 }
 
-/// CL-6, CL-7: a fork has a concurrent pool of its own, and one serial lease with its parent.
+/// CL-6, CL-7: a fork has its own concurrent pool, unless it shares it, and shares the serial lease and the read
+/// pool.
 #[tokio::test(start_paused = true)]
 async fn a_fork_has_its_own_concurrent_pool_and_the_trees_serial_lease() {
     for (tool, shared, most) in
@@ -39,7 +40,7 @@ async fn a_fork_has_its_own_concurrent_pool_and_the_trees_serial_lease() {
     }
 }
 
-/// CL-6: the limit of a tool counts for an agent, a tree or the engine; caps for one session object or its tree.
+/// CL-6: a tool's limit counts per agent, tree or engine; a tree cap counts for the whole tree.
 #[tokio::test(start_paused = true)]
 async fn limits_count_where_they_say() {
     for (scope, tree_cap, most) in [
@@ -66,7 +67,7 @@ async fn limits_count_where_they_say() {
     }
 }
 
-/// CL-6, CC-8: a configuration says over what a limit counts and what serial calls share, in place of the author.
+/// CL-6, CC-8: a `ToolConfig` overrides the scope of a tool's limit and its serial scope.
 #[tokio::test(start_paused = true)]
 async fn a_configuration_sets_scopes() {
     for (tool, config) in [
@@ -82,7 +83,7 @@ async fn a_configuration_sets_scopes() {
     }
 }
 
-/// CL-7, PO-1b: a fork sees no more tools than it was left, and its own forks no more than it.
+/// CL-7, PO-1b: a fork sees at most the tools its policy leaves it, and its own forks at most the same.
 #[tokio::test(start_paused = true)]
 async fn a_fork_only_narrows_its_tools() {
     let yard = yard(|builder, _| builder).await;
@@ -95,7 +96,7 @@ async fn a_fork_only_narrows_its_tools() {
     }
 }
 
-/// CL-7: forks go 8 deep; a tool that spawns sub-agents is refused where it could not.
+/// CL-7: forks nest 8 deep; at the bottom, a tool that spawns sub-agents is refused.
 #[tokio::test(start_paused = true)]
 async fn forks_go_8_deep() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("spawns").recursive(), log))).await;
@@ -110,7 +111,7 @@ async fn forks_go_8_deep() {
     yard.events.check();
 }
 
-/// CC-7b: a fork knows its handler from whatever task it is used.
+/// CC-7b: a fork belongs to the handler that made it, whatever task uses it.
 #[tokio::test(start_paused = true)]
 async fn a_fork_belongs_to_the_handler_that_made_it() {
     let yard = yard(|builder, _| {
@@ -130,7 +131,7 @@ async fn a_fork_belongs_to_the_handler_that_made_it() {
     yard.events.check();
 }
 
-/// SC-1: a cancel reaches the forks of a session, those of the future too, and not the other way round.
+/// SC-1: a cancel reaches the forks of a session, including later ones, but not its parent.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_reaches_forks() {
     let yard = yard(|builder, _| builder).await;
@@ -156,8 +157,8 @@ async fn a_cancel_reaches_forks() {
     yard.events.check();
 }
 
-/// CC-8: calls of one named scope go one at a time in the whole engine; a call whose lineage holds another lease
-/// waits for one that ranks above, and for no other.
+/// CC-8: calls of one named scope run one at a time in the whole engine; a call whose lineage holds another lease
+/// waits only for a scope that ranks above it.
 #[tokio::test(start_paused = true)]
 async fn named_scopes_are_shared_and_ranked() {
     let yard = yard(|builder, log| {
@@ -172,17 +173,17 @@ async fn named_scopes_are_shared_and_ranked() {
     let (mine, its) = tokio::join!(s.dispatch(many("a", "db", 3)), t.dispatch(many("b", "db", 3)));
     assert_eq!((kinds(&mine), kinds(&its)), (vec![None; 3], vec![None; 3]));
     assert_eq!(yard.log.most_at_once(), 1);
-    // The tree ranks lowest: under it a named scope is waited for.
+    // The tree ranks lowest: a call under it waits for a named scope.
     let busy = t.dispatch(vec![call("busy", "db", 50, "ok")]);
     let (_, outcomes) =
         tokio::join!(busy, s.dispatch(vec![nest("up", "in_tree", vec![call("x", "db", 0, "ok")])]));
     assert_eq!(outcomes[0].to_text(), "x ok");
-    // "db" ranks below "files": under "files" it is not waited for.
+    // "db" ranks below "files": a call under "files" does not wait for it.
     let busy = t.dispatch(vec![call("busy", "db", 50, "ok")]);
     let (_, outcomes) =
         tokio::join!(busy, s.dispatch(vec![nest("down", "in_files", vec![call("y", "db", 0, "ok")])]));
     assert_eq!(outcomes[0].to_text(), "y serial_nesting");
-    // And it is had where it is free.
+    // A free scope is granted regardless of rank.
     let outcomes = s.dispatch(vec![nest("free", "in_files", vec![call("z", "db", 0, "ok")])]).await;
     assert_eq!(outcomes[0].to_text(), "z ok");
     yard.events.check();

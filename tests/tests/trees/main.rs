@@ -1,4 +1,4 @@
-//! Calls that handlers make, sub-agents, and the serial lease they share.
+//! Nested calls, sub-agents, and the serial lease they share.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod deadlines;

@@ -1,4 +1,4 @@
-//! Calls that handlers make: parking, lending, dropping (CC-6, CC-7).
+//! Nested calls: parking, lending, dropping (CC-6, CC-7).
 
 use serde_json::{Value, json};
 use std::{
@@ -12,12 +12,12 @@ use toolyard::{
 };
 use toolyard_tests::{Log, Yard, call, kinds, scripted, shape, yard};
 
-/// A tool that dispatches the batches of its arguments, one after the other, and says how their calls ended.
+/// A tool that dispatches the calls in its arguments as one batch and returns how they ended.
 struct Nests {
     log: Log,
 }
 
-/// A call of a nesting tool, which makes these calls in one batch.
+/// A call of a nesting tool that makes these calls in one batch.
 pub(crate) fn nest(id: &str, tool: &str, calls: Vec<Call>) -> Call {
     Call::new(id, tool, json!({"calls": calls.iter().map(to_json).collect::<Vec<_>>()}))
 }
@@ -48,7 +48,7 @@ pub(crate) fn nesting(spec: ToolSpec, log: &Log) -> impl ToolFactory + use<> {
     from_fn(spec, move || Nests { log: log.clone() })
 }
 
-/// A yard with nesting tools of each class, and pools of width 1.
+/// An engine with nesting tools of each class, and pools and a session cap of width 1.
 async fn narrow() -> Yard {
     yard(|builder, log| {
         let mut widths = PoolWidths::default();
@@ -63,7 +63,7 @@ async fn narrow() -> Yard {
     .await
 }
 
-/// CC-6, CC-7: with every pool and cap at 1, a tool of any class calls tools of any class, itself included.
+/// CC-6, CC-7: with every pool and cap at 1, a tool of any class can call tools of any class, including itself.
 #[tokio::test(start_paused = true)]
 async fn tools_of_any_class_call_tools_of_any_class() {
     let yard = narrow().await;
@@ -81,8 +81,8 @@ async fn tools_of_any_class_call_tools_of_any_class() {
     yard.events.check();
 }
 
-/// CC-6: several dispatches in the air: none yields before the last is done, and the handler counts against the
-/// pool again only then.
+/// CC-6: of several concurrent dispatches none yields before the last is done; only then does the handler count
+/// against its pool again.
 #[tokio::test(start_paused = true)]
 async fn of_several_dispatches_none_yields_before_the_last_is_done() {
     let yard = yard(|builder, log| {
@@ -110,7 +110,7 @@ async fn of_several_dispatches_none_yields_before_the_last_is_done() {
     yard.events.check();
 }
 
-/// V3: the attempt's clock stands still while the handler is parked or waits to resume.
+/// V3: the attempt timeout's clock stands still while the handler is parked or waits to resume.
 #[tokio::test(start_paused = true)]
 async fn the_clock_of_an_attempt_stands_still_while_it_is_parked() {
     let yard = yard(|builder, _| {
@@ -133,7 +133,7 @@ async fn the_clock_of_an_attempt_stands_still_while_it_is_parked() {
     yard.events.check();
 }
 
-/// CC-6b: a dropped dispatch cancels its calls, and what the handler dispatches next waits until they have stopped.
+/// CC-6b: a dropped dispatch cancels its calls, and the handler's next dispatch waits until they have stopped.
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_a_dropped_dispatch_waits_for_its_calls() {
     let yard = yard(|builder, log| {
@@ -162,8 +162,8 @@ async fn what_comes_after_a_dropped_dispatch_waits_for_its_calls() {
     yard.events.check();
 }
 
-/// CC-6, CC-6b: dropping a dispatch whose calls have come to rest touches no other, though that came when it had
-/// rested and has not begun: it waits for the calls of a third, which was dropped.
+/// CC-6, CC-6b: dropping a dispatch whose calls are quiescent affects no other dispatch, not even one that was made
+/// later and has not started because it waits for the calls of a third, dropped one.
 #[tokio::test(start_paused = true)]
 async fn a_dispatch_that_is_dropped_at_rest_touches_no_other() {
     let yard = yard(|builder, log| {
@@ -211,8 +211,8 @@ impl Hooks for LooksFirst {
     }
 }
 
-/// V1, CC-7b: a hook is not the handler on whose task it runs, and what it dispatches does not wait for the dispatch
-/// that waits for the hook.
+/// V1, CC-7b: a hook does not count as the handler on whose task it runs; its own dispatch does not wait for the
+/// dispatch that waits for the hook.
 #[tokio::test(start_paused = true)]
 async fn a_hook_may_dispatch_before_a_nested_call() {
     let session: Arc<OnceLock<Session>> = Arc::default();
@@ -225,7 +225,8 @@ async fn a_hook_may_dispatch_before_a_nested_call() {
     yard.events.check();
 }
 
-/// CL-3, V2: a dispatch that another task began and polls no more, before it had a batch, keeps no run from its end.
+/// CL-3, V2: a dispatch that another task started and stopped polling before it had a batch does not delay the end of
+/// the run.
 #[tokio::test(start_paused = true)]
 async fn a_dispatch_that_nobody_polls_any_more_is_not_waited_for() {
     let yard = yard(|builder, _| {
@@ -251,7 +252,7 @@ async fn a_dispatch_that_nobody_polls_any_more_is_not_waited_for() {
     yard.events.check();
 }
 
-/// SC-1: a cancel reaches what handlers dispatched, to any depth; a sibling session goes on.
+/// SC-1: a cancel reaches nested calls at any depth; a sibling session goes on.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_reaches_what_handlers_dispatched() {
     let yard = narrow().await;
@@ -273,7 +274,7 @@ async fn a_cancel_reaches_what_handlers_dispatched() {
     yard.events.check();
 }
 
-/// CC-7: what a handler dispatches after its call has ended does not run.
+/// CC-7: a dispatch made through the context of an ended call does not run.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_has_ended_dispatches_nothing() {
     let kept = Arc::new(Mutex::new(None));
@@ -293,7 +294,7 @@ async fn a_call_that_has_ended_dispatches_nothing() {
     yard.events.check();
 }
 
-/// CC-7b: a session that a handler has captured knows whose task it is used on.
+/// CC-7b: a session captured by a handler recognises the handler whose task uses it.
 #[tokio::test(start_paused = true)]
 async fn a_captured_session_does_not_deadlock_its_handler() {
     let session: Arc<OnceLock<Session>> = Arc::default();
@@ -312,7 +313,7 @@ async fn a_captured_session_does_not_deadlock_its_handler() {
     yard.events.check();
 }
 
-/// CC-6c: a handler that cannot resume, for only a zombie holds what it needs, ends as a timeout after 30 s.
+/// CC-6c: a handler that cannot resume because only a zombie holds what it needs ends as a timeout after 30 s.
 #[tokio::test(start_paused = true)]
 async fn a_resume_behind_a_zombie_ends_after_30_s() {
     let yard = yard(|builder, log| {
@@ -332,7 +333,7 @@ async fn a_resume_behind_a_zombie_ends_after_30_s() {
     yard.events.check();
 }
 
-/// Threads that are tasks: deaf to drop and cancel, and on paused time.
+/// A `Blocking` executor for paused time, whose tasks ignore drop and cancel.
 struct Deaf;
 
 impl Blocking for Deaf {
@@ -341,7 +342,7 @@ impl Blocking for Deaf {
     }
 }
 
-/// CC-6: a dispatch that is held and not polled goes on by itself, so nothing waits for what waits for it.
+/// CC-6: a dispatch that is held but not polled still makes progress, so that a later dispatch does not deadlock.
 #[tokio::test(start_paused = true)]
 async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
     let yard = yard(|builder, _| {
@@ -364,7 +365,7 @@ async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
     yard.events.check();
 }
 
-/// Dispatches through its session when it goes.
+/// Dispatches a call through its session when it is dropped.
 struct Parting {
     session: Session,
     said: mpsc::UnboundedSender<String>,
@@ -378,7 +379,7 @@ impl Drop for Parting {
     }
 }
 
-/// CC-7b: what a handler dispatches when it is dropped is its own, and ends with its call.
+/// CC-7b: a call dispatched while a handler is dropped counts as the handler's, and ends with its call.
 #[tokio::test(start_paused = true)]
 async fn what_a_dropped_handler_dispatches_is_its_own() {
     let (say, mut said) = mpsc::unbounded_channel();

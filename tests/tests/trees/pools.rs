@@ -1,4 +1,4 @@
-//! The life of pools while trees of agents call (CC-2): status, resize, pause, drain.
+//! Pools while trees of agents make calls (CC-2): status, resize, pause, drain.
 
 use crate::nested::{nest, nesting};
 use std::{num::NonZeroUsize, time::Duration};
@@ -17,7 +17,7 @@ async fn after(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
-/// A line of who waits: `s: 2 calls at 1, 30 ms, for ...`.
+/// A lane of waiters as one line: `s: 2 calls at 1, 30 ms, for ...`.
 fn line(waiting: &Waiting) -> String {
     let session = waiting.session.as_ref().map_or("?".to_owned(), ToString::to_string);
     let who = match waiting.who {
@@ -60,7 +60,7 @@ async fn waiting(engine: &Engine) -> Vec<String> {
     engine.status().await.unwrap().waiting.iter().map(line).collect()
 }
 
-/// CC-2: the status says who waits for what, since when, and who holds the leases.
+/// CC-2: the status shows which calls wait, for what, for how long, and which calls hold the leases.
 #[tokio::test(start_paused = true)]
 async fn the_status_says_who_waits_for_what() {
     let yard = yard(|builder, log| {
@@ -121,8 +121,8 @@ fn writes(agent: usize, count: usize) -> Vec<toolyard::Call> {
     (0..count).map(|n| call(&format!("{agent}-{n}"), "concurrent", 10, "ok")).collect()
 }
 
-/// CL-6, CL-7: a resize and a pause reach the concurrent pools of forks, those that are opened later too, and what
-/// runs and waits in them counts to their class.
+/// CL-6, CL-7: a resize and a pause apply to the concurrent pools of all forks, including later ones, and the status
+/// of the class includes their running and queued calls.
 #[tokio::test(start_paused = true)]
 async fn forks_are_resized_and_paused_with_their_class() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(2), most(2)))).await;
@@ -157,7 +157,7 @@ async fn forks_are_resized_and_paused_with_their_class() {
     yard.events.check();
 }
 
-/// SC-8: a drain reaches forks: what waits in them ends at once, what runs in them may finish.
+/// SC-8: a drain reaches forks: their waiting calls end at once, their running calls may finish.
 #[tokio::test(start_paused = true)]
 async fn a_drain_reaches_forks() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(2), most(2)))).await;

@@ -1,4 +1,4 @@
-//! Scenarios of trees with every pool and cap at 1: T1 and T2.
+//! Scenarios with trees of agents and every pool and cap at 1: T1 and T2.
 
 use serde_json::{Value, json};
 use std::{
@@ -17,10 +17,10 @@ use toolyard::{
 use toolyard_tests::{call, shape, yard};
 
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
-/// No tree here takes so long; in paused time one that is stuck comes to it at once.
+/// Longer than any tree here takes; in paused time, a stuck tree gets there at once.
 const STUCK: Duration = Duration::from_secs(3600);
 
-/// T1: a serial tool spawns an agent that calls read, serial, read, with everything one wide: all complete, in order.
+/// T1: a serial tool spawns an agent that calls read, serial, read, with everything one wide ⇒ all complete in order.
 #[tokio::test(start_paused = true)]
 async fn t1_a_serial_tool_spawns_an_agent_that_writes() {
     let yard = yard(|builder, _| {
@@ -46,7 +46,7 @@ async fn t1_a_serial_tool_spawns_an_agent_that_writes() {
     yard.events.check();
 }
 
-/// How many calls have come in and have not started, and the most there were.
+/// Counts the calls that were received and have not started, and the most there were at once.
 #[derive(Debug, Clone, Default)]
 struct Waiting {
     now: Arc<AtomicUsize>,
@@ -68,10 +68,10 @@ impl EventSink for Waiting {
     }
 }
 
-/// How many calls a batch of a tree has.
+/// The number of calls per batch of a tree.
 const WIDTH: usize = 16;
 
-/// A tool that calls itself, through an agent of its own if it `forks`: so many levels under it as it is told.
+/// A tool that calls itself for as many levels as its argument says, through a sub-agent if it `forks`.
 struct Grows {
     forks: Option<ForkPolicy>,
 }
@@ -100,7 +100,7 @@ fn sum(outcomes: &[Outcome]) -> usize {
     outcomes.iter().map(|outcome| outcome.to_text().parse::<usize>().unwrap()).sum()
 }
 
-/// Grows a tree 4 deep and 16 wide with every pool, cap and limit at 1; gives how many calls waited at most.
+/// Grows a tree 4 deep and 16 wide with every pool, cap and limit at 1; returns the most calls that waited at once.
 async fn grow(spec: ToolSpec, forks: Option<ForkPolicy>) -> usize {
     let (waiting, tool) = (Waiting::default(), spec.name.clone());
     let sink = waiting.clone();
@@ -120,8 +120,8 @@ async fn grow(spec: ToolSpec, forks: Option<ForkPolicy>) -> usize {
     waiting.most.load(Ordering::Relaxed)
 }
 
-/// T2: a wide tree of agents completes with everything at 1, the limit of the tool itself included, and fewer than 100
-/// calls wait at any time, for the deepest go first; so it does where agents share what they can.
+/// T2: a wide tree of agents completes with everything at 1, including the limit of the tool itself, and fewer than
+/// 100 calls wait at any time because the deepest go first; the same holds if agents share what they can.
 #[tokio::test(start_paused = true)]
 async fn t2_a_wide_tree_of_agents_completes_and_few_of_its_calls_wait() {
     for (scope, policy) in [

@@ -1,4 +1,4 @@
-//! Batches whose calls come while the model still writes them (CL-5).
+//! Streaming batches, whose calls arrive while the model still writes them (CL-5).
 
 use crate::nested::{nest, nesting};
 use std::time::Duration;
@@ -28,13 +28,14 @@ async fn a_call_starts_before_the_last_is_decoded() {
     yard.events.check();
 }
 
-/// What does not depend on when things happened.
+/// The parts of the results that do not depend on timing.
 fn steady(outcomes: &[Outcome]) -> Vec<String> {
     let line = |one: &Outcome| format!("{} run {} {} {}", one.call_id, one.run, one.routing, one.to_text());
     outcomes.iter().map(line).collect()
 }
 
-/// CL-5, CL-8, CC-4: the results are those of the same batch given at once, refusals, repeats and runs included.
+/// CL-5, CL-8, CC-4: the results equal those of the same batch dispatched at once, including refusals, repeats and
+/// runs.
 #[tokio::test(start_paused = true)]
 async fn the_results_are_those_of_the_whole_batch() {
     let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];
@@ -68,7 +69,7 @@ async fn the_results_are_those_of_the_whole_batch() {
     }
 }
 
-/// CL-3: a run that comes in pieces is one run; a call that is refused splits it all the same.
+/// CL-3: calls of one run that arrive in pieces are one run, and the next run waits for all of them.
 #[tokio::test(start_paused = true)]
 async fn a_serial_call_waits_for_all_pieces_of_the_run_before() {
     let yard = plain().await;
@@ -83,7 +84,7 @@ async fn a_serial_call_waits_for_all_pieces_of_the_run_before() {
     yard.events.check();
 }
 
-/// CC-6b: dropping an open batch cancels it; cancelling one leaves its results.
+/// CC-6b: dropping an open batch cancels it; a cancelled batch still has results.
 #[tokio::test(start_paused = true)]
 async fn an_open_batch_can_be_dropped_and_cancelled() {
     let yard = plain().await;
@@ -106,7 +107,7 @@ async fn an_open_batch_can_be_dropped_and_cancelled() {
     yard.events.check();
 }
 
-/// CL-4: an empty stream has no results; a session that is cancelled answers what is still to come.
+/// CL-4: an empty stream has no results; after its session is cancelled, a stream still answers later calls.
 #[tokio::test(start_paused = true)]
 async fn streams_end_with_nothing_and_with_their_session() {
     let yard = plain().await;
@@ -123,7 +124,7 @@ async fn streams_end_with_nothing_and_with_their_session() {
     yard.events.check();
 }
 
-/// CC-6: a handler may stream calls of its own; it is parked until the batch is finished.
+/// CC-6: a handler may stream nested calls; it is parked until the batch is finished.
 #[tokio::test(start_paused = true)]
 async fn a_handler_may_stream_calls_of_its_own() {
     let yard = yard(|builder, log| {
@@ -145,8 +146,8 @@ async fn a_handler_may_stream_calls_of_its_own() {
     yard.events.check();
 }
 
-/// CC-6b: what a handler dispatches after a stream that it dropped waits for the calls of the stream, and a stream
-/// for those of a dispatch that was dropped.
+/// CC-6b: after a handler drops a stream, its next dispatch waits for the stream's calls; after it drops a dispatch,
+/// its next stream waits for the dispatch's calls.
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_something_dropped_waits_for_its_calls() {
     let yard = yard(|builder, _| {
@@ -175,7 +176,7 @@ async fn what_comes_after_something_dropped_waits_for_its_calls() {
     yard.events.check();
 }
 
-/// Hooks that take their time.
+/// Hooks that delay every call.
 struct Slow;
 
 #[toolyard::async_trait]
@@ -186,8 +187,8 @@ impl toolyard::Hooks for Slow {
     }
 }
 
-/// CC-6, I16: a stream that is let go of long after its calls came to rest says nothing of a dispatch that has begun
-/// meanwhile: its handler stays parked, and the call it waits for has the only place in the tree.
+/// CC-6, I16: finishing a stream long after its calls are quiescent does not end another dispatch made meanwhile: the
+/// handler stays parked, and the call it waits for gets the only permit of the tree.
 #[tokio::test(start_paused = true)]
 async fn a_stream_at_rest_does_not_end_another_dispatch() {
     let yard = yard(|builder, _| {
