@@ -1,4 +1,4 @@
-//! Real inputs: JSON Schema's own test suite and JSON's, through the engine.
+//! Real inputs: the official JSON Schema test suite and a JSON parsing suite, run through the engine.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -23,14 +23,14 @@ struct SchemaCase {
     valid: bool,
 }
 
-/// Keywords of JSON Schema 2020-12 that tools may not use, by the words of the design; the engine has its own
-/// list, and this one is what it is held against.
+/// Keywords of JSON Schema 2020-12 that tools may not use, according to the design. This list is independent of the
+/// engine's, so that the test can compare the two.
 const OUTSIDE: &str = "$anchor $defs $dynamicAnchor $dynamicRef $id $ref $vocabulary allOf anyOf const contains \
     contentEncoding contentMediaType contentSchema dependentRequired dependentSchemas else if maxContains minContains \
     multipleOf not oneOf pattern patternProperties prefixItems propertyNames then unevaluatedItems \
     unevaluatedProperties uniqueItems";
 
-/// Whether a schema keeps to the subset: by walking it, not by asking the engine.
+/// Whether a schema keeps to the subset, determined by walking it instead of asking the engine.
 fn is_inside(schema: &Value) -> bool {
     let Some(keywords) = schema.as_object() else { return true };
     keywords.iter().all(|(word, value)| match word.as_str() {
@@ -41,8 +41,8 @@ fn is_inside(schema: &Value) -> bool {
     })
 }
 
-/// Every schema of the suite that keeps to the subset gives the suite's verdict; every other one is refused at
-/// registration, by the pointer of its offender.
+/// A schema of the suite that keeps to the subset gives the suite's verdict; any other is refused at registration,
+/// with a pointer to the offending keyword.
 #[test]
 fn schemas_of_the_official_suite_give_their_verdict_or_are_refused() {
     let Some(cases) = lines::<SchemaCase>("json-schema/cases.jsonl") else { return };
@@ -72,7 +72,7 @@ struct JsonCase {
     bytes_base64: String,
 }
 
-/// Every text that is no JSON is that call's `invalid_input`, none panics, and the siblings run.
+/// A text that is not JSON gives its call `invalid_input`; none causes a panic, and sibling calls run.
 #[tokio::test(start_paused = true)]
 async fn broken_json_as_arguments_is_that_calls_alone() {
     let Some(mut cases) = lines::<JsonCase>("json-parsing/cases.jsonl") else { return };
@@ -87,7 +87,7 @@ async fn broken_json_as_arguments_is_that_calls_alone() {
     let mut not_text = 0;
     for case in &cases {
         let bytes = base64::prelude::BASE64_STANDARD.decode(&case.bytes_base64).unwrap();
-        // A provider's answer is UTF-8 or is none: bytes that are not never become a call's arguments.
+        // A provider's answer is UTF-8, so other bytes never become the arguments of a call.
         let Ok(text) = String::from_utf8(bytes) else {
             not_text += 1;
             continue;

@@ -1,4 +1,4 @@
-//! The checks of the simulation, checked with deliberate faults of the engine; built and run by `.ci/faults`.
+//! Tests the checks of the simulation with deliberate faults of the engine; built and run by `.ci/faults`.
 
 #![cfg(toolyard_faults)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
@@ -7,10 +7,10 @@ use std::{collections::BTreeMap, fs};
 use toolyard::fault::{self, Fault};
 use toolyard_tests::sim::sim;
 
-/// In so many seeds each fault is found.
+/// The number of seeds within which each fault must be found.
 const SEEDS: u64 = 1_000;
 
-/// The seed of each fault, as it is written down.
+/// The recorded seed of each fault.
 fn recorded() -> BTreeMap<String, u64> {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/faults.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -20,7 +20,7 @@ fn recorded() -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What is wrong with this seed, for an engine with this fault.
+/// The first violation at this seed for an engine with this fault.
 fn found(fault: Option<Fault>, seed: u64) -> Option<String> {
     fault::set(fault);
     let found = sim(seed).violations.first().map(ToString::to_string);
@@ -28,7 +28,7 @@ fn found(fault: Option<Fault>, seed: u64) -> Option<String> {
     found
 }
 
-/// I1 to I16: each fault is found at its seed, where the engine without it does nothing wrong.
+/// I1 to I16: each fault is found at its seed, and the engine without the fault passes that seed.
 #[test]
 fn each_fault_is_found_at_its_seed() {
     let recorded = recorded();
@@ -40,7 +40,7 @@ fn each_fault_is_found_at_its_seed() {
     }
 }
 
-/// The first seed that finds each fault, to be written down.
+/// Prints the first seed that finds each fault, to be recorded.
 #[test]
 #[ignore = "a search, run by hand when the programs of the seeds change"]
 fn search() {

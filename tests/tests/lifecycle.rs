@@ -1,4 +1,4 @@
-//! What happens around a call: time, panics, blocking handlers, cancels, drain, and tools that come and go.
+//! The life of a call: timeouts, panics, cancels, drain, and tools that are replaced or removed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -19,7 +19,8 @@ use toolyard_tests::{call, kinds, scripted, shape, yard};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// T4, first half: a call times out at 30 s ⇒ its result at 30 s exactly, permit back, future dropped.
+/// T4, first half: a call times out at 30 s ⇒ its result comes at exactly 30 s, the permit is back, the future
+/// dropped.
 #[tokio::test(start_paused = true)]
 async fn t4_a_call_times_out_on_the_instant() {
     let yard =
@@ -39,8 +40,8 @@ async fn t4_a_call_times_out_on_the_instant() {
     yard.events.check();
 }
 
-/// V3: 60 s for none, read and write, 600 s for execute and network, none for a recursive tool; a call may say
-/// otherwise.
+/// V3: the default timeout is 60 s for none, read and write, 600 s for execute and network, none for a recursive
+/// tool; a call may override it.
 #[tokio::test(start_paused = true)]
 async fn timeouts_have_their_defaults() {
     let yard = yard(|builder, log| {
@@ -64,7 +65,8 @@ async fn timeouts_have_their_defaults() {
     assert!(session.call(call("x", "recursive", 3_600_000, "ok")).await.success());
 }
 
-/// SC-2, SC-3: in one batch with 37 good calls one panics, one hangs and one is unknown: 40 results in order.
+/// SC-2, SC-3: a batch of 37 good calls, one that panics, one that hangs and an unknown one gives 40 results in
+/// order.
 #[tokio::test(start_paused = true)]
 async fn a_bad_call_costs_its_own_result_alone() {
     let yard = yard(|builder, _| builder).await;
@@ -82,8 +84,8 @@ async fn a_bad_call_costs_its_own_result_alone() {
     yard.events.check();
 }
 
-/// SC-4, SC-5, T14: a cancelled turn: those that wait end at once, a polite one in its own time, one that
-/// finishes all the same completes, a deaf one is given up after the grace; a sibling turn is untouched.
+/// SC-4, SC-5, T14: when a turn is cancelled, waiting calls end at once, a polite handler ends in its own time, one
+/// that finishes anyway completes, and a deaf one is given up after the grace; a sibling turn is untouched.
 #[tokio::test(start_paused = true)]
 async fn a_cancel_reaches_its_turn_and_nothing_else() {
     let yard = yard(|builder, _| builder).await;
@@ -99,7 +101,7 @@ async fn a_cancel_reaches_its_turn_and_nothing_else() {
     let cancel = async {
         tokio::time::sleep(5 * SECOND).await;
         turn.cancel();
-        turn.cancel(); // says the same twice
+        turn.cancel(); // the second cancel has no effect
     };
     let (outcomes, other, ()) =
         tokio::join!(turn.dispatch(batch), sibling.dispatch(vec![call("o", "read", 20_000, "ok")]), cancel);
@@ -115,7 +117,7 @@ async fn a_cancel_reaches_its_turn_and_nothing_else() {
     yard.events.check();
 }
 
-/// SC-5: `Tool::cancel` is called, beside the token.
+/// SC-5: `Tool::cancel` is called in addition to firing the token.
 #[tokio::test(start_paused = true)]
 async fn a_running_tool_is_told_to_stop() {
     #[derive(Default)]
@@ -146,7 +148,7 @@ async fn a_running_tool_is_told_to_stop() {
     assert_eq!(error.content(), [toolyard::Content::text("half of it")], "partial output is kept");
 }
 
-/// CC-6b: dropping a dispatch cancels its calls; each still ends once, its permits come back.
+/// CC-6b: dropping a dispatch cancels its calls; each still ends once, and its permits come back.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_dispatch_leaves_nothing_behind() {
     let yard = yard(|builder, _| builder).await;
@@ -161,8 +163,8 @@ async fn a_dropped_dispatch_leaves_nothing_behind() {
     yard.events.check();
 }
 
-/// SC-8: drain: new calls and those that wait are `shutting_down`, those that run may finish, then are told to
-/// stop, then are given up; every call has its result.
+/// SC-8: a drain ends new and waiting calls as `shutting_down`; running ones may finish, then are cancelled, then
+/// given up; every call has its result.
 #[tokio::test(start_paused = true)]
 async fn a_drain_goes_step_by_step() {
     let yard = yard(|builder, _| builder).await;
@@ -198,7 +200,7 @@ async fn a_drain_goes_step_by_step() {
     assert_eq!(again.abandoned, 0);
 }
 
-/// A factory makes a fresh tool for every call.
+/// Every call gets a fresh tool from the factory.
 #[tokio::test(start_paused = true)]
 async fn every_call_has_a_fresh_tool() {
     struct Once(AtomicUsize, usize);
@@ -223,7 +225,7 @@ async fn every_call_has_a_fresh_tool() {
     assert_eq!(made.load(Ordering::Relaxed), 10);
 }
 
-/// CL-8: `replace` while calls fly: those in flight finish on the old tool, later ones run on the new.
+/// CL-8: after a `replace`, calls in flight finish on the old tool and later calls run on the new one.
 #[tokio::test(start_paused = true)]
 async fn a_tool_is_replaced_while_calls_fly() {
     let says = |word: &'static str| {
@@ -243,7 +245,7 @@ async fn a_tool_is_replaced_while_calls_fly() {
     assert_eq!(session.call(call("b", "say", 0, "ok")).await.to_text(), "new");
 }
 
-/// A tool that goes: its calls in flight finish, those that wait are `not_found`.
+/// When a tool is unregistered, its calls in flight finish, and waiting ones are `not_found`.
 #[tokio::test(start_paused = true)]
 async fn a_tool_goes_while_calls_wait() {
     let yard = yard(|builder, _| builder).await;
@@ -260,7 +262,7 @@ async fn a_tool_goes_while_calls_wait() {
     yard.events.check();
 }
 
-/// Settings from outside: promotion, cap and timeout; an unknown name is an error at build.
+/// `ToolConfig` overrides a tool's settings; an unknown or duplicate name or a bad schema is an error at build time.
 #[tokio::test(start_paused = true)]
 async fn settings_from_outside_count() {
     let promoted =
@@ -279,7 +281,7 @@ async fn settings_from_outside_count() {
     assert!(error.to_string().contains("'/oneOf'"), "{error}");
 }
 
-/// CC-2: a pool is resized and paused while calls fly.
+/// CC-2: a pool is resized and paused while calls are in flight.
 #[tokio::test(start_paused = true)]
 async fn a_pool_is_resized_and_paused_while_calls_fly() {
     let yard = yard(|builder, _| builder).await;
@@ -301,7 +303,7 @@ async fn a_pool_is_resized_and_paused_while_calls_fly() {
     yard.events.check();
 }
 
-/// The engine works from any runtime flavour and any thread (I1, I3 in real time).
+/// The engine works on a multi-threaded runtime and from any thread (I1, I3 in real time).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_sessions_on_many_threads() {
     let yard = yard(|builder, _| builder).await;

@@ -1,4 +1,4 @@
-//! In which order calls run and results come: CL-*, CC-*, and the scenarios T3, T12, T19.
+//! The order in which calls run and results come: CL-*, CC-*, and the scenarios T3, T12, T19.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -34,7 +34,7 @@ async fn t3_runs_go_one_after_another_and_results_in_order() {
     yard.events.check();
 }
 
-/// CL-3: [Read A, Write A, Read A] sees the write before the trailing read; a refused call splits a row.
+/// CL-3: a refused call splits a row of reads, so the second read runs after the first.
 #[tokio::test(start_paused = true)]
 async fn a_refused_call_is_a_run_of_its_own() {
     let yard = yard(|builder, _| builder).await;
@@ -46,7 +46,8 @@ async fn a_refused_call_is_a_run_of_its_own() {
     yard.events.check();
 }
 
-/// CL-4: each call's end is told when it ends, results come in input order, an empty batch has none.
+/// CL-4: the terminal event of a call is emitted when it ends, results come in input order, and an empty batch has
+/// none.
 #[tokio::test(start_paused = true)]
 async fn ends_are_told_as_they_come_and_results_in_order() {
     let yard = yard(|builder, _| builder).await;
@@ -77,7 +78,7 @@ async fn a_failed_serial_call_may_skip_the_rest() {
     yard.events.check();
 }
 
-/// CL-6: the shipped widths: 20 reads in the engine, 10 concurrent calls in an agent, serial calls alone.
+/// CL-6: the shipped widths: 20 reads per engine, 10 concurrent calls per agent, one serial call per tree.
 #[tokio::test(start_paused = true)]
 async fn pools_have_their_widths() {
     for (tool, width) in [("read", 20), ("concurrent", 10), ("serial", 1)] {
@@ -108,7 +109,7 @@ async fn t19_a_session_cap_holds_over_all_classes() {
     yard.events.check();
 }
 
-/// CL-6, CC-3: a tool's own bound holds, and calls of other tools pass those that wait for it.
+/// CL-6, CC-3: a tool's own limit holds, and calls of other tools pass those that wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_tools_bound_holds_back_its_own_calls_only() {
     let yard =
@@ -140,7 +141,7 @@ async fn t12_a_busy_session_does_not_starve_another() {
     assert!(place <= 4 + 4, "B started at place {place}");
 }
 
-/// CL-8: a repeated id in a batch is refused, its first call runs once.
+/// CL-8: a repeated id within a batch is refused; the first call with that id runs once.
 #[tokio::test(start_paused = true)]
 async fn a_repeated_id_is_refused() {
     let yard = yard(|builder, _| builder).await;
@@ -151,7 +152,7 @@ async fn a_repeated_id_is_refused() {
     yard.events.check();
 }
 
-/// CL-8: ids may repeat from batch to batch, and a turn resends what it has answered.
+/// CL-8: ids may repeat across batches, and a turn replays the calls it has answered.
 #[tokio::test(start_paused = true)]
 async fn a_turn_resends_what_it_answered() {
     let yard = yard(|builder, _| builder).await;
@@ -168,7 +169,7 @@ async fn a_turn_resends_what_it_answered() {
     assert_eq!(yard.log.started(), ["x", "y", "x", "x"]);
 }
 
-/// CC-4: ten thousand calls in a batch run, the one after them is refused, nothing is lost.
+/// CC-4: a batch of ten thousand calls runs, one more call is refused, and nothing is lost.
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_calls_run_and_one_more_is_refused() {
     let yard = yard(|builder, _| builder).await;
@@ -181,7 +182,7 @@ async fn ten_thousand_calls_run_and_one_more_is_refused() {
     yard.events.check();
 }
 
-/// CC-4: a full queue answers at once; those in it run.
+/// CC-4: a full queue refuses calls at once; the queued ones run.
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_answers_at_once() {
     let mut limits = toolyard::Limits::default();
@@ -195,7 +196,7 @@ async fn a_full_queue_answers_at_once() {
     yard.events.check();
 }
 
-/// One-by-one execution runs every call alone, in order.
+/// Sequential dispatch runs every call alone, in order.
 #[tokio::test(start_paused = true)]
 async fn one_by_one_runs_every_call_alone() {
     let yard = yard(|builder, _| builder).await;

@@ -1,4 +1,4 @@
-//! What a caller is told: the codes of V4, the wordings of V5, and what the gate refuses (V1, PO-1, PO-3).
+//! The results that callers get: the codes of V4, the wordings of V5, and the refusals of the gate (V1, PO-1, PO-3).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -17,12 +17,13 @@ fn error(outcome: &Outcome) -> &CallError {
     outcome.error().expect("the call has no output")
 }
 
-/// Dispatches one call of `read` that ends so.
+/// Dispatches one call of `read` that ends in this way.
 async fn end(yard: &Yard, end: &str) -> Outcome {
     yard.engine.session("s").call(call("c", "read", 0, end)).await
 }
 
-/// V4, V5: what a handler says reaches the caller as it is; what it did not mean to say does not.
+/// V4, V5: a handler's own error message reaches the caller unchanged; that of a panic or unclassified error does
+/// not.
 #[tokio::test(start_paused = true)]
 async fn a_handlers_word_is_kept_and_its_accidents_are_not() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -41,7 +42,7 @@ async fn a_handlers_word_is_kept_and_its_accidents_are_not() {
     yard.events.check();
 }
 
-/// V5: `success: false` keeps its content whole, and the caller reads it.
+/// V5: an output with `success: false` keeps its content whole for the caller.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_says_no_keeps_its_content() {
     let yard = yard(|builder, _| builder).await;
@@ -50,8 +51,8 @@ async fn a_tool_that_says_no_keeps_its_content() {
     assert_eq!(outcome.output()["code"], "execution_error");
 }
 
-/// V5, ID-3: so does it keep its data and what else it put out, for who made the call and for who shares its key, with a
-/// redactor on the way or not.
+/// V5, ID-3: it also keeps its data and metadata, both for its caller and for callers that share its key, with or
+/// without a redactor.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_says_no_keeps_its_data() {
     let mut said =
@@ -80,7 +81,7 @@ async fn a_tool_that_says_no_keeps_its_data() {
     }
 }
 
-/// V5: the wording of an unknown name, sorted, at most 50 of them.
+/// V5: the message for an unknown name lists the available tools, sorted, at most 50 of them.
 #[tokio::test(start_paused = true)]
 async fn an_unknown_tool_is_answered_with_those_there_are() {
     let few = yard(|builder, _| builder).await;
@@ -96,7 +97,8 @@ async fn an_unknown_tool_is_answered_with_those_there_are() {
     assert!(error(&outcome).message.ends_with("t46, … and 13 more]"), "{}", error(&outcome).message);
 }
 
-/// V1, V5: broken JSON and misfits are that call's alone, told with their place; siblings go on.
+/// V1, V5: broken JSON and arguments that violate the schema fail only their own call, and the error says where;
+/// siblings go on.
 #[tokio::test(start_paused = true)]
 async fn bad_arguments_are_that_calls_alone() {
     let schema = json!({
@@ -133,14 +135,14 @@ async fn bad_arguments_are_that_calls_alone() {
     yard.events.check();
 }
 
-/// V4: an output over its bound.
+/// V4: an output over its bound is refused.
 #[tokio::test(start_paused = true)]
 async fn an_output_over_its_bound_is_refused() {
     let yard = yard(|builder, _| builder).await;
     assert_eq!(error(&end(&yard, "big").await).kind, ErrorKind::OutputTooLarge);
 }
 
-/// V1, V5: what a tool says no with is within the bound that is that of a success, with a redactor on the way or not.
+/// V1, V5: the output of a failure has the same bound as that of a success, with or without a redactor.
 #[tokio::test(start_paused = true)]
 async fn a_failure_may_be_as_large_as_a_success() {
     for redactor in [None, Some(Redactor::new().with_secret("correct horse").unwrap())] {
@@ -168,7 +170,7 @@ async fn a_failure_may_be_as_large_as_a_success() {
     }
 }
 
-/// What a policy answers, by the tool's name.
+/// A policy that decides by the tool's name.
 struct ByName;
 
 impl RuntimePolicy for ByName {
@@ -191,8 +193,8 @@ impl RuntimePolicy for ByName {
     }
 }
 
-/// PO-1, PO-6, V5: a policy's no, its panic, a sandbox that is not here, a limit that cannot be kept, and limits
-/// that are.
+/// PO-1, PO-6, V5: a policy refuses, panics, names an unavailable sandbox, or sets limits that can or cannot be
+/// enforced.
 #[tokio::test(start_paused = true)]
 async fn a_policy_decides_where_and_within_what() {
     let yard = yard(|builder, log| {
@@ -225,7 +227,7 @@ async fn a_policy_decides_where_and_within_what() {
     yard.events.check();
 }
 
-/// PO-3: with nobody to ask, what needs asking is refused at once, and what only looks runs.
+/// PO-3: without an approver, calls that need approval are refused at once, and reads run.
 #[tokio::test(start_paused = true)]
 async fn nobody_to_ask_means_no() {
     let events = toolyard_tests::Recorder::default();
@@ -254,7 +256,7 @@ async fn nobody_to_ask_means_no() {
     events.check();
 }
 
-/// Answers when the test says so.
+/// An approver whose answers the test sends.
 struct Later {
     asked: tokio::sync::mpsc::UnboundedSender<(String, oneshot::Sender<Answer>)>,
 }
@@ -268,8 +270,8 @@ impl Approver for Later {
     }
 }
 
-/// CL-3, CC-5, PO-4: questions of a batch are asked at once; a call of a run goes as soon as its own answer is
-/// there and no run waits for a later one's; no permit is held meanwhile.
+/// CL-3, CC-5, PO-4: all questions of a batch are asked at once; each call of a run starts as soon as its own answer
+/// arrives, and no run waits for the answers of a later one; no permit is held meanwhile.
 #[tokio::test(start_paused = true)]
 async fn questions_are_asked_at_once_and_hold_nothing() {
     let (asked, mut questions) = tokio::sync::mpsc::unbounded_channel();
@@ -316,7 +318,7 @@ async fn questions_are_asked_at_once_and_hold_nothing() {
     yard.events.check();
 }
 
-/// PO-4: nobody answers for five minutes ⇒ `confirmation_timeout`; an approver that panics ⇒ `internal`.
+/// PO-4: no answer for five minutes ⇒ `confirmation_timeout`; an approver that panics ⇒ `internal`.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_not_answered_ends_its_call() {
     struct Silent;
@@ -367,8 +369,8 @@ impl PathScope for Root {
     }
 }
 
-/// PO-1b, PO-2, V5: a path that leaves the workspace is refused before anything runs, so is a tool that needs
-/// a workspace where there is none.
+/// PO-1b, PO-2, V5: a path that leaves the workspace is refused before anything runs, and so is a call of a tool that
+/// needs a workspace in a session without one.
 #[tokio::test(start_paused = true)]
 async fn a_path_that_leaves_the_workspace_is_refused_at_the_gate() {
     let spec = || ToolSpec::read("cat").requires_fs(FsMode::Read, "path");
@@ -386,7 +388,7 @@ async fn a_path_that_leaves_the_workspace_is_refused_at_the_gate() {
     assert_eq!(error(&outcome).message, "Tool 'cat' needs a workspace and this session has none");
 }
 
-/// V1: what hooks do.
+/// Hooks that record their calls and act according to the call id (V1).
 #[derive(Clone, Default)]
 struct Told(Arc<std::sync::Mutex<Vec<String>>>);
 
@@ -414,7 +416,8 @@ impl Hooks for Told {
     }
 }
 
-/// V1: a hook may refuse; one that panics or hangs is that call's error before it and a line in the log after.
+/// V1: a hook may refuse a call; a hook that panics or hangs before a call aborts that call, and after it only causes
+/// a log line.
 #[tokio::test(start_paused = true)]
 async fn a_hook_costs_its_own_call_alone() {
     let told = Told::default();
@@ -434,7 +437,7 @@ async fn a_hook_costs_its_own_call_alone() {
     yard.events.check();
 }
 
-/// The plan tells routing and refusals without running anything.
+/// The plan reports routing and refusals without running anything.
 #[tokio::test(start_paused = true)]
 async fn a_plan_runs_nothing() {
     let told = Told::default();

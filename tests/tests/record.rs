@@ -1,4 +1,4 @@
-//! The record of simulated runs: it is whole, reads back as it was written, and what is done to it shows.
+//! The event log of simulated runs: it is complete, reads back as written, and tampering is detected.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -21,12 +21,12 @@ fn events(seed: u64) -> Vec<Event> {
     events.collect()
 }
 
-/// Whether a log shows to be damaged.
+/// Whether a log is recognised as damaged.
 fn is_found(log: &[Event]) -> bool {
     !event_faults(log, true).is_empty()
 }
 
-/// I2, OB-2: a run's log is whole, and each of its lines reads back as the event it was.
+/// I2, OB-2: the log of a run is complete, and each of its lines reads back as the original event.
 #[test]
 fn the_record_of_a_run_is_whole_and_reads_back() {
     for seed in SEEDS {
@@ -39,8 +39,8 @@ fn the_record_of_a_run_is_whole_and_reads_back() {
     }
 }
 
-/// I2: an event that is left out shows, unless it is the last of its session: what is cut off at the end leaves no gap, and
-/// shows where it leaves a call or a turn open.
+/// I2: a missing event is detected, unless it is the last of its session: cutting off the end leaves no gap and is
+/// only detected if a call or a turn stays open.
 #[test]
 fn an_event_that_is_left_out_shows() {
     for seed in SEEDS {
@@ -54,7 +54,7 @@ fn an_event_that_is_left_out_shows() {
     }
 }
 
-/// I2: an event that is there twice shows.
+/// I2: a duplicated event is detected.
 #[test]
 fn an_event_that_is_there_twice_shows() {
     for seed in SEEDS {
@@ -67,8 +67,8 @@ fn an_event_that_is_there_twice_shows() {
     }
 }
 
-/// I2: neighbours that change places show, unless they are of two sessions: those commute, for sessions are told each in its
-/// own order and in none between them.
+/// I2: swapping neighbouring events is detected, unless they belong to two sessions: events have an order within each
+/// session, but none across sessions.
 #[test]
 fn neighbours_that_change_places_show() {
     for seed in SEEDS {

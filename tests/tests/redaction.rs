@@ -1,5 +1,5 @@
-//! A secret that is planted in all that goes into an engine and comes out of its tools shows nowhere (I15, V5).
-//! In a process of its own: what listens to its log is shared by its threads.
+//! A secret planted in everything that goes into an engine and comes out of its tools shows nowhere (I15, V5).
+//! These tests have a process to themselves, because the threads of a process share their log subscribers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -18,14 +18,14 @@ use toolyard::{
 };
 use toolyard_tests::{Yard, listen, yard};
 
-/// Has a letter that JSON escapes.
+/// Contains a character that JSON escapes.
 const SECRET: &str = "sword\"fish-77";
 
 fn redactor() -> Redactor {
     Redactor::standard().with_secret(SECRET).unwrap()
 }
 
-/// Fails if the secret is in this text, in any form a reader could make it out in.
+/// Fails if the text contains the secret in any form that a reader could recognise.
 #[track_caller]
 fn clean(what: &str, text: &str) {
     let base64 = BASE64_STANDARD.encode(SECRET);
@@ -34,7 +34,7 @@ fn clean(what: &str, text: &str) {
     }
 }
 
-/// A tool that lets out what it is given in the way its argument `how` says.
+/// A tool that leaks its input in the way its argument `how` says.
 struct Leaky(Arc<Mutex<Vec<Value>>>);
 
 #[async_trait]
@@ -86,7 +86,7 @@ impl Tool for Leaky {
     }
 }
 
-/// A policy, and hooks, that say too much.
+/// A policy and hooks that put arguments into their messages.
 struct Talkative;
 
 impl RuntimePolicy for Talkative {
@@ -115,7 +115,7 @@ impl Hooks for Watcher {
     }
 }
 
-/// Notes all that is traced: spans, events, and every field of them.
+/// Records everything traced: spans, events, and all their fields.
 #[derive(Clone, Default)]
 struct Traced(Arc<Mutex<String>>);
 
@@ -168,7 +168,7 @@ const WAYS: &[&str] = &[
     "aborted",
 ];
 
-/// An engine with a tool that lets out what it is given; what its handlers were given; what hooks were shown.
+/// An engine with a leaky tool, the inputs of its handlers, and the text shown to its hooks.
 async fn leaky(redactor: Redactor) -> (Yard, Arc<Mutex<Vec<Value>>>, Watcher) {
     let (given, watcher) = (Arc::<Mutex<Vec<Value>>>::default(), Watcher::default());
     let yard = {
@@ -192,7 +192,7 @@ fn leak(how: &str) -> Call {
     Call::new(how, "leaky", json!({"how": how, "what": SECRET}))
 }
 
-/// I15, V5: not in results, errors, causes, events, what hooks see, spans or logs; and handlers get what was meant for them.
+/// I15, V5: the secret is not in results, errors, causes, events, hook inputs, spans or logs, but handlers get it.
 #[tokio::test(start_paused = true)]
 async fn a_planted_secret_shows_nowhere() {
     let traced = Traced::default();
@@ -233,7 +233,7 @@ async fn a_planted_secret_shows_nowhere() {
         "{traced}"
     );
     assert!(traced.contains("error=it is '[redacted]'"), "{traced}");
-    // As real as they were sent; `deltas` three times, `source` three times, and none again for what came again.
+    // The values are the real ones; `deltas` and `source` ran three times each, and resent calls did not run again.
     let given = given.lock().unwrap();
     assert_eq!(given.len(), 18, "{given:?}");
     assert!(given.iter().all(|given| given == SECRET));
@@ -246,7 +246,7 @@ fn chain(error: &dyn std::error::Error) -> String {
         .collect()
 }
 
-/// I15, V5, OB-1: a secret that comes in pieces is held back until it is whole; the rest comes before the attempt's end.
+/// I15, V5, OB-1: a secret in pieces is held back until it is complete; the rest comes before the end of the attempt.
 #[tokio::test(start_paused = true)]
 async fn a_secret_in_pieces_is_held_back() {
     let (yard, ..) = leaky(Redactor::new().with_secret(SECRET).unwrap()).await;
@@ -257,12 +257,12 @@ async fn a_secret_in_pieces_is_held_back() {
             attempts[event.attempt.unwrap() as usize - 1].push_str(text);
         }
     }
-    // What could have been the begin of another at the end is told when it is none.
+    // The tail, which could have been the start of another secret, is emitted once it is clear that it is not.
     assert_eq!(attempts, vec!["it is '[redacted]'sword"; 3]);
     yard.events.check();
 }
 
-/// I15, ID-6: what is kept for a key, and what its callers share, was redacted before.
+/// I15, ID-6: results are redacted before they are kept for a key or shared with its callers.
 #[tokio::test(start_paused = true)]
 async fn what_is_kept_is_redacted() {
     let (yard, given, _) = leaky(redactor()).await;
@@ -285,7 +285,7 @@ async fn what_is_kept_is_redacted() {
     yard.events.check();
 }
 
-/// I15, V5: a secret that goes over the end of a line is not cut in two by the message of a failure, which is a line.
+/// I15, V5: a failure's message is one line; a secret that spans two lines is redacted before the message is cut.
 #[tokio::test(start_paused = true)]
 async fn a_secret_of_two_lines_shows_in_no_failure() {
     const KEY: &str = "the first half\nthe second half";
@@ -300,7 +300,7 @@ async fn a_secret_of_two_lines_shows_in_no_failure() {
     assert!(!told.contains("half"), "{told}");
 }
 
-/// I15: a call of a stream that was stopped before it came in shows its arguments as any other does.
+/// I15: a streamed call that was cancelled before it was received has its arguments redacted like any other.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_came_in_is_redacted() {
     let (yard, ..) = leaky(redactor()).await;

@@ -1,11 +1,11 @@
-//! The whole engine, simulated (TS-2, TS-3; I1 to I16 as far as they apply).
+//! The simulation of the whole engine (TS-2, TS-3; I1 to I16 as far as they apply).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use std::collections::HashSet;
 use toolyard_tests::sim::sim;
 
-/// TS-2: a thousand seeds break no rule and go at least nine hundred ways.
+/// TS-2: a thousand seeds break no rule and take at least nine hundred different courses.
 #[test]
 fn a_thousand_seeds_break_no_rule() {
     let mut hashes = HashSet::new();
@@ -17,7 +17,7 @@ fn a_thousand_seeds_break_no_rule() {
     assert!(hashes.len() >= 900, "only {} distinct traces", hashes.len());
 }
 
-/// TS-2: the same seed goes the same way.
+/// TS-2: the same seed always takes the same course.
 #[test]
 fn a_seed_goes_one_way() {
     for seed in 0..100 {

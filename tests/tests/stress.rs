@@ -1,6 +1,6 @@
-//! The whole engine on several threads in real time, at random (TS-4). What is drawn is seeded; how the threads
-//! meet is not, so nothing is said of times: every call has one end, the grammar of events holds, and nothing is
-//! left over.
+//! A randomised stress test of the whole engine on several threads in real time (TS-4). The random choices are
+//! seeded, but the thread interleaving is not, so nothing is asserted about times: every call has one end, the
+//! grammar of events holds, and nothing is left over.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use futures::future::join_all;
@@ -17,7 +17,7 @@ use toolyard::{
 };
 use toolyard_tests::{Yard, yard};
 
-/// How many agents go side by side, and how many batches each has.
+/// How many agents run concurrently, and how many batches each dispatches.
 const AGENTS: u64 = 4;
 const BATCHES: u64 = 100;
 /// How deep handlers nest.
@@ -27,7 +27,7 @@ const LEAVES: [&str; 7] = ["read", "serial", "concurrent", "named", "inline", "l
 const NESTS: [&str; 6] =
     ["nest_read", "nest_serial", "nest_concurrent", "nest_named", "nest_inline", "nest_blocks"];
 
-/// Calls that a seed says, with `depth` levels of calls under them.
+/// A random batch with up to `depth` levels of nested calls.
 fn calls(dice: &mut Chance, depth: u64) -> Batch {
     let one = |dice: &mut Chance, n: u32| {
         if depth > 0 && dice.random_ratio(1, 3) {
@@ -41,7 +41,7 @@ fn calls(dice: &mut Chance, depth: u64) -> Batch {
     (0..len).map(|n| one(dice, n)).collect()
 }
 
-/// A tool that yields and ends as it is told.
+/// A tool that yields once and ends as its arguments say.
 fn leaf(spec: ToolSpec) -> impl ToolFactory {
     tool_fn(spec, |args: serde_json::Value, cx: ToolContext| async move {
         tokio::task::yield_now().await;
@@ -54,7 +54,7 @@ fn leaf(spec: ToolSpec) -> impl ToolFactory {
     })
 }
 
-/// A tool that makes calls in a way that its seed says.
+/// A tool that makes nested calls, chosen by the seed in its arguments.
 fn nest(spec: ToolSpec) -> impl ToolFactory {
     tool_fn(spec, |seed: u64, cx: ToolContext| async move {
         let (mut dice, depth) = (Chance::seed_from_u64(seed), seed % 8);
@@ -65,7 +65,7 @@ fn nest(spec: ToolSpec) -> impl ToolFactory {
     })
 }
 
-/// Polls a future some times and drops it then.
+/// Polls a future a few times and then drops it.
 async fn for_a_while(dice: &mut Chance, future: impl Future) {
     let polls = dice.random_range(0..6);
     let mut future = Box::pin(future);
@@ -82,7 +82,7 @@ fn agrees(batch: &Batch, outcomes: &[Outcome]) {
     assert_eq!(made, outcomes.iter().map(|outcome| &outcome.call_id).collect::<Vec<_>>(), "CL-4");
 }
 
-/// One thing that a handler does.
+/// One random step of a handler.
 async fn step(dice: &mut Chance, cx: &ToolContext, depth: u64) -> Result<(), ToolError> {
     let batch = calls(dice, depth);
     match dice.random_range(0..8) {
@@ -99,7 +99,7 @@ async fn step(dice: &mut Chance, cx: &ToolContext, depth: u64) -> Result<(), Too
             agrees(&batch, &fork.dispatch(batch.clone()).await);
         }
         3 => {
-            // It may outlive the handler.
+            // This dispatch may outlive the handler.
             let Ok(fork) = cx.fork(ForkPolicy::default().share_concurrent()) else { return Ok(()) };
             tokio::spawn(async move { agrees(&batch, &fork.dispatch(batch.clone()).await) });
         }
@@ -135,7 +135,7 @@ async fn stream(dice: &mut Chance, session: &Session, batch: Batch) {
     }
 }
 
-/// What an agent does.
+/// Plays one agent.
 async fn agent(engine: Engine, number: u64) {
     let mut dice = Chance::seed_from_u64(number);
     let options = || match number % 2 {
@@ -143,7 +143,7 @@ async fn agent(engine: Engine, number: u64) {
         _ => SessionOptions::default().tree_max_in_flight(2.try_into().unwrap()),
     };
     for n in 0..BATCHES {
-        // The name is taken again and again: it closes when its last call is gone.
+        // The name is reused again and again: its session closes when its last call is gone.
         let session = engine.session_with(format!("agent {}", number + AGENTS * (n % 2)), options());
         let batch = calls(&mut dice, DEPTH);
         match dice.random_range(0..8) {
@@ -209,7 +209,7 @@ async fn narrow() -> Yard {
     .await
 }
 
-/// Waits until every task of the runtime but this one and those that an idle engine keeps has had its turn.
+/// Waits until no call is left and every session is closed.
 async fn until_quiet(yard: &Yard) {
     loop {
         let status = yard.engine.status().await.unwrap();
@@ -238,7 +238,7 @@ async fn agents_on_several_threads_leave_nothing_behind() {
     tokio::time::timeout(Duration::from_secs(100), go(0..AGENTS)).await.unwrap();
 }
 
-/// One handler of a key that runs; the counts are those that run, and those that began beside another.
+/// A running handler of a key. It counts the handlers that run, and those that started while another ran.
 struct Running(Arc<Mutex<(u32, u32)>>);
 
 impl Running {
@@ -258,7 +258,7 @@ impl Drop for Running {
     }
 }
 
-/// A tool that fails twice, at once or a little later, and counts those of its handlers that run beside another.
+/// A tool that fails twice, at once or a little later, and counts handlers that run concurrently.
 fn flaky(beside: &Arc<Mutex<(u32, u32)>>) -> impl ToolFactory + use<> {
     let delays = RetryPolicy::default().with_delays(Duration::from_micros(300), 2.0, Duration::from_secs(1));
     let spec = ToolSpec::write("flaky").concurrent().idempotent().retry(delays.unwrap());
@@ -275,8 +275,8 @@ fn flaky(beside: &Arc<Mutex<(u32, u32)>>) -> impl ToolFactory + use<> {
     })
 }
 
-/// ID-3, ID-4, SC-3: callers of one key come and leave at any moment; each has one end, and of one key never two
-/// handlers run side by side.
+/// ID-3, ID-4, SC-3: callers of one key come and leave at any moment; each has one end, and two handlers of one key
+/// never run at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn callers_of_one_key_come_and_leave() {
     let beside = Arc::default();

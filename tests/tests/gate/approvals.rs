@@ -1,4 +1,4 @@
-//! PO-3, PO-4: what is asked about, and what an answer is good for.
+//! PO-3, PO-4: which calls are asked about, and for which calls an answer holds.
 
 use super::{ends, questions};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn write(id: &str, path: &str, content: &str) -> Call {
     Call::new(id, "write", json!({"path": path, "content": content}))
 }
 
-/// Which calls were asked about, approved by what, and called with what said of it.
+/// The questions, answers and remembered approvals of a run, one line each.
 fn account(yard: &Yard) -> Vec<String> {
     let line = |event: &toolyard::Event| {
         let id = event.call_id.as_ref()?;
@@ -41,8 +41,8 @@ fn account(yard: &Yard) -> Vec<String> {
     yard.events.events().iter().filter_map(line).collect()
 }
 
-/// PO-4: "always" settles the other questions of the same pattern, and later calls of it are not asked about, forks'
-/// included; other patterns and other sessions are.
+/// PO-4: "always" settles the open questions with the same pattern, and later calls with that pattern are not asked
+/// about, including those of forks; other patterns and other sessions are.
 #[tokio::test(start_paused = true)]
 async fn always_is_for_the_pattern() {
     let desk = ApprovalDesk::default();
@@ -84,7 +84,7 @@ async fn always_is_for_the_pattern() {
     yard.events.check();
 }
 
-/// PO-3: prompt_once asks once for a pattern and keeps the answer, yes or no, until it is told to forget.
+/// PO-3: `prompt_once` asks once per pattern and keeps the answer, yes or no, until it is told to forget.
 #[tokio::test(start_paused = true)]
 async fn prompt_once_asks_once() {
     let desk = ApprovalDesk::default();
@@ -126,8 +126,8 @@ impl PathScope for Root {
     }
 }
 
-/// PO-3: in a trusted workspace writes are not asked about; execution and network are, and so is what a tool's own mode
-/// says. A session may set its own modes.
+/// PO-3: in a trusted workspace, writes are not asked about; execution, network and tools with their own mode still
+/// are. A session may set its own modes.
 #[tokio::test(start_paused = true)]
 async fn a_trusted_workspace_lowers_writes_alone() {
     let confirmations = Confirmations::default().trust("/notes").tool("special", ConfirmationMode::Prompt);
@@ -157,7 +157,7 @@ async fn a_trusted_workspace_lowers_writes_alone() {
     yard.events.check();
 }
 
-/// CL-1, PO-3: a tool that says of a call that it only reads changes its class and not whether it is asked about.
+/// CL-1, PO-3: a tool that classifies a call as a read changes the call's class, but it is still asked about.
 #[tokio::test(start_paused = true)]
 async fn a_class_by_arguments_does_not_spare_the_question() {
     struct Query(Log);
@@ -181,7 +181,7 @@ async fn a_class_by_arguments_does_not_spare_the_question() {
     yard.events.check();
 }
 
-/// PO-4: what would change is told as it is when it is asked for; a preview that panics or hangs is no preview.
+/// PO-4: the preview shows the changes as of when it is requested; one that panics is left out.
 #[tokio::test(start_paused = true)]
 async fn a_request_says_what_would_change() {
     struct Editor(Log, &'static str);
@@ -219,7 +219,7 @@ async fn a_request_says_what_would_change() {
     yard.events.check();
 }
 
-/// PO-4, SC-4: a cancel of one call withdraws its question and leaves the others open.
+/// PO-4, SC-4: cancelling one call withdraws its question and leaves the others open.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_call_withdraws_its_question_alone() {
     let desk = ApprovalDesk::default();
@@ -240,8 +240,8 @@ async fn a_cancelled_call_withdraws_its_question_alone() {
     yard.events.check();
 }
 
-/// PO-4, I15: whoever is asked sees no secret, in arguments, pattern or preview; the handler is given it, and an answer
-/// for the pattern is for that secret alone.
+/// PO-4, I15: the approver sees no secret in arguments, pattern or preview; the handler receives it, and an answer
+/// for the pattern holds for that secret only.
 #[tokio::test(start_paused = true)]
 async fn a_request_shows_no_secret() {
     struct Login(Log);
@@ -286,7 +286,7 @@ async fn a_request_shows_no_secret() {
     yard.events.check();
 }
 
-/// PO-4: what only looks like a secret is not hidden from whom is asked, since it runs if they say yes; events hide it.
+/// PO-4: text that only looks like a secret is shown to the approver, because a yes lets it run; events hide it.
 #[tokio::test(start_paused = true)]
 async fn nothing_that_runs_is_hidden_from_whom_is_asked() {
     let desk = ApprovalDesk::default();

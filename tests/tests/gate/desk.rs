@@ -1,4 +1,4 @@
-//! PO-4, T13: answers bind to what they are for, and the first counts.
+//! PO-4, T13: an answer binds to one question, and the first answer counts.
 
 use super::{ends, questions};
 use std::time::Duration;
@@ -9,8 +9,8 @@ async fn asking(desk: &ApprovalDesk) -> Yard {
     yard(|builder, _| builder.confirmations(Confirmations::default()).approver(desk.clone())).await
 }
 
-/// T13: while a question is open no permit is in use; an answer with another digest and one to a used or an unknown id are
-/// refused and change nothing; the first of two answers counts.
+/// T13: while a question is open, no permit is in use; an answer with another digest, to an answered or to an unknown
+/// id is refused and changes nothing; the first of two answers counts.
 #[tokio::test(start_paused = true)]
 async fn t13_an_answer_binds_what_it_is_for() {
     let desk = ApprovalDesk::default();
@@ -37,7 +37,7 @@ async fn t13_an_answer_binds_what_it_is_for() {
     yard.events.check();
 }
 
-/// T13: a question that nobody answers is `confirmation_timeout`; an answer after that is refused.
+/// T13: a question without an answer ends in `confirmation_timeout`; an answer after that is refused.
 #[tokio::test(start_paused = true)]
 async fn t13_an_expired_question_takes_no_answer() {
     let desk = ApprovalDesk::default();
@@ -52,7 +52,7 @@ async fn t13_an_expired_question_takes_no_answer() {
     yard.events.check();
 }
 
-/// PO-4: the time of a question counts from when it is shown; one that is held waits for that, a day at most.
+/// PO-4: the time of a question counts from when it is shown; a held question waits for that, at most a day.
 #[tokio::test(start_paused = true)]
 async fn time_counts_from_when_a_question_is_shown() {
     let desk = ApprovalDesk::default();
@@ -67,7 +67,7 @@ async fn time_counts_from_when_a_question_is_shown() {
         desk.answer(a.id(), a.digest(), Answer::Allow).unwrap();
         b.showing().shown();
         tokio::time::sleep(Duration::from_secs(200)).await;
-        b.showing().shown(); // a second word of it gives no more time
+        b.showing().shown(); // showing it again gives no more time
         b.showing().hold();
     };
     let batch = ["a", "b", "c"].map(|id| call(id, "concurrent", 0, "ok")).to_vec();
@@ -77,8 +77,8 @@ async fn time_counts_from_when_a_question_is_shown() {
     yard.events.check();
 }
 
-/// CC-5, PO-4: fifty questions at once, answered in another order: every call has its own answer, and reads of other
-/// sessions are not slowed.
+/// CC-5, PO-4: fifty questions at once, answered in another order: every call gets its own answer, and reads of other
+/// sessions are not slowed down.
 #[tokio::test(start_paused = true)]
 async fn fifty_questions_are_answered_in_any_order() {
     let desk = ApprovalDesk::default();

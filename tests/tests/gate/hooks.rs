@@ -1,4 +1,4 @@
-//! V1: hooks stand where the rule says, and cost their own call alone.
+//! V1: hooks run where the rule says, and a bad hook affects only its own call.
 
 use super::ends;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use toolyard::{
 };
 use toolyard_tests::{call, shape, yard};
 
-/// Writes down what happens, and does what call ids say.
+/// Hooks and an approver that record what happens and act according to the call id.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<String>>>);
 
@@ -55,8 +55,9 @@ impl Approver for Diary {
     }
 }
 
-/// V1: the raw arguments come first, before anything is looked up; then approval; then the start, before the permits;
-/// and the end. A hook that panics, hangs or says no ends its own call as `aborted`, after 5 s at most.
+/// V1: the hook with the raw arguments runs before any lookup, then comes approval, then the start hook before the
+/// permits, then the end hook. A hook before the call that panics, hangs for 5 s or refuses ends its own call as
+/// `aborted`.
 #[tokio::test(start_paused = true)]
 async fn hooks_stand_in_the_order_of_v1() {
     let diary = Diary::default();

@@ -1,4 +1,4 @@
-//! The gate: each rule of policies, capabilities, visibility, approvals and hooks, in paused time.
+//! The gate: the rules of policies, capabilities, visibility, approvals and hooks, in paused time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
@@ -14,17 +14,17 @@ use toolyard::{ApprovalDesk, ApprovalRequest, Outcome};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Turns what would hang into a test that fails: nothing here needs two days of paused time.
+/// Fails a test that would hang: no test here needs two days of paused time.
 async fn ends<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(48 * 3600 * SECOND, future).await.expect("this ends")
 }
 
-/// What the model is told.
+/// The message for the model.
 fn message(outcome: &Outcome) -> &str {
     &outcome.error().unwrap().message
 }
 
-/// The next questions on a desk, by the ids of their calls.
+/// The next questions on a desk, sorted by call id.
 async fn questions<const N: usize>(desk: &ApprovalDesk) -> [ApprovalRequest; N] {
     let mut taken = Vec::new();
     for _ in 0..N {

@@ -1,4 +1,4 @@
-//! PO-1, PO-5, PO-6: the policy decides, whichever is in force.
+//! PO-1, PO-5, PO-6: the policy in force decides.
 
 use super::{ends, message};
 use serde_json::{Value, json};
@@ -17,7 +17,8 @@ fn deny(tool: &str) -> PolicyRules {
     allow_all().tool(tool, Rule::Deny)
 }
 
-/// PO-1, PO-5: rules by name and by side effects; a tool of a class that no rule knows is not run where the default is no.
+/// PO-1, PO-5: rules match by name and by side effects; a tool that no rule matches is refused if the default is to
+/// deny.
 #[tokio::test(start_paused = true)]
 async fn rules_say_who_runs() {
     let rules = PolicyRules::new(Rule::Deny)
@@ -33,8 +34,8 @@ async fn rules_say_who_runs() {
     yard.events.check();
 }
 
-/// PO-1: a sandbox that is not built is `sandbox_error`, and so is a limit that the host cannot keep; never is the
-/// handler run on the host instead.
+/// PO-1: an unavailable sandbox is `sandbox_error`, and so is a limit that the host cannot enforce; the handler never
+/// runs on the host instead.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_granted_is_not_run() {
     let mut memory = ResourceLimits::unlimited();
@@ -56,8 +57,8 @@ async fn what_cannot_be_granted_is_not_run() {
     }
 }
 
-/// V1: a policy that comes while calls wait is asked about them: those that wait for permits, for their next attempt and
-/// for their run included; what runs goes on.
+/// V1: a new policy applies to waiting calls, whether they wait for permits, for their next attempt or for their run;
+/// running calls go on.
 #[tokio::test(start_paused = true)]
 async fn a_new_policy_is_asked_about_calls_that_wait() {
     let yard = yard(|builder, _| builder).await;
@@ -96,7 +97,7 @@ async fn a_new_policy_is_asked_about_calls_that_wait() {
     yard.events.check();
 }
 
-/// PO-1, V1: the bound of an output is that of the policy under which its call ran, where secrets are looked for too.
+/// PO-1, V1: the bound on an output is that of the policy under which its call ran, also with redaction.
 #[tokio::test(start_paused = true)]
 async fn an_output_is_bounded_by_the_grant_in_force() {
     let of = |bytes| {
@@ -121,7 +122,7 @@ async fn an_output_is_bounded_by_the_grant_in_force() {
     }
 }
 
-/// V1: a call goes on under what the new policy grants.
+/// V1: a waiting call runs under the grant of the new policy.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waits_runs_under_the_new_grant() {
     let yard = yard(|builder, _| builder).await;
@@ -139,8 +140,7 @@ async fn a_call_that_waits_runs_under_the_new_grant() {
     yard.events.check();
 }
 
-/// T13: a policy that is revoked while somebody is asked ends the call `permission_denied`, at once, and the question
-/// with it.
+/// T13: revoking a policy during a question ends the call `permission_denied` at once, and withdraws the question.
 #[tokio::test(start_paused = true)]
 async fn t13_a_revoked_policy_ends_the_question() {
     let desk = ApprovalDesk::default();
@@ -163,8 +163,8 @@ async fn t13_a_revoked_policy_ends_the_question() {
     yard.events.check();
 }
 
-/// PO-4: an answer is for the policy it was given under. Another one that allows the call as well is asked about anew, in
-/// the time that the question has; an answer to the old question is refused.
+/// PO-4: an answer holds only for the policy under which the question was asked. If another policy also allows the
+/// call, the question is asked anew within its time, and an answer to the old question is refused.
 #[tokio::test(start_paused = true)]
 async fn a_question_is_asked_anew_under_another_policy() {
     let desk = ApprovalDesk::default();
@@ -195,7 +195,7 @@ async fn a_question_is_asked_anew_under_another_policy() {
     yard.events.check();
 }
 
-/// PO-4, TS-2: under another policy questions are asked anew in the order in which they were asked.
+/// PO-4, TS-2: under another policy, questions are asked anew in their original order.
 #[tokio::test(start_paused = true)]
 async fn questions_are_asked_anew_in_their_order() {
     #[derive(Clone, Default)]
@@ -227,7 +227,7 @@ async fn questions_are_asked_anew_in_their_order() {
     yard.events.check();
 }
 
-/// PO-4: a call that was approved and waits when the policy changes does not run on that approval.
+/// PO-4: a call that was approved and still waits when the policy changes does not run on that approval.
 #[tokio::test(start_paused = true)]
 async fn an_approval_does_not_outlive_its_policy() {
     let yard = yard(|builder, _| builder.confirmations(toolyard::Confirmations::default())).await;
@@ -244,7 +244,7 @@ async fn an_approval_does_not_outlive_its_policy() {
     yard.events.check();
 }
 
-/// PO-1: the policy is told who asks. PO-6: one that panics lets nothing run.
+/// PO-1: the policy learns who the caller is. PO-6: if the policy panics, nothing runs.
 #[tokio::test(start_paused = true)]
 async fn the_policy_knows_the_caller() {
     struct ByRole;

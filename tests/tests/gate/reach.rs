@@ -1,4 +1,4 @@
-//! PO-1b, PO-2: paths and hosts that calls name, against what their agents may.
+//! PO-1b, PO-2: paths and hosts named by calls, compared with the grants of their agents.
 
 use super::message;
 use serde_json::{Value, json};
@@ -15,7 +15,8 @@ struct Desk {
 }
 
 impl Desk {
-    /// A workspace with `docs/a.md`, `out/`, `secret/key`, and links that lead from `docs` to `secret` and out.
+    /// Creates a workspace with `docs/a.md`, `out/`, `secret/key`, and links from `docs` to `secret` and out of the
+    /// workspace.
     async fn open() -> Self {
         let root = tempfile::tempdir().unwrap();
         for dir in ["docs", "out", "secret"] {
@@ -58,8 +59,8 @@ async fn kind(session: &Session, tool: &str, args: Value) -> Option<ErrorKind> {
     kinds(&[session.call(Call::new("c", tool, args)).await])[0]
 }
 
-/// PO-1b, PO-2: a path runs where it leads into what is granted, in the granted mode; a missing grant is `fs_denied`, a
-/// way out of the workspace `permission_denied`.
+/// PO-1b, PO-2: a path is allowed if it leads into a granted one, in the granted mode; a missing grant is
+/// `fs_denied`, an escape from the workspace `permission_denied`.
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn a_path_is_granted_by_where_it_leads() {
@@ -91,8 +92,8 @@ async fn a_path_is_granted_by_where_it_leads() {
     desk.yard.events.check();
 }
 
-/// PO-1b: a path argument that is missing, null or an empty list leaves the choice to the tool, which needs the whole workspace; a list
-/// is each of its paths; anything else is `invalid_input`.
+/// PO-1b: a path argument that is missing, null or an empty list leaves the choice to the tool, which requires a
+/// grant of the whole workspace; each path of a list is checked; anything else is `invalid_input`.
 #[tokio::test(start_paused = true)]
 async fn a_path_argument_may_be_anything() {
     let desk = Desk::open().await;
@@ -123,7 +124,7 @@ async fn a_path_argument_may_be_anything() {
     desk.yard.events.check();
 }
 
-/// PO-1b: without a workspace nothing is under what is granted of it, also where a tool could do without one.
+/// PO-1b: without a workspace, grants of paths grant nothing, even to a tool that needs no workspace.
 #[tokio::test(start_paused = true)]
 async fn grants_of_paths_grant_nothing_without_a_workspace() {
     let mut spec = ToolSpec::read("look").requires_fs(FsMode::Read, "path");
@@ -139,8 +140,8 @@ async fn grants_of_paths_grant_nothing_without_a_workspace() {
     yard.events.check();
 }
 
-/// PO-1b: a host is compared as a client reads it; a missing grant, a text that names none and a missing argument are
-/// `net_denied`.
+/// PO-1b: a host is compared the way a client reads it; a missing grant, a text that names no host and a missing
+/// argument are `net_denied`.
 #[tokio::test(start_paused = true)]
 async fn a_host_is_granted_by_what_it_is() {
     let desk = Desk::open().await;
@@ -176,7 +177,7 @@ async fn a_host_is_granted_by_what_it_is() {
     desk.yard.events.check();
 }
 
-/// PO-5: the grants of all agents above count.
+/// PO-5: the grants of all ancestors of an agent apply.
 #[tokio::test(start_paused = true)]
 async fn grants_of_a_fork_are_within_its_parents() {
     let desk = Desk::open().await;
@@ -192,8 +193,8 @@ async fn grants_of_a_fork_are_within_its_parents() {
     desk.yard.events.check();
 }
 
-/// PO-1b, PO-2: no payload of kind `path` runs through a grant of one directory unless it leads into that; whatever is
-/// refused is refused as a path.
+/// PO-1b, PO-2: under a grant of one directory, no payload of kind `path` runs unless it leads into that directory;
+/// every refusal is that of a path.
 #[tokio::test(start_paused = true)]
 async fn hostile_paths_find_no_way_through_a_grant() {
     let Some(file) = toolyard_tests::data_file("hostile-paths/payloads.jsonl") else { return };

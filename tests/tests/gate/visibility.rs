@@ -1,4 +1,4 @@
-//! PO-1b, PO-5, CL-7: who knows of which tools, and may call them.
+//! PO-1b, PO-5, CL-7: which agents know a tool, and which may call it.
 
 use super::message;
 use toolyard::{Capabilities, ForkPolicy, Session, SessionOptions, ToolSpec};
@@ -20,7 +20,7 @@ fn names(yard: &Yard, session: &Session) -> Vec<String> {
 
 const ALL: [&str; 6] = ["concurrent", "deploy", "help", "read", "salaries", "serial"];
 
-/// PO-1b: a tool that is hidden from sub-agents or from a role is `not_found` there and absent from what is available.
+/// PO-1b: a tool hidden from sub-agents or from a role is `not_found` there and absent from `Available`.
 #[tokio::test(start_paused = true)]
 async fn a_hidden_tool_does_not_exist() {
     let yard = office().await;
@@ -41,7 +41,7 @@ async fn a_hidden_tool_does_not_exist() {
     yard.events.check();
 }
 
-/// PO-5: a fork has what its parent has, or less, whatever it is told.
+/// PO-5: a fork has at most the rights of its parent, whatever its policy says.
 #[tokio::test(start_paused = true)]
 async fn a_fork_narrows_only() {
     let yard = office().await;
@@ -66,8 +66,8 @@ async fn a_fork_narrows_only() {
     yard.events.check();
 }
 
-/// PO-1b, V1: a tool that an agent may not call is `permission_denied`, and tells nothing of its schema; one that needs no
-/// capability runs.
+/// PO-1b, V1: a call of a tool without a capability is `permission_denied` and reveals nothing of the schema; a tool
+/// that requires no capability runs.
 #[tokio::test(start_paused = true)]
 async fn a_tool_without_capability_is_denied() {
     let yard = yard(|builder, log| {

@@ -1,8 +1,8 @@
-//! Which processes bear a mark: in their arguments, their environment or the directory they are in.
+//! Finds processes with a mark in their arguments, their environment or their working directory.
 
 use std::{fs, path::Path};
 
-/// The numbers of the living processes that bear the mark.
+/// The ids of the living processes with this mark.
 pub(super) fn marked(mark: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -1,4 +1,4 @@
-//! Hostile command lines: for a tool that is no shell they are text, and a shell that is refused runs none.
+//! Hostile command lines: other tools treat them as text, and a refused shell runs none of them.
 
 use super::{census::marked, supervised, yard_with};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use toolyard::{Call, Caller, Denied, ErrorKind, Grant, RuntimePolicy, ToolSpec};
 use toolyard_tests::data_file;
 use toolyard_tools::shell::Shell;
 
-/// Refuses what executes.
+/// A policy that denies the shell.
 struct NoShell;
 
 impl RuntimePolicy for NoShell {
@@ -16,7 +16,7 @@ impl RuntimePolicy for NoShell {
     }
 }
 
-/// The command lines that the data holds.
+/// The command lines in the hostile data.
 fn payloads() -> Vec<String> {
     let Some(file) = data_file("hostile-paths/payloads.jsonl") else { return Vec::new() };
     let text = fs::read_to_string(file).unwrap();
@@ -25,12 +25,12 @@ fn payloads() -> Vec<String> {
     commands.map(|line| line["payload"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The processes that this thread has started and not buried. All of the engine runs on it.
+/// The children of this thread that have not been reaped. The whole engine runs on this thread.
 fn children() -> String {
     fs::read_to_string("/proc/thread-self/children").unwrap_or_default()
 }
 
-/// What is given to a tool as one argument reaches it byte for byte and starts no process.
+/// A tool argument reaches the tool byte for byte and starts no process.
 #[tokio::test]
 async fn a_command_line_is_text_for_a_tool_that_is_no_shell() {
     let yard = yard_with(Shell::new(supervised()), |builder| {
@@ -48,7 +48,7 @@ async fn a_command_line_is_text_for_a_tool_that_is_no_shell() {
     assert_eq!(children(), "", "of {} command lines", payloads.len());
 }
 
-/// PO-1: a shell that is refused runs no command: no attempt, no process.
+/// PO-1: a refused shell runs no command: no attempt, no process.
 #[tokio::test]
 async fn a_shell_that_is_refused_runs_no_command() {
     let yard = yard_with(Shell::new(supervised()), |builder| builder.policy(NoShell)).await;

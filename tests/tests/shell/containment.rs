@@ -1,4 +1,4 @@
-//! What is left when the program, the supervisor or nobody does what it should.
+//! Cleanup when the program or the supervisor is killed or missing.
 
 use super::{SUPERVISED, Yard, census::marked, until, yard, yard_with};
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn limited(yard: &Yard, command: &str, limit: u64) -> Outcome {
     yard.call(Call::new("a", "shell", json!({"command": yard.marked(command), "timeout_ms": limit}))).await
 }
 
-/// SC-6: a program that is killed, without a chance to do anything, leaves no process.
+/// SC-6: a program that is killed outright leaves no process.
 #[tokio::test]
 async fn a_program_that_is_killed_leaves_nothing() {
     let root = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ async fn a_program_that_is_killed_leaves_nothing() {
     assert!(before >= 4, "program, supervisor, shell, sleep: {before}");
 }
 
-/// The program that embeds a shell gets what its command says.
+/// The program that embeds a shell gets the output of its command.
 #[tokio::test]
 async fn a_program_is_its_own_supervisor() {
     let root = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ async fn a_program_is_its_own_supervisor() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n\n");
 }
 
-/// A command gets no descriptor but its output, whatever its program was itself given.
+/// A command inherits no descriptors except its output, whatever descriptors the program was given.
 #[tokio::test]
 async fn no_descriptor_is_inherited() {
     let root = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ async fn no_descriptor_is_inherited() {
     assert_eq!(String::from_utf8_lossy(&listed), "0\n1\n2\n3\n\n", "3 is the directory that ls reads");
 }
 
-/// A command that asks its supervisor to end is ended itself.
+/// A command that asks its supervisor to terminate is itself terminated.
 #[tokio::test]
 async fn a_supervisor_that_is_asked_to_end_ends_the_command_first() {
     let yard = yard().await;
@@ -63,7 +63,7 @@ async fn a_supervisor_that_is_asked_to_end_ends_the_command_first() {
     assert_eq!(marked(&yard.mark()).len(), 0);
 }
 
-/// A command that kills its supervisor: its session is killed, and that something may be left is said.
+/// If a command kills its supervisor, its session is killed, and the result says that processes may be left.
 #[tokio::test]
 async fn the_session_of_a_command_without_supervisor_is_killed() {
     let yard = yard().await;
@@ -72,7 +72,7 @@ async fn the_session_of_a_command_without_supervisor_is_killed() {
     until("nothing is left", || marked(&yard.mark()).is_empty()).await;
 }
 
-/// A command that stops its supervisor gains nothing: what is under it is killed from outside.
+/// A command that stops its supervisor gains nothing: everything under it is killed from outside.
 #[tokio::test]
 async fn a_supervisor_that_was_stopped_is_done_without() {
     let yard = yard().await;
@@ -81,7 +81,7 @@ async fn a_supervisor_that_was_stopped_is_done_without() {
     until("nothing is left", || marked(&yard.mark()).is_empty()).await;
 }
 
-/// Without a supervisor the group is ended: what is in it, however deaf.
+/// Without a supervisor, the process group is terminated, including processes that ignore SIGTERM.
 #[tokio::test]
 async fn a_group_is_ended() {
     let yard = yard_with(Shell::new(Containment::Group), |builder| builder).await;
@@ -93,7 +93,7 @@ async fn a_group_is_ended() {
     assert_eq!(marked(&yard.mark()).len(), 0);
 }
 
-/// What a group does not cover, as the docs say: this is why there is a supervisor.
+/// A process that leaves the group escapes, as documented; this is why the supervisor exists.
 #[tokio::test]
 async fn a_group_does_not_hold_who_leaves_it() {
     let yard = yard_with(Shell::new(Containment::Group), |builder| builder).await;
@@ -105,7 +105,7 @@ async fn a_group_does_not_hold_who_leaves_it() {
     until("nothing is left", || marked(&yard.mark()).is_empty()).await;
 }
 
-/// A program that cannot be started as a supervisor is told as such, and nothing has run.
+/// A program that cannot be started as a supervisor is reported as such, and nothing runs.
 #[tokio::test]
 async fn a_supervisor_that_is_not_there_is_an_error() {
     let nowhere = toolyard_tools::shell::Supervisor::program("/no/such/program");
@@ -118,7 +118,7 @@ async fn a_supervisor_that_is_not_there_is_an_error() {
     assert!(outcome.to_text().contains("its supervisor ended before it began"), "{}", outcome.to_text());
 }
 
-/// A fork bomb of a hundred, each in a session of its own, is found and ended.
+/// A hundred background processes, each in its own session, are all found and terminated.
 #[tokio::test]
 async fn many_who_scatter_are_found() {
     let yard = yard().await;

@@ -1,4 +1,4 @@
-//! How commands end, and what is told of it.
+//! How commands end, and how that is reported.
 
 use super::{census::marked, until, yard};
 use serde_json::json;
@@ -9,7 +9,7 @@ fn shell(command: &str) -> Call {
     Call::new("a", "shell", json!({ "command": command }))
 }
 
-/// PO-1, CL-2: the shell executes, is serial, and is asked about.
+/// PO-1, CL-2: without an approver, the shell is refused and does not run.
 #[tokio::test]
 async fn without_an_answer_it_does_not_run() {
     let yard = super::yard_with(toolyard_tools::shell::Shell::new(super::supervised()), |builder| {
@@ -22,7 +22,7 @@ async fn without_an_answer_it_does_not_run() {
     assert!(!yard.root.path().join("ran").exists());
 }
 
-/// V5: an exit code that is not zero is the tool's no, with the output whole.
+/// V5: a non-zero exit code or a signal is the tool's failure, with the whole output.
 #[tokio::test]
 async fn an_exit_code_and_a_signal_are_told() {
     let yard = yard().await;
@@ -39,7 +39,7 @@ async fn an_exit_code_and_a_signal_are_told() {
     yard.events.check();
 }
 
-/// V3, V5: at its time limit a command is ended, with the exact wording and what had come out.
+/// V3, V5: a command is terminated at its time limit, with the exact wording and the output so far.
 #[tokio::test]
 async fn a_time_limit_keeps_what_came_out() {
     let yard = yard().await;
@@ -56,7 +56,7 @@ async fn a_time_limit_keeps_what_came_out() {
     }
 }
 
-/// SC-5: a cancelled command ends, and what had come out is in the result.
+/// SC-5: a cancelled command terminates, and its result has the output so far.
 #[tokio::test]
 async fn a_cancel_keeps_what_came_out() {
     let yard = yard().await;
@@ -74,7 +74,7 @@ async fn a_cancel_keeps_what_came_out() {
     yard.events.check();
 }
 
-/// A command that catches the request to end and puts its work in order has three seconds for that.
+/// A command that catches SIGTERM has three seconds to clean up.
 #[tokio::test]
 async fn a_polite_command_may_put_its_work_in_order() {
     let yard = yard().await;
@@ -84,7 +84,7 @@ async fn a_polite_command_may_put_its_work_in_order() {
     assert_eq!(std::fs::read_to_string(yard.root.path().join("order")).unwrap(), "order\n");
 }
 
-/// A command gets the named variables and no other, and nothing to read.
+/// A command gets only the allowed environment variables, and an empty stdin.
 #[tokio::test]
 async fn the_environment_is_scrubbed_and_stdin_is_closed() {
     let yard = yard().await;
@@ -101,7 +101,7 @@ async fn the_environment_is_scrubbed_and_stdin_is_closed() {
     assert_eq!(text, "[]\n");
 }
 
-/// PO-2: a command runs in the workspace, or in a directory of it, and in none outside.
+/// PO-2: a command runs in the workspace or a directory in it, never outside.
 #[tokio::test]
 async fn the_directory_stays_in_the_workspace() {
     let yard = yard().await;
@@ -125,7 +125,7 @@ async fn the_directory_stays_in_the_workspace() {
     }
 }
 
-/// What begins with a dash is a command, not an option of the shell.
+/// A command that starts with a dash is not taken as an option of the shell.
 #[tokio::test]
 async fn a_command_is_no_option() {
     let yard = yard().await;

@@ -1,7 +1,7 @@
 //! The shell tool on the whole engine, with real processes.
 //!
-//! Processes have no paused time, so these tests wait for what they do: each wait is for a condition and has a bound
-//! far beyond what it takes.
+//! Real processes know no paused time, so these tests poll for conditions, each with a bound far beyond the usual
+//! time.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
@@ -23,7 +23,7 @@ use toolyard_tools::shell::{Containment, Shell, Supervisor};
 /// The program that supervises the commands of these tests.
 const SUPERVISED: &str = env!("CARGO_BIN_EXE_supervised");
 
-/// An engine with a shell over a directory of its own, whose path marks the processes of its commands.
+/// An engine with a shell over a temporary directory, whose path marks the processes of its commands.
 struct Yard {
     engine: Engine,
     events: Recorder,
@@ -44,12 +44,12 @@ impl Yard {
         self.engine.session("s").dispatch(vec![call]).await.remove(0)
     }
 
-    /// The command with the mark in its own words and in the environment of all it starts.
+    /// The command with the mark in its text and in the environment of everything it starts.
     fn marked(&self, command: &str) -> String {
         format!("export MARK={}\n{command}", self.mark())
     }
 
-    /// What was streamed.
+    /// The streamed output.
     fn deltas(&self) -> Vec<String> {
         let events = self.events.events();
         let delta = |event: toolyard::Event| match event.kind {
@@ -78,7 +78,7 @@ async fn yard_with(shell: Shell, with: impl FnOnce(EngineBuilder) -> EngineBuild
     Yard { engine: with(builder).build().await.unwrap(), events, root }
 }
 
-/// Waits until something holds, for half a minute at most.
+/// Waits until a condition holds, for half a minute at most.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1500 {
         if holds() {

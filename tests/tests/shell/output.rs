@@ -1,9 +1,9 @@
-//! What a command writes, streamed and kept.
+//! The output of commands, streamed and kept.
 
 use super::{supervised, yard, yard_with};
 use toolyard_tools::shell::{DELTA_BYTES_MAX, DELTAS_BYTES_MAX, Shell};
 
-/// Output comes in the order in which it was written, stdout and stderr alike, in whole lines.
+/// Output arrives in the order it was written, stdout and stderr interleaved, in whole lines.
 #[tokio::test]
 async fn output_is_streamed_in_whole_lines_and_in_order() {
     let yard = yard().await;
@@ -16,7 +16,7 @@ async fn output_is_streamed_in_whole_lines_and_in_order() {
     yard.events.check();
 }
 
-/// A character is whole however it is written; bytes that are no text are replaced.
+/// Characters stay whole even if written in pieces; bytes that are not UTF-8 are replaced.
 #[tokio::test]
 async fn characters_are_whole_and_all_else_is_replaced() {
     let yard = yard().await;
@@ -26,7 +26,7 @@ async fn characters_are_whole_and_all_else_is_replaced() {
     assert_eq!(yard.deltas().concat(), "€|\u{FFFD}|\u{FFFD}|\u{FFFD}");
 }
 
-/// Of a long output its head and tail are kept and what lies between is counted; what is streamed has a bound too.
+/// Of a long output, head and tail are kept and the bytes between are counted; streamed output is bounded too.
 #[tokio::test]
 async fn the_middle_of_a_flood_is_marked() {
     let yard = yard_with(Shell::new(supervised()).output_bytes(20), |builder| builder).await;
@@ -39,7 +39,7 @@ async fn the_middle_of_a_flood_is_marked() {
     assert!(last.contains("not streamed"), "{last}");
 }
 
-/// The output of 1 GiB of one line is cut like any other.
+/// An output of 50 MB in a single line is cut like any other.
 #[tokio::test]
 async fn a_line_without_end_is_cut() {
     let yard = yard().await;

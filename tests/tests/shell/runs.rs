@@ -1,4 +1,4 @@
-//! Two hundred commands that do not want to end.
+//! Two hundred commands that resist termination.
 
 use super::{
     Yard,
@@ -12,18 +12,18 @@ use tokio::time::{Instant, interval};
 use toolyard::{Call, ErrorKind, Outcome};
 use toolyard_tools::shell::Shell;
 
-/// How many run at once.
+/// How many commands run at once.
 const AT_ONCE: usize = 16;
 
-/// How long after its limit a call may end.
+/// How long after its time limit a call may end.
 const LATE_MAX: Duration = Duration::from_secs(4);
 
-/// What the memory of this process may grow by, however much comes: one of the floods alone is 1 GiB. What a run holds
-/// of its output at a time is 64 KiB kept, 64 KiB read and some of that once more where it becomes text; what is
-/// streamed, 256 KiB of each of the sixty that flood, the recorder of this test keeps.
+/// How much this process's memory may grow, whatever the commands write: one of the floods alone is 1 GiB. At any
+/// time a run holds 64 KiB of kept output, 64 KiB of read output, and part of that again while converting it to text.
+/// The recorder of this test keeps the streamed output, 256 KiB for each of the sixty floods.
 const GROWTH_MAX: u64 = 64 << 20;
 
-/// What is run, how long it may take, and what it comes to.
+/// The commands, their time limits in milliseconds, and their expected results.
 const KINDS: [(&str, u64, Result<(), ErrorKind>); 10] = [
     ("for i in 1 2 3 4 5; do sleep 60 & done; wait", 400, Err(ErrorKind::Timeout)),
     ("trap '' TERM; echo deaf; while :; do sleep 1; done", 400, Err(ErrorKind::Timeout)),
@@ -41,8 +41,8 @@ const KINDS: [(&str, u64, Result<(), ErrorKind>); 10] = [
     ("(setsid yes &) ; yes >&2 & sleep 60", 400, Err(ErrorKind::Timeout)),
 ];
 
-/// SC-5, SC-6: whatever a command does, it ends within its limit and four seconds, none of its processes is left, and
-/// memory is bounded.
+/// SC-5, SC-6: every command ends within four seconds after its limit, none of its processes is left, and memory is
+/// bounded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_runs_leave_nothing() {
     let yard = yard().await;
@@ -67,7 +67,7 @@ async fn two_hundred_runs_leave_nothing() {
     yard.events.check();
 }
 
-/// One run; how long after its limit it ended.
+/// Runs one command and returns how long after its limit it ended.
 async fn run(yard: &Yard, number: usize) -> Duration {
     let (command, limit, expect) = KINDS[number % KINDS.len()];
     let args = json!({"command": yard.marked(command), "timeout_ms": limit});
@@ -81,7 +81,7 @@ async fn run(yard: &Yard, number: usize) -> Duration {
     late
 }
 
-/// SC-6: a call that is given up leaves nothing either: what is left of it ends without it.
+/// SC-6: a call that is given up leaves no process either: its cleanup goes on without it.
 #[tokio::test]
 async fn a_call_that_is_given_up_leaves_nothing() {
     let grace = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What the span of a call says of it.
+//! The fields of a call's span.
 
 use crate::seen::{Spans, check};
 use serde_json::json;
@@ -11,7 +11,7 @@ fn keyed(mut call: Call) -> Call {
     call
 }
 
-/// OB-4: the span of a call that ran has the fields of the conventions and ours, and no more.
+/// OB-4: the span of a call that ran has the fields of the conventions and ours, and no others.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_ran() {
     let (spans, _listening) = Spans::listen();
@@ -46,7 +46,7 @@ async fn a_call_that_ran() {
     check(&spans);
 }
 
-/// RT-9, OB-4: all attempts of a call share one span, which has the error that it ended with.
+/// RT-9, OB-4: all attempts of a call share one span, which has the call's final error.
 #[tokio::test(start_paused = true)]
 async fn attempts_share_a_span() {
     let (spans, _listening) = Spans::listen();
@@ -63,7 +63,7 @@ async fn attempts_share_a_span() {
     check(&spans);
 }
 
-/// OB-4: a call that is refused has a span that says why; a name that no tool has is not told.
+/// OB-4: a refused call has a span that says why; an unknown tool name is not recorded.
 #[tokio::test(start_paused = true)]
 async fn refused_calls() {
     let (spans, _listening) = Spans::listen();
@@ -97,7 +97,7 @@ async fn shared_results() {
     check(&spans);
 }
 
-/// OB-4, SC-4: a call that is cancelled between two attempts ends its span with that, though its turn is kept.
+/// OB-4, SC-4: a call cancelled between two attempts ends its span as cancelled, even while its turn is kept.
 #[tokio::test(start_paused = true)]
 async fn cancelled_in_backoff() {
     let (spans, _listening) = Spans::listen();
@@ -113,7 +113,7 @@ async fn cancelled_in_backoff() {
     check(&spans);
 }
 
-/// OB-4, ID-4: who takes a flight over has a span of its own for the attempts that follow.
+/// OB-4, ID-4: a caller that takes over a flight has its own span for the attempts that follow.
 #[tokio::test(start_paused = true)]
 async fn flights_that_are_taken_over() {
     let (spans, _listening) = Spans::listen();
@@ -134,7 +134,7 @@ async fn flights_that_are_taken_over() {
     check(&spans);
 }
 
-/// OB-4: arguments and results are in no span unless somebody asks for them.
+/// OB-4: arguments and results are in spans only if the embedder opts in.
 #[tokio::test(start_paused = true)]
 async fn content_is_opt_in() {
     for wanted in [false, true] {

@@ -1,4 +1,4 @@
-//! What the engine tells of calls through `tracing`.
+//! The spans that the engine emits through `tracing`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 

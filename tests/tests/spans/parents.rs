@@ -1,4 +1,4 @@
-//! What the spans of calls hang under.
+//! The parents of call spans.
 
 use crate::seen::{Spans, check};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use toolyard::{EngineBuilder, ToolContext, ToolSpec, tool_fn};
 use toolyard_tests::{Log, call, yard};
 use tracing::{Instrument, info_span};
 
-/// A tool whose handler calls `read`, from its own task, from one of its own making, and after another wait.
+/// Adds a tool whose handler calls `read` from its own task, from a task it spawns, and from inside a span.
 fn nests(builder: EngineBuilder, _: &Log) -> EngineBuilder {
     builder.tool(tool_fn(ToolSpec::pure("nests").recursive(), |_: Value, cx: ToolContext| async move {
         let own = format!("{}-own", cx.call_id());
@@ -21,7 +21,7 @@ fn nests(builder: EngineBuilder, _: &Log) -> EngineBuilder {
     }))
 }
 
-/// OB-4: the span of a call hangs under the span in which its batch was dispatched.
+/// OB-4: the parent of a call's span is the span in which its batch was dispatched.
 #[tokio::test(start_paused = true)]
 async fn calls_hang_under_who_dispatches_them() {
     let (spans, _listening) = Spans::listen();
@@ -42,7 +42,7 @@ async fn calls_hang_under_who_dispatches_them() {
     check(&spans);
 }
 
-/// OB-4: what a handler calls hangs under its own call, from whatever task it does so.
+/// OB-4: the parent of a nested call's span is the handler's call, from whatever task it was dispatched.
 #[tokio::test(start_paused = true)]
 async fn nested_calls_hang_under_their_handlers() {
     let (spans, _listening) = Spans::listen();
@@ -60,7 +60,7 @@ async fn nested_calls_hang_under_their_handlers() {
     check(&spans);
 }
 
-/// OB-4: nobody's span is kept open by a turn that somebody keeps, nor by a session.
+/// OB-4: keeping a turn or a session does not keep any span open.
 #[tokio::test(start_paused = true)]
 async fn parents_are_let_go() {
     let (spans, _listening) = Spans::listen();

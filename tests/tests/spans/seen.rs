@@ -1,4 +1,4 @@
-//! A listener that notes the spans of calls, and those they hang under.
+//! A subscriber that records the spans of calls and their parents.
 
 use std::{
     collections::BTreeMap,
@@ -16,18 +16,18 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// A span as a listener sees it.
+/// A recorded span.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) name: &'static str,
-    /// The call's id of the parent, or the parent's name where it is no call's.
+    /// The parent's call id, or its name if it is not the span of a call.
     pub(crate) parent: Option<String>,
     pub(crate) fields: BTreeMap<&'static str, String>,
     pub(crate) closed: bool,
 }
 
 impl Seen {
-    /// A field's value, empty where it has none.
+    /// A field's value; empty if it has none.
     pub(crate) fn get(&self, field: &str) -> &str {
         self.fields.get(field).map_or("", String::as_str)
     }
@@ -43,12 +43,12 @@ impl Visit for Seen {
     }
 }
 
-/// The spans of this thread, in the order in which they began.
+/// The spans of this thread, in the order in which they were opened.
 #[derive(Clone, Default)]
 pub(crate) struct Spans(Arc<Mutex<Vec<(Id, Seen)>>>);
 
 impl Spans {
-    /// Listens until the guard is dropped.
+    /// Subscribes until the guard is dropped.
     pub(crate) fn listen() -> (Self, DefaultGuard) {
         let spans = Self::default();
         let guard = toolyard_tests::listen(Registry::default().with(spans.clone()));
@@ -61,14 +61,14 @@ impl Spans {
         all.iter().map(|(_, seen)| seen.clone()).filter(|seen| seen.name == "execute_tool").collect()
     }
 
-    /// The only span of the call of this id.
+    /// The only span of the call with this id.
     pub(crate) fn of(&self, call: &str) -> Seen {
         let mut of: Vec<_> = self.calls().into_iter().filter(|seen| seen.get(TOOL_CALL_ID) == call).collect();
         assert_eq!(of.len(), 1, "spans of {call}: {of:?}");
         of.remove(0)
     }
 
-    /// The names of spans that have not been told of yet, of whatever kind but those of actors, which live on.
+    /// The names of spans that have not been closed, except those of actors, which live on.
     pub(crate) fn open(&self) -> Vec<&'static str> {
         let all = self.0.lock().unwrap();
         all.iter()
@@ -79,7 +79,7 @@ impl Spans {
 
     fn change(&self, id: &Id, change: impl FnOnce(&mut Seen)) {
         let mut all = self.0.lock().unwrap();
-        // Ids are used again: the last one of it is meant.
+        // Ids are reused: the latest span with this id is meant.
         change(&mut all.iter_mut().rev().find(|(of, _)| of == id).unwrap().1);
     }
 
@@ -107,7 +107,7 @@ impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
     }
 }
 
-/// Every span that began has been told of, each with a name that says which tool it is of.
+/// Checks that every span of a call was closed and is named after its tool.
 pub(crate) fn check(spans: &Spans) {
     for seen in spans.calls() {
         assert!(seen.closed, "left open: {seen:?}");
