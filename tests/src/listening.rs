@@ -5,8 +5,8 @@ use tracing::{Dispatch, Subscriber, subscriber};
 
 /// Subscribes this thread until the guard is dropped.
 ///
-/// While only one subscriber exists, `tracing` caches for all threads whether a callsite is enabled, and it asks the
-/// first thread that reaches the callsite, which may be one that does not subscribe. A second subscriber therefore
+/// While only one subscriber exists, the first thread that reaches a callsite decides for all threads whether it is
+/// enabled, and that thread may be one that does not subscribe. So that `tracing` asks every subscriber, a second one
 /// always exists.
 pub fn listen(listener: impl Subscriber + Send + Sync + 'static) -> subscriber::DefaultGuard {
     static ANOTHER: OnceLock<Dispatch> = OnceLock::new();

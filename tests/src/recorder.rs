@@ -40,7 +40,7 @@ impl Recorder {
     /// `seq` has a gap.
     ///
     /// # Panics
-    /// If any of that does not hold.
+    /// If one of the checks fails.
     pub fn check(&self) {
         let faults = event_faults(&self.events(), true);
         assert!(faults.is_empty(), "{}", faults.join("\n"));

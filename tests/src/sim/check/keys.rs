@@ -153,7 +153,7 @@ impl Caller<'_> {
         }
     }
 
-    /// The latest time at which it was ready: that of any other call of its run that needed no answer.
+    /// The latest time at which it can have become ready: when the first call of its run did that needed no answer.
     fn ready_us(&self) -> Option<u64> {
         let placed = &self.index.batches[&self.node.batch];
         let streamed = matches!(placed.owner, Owner::Turn(turn) if matches!(turn.how, How::Streamed(_)));
