@@ -19,8 +19,7 @@ use toolyard_tests::{call, kinds, scripted, shape, yard};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// T4, first half: a call times out at 30 s ⇒ its result comes at exactly 30 s, the permit is back, the future
-/// dropped.
+/// T4, first half: a call times out at 30 s ⇒ its result comes at exactly 30 s, the permit is back, the future dropped.
 #[tokio::test(start_paused = true)]
 async fn t4_a_call_times_out_on_the_instant() {
     let yard =
@@ -65,8 +64,7 @@ async fn timeouts_have_their_defaults() {
     assert!(session.call(call("x", "recursive", 3_600_000, "ok")).await.success());
 }
 
-/// SC-2, SC-3: a batch of 37 good calls, one that panics, one that hangs and an unknown one gives 40 results in
-/// order.
+/// SC-2, SC-3: a batch of 37 good calls, one that panics, one that hangs and an unknown one gives 40 results in order.
 #[tokio::test(start_paused = true)]
 async fn a_bad_call_costs_its_own_result_alone() {
     let yard = yard(|builder, _| builder).await;

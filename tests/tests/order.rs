@@ -46,8 +46,7 @@ async fn a_refused_call_is_a_run_of_its_own() {
     yard.events.check();
 }
 
-/// CL-4: the terminal event of a call is emitted when it ends, results come in input order, and an empty batch has
-/// none.
+/// CL-4: the terminal event of a call is emitted when it ends, results come in input order, an empty batch has none.
 #[tokio::test(start_paused = true)]
 async fn ends_are_told_as_they_come_and_results_in_order() {
     let yard = yard(|builder, _| builder).await;

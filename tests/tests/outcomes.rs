@@ -22,8 +22,7 @@ async fn end(yard: &Yard, end: &str) -> Outcome {
     yard.engine.session("s").call(call("c", "read", 0, end)).await
 }
 
-/// V4, V5: a handler's own error message reaches the caller unchanged; that of a panic or unclassified error does
-/// not.
+/// V4, V5: a handler's own error message reaches the caller unchanged; that of a panic or unclassified error does not.
 #[tokio::test(start_paused = true)]
 async fn a_handlers_word_is_kept_and_its_accidents_are_not() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
@@ -193,8 +192,7 @@ impl RuntimePolicy for ByName {
     }
 }
 
-/// PO-1, PO-6, V5: a policy refuses, panics, names an unavailable sandbox, or sets limits that can or cannot be
-/// enforced.
+/// PO-1, PO-6, V5: a policy refuses, panics, names an unavailable sandbox, or sets limits, enforceable or not.
 #[tokio::test(start_paused = true)]
 async fn a_policy_decides_where_and_within_what() {
     let yard = yard(|builder, log| {

@@ -39,8 +39,7 @@ struct Options {
     /// How many runs may be spent on shrinking a failing program.
     #[arg(long, default_value_t = 2000)]
     shrink: usize,
-    /// Inject a deliberate fault into the engine: a violation is then expected, and the first seed that shows it is
-    /// printed.
+    /// Inject a deliberate fault into the engine: the run then looks for a violation and prints its first seed.
     #[cfg(toolyard_faults)]
     #[arg(long)]
     fault: Option<toolyard::fault::Fault>,

@@ -57,8 +57,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// How much later than planned, in virtual microseconds, shaking and the engine's own short steps may make things
-/// happen.
+/// How much later than planned, in virtual microseconds, shaking and the engine's short steps may make things happen.
 const SLACK_US: u64 = 300_000;
 
 /// Returns every violation of a rule in the journal `entries` of a run of this program.

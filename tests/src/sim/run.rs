@@ -57,8 +57,7 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Takes the journal as it is now. Later entries come from the teardown of the runtime and are not part of the
-    /// run.
+    /// Takes the journal as it is now. Later entries come from the teardown of the runtime and are not part of the run.
     fn take(&mut self) {
         if self.entries.is_empty() {
             *self.entries = self.journal.entries();
@@ -89,8 +88,7 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     while stage.journal.open_calls() > 0 || stage.busy() > 0 {
         sleep(LOOK).await;
     }
-    // A result is followed only by short work: hooks, dropped tasks, and the grace of a handler whose last caller
-    // left.
+    // A result is followed only by short work: hooks, dropped tasks, and the grace of a handler whose last caller left.
     sleep(Duration::from_millis(program.grace_ms) + Duration::from_secs(1)).await;
     if let Ok(status) = engine.status().await {
         stage.journal.note(Fact::Quiet(status.pools));

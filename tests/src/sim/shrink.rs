@@ -4,8 +4,7 @@ use super::{Program, play, program::smaller};
 
 /// Returns the smallest program found in at most `runs_max` runs that still breaks `rule`.
 ///
-/// Removing a part changes the order in which the rest runs, so each candidate is tried with several seeds of
-/// shaking.
+/// Removing a part changes the order in which the rest runs, so each candidate is tried with several seeds of shaking.
 pub fn shrink(program: &Program, rule: &str, runs_max: usize) -> Program {
     let (mut best, mut runs) = (program.clone(), 0);
     'again: loop {

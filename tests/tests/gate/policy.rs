@@ -17,8 +17,7 @@ fn deny(tool: &str) -> PolicyRules {
     allow_all().tool(tool, Rule::Deny)
 }
 
-/// PO-1, PO-5: rules match by name and by side effects; a tool that no rule matches is refused if the default is to
-/// deny.
+/// PO-1, PO-5: rules match by name and by side effects; if the default is to deny, a tool without a rule is refused.
 #[tokio::test(start_paused = true)]
 async fn rules_say_who_runs() {
     let rules = PolicyRules::new(Rule::Deny)

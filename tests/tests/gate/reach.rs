@@ -15,8 +15,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// Creates a workspace with `docs/a.md`, `out/`, `secret/key`, and links from `docs` to `secret` and out of the
-    /// workspace.
+    /// A workspace with `docs/a.md`, `out/`, `secret/key`, and links from `docs` to `secret` and out of the workspace.
     async fn open() -> Self {
         let root = tempfile::tempdir().unwrap();
         for dir in ["docs", "out", "secret"] {

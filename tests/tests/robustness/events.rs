@@ -82,8 +82,7 @@ async fn streaming_races_with_the_end() {
     yard.events.check();
 }
 
-/// OB-1: a handler that stops while its call's `on_tool_end` hook runs emits its late result after the terminal
-/// event.
+/// OB-1: a handler that stops while its call's `on_tool_end` hook runs emits its late result after the terminal event.
 #[tokio::test(start_paused = true)]
 async fn a_late_result_comes_after_the_end() {
     struct Slow;

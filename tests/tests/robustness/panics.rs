@@ -229,8 +229,7 @@ async fn a_workspace_that_panics_refuses_its_own_call() {
     yard.events.check();
 }
 
-/// SC-3, OB-3: a sink that panics loses only its own events; every call has its result, and other sinks see all
-/// events.
+/// SC-3, OB-3: a sink that panics loses only its own events; every call has its result, and other sinks see all events.
 #[tokio::test(start_paused = true)]
 async fn a_sink_that_panics_loses_its_own_events_alone() {
     let after = Recorder::default();

@@ -15,8 +15,7 @@ fn limited(name: &str, n: usize, log: &Log) -> impl toolyard::ToolFactory + use<
     scripted(ToolSpec::read(name).max_concurrency(most(n)), log)
 }
 
-/// CL-8, CC-1: ten thousand calls waiting for a tool that is removed are all answered, without recursion on the
-/// stack.
+/// CL-8, CC-1: ten thousand calls waiting for a tool that is removed are all answered, without recursion on the stack.
 #[tokio::test(start_paused = true)]
 async fn a_tool_goes_under_ten_thousand_calls() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;

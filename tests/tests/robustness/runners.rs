@@ -175,8 +175,7 @@ async fn a_call_that_comes_later_is_not_kept_by_one_that_blocks() {
     }
 }
 
-/// Counts tasks. With `leaves` it sets the fourth task aside when that is woken again: it is then neither polled nor
-/// dropped.
+/// Counts tasks. With `leaves` it sets the fourth task aside when it is woken again, neither polled nor dropped.
 #[derive(Default)]
 struct Leaving {
     spawned: AtomicUsize,
@@ -198,8 +197,7 @@ impl Spawner for Leaving {
     }
 }
 
-/// SC-3: a task that is never polled again, even when woken, holds up at most one call, and only until another
-/// arrives.
+/// SC-3: a task that is never polled again, even when woken, holds up at most one call, and only until another arrives.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_left_where_it_is_keeps_one_call_at_most() {
     let waits = tool_fn(ToolSpec::read("meets"), |_: Value, _: ToolContext| async {

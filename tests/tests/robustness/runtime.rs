@@ -109,8 +109,7 @@ fn a_runtime_goes_under_calls_that_hold_nothing() {
     }
 }
 
-/// SC-3: a call that arrives after the engine's runtime has shut down ends as `internal`, whether it needs approval
-/// or not.
+/// SC-3: a call that arrives after the engine's runtime has shut down ends as `internal`, even if it needs approval.
 #[test]
 fn a_call_may_come_when_the_runtime_is_gone() {
     let engines = engines();

@@ -109,8 +109,7 @@ impl Tool for Streams {
     }
 }
 
-/// An engine whose writer is stuck, with a queue that is full once one call runs: opened, started, received, called,
-/// attempt.
+/// An engine with a stuck writer and a queue that one running call fills: opened, started, received, called, attempt.
 async fn stuck(change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> (Yard, Stuck, Written) {
     let (stuck, written) = (Stuck::new(), Written::default());
     let yard = {
@@ -210,13 +209,11 @@ async fn a_drain_ends_calls_that_wait_for_room() {
     assert!(!yard.engine.events_written().await && written.names().is_empty());
 }
 
-/// PO-6: with a broken writer, no call with side effects runs, not even one that already waits for its permits; reads
-/// do.
+/// PO-6: with a broken writer, no call with side effects runs, not even one that waits for its permits; reads do.
 #[tokio::test(start_paused = true)]
 async fn a_broken_writer_stops_what_changes_something() {
     for panics in [false, true] {
-        // Opened, started, received, called, attempt; started, received; the writer fails at the start of the third
-        // turn.
+        // Opened, started, received, called, attempt; started, received; the writer fails as the third turn starts.
         let writer = Fails { at: 8, panics };
         let yard = yard(|builder, _| builder.blocking(Arc::new(Tasks)).event_writer(writer)).await;
         let session = yard.engine.session("s");
@@ -289,8 +286,7 @@ async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
     }
 }
 
-/// PO-6: a call with side effects is not retried if its writer has broken meanwhile; its result has the attempt's
-/// error.
+/// PO-6: a call with side effects is not retried if its writer broke meanwhile; its result has the attempt's error.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_breaks_between_attempts_stops_the_next() {
     // Opened; started, received, called, attempt, retry; the writer fails at the first event of the other read.

@@ -1,7 +1,6 @@
 //! The shell tool on the whole engine, with real processes.
 //!
-//! Real processes know no paused time, so these tests poll for conditions, each with a bound far beyond the usual
-//! time.
+//! Real processes know no paused time, so these tests poll for conditions, each with a bound far beyond the usual time.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]

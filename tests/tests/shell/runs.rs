@@ -41,8 +41,7 @@ const KINDS: [(&str, u64, Result<(), ErrorKind>); 10] = [
     ("(setsid yes &) ; yes >&2 & sleep 60", 400, Err(ErrorKind::Timeout)),
 ];
 
-/// SC-5, SC-6: every command ends within four seconds after its limit, none of its processes is left, and memory is
-/// bounded.
+/// SC-5, SC-6: every command ends within four seconds after its limit, leaves no process, and memory is bounded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_runs_leave_nothing() {
     let yard = yard().await;

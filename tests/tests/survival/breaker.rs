@@ -119,8 +119,7 @@ async fn t9_who_was_admitted_before_moves_nothing() {
     yard.events.check();
 }
 
-/// CB-2, V4: outcomes that say nothing about the tool's health are ignored, and a tool that says no counts as a
-/// success.
+/// CB-2, V4: outcomes that say nothing about a tool's health are ignored, and a tool that says no counts as a success.
 #[tokio::test(start_paused = true)]
 async fn what_a_tool_says_is_no_failure_of_it() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;

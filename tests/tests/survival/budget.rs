@@ -22,8 +22,7 @@ async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
     outcomes.iter().filter(|outcome| outcome.success()).count()
 }
 
-/// T16: budget 10, 50 parallel calls ⇒ 10 are admitted, 40 are `budget_exceeded`; calls that never start are
-/// refunded.
+/// T16: budget 10, 50 parallel calls ⇒ 10 are admitted, 40 are `budget_exceeded`; calls that never start are refunded.
 #[tokio::test(start_paused = true)]
 async fn t16_so_many_start_and_no_more() {
     let yard = yard(|builder, _| {

@@ -280,8 +280,7 @@ async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
     yard.events.check();
 }
 
-/// ID-4, SC-1: when a sub-agent is cancelled whose handler goes on for another agent, the handler's nested calls go
-/// on too.
+/// ID-4, SC-1: when a cancelled sub-agent's handler goes on for another agent, so do its nested calls.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
     struct Nests;

@@ -140,8 +140,7 @@ async fn a_flight_ends_with_its_last_caller() {
     yard.events.check();
 }
 
-/// ID-3: a leader that ends before its first attempt keeps its own result, and the oldest follower becomes the
-/// leader.
+/// ID-3: a leader that ends before its first attempt keeps its own result, and the oldest follower becomes the leader.
 #[tokio::test(start_paused = true)]
 async fn the_oldest_follower_leads_after_a_leader_that_never_started() {
     let yard = keys().await;
@@ -314,8 +313,7 @@ async fn a_conflict_may_be_an_error() {
     yard.events.check();
 }
 
-/// ID-4, V3: a deadline ends only its own caller: the others get the result, and the flight ends with its last
-/// caller.
+/// ID-4, V3: a deadline ends only its own caller: the others get the result, and the flight ends with its last caller.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_ends_its_own_caller() {
     let yard = keys().await;

@@ -57,8 +57,7 @@ async fn who_is_cancelled_leaves_the_line() {
     yard.events.check();
 }
 
-/// RT-10: each attempt takes a token, not each call; V3: the wait for a token counts towards queue timeout and
-/// deadline.
+/// RT-10: each attempt, not each call, takes a token; V3: waiting for it counts towards queue timeout and deadline.
 #[tokio::test(start_paused = true)]
 async fn each_attempt_takes_a_token() {
     let rate = "1/s".parse().unwrap();

@@ -102,8 +102,7 @@ async fn a_tool_has_a_policy_of_its_own() {
     assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 1);
 }
 
-/// RT-6, CC-5: a call in backoff holds neither its permits nor the serial lease, but its batch's next run still
-/// waits.
+/// RT-6, CC-5: a call in backoff holds neither its permits nor the serial lease, but its batch's next run still waits.
 #[tokio::test(start_paused = true)]
 async fn backoff_frees_the_slot() {
     let yard = yard(|builder, log| {
@@ -156,8 +155,7 @@ async fn there_is_no_sleep_past_the_deadline() {
     yard.events.check();
 }
 
-/// RT-5, T18: ten failing retries drain the bucket, so the next failure has one attempt; ten clean successes buy one
-/// retry.
+/// RT-5, T18: ten failing retries drain the bucket, so the next failure has one attempt; ten successes buy one retry.
 #[tokio::test(start_paused = true)]
 async fn t18_retries_in_vain_use_up_the_bucket() {
     let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;

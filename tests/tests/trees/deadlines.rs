@@ -39,8 +39,7 @@ async fn a_call_waits_no_longer_than_the_queue_timeout() {
     yard.events.check();
 }
 
-/// V3: if the attempt timeout and the call deadline fall on the same instant, the deadline wins, because no retry may
-/// follow.
+/// V3: if attempt timeout and call deadline fall on the same instant, the deadline wins, because no retry may follow.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_counts_before_a_timeout_of_the_same_moment() {
     let yard = yard(|builder, _| builder).await;

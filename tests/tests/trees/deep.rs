@@ -36,8 +36,7 @@ async fn go(spec: ToolSpec) {
     drop(last); // drops every batch above too: nothing else holds them
 }
 
-/// CC-6: calls nest to any depth, and dropping the last reference to a long chain of batches does not overflow the
-/// stack.
+/// CC-6: calls nest to any depth, and dropping the last owner of a long chain of batches does not overflow the stack.
 #[tokio::test]
 async fn the_last_of_a_long_chain_of_batches_drops_it() {
     go(ToolSpec::read("chain")).await;

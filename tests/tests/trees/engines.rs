@@ -18,8 +18,7 @@ fn reaches(name: &str, there: &Arc<OnceLock<Session>>, inner: Call) -> impl Tool
     })
 }
 
-/// CC-7: a serial call of one engine is not mistaken for one of another engine; from there, calls are ordinary
-/// waiters.
+/// CC-7: a serial call of one engine is not mistaken for one of another engine; from there, calls are ordinary waiters.
 #[tokio::test(start_paused = true)]
 async fn a_call_from_another_engine_is_an_ordinary_waiter() {
     let there = Arc::new(OnceLock::new());

@@ -16,8 +16,7 @@ fn many(id: &str, tool: &str, count: usize) -> Batch {
     (0..count).map(|n| call(&format!("{id}{n}"), tool, 10, "ok")).collect()
 }
 
-/// CL-6, CL-7: a fork has its own concurrent pool, unless it shares it, and shares the serial lease and the read
-/// pool.
+/// CL-6, CL-7: a fork has its own concurrent pool, unless it shares it, and shares the serial lease and the read pool.
 #[tokio::test(start_paused = true)]
 async fn a_fork_has_its_own_concurrent_pool_and_the_trees_serial_lease() {
     for (tool, shared, most) in

@@ -225,8 +225,7 @@ async fn a_hook_may_dispatch_before_a_nested_call() {
     yard.events.check();
 }
 
-/// CL-3, V2: a dispatch that another task started and stopped polling before it had a batch does not delay the end of
-/// the run.
+/// CL-3, V2: a dispatch that another task started and stopped polling before it had a batch does not delay its run.
 #[tokio::test(start_paused = true)]
 async fn a_dispatch_that_nobody_polls_any_more_is_not_waited_for() {
     let yard = yard(|builder, _| {

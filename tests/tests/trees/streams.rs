@@ -34,8 +34,7 @@ fn steady(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(line).collect()
 }
 
-/// CL-5, CL-8, CC-4: the results equal those of the same batch dispatched at once, including refusals, repeats and
-/// runs.
+/// CL-5, CL-8, CC-4: the results are those of the same batch dispatched at once, including refusals, repeats and runs.
 #[tokio::test(start_paused = true)]
 async fn the_results_are_those_of_the_whole_batch() {
     let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];

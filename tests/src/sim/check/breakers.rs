@@ -187,8 +187,7 @@ impl<'a> Watched<'a> {
         own.min().unwrap_or(u64::MAX)
     }
 
-    /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe
-    /// exists.
+    /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe exists.
     fn refusals(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
         let told = format!("'{}' fails often at present; its circuit is ", self.of.name());

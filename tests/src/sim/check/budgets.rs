@@ -1,5 +1,4 @@
-//! I13: the calls started never cost more than the budget, and reservations of calls that never started are refunded
-//! (RT-11).
+//! I13: started calls never cost more than the budget; reservations of calls that never started are refunded (RT-11).
 
 use super::{Seen, Violation, seen::Life};
 use crate::sim::{

@@ -350,8 +350,7 @@ fn skips(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
     let failed = matches!(event.kind, EventKind::Failed(_) | EventKind::Denied(_));
     let node = event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()?;
     let node = index.nodes.get(&node)?;
-    // A breaker is checked before the approver is asked, so a call of a forbidden tool may still be routed by its
-    // class.
+    // A breaker is checked before the approver is asked, so a call of a forbidden tool may be routed by its class.
     let is_serial = node.class() == Some(ToolClass::Serial)
         || node.tool.is_some_and(|tool| tool.class == ToolClass::Serial);
     let failed = failed && is_serial;

@@ -71,8 +71,7 @@ impl Floor {
     }
 }
 
-/// Calls `on` for every fact with the floor after it, the time, and the handler that has just started or resumed, if
-/// any.
+/// Calls `on` for every fact with the floor after it, the time, and the handler that just started or resumed, if any.
 pub(super) fn replay(seen: &Seen<'_>, mut on: impl FnMut(&Floor, u64, &Fact, Option<u32>)) {
     let mut floor = Floor::default();
     for entry in seen.entries {

@@ -9,8 +9,7 @@ use crate::sim::{
 /// How long hooks and naps may take between the check of a call and its `received` event, in virtual microseconds.
 const HOOKS_US: u64 = 1_500_000;
 
-/// The earliest time at which a call whose event came at `told_us` may have been checked: hooks of its batch run in
-/// between.
+/// The earliest time at which a call whose event came at `told_us` may have been checked: hooks run in between.
 pub(super) fn looked_us(index: &Index<'_>, told_us: u64) -> u64 {
     told_us.saturating_sub(if index.program.hooks { HOOKS_US } else { 0 })
 }

@@ -119,8 +119,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether the call may have taken over a flight after that many attempts of others and ended before its own
-    /// first attempt.
+    /// Whether the call may have taken over a flight after attempts of others, and ended before its own first attempt.
     fn took_over(&self, shape: &Shape) -> bool {
         let of_handlers = |code: ErrorKind| code.ran() == Ran::Yes && code != ErrorKind::RateLimited;
         if shape.code.is_none_or(of_handlers) {

@@ -26,8 +26,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     violations
 }
 
-/// The call of an event, by its id. Twins share an id, but they are answered before anything runs and do not matter
-/// here.
+/// The call of an event, by its id. Twins share an id, but are answered before anything runs and do not matter here.
 fn node_of(event: &toolyard::Event) -> Option<u32> {
     event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()
 }

@@ -13,8 +13,7 @@ use line::Line;
 use table::Table;
 use turns::Turns;
 
-/// Checks I3, I4 and the stack of CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`line.rs`), I12 (`turns.rs`), I11
-/// (`floor.rs`).
+/// Checks I3, I4 and CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`line.rs`), I12 (`turns.rs`), I11 (`floor.rs`).
 pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let (mut table, mut line, mut turns) = (Table::default(), Line::default(), Turns::default());
     let mut floor = floor::Compare::default();

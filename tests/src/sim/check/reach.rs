@@ -1,5 +1,4 @@
-//! PO-1b, CL-7: no handler runs for an agent that may not call its tool; a fork may do no more than the agents above
-//! it.
+//! PO-1b, CL-7: no handler runs for an agent that may not call its tool; a fork may do no more than agents above it.
 
 use super::{Seen, Violation};
 use crate::sim::{Moved, program::Index};

@@ -162,8 +162,7 @@ fn bounds(policy: &RetryPolicy, ended: u32) -> (u64, u64) {
     }
 }
 
-/// Checks RT-5 with a naive count: a retry costs tokens, and they come back when a handler succeeds or the retry is
-/// not made.
+/// Checks RT-5 with a naive count: a retry costs tokens, which return if a handler succeeds or the retry is not made.
 fn bucket(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
     let (mut violations, mut buckets) = (Vec::new(), BTreeMap::<usize, u64>::new());
     let mut paid: BTreeMap<u32, u64> = BTreeMap::new();

@@ -115,8 +115,7 @@ impl Program {
         }
     }
 
-    /// Lets the first turn of a session open a breaker and the next one send a probe that hangs and is cancelled, and
-    /// so on.
+    /// Lets the first turn of a session open a breaker the next send a probe that hangs and is cancelled, and so on.
     fn probe(&mut self, dice: &mut Dice) {
         let guarded = |tool: &&ToolPlan| tool.care.breaker.is_enabled() && tool.placement != Where::Blocking;
         let able = |tool: &ToolPlan| !tool.recursive && tool.consent == Consent::Free;

@@ -26,8 +26,7 @@ impl Default for Shape {
     }
 }
 
-/// The kind of program to generate. Each seed leaves out most of what could go wrong, so that the rest is clearly
-/// visible.
+/// The kind of program to generate. Each seed leaves out most of what could go wrong, so that the rest shows clearly.
 struct Mood {
     shape: Shape,
     failures: u64,

@@ -162,8 +162,7 @@ impl Role<'_> {
     }
 }
 
-/// A guard for awaited results. If it is dropped before they arrive, it records that the batch's future is being
-/// dropped.
+/// A guard for awaited results. If it is dropped before they arrive, it records the drop of the batch's future.
 pub(super) struct Awaited<'a> {
     stage: &'a Stage,
     batch: Option<u32>,

@@ -133,8 +133,7 @@ impl Agent<'_> {
         self.stage.journal.note(Fact::Resent(batch, before, self.stage.shapes(&now)));
     }
 
-    /// Records a step of the handler that drives this agent. An empty batch is answered at once and does not park the
-    /// handler.
+    /// Records a step of the handler that drives this agent. An empty batch is answered at once and parks no handler.
     pub(super) fn note(self, plan: &TurnPlan, moved: Moved) {
         if let Some(handler) = self.handler.filter(|_| !plan.batch.calls.is_empty()) {
             self.stage.journal.note(Fact::Handler(handler, moved));

@@ -46,8 +46,7 @@ impl Compare {
         let of_class = self.floor.all(index).filter(|(_, node)| node.class() == Some(class));
         let (mut at_least, mut at_most) = (0, 0);
         for (standing, node) in of_class {
-            // A read handler that was given up holds nothing, but the journal does not show at once when that
-            // happens.
+            // A read handler that was given up holds nothing, but the journal does not show at once when that happens.
             let may_be_given_up = node.tool.is_some_and(|tool| tool.placement == Where::Blocking);
             at_least += usize::from(standing.is_active() && !may_be_given_up);
             at_most += usize::from(!standing.is_parked());

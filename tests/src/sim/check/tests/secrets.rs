@@ -7,8 +7,7 @@ use crate::sim::{
 };
 use toolyard::EventKind;
 
-/// c0 reads and streams, c1 needs an approval, c2 fails and c3 panics; the secret is in all their arguments and
-/// outputs.
+/// c0 reads and streams, c1 needs an approval, c2 fails, c3 panics; the secret is in all their arguments and outputs.
 fn planted() -> Program {
     let mut program = program(1, &[&[READ, ASKED, READ, READ]]);
     let calls = &mut program.sessions[0].turns[0].batch.calls;
