@@ -1,11 +1,11 @@
-//! What growth costs: agents by the ten thousand, calls in flight by the hundred thousand.
+//! Benchmarks growth: tens of thousands of agents, hundreds of thousands of calls in flight.
 //!
 //! ```text
 //!   cargo bench -p toolyard-bench --bench growth
 //! ```
 //!
-//! Heap is counted by an allocator around the system's; it slows everything down, so times are compared with each
-//! other and not with those of `toolyard bench`.
+//! Heap is counted by an allocator that wraps the system's. It slows everything down, so times can be compared with
+//! each other but not with those of `toolyard bench`.
 
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -25,12 +25,12 @@ use toolyard_bench::{Contender, Floor, Handler};
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Agents at depth 3, and calls of each batch of theirs.
+/// Number of agents at depth 3, and of calls in each of their batches.
 const AGENTS: usize = 10_000;
 const BATCH: usize = 8;
-/// Calls that run, or wait, at once.
+/// Number of calls that run, or wait, at once.
 const IN_FLIGHT: usize = 100_000;
-/// How often each way is measured, in turns.
+/// Number of times that each crowd is measured; the crowds take turns.
 const ROUNDS: usize = 9;
 
 fn main() {
@@ -45,13 +45,13 @@ fn main() {
     });
 }
 
-/// Bytes of heap in use.
+/// Returns the bytes of heap in use.
 fn heap() -> usize {
     let stats = HEAP.stats();
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// Bytes of heap that came into use since. What was there before may be given back meanwhile, which makes it less.
+/// Returns how many bytes of heap came into use since `since`. Older memory that is freed meanwhile lowers the figure.
 fn grown(since: usize) -> usize {
     heap().saturating_sub(since)
 }
@@ -75,7 +75,7 @@ fn batch(tool: &'static str, calls: usize) -> Batch {
     (0..calls).map(|n| Call::new(format!("call_{n}"), tool.clone(), json!({}))).collect()
 }
 
-/// Agents at depth 3: 10 under the session, 10 under each of those, the rest under those.
+/// Forks agents at depth 3: 10 under the session, 10 under each of those, and `count` under those.
 fn leaves(session: &Session, count: usize) -> (Vec<Session>, Vec<Session>) {
     let fork = |parent: &Session| parent.fork(ForkPolicy::default()).expect("three levels are not too deep");
     let upper: Vec<_> = (0..10).map(|_| fork(session)).collect();
@@ -98,7 +98,7 @@ async fn forked(agents: usize, rounds: usize) {
     for _ in 0..rounds {
         floors.push(per_call(agents, floor.work(BATCH, agents)).await);
         for (crowd, times) in crowds.iter().zip(&mut times) {
-            // Each crowd has as many batches in all.
+            // Each crowd runs the same number of batches in all.
             times.push(timed(leaves[..*crowd].iter().cycle().take(agents)).await);
         }
     }
@@ -116,7 +116,7 @@ async fn forked(agents: usize, rounds: usize) {
     }
 }
 
-/// Nanoseconds a call, one batch for each of these agents in turn.
+/// Returns nanoseconds per call, with one batch for each of these agents in turn.
 async fn timed(agents: impl Iterator<Item = &Session>) -> f64 {
     let agents: Vec<_> = agents.map(|agent| (agent, batch("nothing", BATCH))).collect();
     let batches = agents.len();
@@ -129,7 +129,7 @@ async fn timed(agents: impl Iterator<Item = &Session>) -> f64 {
     per_call(batches, work).await
 }
 
-/// Nanoseconds a call, of so many batches.
+/// Returns nanoseconds per call of `work`, which runs this many batches.
 async fn per_call(batches: usize, work: impl Future<Output = ()>) -> f64 {
     let started_at = Instant::now();
     work.await;
@@ -158,7 +158,7 @@ fn waits(gate: watch::Receiver<bool>) -> impl ToolFactory + 'static {
     from_fn(ToolSpec::read("waits"), move || Waits(gate.clone()))
 }
 
-/// Bytes of heap that the tool itself has in a call that waits in it: its instance and its future.
+/// Returns the bytes of heap that the tool itself holds in a call that waits in it: its instance and its future.
 fn own(tool: &impl ToolFactory, calls: usize) -> usize {
     let (args, cx) = (json!({}), ToolContext::new(ContextParts::detached("waits")));
     let (mut tools, mut handlers) = (Vec::with_capacity(calls), Vec::with_capacity(calls));
@@ -211,6 +211,6 @@ async fn until_all_are_in(engine: &Engine, calls: usize) {
         }
         tokio::task::yield_now().await;
     }
-    // Those that have their permits are to have reached their wait too.
+    // Calls that have their permits must also reach their wait.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
 }

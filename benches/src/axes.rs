@@ -1,4 +1,4 @@
-//! The axes, one a file.
+//! The axes, one per file.
 
 pub(crate) mod agents;
 pub(crate) mod classes;

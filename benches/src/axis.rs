@@ -1,4 +1,4 @@
-//! What is varied while the rest stays: an axis, and those who are measured on it.
+//! An axis: one thing that is varied while the rest stays, and the contenders measured on it.
 
 use crate::{axes, contender::Contenders};
 use std::{future::Future, pin::Pin};
@@ -15,7 +15,7 @@ pub enum Unit {
     Byte,
 }
 
-/// One question, and those who answer it.
+/// One question, and the contenders that answer it.
 #[derive(Debug, Clone, Copy)]
 pub struct Axis {
     /// Its name, for `--axis`.
@@ -26,15 +26,15 @@ pub struct Axis {
     pub sizes: &'static [usize],
     /// How often each contender is measured at each size.
     pub rounds: usize,
-    /// Calls per sample: small batches are run so often that there are about so many.
+    /// Calls per sample, roughly: small batches are repeated until they add up to it.
     pub calls_per_sample: usize,
-    /// What is counted.
+    /// The unit of the figures.
     pub unit: Unit,
-    /// Builds those who are measured; the first is what the others are compared with.
+    /// Builds the contenders. The others are compared with the first.
     pub build: fn() -> Building,
 }
 
-/// The axis that is measured when nobody names one.
+/// The axis that is measured if none is named.
 pub const WAYS: Axis = axes::ways::AXIS;
 
 /// Every axis.
@@ -50,14 +50,14 @@ pub const AXES: &[Axis] = &[
     axes::contention::AXIS,
     axes::formats::AXIS,
     axes::decoders::AXIS,
-    // Last: from then on somebody might listen to every span of the process.
+    // Last: from here on a listener may see every span of the process.
     axes::spans::AXIS,
 ];
 
-/// The axis of this name.
+/// Returns the axis of this name.
 ///
 /// # Errors
-/// A sentence that names those there are.
+/// A sentence that names the existing axes.
 pub(crate) fn axis(name: &str) -> Result<Axis, String> {
     let found = AXES.iter().find(|axis| axis.name == name).copied();
     let known = || AXES.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");

@@ -1,27 +1,26 @@
-//! Those who are measured: the same work, done in different ways.
+//! Contenders: the same work, done in different ways.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-/// Work that is ready to be done: everything it needs was made before the clock runs.
+/// Work that is ready to run: all its inputs are made before the clock starts.
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// One way of doing it.
+/// One way to do the work.
 pub trait Contender: Send + Sync {
-    /// What figures call it.
+    /// The contender's name in the figures.
     fn name(&self) -> &str;
 
-    /// So many batches of so many calls, one after the other, to be run by whoever polls this.
+    /// Returns work of `batches` batches, one after the other, of `calls` calls each. The caller polls it.
     fn work(&self, calls: usize, batches: usize) -> Work;
 
-    /// Forgets what the work has left behind, after each measurement: what others cost is not to depend on who took turns
-    /// with them.
+    /// Called after each measurement: drops what the work left behind, so that it cannot affect other contenders.
     fn forget(&self) {}
 
-    /// By how many things the time of a batch is divided: its calls, unless it says otherwise.
+    /// Number of units by which the time of a batch is divided: its calls, by default.
     fn units(&self, calls: usize) -> usize {
         calls
     }
 }
 
-/// Those who are measured in turns; the first is what the others are compared with.
+/// Contenders that are measured in turns; the others are compared with the first.
 pub type Contenders = Vec<Arc<dyn Contender>>;

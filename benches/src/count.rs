@@ -1,4 +1,4 @@
-//! Work without a clock, for counters of instructions.
+//! Work without a clock, for instruction counters.
 
 use crate::{axis::axis, contender::Contender};
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 /// Batches of one contender of an axis.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The axis, by its name.
+    /// The name of the axis.
     pub axis: &'a str,
-    /// The contender, by its name.
+    /// The name of the contender.
     pub contender: &'a str,
     /// Calls in a batch.
     pub calls: usize,
-    /// Batches that every run has, so that what grows has grown.
+    /// Batches that every run executes first, so that buffers and tables have reached their size.
     pub before: usize,
-    /// Batches that the long run has more.
+    /// Batches that only the long run executes.
     pub more: usize,
 }
 
-/// The names of those who are measured on an axis.
+/// The names of the contenders of an axis.
 ///
 /// # Errors
-/// A sentence, when there is no such axis or its contenders cannot be built.
+/// A sentence, if there is no such axis or its contenders cannot be built.
 pub fn contenders(axis_name: &str) -> Result<Vec<String>, String> {
     let axis = axis(axis_name)?;
     let contenders = runtime()?.block_on((axis.build)())?;
@@ -33,14 +33,14 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
     runtime.map_err(|error| format!("the runtime cannot be started: {error}"))
 }
 
-/// Runs the batches on one thread; those that are `more` too when `long`.
+/// Runs the first batches on one thread and, if `long`, the `more` batches too.
 ///
-/// All inputs are made in either case, and those that are not run are never freed: two runs that differ in `long` alone
-/// differ by what `more` batches cost, and by nothing else. On one thread, for a worker that looks for work counts
-/// instructions by the hour.
+/// Both variants make all inputs, and inputs that are not run are never freed, so two runs that differ only in `long`
+/// differ by exactly the cost of the `more` batches. One thread, because idle workers that search for work would make
+/// the instruction count depend on time.
 ///
 /// # Errors
-/// A sentence, when there is no such contender or it cannot be built.
+/// A sentence, if there is no such contender or it cannot be built.
 pub fn run(run: Run<'_>, long: bool) -> Result<(), String> {
     let Run { axis: axis_name, contender, calls, before, more } = run;
     let runtime = runtime()?;

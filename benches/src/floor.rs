@@ -1,7 +1,7 @@
 //! The floor F: the least a correct engine could do for a batch.
 //!
-//! Tools behind a trait object, one task per call in a `JoinSet`, a permit taken in the task, results in
-//! input order. No lookup, no schema, no order of classes, no timeout, no cancel, no panic kept apart.
+//! Tools behind a trait object, one task per call in a `JoinSet`, a permit acquired in the task, results in input
+//! order. No lookup, no schema, no order of classes, no timeout, no cancel, no panic isolation.
 
 use crate::{
     contender::{Contender, Work},
@@ -37,12 +37,12 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Over a tool whose handler does this.
+    /// The floor over a tool with this handler.
     pub fn of(handler: Handler) -> Arc<Self> {
         Self::named("floor", handler, WIDTH)
     }
 
-    /// The same under another name, with so many permits.
+    /// The floor under another name, with this many permits.
     pub fn named(name: &'static str, handler: Handler, width: usize) -> Arc<Self> {
         Arc::new(Self { name, tool: Arc::new(handler), permits: Arc::new(Semaphore::new(width)) })
     }

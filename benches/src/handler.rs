@@ -1,11 +1,11 @@
-//! What the tools do that are measured.
+//! Handlers of the tools that are measured.
 
 use serde_json::Value;
 use std::time::Duration;
 use tokio::{task::yield_now, time::sleep};
 use toolyard::{Tool, ToolContext, ToolError, ToolOutput, async_trait};
 
-/// What a handler does before it is done.
+/// What a handler does before it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handler {
     /// Nothing: it is ready at once.
@@ -14,12 +14,12 @@ pub enum Handler {
     Yields,
     /// It sleeps.
     Sleeps(Duration),
-    /// It asks for its cancel token and looks at it once. Where there is none it does nothing.
+    /// It requests its cancel token and checks it once. Without an engine there is no token, and it does nothing.
     AsksForToken,
 }
 
 impl Handler {
-    /// Does it, but for what only an engine has.
+    /// Does the work that needs no engine.
     pub async fn handle(self) {
         match self {
             Self::Ready | Self::AsksForToken => {}

@@ -7,11 +7,11 @@
 //!   figure   median over the rounds, in nanoseconds a call, and its ratio to the first of its axis in the same run
 //! ```
 //!
-//! Everything runs in one process and in turns, so that what else the machine does hits all of them alike.
-//! The ratios are what counts; nanoseconds differ from machine to machine and from hour to hour.
+//! Everything runs in one process and in turns, so that other load on the machine affects all contenders alike. Compare
+//! the ratios; nanoseconds differ from machine to machine and from hour to hour.
 //!
-//! `toolyard bench` is this; `src/bin/guard` counts instructions instead, and `benches/` has what needs a process or a
-//! crate of its own.
+//! `toolyard bench` runs this; `src/bin/guard` counts instructions instead, and `benches/` has the benchmarks that need
+//! a process or a crate of their own.
 
 mod axes;
 mod axis;

@@ -1,4 +1,4 @@
-//! An engine whose events somebody reads while it works.
+//! An engine with a subscriber that reads its events while it works.
 
 use crate::{
     contender::{Contender, Work},
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A contender with a subscriber that reads beside the calls.
+/// A contender whose events are read concurrently with its calls.
 pub(crate) struct Listened {
     yard: Arc<Yard>,
 }
@@ -34,7 +34,7 @@ impl Contender for Listened {
             });
             work.await;
             reading.abort();
-            // It has to be gone before the next contender is measured.
+            // The reader must be gone before the next contender is measured.
             drop(reading.await);
         })
     }

@@ -1,4 +1,4 @@
-//! Rounds: contenders measured in turns.
+//! Rounds: contenders are measured in turns.
 
 use crate::{
     axis::{AXES, Axis, Unit, WAYS, axis},
@@ -9,26 +9,25 @@ use crate::{
 use std::sync::Arc;
 use tokio::{runtime::Runtime, time::Instant};
 
-/// What is measured.
+/// Options of a measurement.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Calls in a batch, one measurement each; each axis's own where there are none.
+    /// Batch sizes, measured one by one; if empty, each axis uses its own.
     pub sizes: Vec<usize>,
-    /// How often each contender is measured at each size; each axis's own where nobody says it.
+    /// Number of measurements per contender and size; each axis's own by default.
     pub rounds: Option<usize>,
-    /// These contenders alone, by their names with commas between; one, for a profiler.
+    /// Measures only these contenders: names separated by commas. A single one suits a profiler.
     pub only: Option<String>,
-    /// The axes, by their names; [`WAYS`] where there are none.
+    /// Names of the axes to measure; [`WAYS`] if empty.
     pub axes: Vec<String>,
-    /// Every axis.
+    /// Measures every axis.
     pub all: bool,
 }
 
 /// Measures, calling `progress` with the share of the work that is done.
 ///
 /// # Errors
-/// A sentence, when the engine cannot be built, the runtime cannot be started, or something is asked for that is not
-/// there.
+/// A sentence, if the engine cannot be built, the runtime cannot be started, or an option names something unknown.
 pub fn measure(options: &Options, progress: impl FnMut(f64) + Send) -> Result<Report, String> {
     let named: Result<Vec<_>, _> = options.axes.iter().map(|name| axis(name)).collect();
     let axes = match named? {
@@ -64,7 +63,7 @@ pub fn measure_axes(
     Ok(report)
 }
 
-/// Those of these names, separated by commas.
+/// The contenders with these names, separated by commas.
 fn chosen(contenders: Contenders, only: Option<&str>) -> Result<Contenders, String> {
     let Some(only) = only else { return Ok(contenders) };
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
@@ -89,7 +88,7 @@ fn measure_axis(
         let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
         for round in 0..rounds {
             for turn in 0..contenders.len() {
-                // Each goes first as often as the others: who goes first finds colder caches.
+                // Each contender goes first equally often, because the first one finds colder caches.
                 let which = (round + turn) % contenders.len();
                 samples[which].push(sample(runtime, axis, contenders[which].clone(), *size)?);
             }
@@ -103,11 +102,11 @@ fn measure_axis(
     Ok(())
 }
 
-/// Nanoseconds a unit, over a few batches of this size.
+/// Nanoseconds per unit, over a few batches of this size.
 fn sample(runtime: &Runtime, axis: &Axis, contender: Arc<dyn Contender>, size: usize) -> Result<f64, String> {
     let batches = (axis.calls_per_sample / size).max(1);
     let units = contender.units(size) * batches;
-    // On a worker, where the callers of an engine are: from outside every wake-up crosses threads.
+    // Runs on a worker, as an engine's callers do: from outside the runtime, every wake-up would cross threads.
     let measured = runtime.spawn(async move {
         let work = contender.work(size, batches);
         let started_at = Instant::now();
@@ -129,7 +128,7 @@ pub(crate) fn count(n: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Benches that are not run rot: this runs every contender of every axis once, on tiny input.
+    /// Runs every contender of every axis once, on tiny input, so that none of them rots.
     #[test]
     fn every_contender_runs_and_is_reported() {
         let options = Options { sizes: vec![1, 3], rounds: Some(1), all: true, ..Options::default() };

@@ -1,10 +1,10 @@
-//! What was measured, for people and for programs.
+//! The report of a measurement, for people and for programs.
 
 use crate::axis::{Axis, Unit};
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
-/// The machine, as far as it says.
+/// The machine that was measured on.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
     /// Operating system and processor family.
@@ -24,31 +24,31 @@ pub struct Figure {
     pub contender: String,
     /// Calls in a batch.
     pub calls: usize,
-    /// Nanoseconds a call, or a byte: the median over the rounds.
+    /// Nanoseconds per call or byte: the median over the rounds.
     pub median_ns: f64,
-    /// Nanoseconds a call, or a byte: a quarter of the rounds was faster.
+    /// Nanoseconds per call or byte: the lower quartile over the rounds.
     pub p25_ns: f64,
-    /// In multiples of the first contender of the axis, where there is one to compare with.
+    /// The ratio to the first contender of the axis, if there is one to compare with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
 }
 
-/// What was measured.
+/// The result of a measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The engine with a task per call, in multiples of the floor, by calls in a batch.
+    /// Full engine (a task per call): ratio to the floor, by calls in a batch.
     pub full_vs_floor: BTreeMap<usize, f64>,
-    /// The engine with tools declared inline, in multiples of the floor, by calls in a batch.
+    /// Engine with inline tools: ratio to the floor, by calls in a batch.
     pub inline_vs_floor: BTreeMap<usize, f64>,
-    /// The engine with a rate, budgets, a deadline and a back-end in force, in multiples of the floor.
+    /// Engine with a rate, budgets, a deadline and a back-end: ratio to the floor, by calls in a batch.
     pub guarded_vs_floor: BTreeMap<usize, f64>,
-    /// The same with an idempotency key for each call.
+    /// The guarded engine with an idempotency key for each call as well.
     pub keyed_vs_floor: BTreeMap<usize, f64>,
     /// Every figure.
     pub figures: Vec<Figure>,
     /// The machine.
     pub machine: Machine,
-    /// How often each contender was measured at each size of the first axis.
+    /// Number of measurements per contender and size, on the first axis.
     pub rounds: usize,
     #[serde(skip)]
     axes: Vec<Axis>,
@@ -70,7 +70,7 @@ impl Report {
         }
     }
 
-    /// Adds the samples of one contender at one size; the one to compare with comes first at each size.
+    /// Adds the samples of one contender at one size. At each size the reference contender must come first.
     pub(crate) fn add(
         &mut self,
         axis: &Axis,
@@ -101,7 +101,7 @@ impl Report {
     }
 }
 
-/// To three digits behind the point.
+/// Rounds to three decimals.
 fn round(figure: f64) -> f64 {
     (figure * 1e3).round() / 1e3
 }

@@ -1,13 +1,13 @@
-//! Responses of models, as providers write them, with as many calls as one likes.
+//! Model responses as providers write them, with any number of calls.
 
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use toolyard_wire::Format;
 
-/// The tool they call.
+/// The tool that the calls name.
 const TOOL: &str = "nothing";
 
-/// A response with so many calls, as one JSON text.
+/// A response with this many calls, as one JSON text.
 pub(crate) fn whole(format: Format, calls: usize) -> String {
     let each = |one: fn(usize) -> Value| (0..calls).map(one).collect::<Vec<_>>();
     let response = match format {
@@ -28,7 +28,7 @@ pub(crate) fn whole(format: Format, calls: usize) -> String {
     response.to_string()
 }
 
-/// The same as a stream of server-sent events, with the arguments in three fragments. OpenAI Chat and Anthropic alone.
+/// The same as a stream of server-sent events, with arguments in three fragments. For OpenAI Chat and Anthropic only.
 pub(crate) fn stream(format: Format, calls: usize) -> String {
     let mut text = String::new();
     let mut event = |data: Value| {
@@ -75,7 +75,7 @@ fn id(n: usize) -> String {
     format!("call_{n}")
 }
 
-/// What a call with some text in it says: some 120 bytes.
+/// The arguments of a call with some text in it: about 120 bytes.
 fn args(n: usize) -> Value {
     json!({"n": n, "path": "src/engine/router.rs", "query": "a line of \"text\" that a model would look for\nand another"})
 }

@@ -1,4 +1,4 @@
-//! The engine as a contender: one tool, one session, batches of calls of that tool.
+//! The engine as a contender: one tool, one session, and batches that call that tool.
 
 use crate::{
     contender::{Contender, Work},
@@ -11,28 +11,28 @@ use std::sync::{
 };
 use toolyard::{Answer, Batch, Call, CallId, Engine, EngineBuilder, Outcome, Session, ToolSpec, from_fn};
 
-/// The most calls of a batch.
+/// The largest number of calls in a batch.
 pub(crate) const CALLS_MAX: usize = Batch::CALLS_MAX;
 
-/// Ids are the provider's; making them is not the engine's work.
+/// Made once and ahead of time: ids come from the provider, and making them is not the engine's work.
 static IDS: LazyLock<Vec<CallId>> =
     LazyLock::new(|| (0..CALLS_MAX).map(|n| CallId::from(format!("call_{n}"))).collect());
 
-/// The id of the call at this place of its batch.
+/// The id of the call at this index of its batch.
 pub(crate) fn id(n: usize) -> CallId {
     IDS[n].clone()
 }
 
-/// The tool that most contenders have: one that reads, with a schema, under this name.
+/// The tool that most contenders use: read-only, with a schema, under this name.
 pub fn spec(name: &str) -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     ToolSpec::read(name).input_schema(schema)
 }
 
-/// Builds an engine; everything is approved.
+/// Builds an engine that approves everything.
 ///
 /// # Errors
-/// A sentence, when it cannot be built.
+/// A sentence, if it cannot be built.
 pub async fn engine(builder: EngineBuilder) -> Result<Engine, String> {
     let engine = builder.approver(Answer::Allow).build().await;
     engine.map_err(|error| format!("the engine cannot be built: {error}"))
@@ -49,12 +49,12 @@ pub struct Yard {
     engine: Engine,
 }
 
-/// What calls with keys need.
+/// State for calls with idempotency keys.
 #[derive(Default)]
 struct Keys {
-    /// No key comes twice.
+    /// The next key, so that no key is used twice.
     next: AtomicU64,
-    /// A session keeps the results of its keys: this is that of the work at hand.
+    /// The session of the current work, which keeps the results of its keys.
     session: Mutex<Option<Session>>,
 }
 
@@ -69,10 +69,10 @@ impl Keys {
 }
 
 impl Yard {
-    /// An engine with this tool beside what the builder has.
+    /// Builds an engine with this tool added to the builder's.
     ///
     /// # Errors
-    /// A sentence, when it cannot be built.
+    /// A sentence, if it cannot be built.
     pub async fn new(
         name: &'static str,
         builder: EngineBuilder,
@@ -84,14 +84,14 @@ impl Yard {
         Ok(Self { name, session: engine.session("bench"), tool, keys: None, engine })
     }
 
-    /// The same, each call with a key of its own, and all work in a session of its own.
+    /// Gives each call a new idempotency key, and each piece of work a new session.
     #[must_use]
     pub fn keyed(mut self) -> Self {
         self.keys = Some(Arc::default());
         self
     }
 
-    /// The same through another session.
+    /// The same engine through another session, under another name.
     #[must_use]
     pub(crate) fn through(mut self, name: &'static str, session: Session) -> Self {
         (self.name, self.session) = (name, session);
@@ -119,7 +119,7 @@ impl Yard {
     }
 }
 
-/// Runs a batch of which every call succeeds.
+/// Runs a batch and asserts that every call succeeds.
 pub(crate) async fn run(session: &Session, batch: Batch) {
     let outcomes = session.dispatch(batch).await;
     assert!(outcomes.iter().all(Outcome::success));
@@ -145,7 +145,7 @@ impl Contender for Yard {
         let batches = (0..batches).map(|_| self.batch(calls)).collect();
         let Some(keys) = &self.keys else { return one_by_one(&self.session, batches) };
         let session = self.engine.session("keyed");
-        // Kept until it is forgotten: to let go of all results is not the work of its last call.
+        // Kept until `forget`, so that dropping all results is not measured as work of the last call.
         *keys.session() = Some(session.clone());
         one_by_one(&session, batches)
     }

@@ -1,5 +1,5 @@
-//! What one writes by hand: a table of tools, a task per call in a `JoinSet`, a semaphore, a timeout, panics kept apart,
-//! results in order. No schema, no order among calls that change things, no retry, no cancel, no events, no bounds.
+//! What people write by hand: a table of tools, a task per call in a `JoinSet`, a semaphore, a timeout, panics
+//! isolated, results in order. No schema, no order of mutating calls, no retry, no cancel, no events, no bounds.
 
 use crate::{TIMEOUT, WIDTH};
 use serde_json::Value;
@@ -44,7 +44,7 @@ impl ByHand {
             });
         }
         while let Some(done) = tasks.join_next().await {
-            // One that panicked keeps the result that it has already.
+            // A call that panicked keeps the error that its slot was initialised with.
             if let Ok((at, result)) = done {
                 results[at] = result;
             }

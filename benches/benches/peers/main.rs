@@ -1,11 +1,11 @@
-//! The engine beside what people use in its place, in one process.
+//! The engine beside what people use instead of it, in one process.
 //!
 //! ```text
 //!   cargo bench -p toolyard-bench --bench peers [-- --json]
 //! ```
 //!
-//! The same tool, which does nothing, and the same batches; 20 calls at once. None of the others does all that the engine
-//! does: each file says what is left out.
+//! All run the same tool, which does nothing, and the same batches, 20 calls at once. None of the others does
+//! everything that the engine does: each file says what is missing.
 
 mod by_hand;
 mod rig_server;
@@ -17,7 +17,7 @@ use toolyard_bench::{Axis, Building, Contenders, Floor, Handler, Options, Unit, 
 
 /// As wide as the engine's read pool.
 const WIDTH: usize = 20;
-/// The engine's own for tools that read.
+/// The engine's own timeout for tools that read.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 const READY: Axis = Axis {
@@ -42,7 +42,6 @@ const SLEEPING: Axis = Axis {
 fn main() -> Result<(), String> {
     let args: Vec<_> = std::env::args().collect();
     let has = |name: &str| args.iter().any(|arg| arg == name);
-    // `cargo test` runs benches too: once, on tiny numbers, so that this does not rot.
     let axes = [READY, SLEEPING];
     let (axes, options) = if has("--bench") {
         (axes, Options::default())

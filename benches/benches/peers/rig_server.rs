@@ -1,6 +1,6 @@
-//! rig's tool server, driven as rig's agents drive it: the calls of a turn as one stream, some of them at once, all of
-//! them in the task of the agent; results in order. A lookup, arguments as text that is parsed per call, tracing. No task
-//! per call, no timeout, no order among calls that change things, no retry.
+//! rig's tool server, driven as rig's agents drive it: the calls of a turn form one stream, some run at once, all in
+//! the agent's task; results in order. It has a lookup, arguments as text parsed per call, and tracing. No task per
+//! call, no timeout, no ordering of calls that change things, no retry.
 
 use crate::WIDTH;
 use futures::{StreamExt, stream};

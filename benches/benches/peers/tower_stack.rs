@@ -1,5 +1,5 @@
-//! tower's layers around a tool: retry, timeout, a buffer, a limit; a task per call, results in order. No schema, no
-//! order among calls that change things, no cancel, no events.
+//! tower's layers around a tool: retry, timeout, a buffer, a concurrency limit; a task per call, results in order. No
+//! schema, no ordering of calls that change things, no cancel, no events.
 
 use crate::{TIMEOUT, WIDTH};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use toolyard_bench::{Contender, Handler, Work, arguments};
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt, retry::Policy, util::BoxCloneSyncService};
 
-/// Places in the buffer.
+/// Capacity of the buffer.
 const BUFFER: usize = 1024;
 
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub(crate) struct Tower {
     handler: Handler,
 }
 
-/// Up to three attempts.
+/// A retry policy of up to three attempts.
 #[derive(Clone)]
 struct Thrice {
     left: usize,
@@ -40,7 +40,7 @@ impl Tower {
         Self { handler }
     }
 
-    /// The buffer has a task of its own, which has to be in the runtime that is there when it is made.
+    /// Must be called inside the runtime, because the buffer spawns a task.
     fn stack(&self) -> BoxCloneSyncService<Value, String, BoxError> {
         let handler = self.handler;
         let tool = tower::service_fn(move |_: Value| async move {

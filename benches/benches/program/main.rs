@@ -1,10 +1,10 @@
-//! Whole-program figures: a mixed batch of tools that take their time, and what the program costs before it does anything.
+//! Whole-program figures: a mixed batch of tools that take their time, and the overhead of the program itself.
 //!
 //! ```text
 //!   cargo build --release && cargo bench -p toolyard-bench --bench program
 //! ```
 //!
-//! The program is the one beside this bench in the target directory; without one its part is left out.
+//! The program measured is the one beside this bench in the target directory; without one, its part is skipped.
 
 mod mixed;
 mod process;
@@ -22,7 +22,7 @@ fn main() -> Result<(), String> {
     }
 }
 
-/// The one in the middle.
+/// Returns the median.
 fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples[samples.len() / 2]

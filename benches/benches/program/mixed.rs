@@ -1,5 +1,5 @@
-//! Forty calls that read, write and do other things, 2 to 20 ms each: by runs, one by one, and the least that the order
-//! of the runs and the widths of the pools allow.
+//! Forty calls that read, write and fetch, 2 to 20 ms each: measured by runs and one by one, and compared with the
+//! least time that the order of the runs and the widths of the pools allow.
 
 use crate::median;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use toolyard::{
     ToolOutput, ToolSpec, async_trait, from_fn,
 };
 
-/// What a batch is made of, over and over: a model that looks, acts and looks again.
+/// The pattern that a batch repeats: a model that looks, acts and looks again.
 const PATTERN: [&str; 10] =
     ["read", "read", "read", "read", "read", "fetch", "fetch", "fetch", "write", "read"];
 const CALLS: usize = 40;
@@ -47,7 +47,7 @@ fn batch() -> Batch {
     tools.map(|(n, tool)| Call::new(format!("call_{n}"), *tool, json!({"ms": ms(n)}))).collect()
 }
 
-/// How long the call at this place takes: 2 to 20, spread by a stride that is coprime to the span.
+/// Returns the duration of the call at this index: 2 to 20 ms, spread by a stride that is coprime to the span.
 fn ms(n: usize) -> u64 {
     2 + (n as u64 * 7) % 19
 }
@@ -62,7 +62,7 @@ impl Tool for Sleeps {
     }
 }
 
-/// Milliseconds of a batch.
+/// Returns the milliseconds that a batch takes.
 async fn timed(session: &Session, sequential: bool) -> f64 {
     let batch = batch();
     let started_at = Instant::now();
@@ -73,7 +73,7 @@ async fn timed(session: &Session, sequential: bool) -> f64 {
     took.as_secs_f64() * 1e3
 }
 
-/// Milliseconds that the runs take where nothing costs anything: in each run the next call goes where room is first.
+/// Returns the milliseconds that the runs take if the engine costs nothing: list scheduling on the slots of each pool.
 fn ideal(session: &Session) -> f64 {
     let widths = PoolWidths::default();
     let runs = session.plan(&batch()).runs;

@@ -1,5 +1,5 @@
-//! The program as a process: how long until it is done with nothing, with the example of the README, how much memory
-//! that takes, and how large it is.
+//! The program as a process: how long it takes with nothing to do and with the README's example, how much memory that
+//! needs, and how large the binary is.
 
 use crate::median;
 use std::{
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The program that was built with the same profile as this.
+/// Returns the program built with the same profile as this bench.
 pub(crate) fn program() -> Option<PathBuf> {
     let me = env::current_exe().ok()?;
     let beside = me.parent()?.parent()?.join("toolyard").with_extension(env::consts::EXE_EXTENSION);
@@ -33,7 +33,7 @@ fn measured(program: &Path, rounds: usize) -> io::Result<()> {
     let (example, workspace) =
         (format!("{REPOSITORY}/examples/responses/openai-chat.json"), place.join("workspace"));
     one("run, the example", rounds, || {
-        // It changes files, so that a second run would find others.
+        // The run changes files, so each one needs a fresh copy.
         copied(Path::new(&format!("{REPOSITORY}/examples/workspace")), &workspace)?;
         let workspace = text(&workspace)?;
         Ok(run(
@@ -43,7 +43,7 @@ fn measured(program: &Path, rounds: usize) -> io::Result<()> {
     })
 }
 
-/// Times it, and tells the most memory that any process until now had at once: so they go from small to large.
+/// Times a command, and prints the peak memory of all children so far: measure the small ones first.
 fn one(what: &str, rounds: usize, mut prepare: impl FnMut() -> io::Result<Command>) -> io::Result<()> {
     let mut samples = Vec::new();
     for _ in 0..rounds {
@@ -65,7 +65,7 @@ fn run(program: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// KiB, of the largest child there was.
+/// Returns the peak memory of the largest child so far, in KiB.
 #[cfg(target_os = "linux")]
 fn peak() -> String {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -82,7 +82,7 @@ fn text(path: &Path) -> io::Result<&str> {
     path.to_str().ok_or_else(|| io::Error::other("the target directory is not UTF-8"))
 }
 
-/// A fresh copy of a directory, in place of what was there.
+/// Replaces `to` with a fresh copy of the directory `from`.
 fn copied(from: &Path, to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;

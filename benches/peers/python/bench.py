@@ -2,9 +2,9 @@
 
     python3 -m venv venv && venv/bin/pip install -r requirements.txt && venv/bin/python bench.py [--json]
 
-The same tools and batches as `cargo bench -p toolyard-bench --bench peers`: a tool that does nothing, one that sleeps for
-a millisecond; 20 calls at once where the peer can bound that. Contenders take turns; figures are the median and the p25
-of the rounds, in nanoseconds a call.
+The tools and batches are those of `cargo bench -p toolyard-bench --bench peers`: a tool that does nothing, and one that
+sleeps for a millisecond; 20 calls at once if the peer can limit that. Contenders take turns; figures are the median and
+the p25 over the rounds, in nanoseconds per call.
 """
 
 import argparse
@@ -32,7 +32,7 @@ async def sleeps(n: int) -> str:
 
 
 async def gather(handler, calls):
-    """A table of tools, a semaphore, a timeout, exceptions kept apart, results in order."""
+    """A table of tools, a semaphore, a timeout, exceptions isolated, results in order."""
     permits = asyncio.Semaphore(WIDTH)
     tools = {"nothing": handler}
 
@@ -45,10 +45,10 @@ async def gather(handler, calls):
 
 
 def tool_node(handler):
-    """ToolNode as a graph calls it: it validates arguments by the tool's schema and makes a message of each result. It
-    bounds nothing: all calls of a message run at once."""
+    """ToolNode as a graph calls it: it validates arguments against the tool's schema and turns each result into a message.
+    It has no limit: all calls of a message run at once."""
     described = tool("nothing", description="Does nothing.")(handler)
-    # Inside a graph the runtime is the graph's; a graph of this one node is the least there is.
+    # ToolNode needs the runtime of a graph; a graph of this one node is the smallest there is.
     from langgraph.graph import START, MessagesState, StateGraph
 
     graph = StateGraph(MessagesState)

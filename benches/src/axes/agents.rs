@@ -1,4 +1,4 @@
-//! Many agents: what a call costs when there are more and more of them, all at work at once.
+//! Many agents: what a call costs as the number of agents grows, with all of them working.
 
 use crate::{
     axis::{Axis, Building, Unit},
@@ -20,7 +20,7 @@ pub(crate) const AXIS: Axis = Axis {
     build,
 };
 
-/// Agents that are at work at once, where there are so many.
+/// Number of agents that work at once, if there are that many.
 const AT_WORK: usize = 64;
 
 const CROWDS: [(&str, usize); 5] =
@@ -49,7 +49,7 @@ impl Contender for Crowd {
         self.yard.name()
     }
 
-    /// Each agent has as many of the batches as the next; as many tasks as may be at work have as many agents each.
+    /// Gives each agent the same number of batches, and splits the agents evenly over [`AT_WORK`] tasks.
     fn work(&self, calls: usize, batches: usize) -> Work {
         let mut lots: Vec<Vec<_>> = (0..AT_WORK.min(self.agents.len())).map(|_| Vec::new()).collect();
         let at_work = lots.len();

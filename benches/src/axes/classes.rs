@@ -1,4 +1,4 @@
-//! Batches of several classes: how many runs they fall into, and what that costs.
+//! Batches of several classes: how many runs they form, and what that costs.
 
 use crate::{
     axis::{Axis, Building, Unit},
@@ -21,7 +21,7 @@ pub(crate) const AXIS: Axis = Axis {
     build,
 };
 
-/// A contender: its name, and the tools its calls go to, in turn.
+/// The contenders: a name, and the tools that its calls cycle through.
 const MIXES: &[(&str, &[&str])] = &[
     ("reads", &["read"]),
     ("concurrent", &["concurrent"]),
@@ -32,7 +32,7 @@ const MIXES: &[(&str, &[&str])] = &[
     (ASKED, &["write"]),
 ];
 
-/// The one in which an approver is asked about each call, who says yes at once; nobody is in the others.
+/// The mix in which an approver is asked about each call and approves at once. The other mixes ask nobody.
 const ASKED: &str = "writes, each asked about";
 
 fn build() -> Building {

@@ -1,4 +1,4 @@
-//! Everybody wants the same: sessions that meet at one pool, as wide as one call, as twenty, and as all of them.
+//! Contention: sessions that meet at one pool, which is as wide as one call, as twenty, or as all of them.
 
 use crate::{
     axis::{Axis, Building, Unit},
@@ -54,7 +54,7 @@ impl<C: Contender> Contender for Meeting<C> {
         self.everybody[0].name()
     }
 
-    /// Of the batches that are asked for each session has its part.
+    /// Splits the requested batches evenly over the sessions.
     fn work(&self, calls: usize, batches: usize) -> Work {
         let each = batches.div_ceil(SESSIONS);
         let works: Vec<_> = self.everybody.iter().map(|one| one.work(calls, each)).collect();

@@ -1,4 +1,4 @@
-//! How fast responses are read, by the byte: whole ones, and streams in pieces as they come from a network.
+//! How fast responses are decoded, per byte: whole, and as streams in network-sized pieces.
 
 use crate::{
     axis::{Axis, Building, Unit},
@@ -18,7 +18,7 @@ pub(crate) const AXIS: Axis = Axis {
     build,
 };
 
-/// About what a packet brings.
+/// About the payload of one packet.
 const PIECE: usize = 1400;
 
 fn build() -> Building {

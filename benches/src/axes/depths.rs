@@ -1,4 +1,4 @@
-//! Agents under agents: what a call costs at each depth.
+//! Nested agents: what a call costs at each depth.
 
 use crate::{
     axis::{Axis, Building, Unit},

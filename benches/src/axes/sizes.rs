@@ -1,4 +1,4 @@
-//! Batches from one call to as many as a batch may have.
+//! Batches from one call to the largest allowed.
 
 use super::ways;
 use crate::axis::Axis;

@@ -1,5 +1,4 @@
-//! What a span costs: where nobody listens, and where somebody does. The listener does nothing: what is measured is what
-//! the engine tells it.
+//! What a span costs with and without a listener. The listener does nothing, so only the engine is measured.
 
 use crate::{
     axis::{Axis, Building, Unit},
@@ -33,7 +32,7 @@ pub(crate) const AXIS: Axis = Axis {
 fn build() -> Building {
     Box::pin(async {
         static LISTENER: Once = Once::new();
-        // Where the process has one already this axis would measure that one.
+        // If the process already has a subscriber, this axis would measure that one.
         LISTENER.call_once(|| {
             if tracing::subscriber::set_global_default(Listener::default()).is_err() {
                 tracing::warn!(
@@ -51,10 +50,10 @@ fn build() -> Building {
     })
 }
 
-/// Whether anybody listens.
+/// Whether the listener is on.
 static LISTENS: AtomicBool = AtomicBool::new(false);
 
-/// What every span is shown to: it can be told not to listen, which is as if it were not there.
+/// The subscriber of every span. It can be switched off, which is as if there were none.
 #[derive(Default)]
 struct Listener {
     spans: AtomicU64,

@@ -1,5 +1,5 @@
-//! What each stage costs: the engine with as little as it can have, and that with one stage more, for each stage there
-//! is; then with all that it has of itself.
+//! What each stage costs: the bare engine, then the bare engine with one stage more, for every stage, and at last the
+//! engine with its defaults.
 
 use super::ways::{ENOUGH, LATE, budgets, unlimited_rate};
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) const AXIS: Axis = Axis {
     build,
 };
 
-/// A stage: its name, and what asks for it.
+/// A stage: its name, and the function that switches it on.
 type Stage = (&'static str, fn(ToolSpec, EngineBuilder) -> Result<(ToolSpec, EngineBuilder), String>);
 
 const STAGES: &[Stage] = &[
@@ -63,7 +63,7 @@ fn build() -> Building {
     })
 }
 
-/// A tool of which nothing is known, checked or bounded.
+/// A tool without schema, timeout, retries or breaker.
 fn bare() -> ToolSpec {
     let spec = ToolSpec::read("nothing").timeout(Duration::MAX);
     spec.retry(RetryPolicy::NONE).breaker(BreakerPolicy::DISABLED)

@@ -1,7 +1,6 @@
-//! The floor and the engine as most people use it: with every stage it has: lookup, schema, policy, confirmation, runs,
-//! breaker, permits, a task per call, timeout, cancel, retries, panics kept apart, a span and events without a reader. And
-//! with the stages that have to be asked for: a rate, budgets, a deadline, a back-end; then with an idempotency key for
-//! each call as well.
+//! The floor, and the engine as most people use it: with all its default stages (lookup, schema, policy, confirmation,
+//! runs, breaker, permits, a task per call, timeout, cancel, retries, panic isolation, a span, and events without a
+//! reader). Then with the opt-in stages (a rate, budgets, a deadline, a back-end), and with idempotency keys too.
 
 use crate::{
     axis::{Axis, Building, Unit},
@@ -33,7 +32,7 @@ fn build() -> Building {
     })
 }
 
-/// The engine in one of its ways.
+/// Builds the engine in one of its ways.
 async fn yard(way: &'static str) -> Result<Yard, String> {
     let (spec, builder) = (spec("nothing"), Engine::builder());
     let (spec, builder) = match way {
@@ -45,23 +44,23 @@ async fn yard(way: &'static str) -> Result<Yard, String> {
     Ok(if way == "keyed" { yard.keyed() } else { yard })
 }
 
-/// A tool with a rate that nothing here comes up to, a budget, and a back-end.
+/// Adds a rate that nothing here reaches, a budget and a back-end.
 fn guarded(spec: ToolSpec) -> Result<ToolSpec, String> {
     Ok(spec.rate(unlimited_rate()?).budget(ENOUGH).backend("nowhere"))
 }
 
-/// A rate that nothing here comes up to.
+/// A rate that nothing here reaches.
 pub(crate) fn unlimited_rate() -> Result<Rate, String> {
     Rate::per_second(1_000_000_000).map_err(|error| error.to_string())
 }
 
-/// Bounds that nothing here comes up to.
+/// A budget that nothing here reaches.
 pub(crate) const ENOUGH: Budget = Budget::calls(u64::MAX / 2);
 
-/// A deadline that nothing here comes up to.
+/// A deadline that nothing here reaches.
 pub(crate) const LATE: Duration = Duration::from_secs(3600);
 
-/// Bounds for turn, agent and tree.
+/// Budgets for turn, agent and tree.
 pub(crate) fn budgets() -> Budgets {
     Budgets::default().turn(ENOUGH).session(ENOUGH).tree(ENOUGH)
 }

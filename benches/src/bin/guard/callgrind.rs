@@ -1,9 +1,9 @@
-//! Instructions, as callgrind counts them.
+//! Instruction counts, by callgrind.
 
 use std::process::{Command, Stdio};
 use toolyard_bench::count::Run;
 
-/// Instructions that one call costs.
+/// Returns the number of instructions that one call costs.
 pub(crate) fn per_call(run: Run<'_>) -> Result<u64, String> {
     let (short, long) = (instructions(run, "short")?, instructions(run, "long")?);
     let more = u64::try_from(run.calls * run.more).map_err(|error| error.to_string())?;
@@ -12,7 +12,7 @@ pub(crate) fn per_call(run: Run<'_>) -> Result<u64, String> {
     Ok((difference + more / 2) / more)
 }
 
-/// This program once more, under callgrind.
+/// Runs this program again under callgrind and returns its instruction count.
 fn instructions(run: Run<'_>, length: &str) -> Result<u64, String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut valgrind = Command::new("valgrind");
@@ -27,7 +27,7 @@ fn instructions(run: Run<'_>, length: &str) -> Result<u64, String> {
     collected(&told).ok_or_else(|| format!("callgrind said nothing of instructions: {told}"))
 }
 
-/// The number behind `==123== Collected : 456`.
+/// Parses the number out of `==123== Collected : 456`.
 fn collected(told: &str) -> Option<u64> {
     told.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }

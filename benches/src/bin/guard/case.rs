@@ -1,4 +1,4 @@
-//! What is counted.
+//! The cases that are counted.
 
 use toolyard_bench::count::Run;
 
@@ -6,7 +6,7 @@ use toolyard_bench::count::Run;
 pub(crate) struct Case {
     /// Its name in the figures.
     pub(crate) name: &'static str,
-    /// What callgrind is to run.
+    /// The run to count.
     pub(crate) run: Run<'static>,
 }
 
@@ -14,7 +14,7 @@ const fn case(name: &'static str, contender: &'static str, calls: usize) -> Case
     Case { name, run: batches("ways", contender, calls) }
 }
 
-/// As many batches of this size as make a figure stable.
+/// Returns a run with as many batches of this size as make the figure stable.
 pub(crate) const fn batches<'a>(axis: &'a str, contender: &'a str, calls: usize) -> Run<'a> {
     let (before, more) = match calls {
         0..10 => (200, 1000),
@@ -34,5 +34,5 @@ pub(crate) const CASES: &[Case] = &[
     case("keyed 1", "keyed", 1),
 ];
 
-/// The case that has none of our code in it.
+/// The case that contains none of our code.
 pub(crate) const FLOOR: &str = "floor 1";

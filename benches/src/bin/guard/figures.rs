@@ -1,8 +1,8 @@
-//! The figures in the repository.
+//! The figures kept in the repository.
 
 use std::{collections::BTreeMap, fs, io::ErrorKind, path::Path};
 
-/// Instructions a call, by case.
+/// Instructions per call, by case.
 pub(crate) type Counts = BTreeMap<String, u64>;
 
 const HEADER: &str = "\
@@ -11,18 +11,18 @@ const HEADER: &str = "\
 # calls dearer on purpose brings the new figures and says what was bought with them.
 ";
 
-/// Of each compiler that somebody counted with.
+/// The counts of each compiler that has been counted with.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figures(BTreeMap<String, Counts>);
 
-/// What figures are kept under: `rustc 1.95.0 x86_64`. Another compiler makes other code, which is nobody's regression.
+/// Returns the key of figures, such as `rustc 1.95.0 x86_64`. Code of another compiler is not a regression.
 pub(crate) fn key(compiler: &str) -> String {
     let version = compiler.split(" (").next().unwrap_or(compiler);
     format!("{version} {}", std::env::consts::ARCH)
 }
 
 impl Figures {
-    /// None where there is no file.
+    /// Reads the figures; empty if there is no file.
     pub(crate) fn read(file: &Path) -> Result<Self, String> {
         let text = match fs::read_to_string(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),

@@ -1,15 +1,16 @@
-//! The guard: what a call costs in instructions, compared with figures in the repository.
+//! The guard: counts the instructions of a call and compares them with figures in the repository.
 //!
 //! ```text
 //!   guard [--update] --compiler TEXT FIGURES         counts every case, and compares it or writes it down
 //!   guard axis AXIS CALLS                            counts every contender of an axis, such as `stages`
-//!   guard count AXIS CONTENDER CALLS short|long      one of them, as callgrind runs it
+//!   guard count AXIS CONTENDER CALLS short|long      runs one contender, as callgrind needs it
 //! ```
 //!
-//! A case is run twice under callgrind, with few batches and with many, all inputs made in either run: the difference,
-//! divided by the calls that it has more, is what one call costs. Start-up, and what comes once, cancel out. Instructions
-//! are stable where seconds are not: the same binary gives the same figures within a few in a thousand, whatever else the
-//! machine does. They say nothing of waiting, of caches and of two cores that meet: `toolyard bench` does.
+//! A case is run twice under callgrind, once with few batches and once with many; both runs prepare all inputs. The
+//! difference, divided by the number of additional calls, is the cost of one call. Start-up and one-time costs cancel
+//! out. Instruction counts are stable where seconds are not: the same binary gives the same figures within a few in a
+//! thousand, whatever else the machine does. They say nothing about waiting, caches or contention between cores:
+//! `toolyard bench` does.
 
 mod callgrind;
 mod case;
@@ -60,13 +61,13 @@ fn tell(axis: &str, calls: &str) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Counts, and compares; whether nothing has become dearer.
+/// Counts and compares; returns whether nothing has become more expensive.
 fn check(compiler: &str, file: &Path) -> Result<bool, String> {
     let kept = Figures::read(file)?;
     let key = figures::key(compiler);
     let Some(kept) = kept.of(&key) else {
         print!("{}", verdict::unknown(&key, &counted()?));
-        // A guard that compares nothing guards nothing: whoever brings the compiler brings its figures.
+        // A guard that compares nothing guards nothing, so a new compiler must come with its figures.
         return Ok(std::env::var("CI").as_deref() != Ok("true"));
     };
     let verdict = verdict::compare(kept, &counted()?);
@@ -74,7 +75,7 @@ fn check(compiler: &str, file: &Path) -> Result<bool, String> {
     Ok(verdict.holds())
 }
 
-/// Counts, and writes it down.
+/// Counts, and writes the figures down.
 fn update(compiler: &str, file: &Path) -> Result<bool, String> {
     let mut kept = Figures::read(file)?;
     let counts = counted()?;

@@ -1,20 +1,20 @@
-//! Counts beside those that are kept: what has become dearer, what cheaper.
+//! The verdict: new counts compared with the kept ones, and which cases became more or less expensive.
 
 use crate::{case::FLOOR, figures::Counts};
 use std::fmt::{self, Write as _};
 
-/// In percent: what grows by so much fails, what shrinks by so much is told.
+/// In percent: growth by this much fails, and shrinkage by this much is reported.
 const TOLERANCE: f64 = 5.0;
 
-/// What has come of one case.
+/// How one case has changed.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub(crate) enum Change {
     Same,
     Dearer,
     Cheaper,
-    /// Counted, and not kept.
+    /// Counted, but has no kept figure.
     New,
-    /// Kept, and not counted.
+    /// Kept, but not counted any more.
     Gone,
 }
 
@@ -25,7 +25,7 @@ struct Line {
 }
 
 impl Line {
-    /// In percent of what is kept.
+    /// The change in percent of the kept count.
     #[expect(clippy::cast_precision_loss, reason = "instructions of a call are far below 2^52")]
     fn percent(&self) -> Option<f64> {
         let (kept, counted) = (self.kept? as f64, self.counted? as f64);
@@ -43,7 +43,7 @@ impl Line {
     }
 }
 
-/// All of them.
+/// The comparison of all cases.
 pub(crate) struct Verdict {
     lines: Vec<Line>,
 }
@@ -63,7 +63,7 @@ impl Verdict {
         self.lines.iter().any(|line| line.change() == change)
     }
 
-    /// Whether nothing has become dearer, and the same is counted that is kept.
+    /// Whether nothing became more expensive and the counted cases are the kept ones.
     pub(crate) fn holds(&self) -> bool {
         !(self.has(Change::Dearer) || self.has(Change::New) || self.has(Change::Gone))
     }
@@ -114,7 +114,7 @@ calls cost more than is written down. On purpose? `.ci/guard --update` writes th
 ";
 const LOWER: &str = "calls cost less than is written down: `.ci/guard --update` keeps it that way\n";
 
-/// What is told where nobody has counted with this compiler before.
+/// The text printed if no figures exist for this compiler.
 pub(crate) fn unknown(key: &str, counted: &Counts) -> String {
     let mut text = format!(
         "there are no figures for '{key}', so nothing is compared; `.ci/guard --update` adds these:\n"
