@@ -1,11 +1,11 @@
-//! `toolyard audit`: what a log of events tells of every call, and whether it is whole.
+//! `toolyard audit`: reports what an event log says about every call, and whether the log is whole.
 //!
 //! ```text
 //!   file ─► LogLines ─► Line ─┬─► LogChecker ─► faults ──────────────┐
 //!                             └─► Trail ─► one Story per call ─► text or JSON, as calls end
 //! ```
 //!
-//! The file is read once and in order; what is kept is what is open, and a bounded number of faults.
+//! The file is read once, in order. Only open calls and a bounded number of faults are kept in memory.
 
 mod findings;
 mod json;
@@ -26,15 +26,15 @@ use toolyard::{
 };
 use trail::{Seen, Trail};
 
-/// Who writes the account down.
+/// Writes the account: the report of the audit, as text or as JSON.
 trait Account {
-    /// A call has ended, or has not when the log does.
+    /// Writes a call that has ended, or that is still open at the end of the log.
     fn call(&mut self, story: &Story) -> io::Result<()>;
 
-    /// Something else happened, where nothing was asked for by name.
+    /// Writes an event that belongs to no call, or a late result. Skipped if the user asked for one session or call.
     fn happening(&mut self, event: &Event) -> io::Result<()>;
 
-    /// The verdict.
+    /// Writes the verdict.
     fn close(&mut self, findings: &Findings) -> io::Result<()>;
 }
 
@@ -67,9 +67,9 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
     }
 }
 
-/// Why reading came to an end before the log did.
+/// Why reading stopped before the end of the log.
 enum Stopped {
-    /// This line is none of a log.
+    /// This line does not belong in a log.
     Line(usize, String),
     /// The account could not be written.
     Output(io::Error),
@@ -81,7 +81,7 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// A log that is being read.
+/// The state of reading a log.
 struct Reading<'a> {
     args: &'a AuditArgs,
     trail: Trail,
@@ -123,7 +123,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What is open, and the verdict.
+    /// Writes the calls that are still open, and the verdict.
     fn end(&mut self, account: &mut dyn Account) -> io::Result<()> {
         for story in std::mem::take(&mut self.trail).open() {
             if self.is_asked_for(&story) {
@@ -144,7 +144,6 @@ impl Reading<'_> {
     }
 }
 
-/// Writes the end of what is printed.
 fn flush(out: &mut impl Write) -> io::Result<()> {
     out.flush()
 }

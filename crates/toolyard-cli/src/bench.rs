@@ -1,20 +1,20 @@
-//! `toolyard bench`: this machine against the floor.
+//! `toolyard bench`: measures this machine against the floor.
 
 use crate::{cli::BenchArgs, exit::Exit, fault::Fault, run::results};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{io::IsTerminal, thread};
 use toolyard_bench::{Options, Report, measure};
 
-/// Parts in which the work is counted.
+/// Number of steps of the progress bar.
 const STEPS: u32 = 1000;
 
-/// Measures and prints.
+/// Measures and prints the report.
 pub(crate) fn bench(args: BenchArgs) -> Result<Exit, Fault> {
     let sizes = args.calls.into_iter().map(usize::from).collect();
     let rounds = args.rounds.map(usize::from);
     let options = Options { sizes, rounds, only: args.only, axes: args.axis, all: args.all };
     let bar = progress();
-    // On a thread of its own: the measurement has a runtime of its own, and one does not start inside another.
+    // On its own thread: the measurement starts a runtime, which cannot be done inside another.
     let measured = thread::scope(|scope| {
         let measuring =
             scope.spawn(|| measure(&options, |done| bar.set_position((done * f64::from(STEPS)) as u64)));
@@ -35,7 +35,7 @@ fn print(report: &Report, json: bool) -> Result<(), Fault> {
     }
 }
 
-/// A bar, where standard error is a terminal.
+/// A progress bar if standard error is a terminal, or else a hidden one.
 fn progress() -> ProgressBar {
     let is_terminal = std::io::stderr().is_terminal();
     let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

@@ -1,4 +1,4 @@
-//! `toolyard check`: what a configuration says, and what it makes of each tool.
+//! `toolyard check`: what a configuration says, and what that means for each tool.
 
 mod permission;
 mod resilience;
@@ -17,7 +17,7 @@ use crate::{
 use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 use toolyard::{Budget, Engine, OnSerialFailure, ToolEntry, wording::Span};
 
-/// Validates the configuration and tells what it comes to.
+/// Validates the configuration and prints the resulting settings.
 pub(crate) async fn check(args: CheckArgs) -> Result<Exit, Fault> {
     let mut setup = Setup::load(&args.setup)?;
     setup.connect().await?;
@@ -92,7 +92,7 @@ fn table(setup: &Setup, engine: &Engine) -> Table {
     table
 }
 
-/// What is allowed and most likely not meant.
+/// Warnings about settings that are valid but probably not intended.
 fn warnings(setup: &Setup, engine: &Engine) -> String {
     let mut text = String::new();
     for entry in engine.registry().list() {
@@ -120,7 +120,7 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// Budgets that let nothing start, or bound what is never spent.
+/// Notes about budgets that let nothing start, or that bound a cost no tool has.
 fn unspendable(Spending { turn, session, tree }: &Spending, engine: &Engine) -> Vec<String> {
     let registry = engine.registry();
     let costs_nothing = registry.list().iter().all(|entry| entry.spec().cost == 0);
@@ -134,7 +134,7 @@ fn unspendable(Spending { turn, session, tree }: &Spending, engine: &Engine) -> 
     [("turn", turn), ("session", session), ("tree", tree)].into_iter().filter_map(of_budget).collect()
 }
 
-/// A configuration may call a tool more harmless than its author did; then its calls are not asked about.
+/// Warns if the configuration declares a tool read-only that its author did not: its calls then need no approval.
 fn lowered(entry: &ToolEntry, config: &Config) -> Option<String> {
     let authored = config.authored(entry.name())?.side_effects;
     let now = entry.spec().side_effects;

@@ -16,7 +16,7 @@ use std::{fmt::Display, time::Duration};
 use toolyard::{Answer, Batch, BuildError, Drain, Engine, ErrorKind, Plan, PlannedCall};
 use toolyard_wire::{Episode, decode};
 
-/// Plans what the arguments name.
+/// Plans the input that the arguments name.
 pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
@@ -43,14 +43,14 @@ struct Planner {
 
 /// One planned batch.
 struct Planned<'a> {
-    /// The episode's id and the turn, where it has one.
+    /// The episode's id and the turn, if the batch has them.
     turn: Option<(&'a str, usize)>,
     plan: &'a Plan,
-    /// What is to be said of approval, by call.
+    /// The remark on approval, by call.
     approval: Vec<Option<&'static str>>,
 }
 
-/// What all batches came to.
+/// The totals over all batches.
 #[derive(Debug, Default)]
 struct Tally {
     batches: usize,
@@ -62,7 +62,7 @@ struct Tally {
     misfits: Vec<String>,
 }
 
-/// The most invalid calls that are listed at the end; where they stand, all are.
+/// The number of invalid calls listed in the summary. Each batch lists all of its own.
 const MISFITS_MAX: usize = 100;
 
 impl Tally {
@@ -75,7 +75,7 @@ impl Tally {
     }
 }
 
-/// Whether a call does not fit its schema, or cannot be read at all.
+/// Whether a call does not fit its schema, or cannot be parsed at all.
 fn is_invalid(call: &PlannedCall) -> bool {
     call.refusal.as_ref().is_some_and(|error| error.kind == ErrorKind::InvalidInput)
 }
@@ -103,7 +103,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Plans an episode; the inner error is why its line cannot be planned.
+    /// Plans an episode. The inner error says why its line cannot be planned.
     async fn episode(&mut self, line: &Line) -> Result<Result<(), String>, Fault> {
         let line = line.text.as_ref().map_err(ToString::to_string);
         let episode = line.and_then(|text| Episode::parse_line(text).map_err(text_of));
@@ -146,7 +146,7 @@ impl Planner {
         }
     }
 
-    /// What approval does to a call that passes everything else.
+    /// What approval means for a call that passes all other checks.
     fn approval(&self, engine: &Engine, call: &PlannedCall) -> Option<&'static str> {
         let entry = engine.registry().get(&call.tool)?;
         let asks = self.setup.confirmation(entry.spec()).asks();

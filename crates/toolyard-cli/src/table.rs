@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Rows of cells, the first row being the heads.
+/// Rows of cells; the first row holds the heads.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,

@@ -1,4 +1,4 @@
-//! `toolyard tools`: what the configuration offers.
+//! `toolyard tools`: lists the tools that the configuration provides.
 
 use crate::{
     cli::ToolsArgs, exit::Exit, fault::Fault, mcp, run::results, setup::Setup, shown::clip, table::Table,
@@ -43,7 +43,7 @@ fn table(setup: &Setup, specs: &[ToolSpec]) -> Table {
     table
 }
 
-/// The class of a tool's calls; of serial ones with the scope they name.
+/// The class of a tool's calls, with the scope of serial ones if they name one.
 pub(crate) fn class(spec: &ToolSpec) -> String {
     match &spec.serial_scope {
         Some(scope) if spec.class() == ToolClass::Serial => format!("serial ({})", clip(scope, SCOPE_CHARS)),
@@ -51,7 +51,7 @@ pub(crate) fn class(spec: &ToolSpec) -> String {
     }
 }
 
-/// How many calls of a tool run at once, and where if not in one agent.
+/// How many calls of a tool run at once, with the scope unless it is one agent.
 pub(crate) fn limit(spec: &ToolSpec) -> String {
     let Some(most) = spec.max_concurrency else { return "-".to_owned() };
     match spec.limit_scope {

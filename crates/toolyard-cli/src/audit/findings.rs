@@ -1,31 +1,31 @@
-//! What is found to be wrong with a log, and how much there is of it.
+//! The findings: the faults of a log, and counts of its events.
 
 use toolyard::{
     Event, EventKind,
     event::{DrainStep, LogChecker, LogCounts, LogFault, Stranger},
 };
 
-/// As many faults are listed; what is over is counted.
+/// The number of faults that are listed; any others are only counted.
 const LISTED_MAX: usize = 1000;
 
-/// What was found.
+/// The findings of an audit.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     checker: LogChecker,
     /// The faults, with their lines.
     pub(super) faults: Vec<Finding>,
-    /// Faults that are not listed.
+    /// Number of faults that are not listed.
     pub(super) more: u64,
-    /// Events of kinds that are not known, and the first of them.
+    /// Number of events of unknown kinds, and the first of them.
     pub(super) strangers: u64,
     pub(super) first_stranger: Option<(usize, String)>,
-    /// The line that is no event, where reading ended, and why.
+    /// The line that could not be read, at which reading stopped, and why.
     pub(super) unreadable: Option<(usize, String)>,
-    /// Whether the engine told of its end.
+    /// Whether the log contains the engine's end.
     pub(super) has_end: bool,
 }
 
-/// A fault with its line.
+/// A fault and its line.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) line: u64,
@@ -41,7 +41,7 @@ impl Findings {
         faults.into_iter().for_each(|fault| self.found(&fault));
     }
 
-    /// An event of a kind that this program does not know.
+    /// Counts an event of a kind that this program does not know.
     pub(super) fn pass_over(&mut self, line: usize, stranger: &Stranger) {
         self.strangers += 1;
         self.first_stranger.get_or_insert_with(|| (line, stranger.name.clone()));
@@ -49,13 +49,13 @@ impl Findings {
         faults.into_iter().for_each(|fault| self.found(&fault));
     }
 
-    /// The last line breaks off.
+    /// Reports a last line that breaks off.
     pub(super) fn torn(&mut self, line: usize) {
         let what = "the last line breaks off: the program that wrote it was stopped meanwhile".to_owned();
         self.list(Finding { line: line as u64, session: None, call_id: None, what });
     }
 
-    /// Nothing follows. Where a line could not be read, nobody knows what is open.
+    /// Ends the log. After an unreadable line it is unknown which calls are open, so none are reported.
     pub(super) fn end(&mut self) {
         if self.unreadable.is_none() {
             let open = self.checker.unfinished();
@@ -71,7 +71,7 @@ impl Findings {
         self.faults.is_empty() && self.unreadable.is_none()
     }
 
-    /// How many faults there are.
+    /// The number of faults, listed or not.
     pub(super) fn number(&self) -> u64 {
         self.faults.len() as u64 + self.more
     }

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use toolyard::{Event, error::Slug};
 
-/// As many happenings are kept; what is over is counted.
+/// The number of happenings that are kept; any others are only counted.
 const HAPPENINGS_MAX: usize = 10_000;
 
-/// Writes the object's beginning, its calls as they end, then the rest.
+/// Writes the start of the object, then each call as it ends, then the rest.
 pub(super) struct Json<W> {
     out: W,
     calls: usize,

@@ -1,17 +1,17 @@
-//! The lines of a log, one in memory at a time, each bounded.
+//! The lines of a log: one in memory at a time, each of bounded length.
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The most bytes of a line: 64 MiB.
+/// The longest line, in bytes: 64 MiB.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// A line that is not blank.
 pub(super) struct LogLine<'a> {
     /// Its number, from 1.
     pub(super) number: usize,
-    /// Its text, or why it has none.
+    /// Its text, or why it cannot be read.
     pub(super) text: Result<&'a str, LineFault>,
-    /// Whether it is the last and has no line feed: whoever wrote it may have been stopped meanwhile.
+    /// Whether it is the last line and has no line feed: the program that wrote it may have been stopped.
     pub(super) is_torn: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum LineFault {
     Io(#[from] io::Error),
 }
 
-/// A reader of lines.
+/// Reads a log line by line.
 pub(super) struct LogLines {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
@@ -38,12 +38,12 @@ impl LogLines {
         Self { reader, line: Vec::new(), number: 0 }
     }
 
-    /// The number of the last line that was read.
+    /// The number of the line read last.
     pub(super) fn number(&self) -> usize {
         self.number
     }
 
-    /// The next line that is not blank.
+    /// Reads the next line that is not blank.
     pub(super) fn next(&mut self) -> Option<LogLine<'_>> {
         loop {
             self.line.clear();

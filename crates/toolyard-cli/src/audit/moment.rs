@@ -12,14 +12,14 @@ pub(super) struct Day(u64);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Time(u64);
 
-/// The day and the time of milliseconds since 1970.
+/// Splits milliseconds since 1970 into the day and the time of day.
 pub(super) const fn moment(wall_ms: u64) -> (Day, Time) {
     (Day(wall_ms / DAY_MS), Time(wall_ms % DAY_MS))
 }
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Eras of 400 years that begin on the first of March, so that a leap day is a year's last.
+        // Eras of 400 years that start on the first of March, so that a leap day is the last day of its year.
         let days = self.0 + 719_468;
         let (era, day) = (days / 146_097, days % 146_097);
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

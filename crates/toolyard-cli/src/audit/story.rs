@@ -1,4 +1,4 @@
-//! What is told of one call: who, what, why it might run, what came of it.
+//! The story of one call: who made it, what it called, why it was allowed to run, and how it ended.
 
 use std::sync::Arc;
 use toolyard::{
@@ -6,7 +6,7 @@ use toolyard::{
     event::{Approval, Failure, SettledBy},
 };
 
-/// One call, from its events.
+/// One call, put together from its events.
 #[derive(Debug)]
 pub(super) struct Story {
     /// The line of its first event.
@@ -18,7 +18,7 @@ pub(super) struct Story {
     pub(super) batch: Option<u64>,
     pub(super) index: Option<u32>,
     pub(super) tool_name: Option<Arc<str>>,
-    /// Of what ran, or else of the call as it came in.
+    /// The digest of the call that ran or, if none ran, of the call as received.
     pub(super) digest: Option<CallDigest>,
     pub(super) attempts: u32,
     pub(super) end: Option<End>,
@@ -28,10 +28,10 @@ pub(super) struct Story {
     called: Option<Called>,
 }
 
-/// How it ended.
+/// How the call ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// With so many bytes of output.
+    /// With this many bytes of output.
     Ok { bytes: usize, dedupe: Dedupe, queue_ms: u64, duration_ms: u64, cancel_requested: bool },
     /// With an error.
     Failed(Box<Failure>),
@@ -49,31 +49,31 @@ struct Called {
     approval: Option<Approval>,
 }
 
-/// Why it might run, or why not.
+/// Why the call was allowed to run, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The policy let it run.
+    /// The policy allowed it.
     Allowed,
-    /// An earlier answer was for this one too.
+    /// An earlier answer covered this call too.
     Remembered,
-    /// It was asked about and approved, by this.
+    /// An approver was asked and approved it; how the question was settled.
     Approved(Option<SettledBy>),
-    /// It was asked about and refused.
+    /// An approver was asked and refused it.
     Refused(ErrorKind),
-    /// It was refused without a question.
+    /// It was denied without a question.
     Denied(ErrorKind),
-    /// Its arguments were refused.
+    /// Its arguments were invalid.
     Invalid(ErrorKind),
-    /// It was let through, or not looked at, and did not start.
+    /// It was allowed, or not checked, but did not start.
     NotRun(ErrorKind),
-    /// It has what another call came to.
+    /// It shares the result of another call.
     Shared(Dedupe),
-    /// Nothing is decided when the log ends.
+    /// Undecided at the end of the log.
     Open,
 }
 
 impl Decision {
-    /// The word for programs.
+    /// The word used in JSON.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
@@ -114,17 +114,17 @@ impl Story {
         self.call_id.as_ref().map_or("", CallId::as_str)
     }
 
-    /// The number of the question about it.
+    /// The id of the question asked about the call.
     pub(super) fn request(&self) -> Option<RequestId> {
         self.request
     }
 
-    /// The policy under which it ran.
+    /// The version of the policy under which the call ran.
     pub(super) fn policy_version(&self) -> Option<u64> {
         self.called.as_ref().map(|called| called.policy_version)
     }
 
-    /// Reads the next event of it.
+    /// Reads the call's next event.
     pub(super) fn read(&mut self, kind: EventKind) {
         match kind {
             EventKind::Received { digest, .. } => self.digest = digest,
@@ -148,7 +148,6 @@ impl Story {
         }
     }
 
-    /// Why it might run, or why not.
     pub(super) fn decision(&self) -> Decision {
         if let Some(called) = &self.called {
             return match (called.approval, &self.settled) {

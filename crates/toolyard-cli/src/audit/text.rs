@@ -17,10 +17,10 @@ use toolyard::{Dedupe, Event, EventKind, event::SettledBy};
 /// How many characters of a digest are shown.
 const DIGEST_CHARS: usize = 8;
 
-/// Writes a line a call.
+/// Writes one line per call.
 pub(super) struct Text<W> {
     out: W,
-    /// Whose lines come last.
+    /// The heading of the lines written last.
     under: Option<(String, Option<u64>, Day)>,
 }
 
@@ -29,7 +29,7 @@ impl<W: Write> Text<W> {
         Self { out, under: None }
     }
 
-    /// The head over what follows, where it is another.
+    /// Writes a heading if the next line needs another one.
     fn head(&mut self, session: &str, turn: Option<u64>, wall_ms: u64) -> io::Result<()> {
         let head = (session.to_owned(), turn, moment(wall_ms).0);
         if self.under.as_ref() == Some(&head) {
@@ -113,7 +113,7 @@ impl<W: Write> Account for Text<W> {
     }
 }
 
-/// The agent, where it is not the root.
+/// The agent, unless it is the root.
 fn agent(path: &str) -> String {
     if path == "root" { String::new() } else { format!("{}  ", plain(path)) }
 }
@@ -141,7 +141,7 @@ fn decision(story: &Story) -> String {
     }
 }
 
-/// What came of a call that ran, or shares what another came to.
+/// The outcome of a call that ran or shares the result of another.
 fn outcome(story: &Story) -> String {
     let has_run = story.policy_version().is_some() || matches!(story.decision(), Decision::Shared(_));
     let (what, queue_ms, duration_ms) = match &story.end {

@@ -1,23 +1,23 @@
-//! Puts the events of each call together.
+//! Collects the events of each call into its story.
 
 use super::story::Story;
 use std::collections::BTreeMap;
 use toolyard::{Event, EventKind, SessionId};
 
-/// The calls that are open.
+/// The calls that are still open.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
     open: BTreeMap<(SessionId, u64, u32), Story>,
 }
 
-/// What an event shows.
+/// What an event means for the account.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// A step of a call that goes on.
+    /// A step of a call that is still open.
     Nothing,
     /// The end of a call.
     Call(Box<Story>),
-    /// Something else.
+    /// An event that belongs to no call, or a late result.
     Happening(Box<Event>),
 }
 
@@ -42,7 +42,7 @@ impl Trail {
         }
     }
 
-    /// What has not ended.
+    /// The calls that have not ended, in order of their lines.
     pub(super) fn open(self) -> impl Iterator<Item = Story> {
         let mut open: Vec<_> = self.open.into_values().collect();
         open.sort_by_key(|story| story.line);

@@ -1,4 +1,4 @@
-//! What calls of each tool may do, and who is asked: what is in force, wherever it was said.
+//! What calls of each tool may do, and whether approval is needed: the effective settings, from whatever source.
 
 use crate::{
     config::{SUB_AGENTS, Touch, Trusted},
@@ -8,10 +8,10 @@ use crate::{
 use std::fmt::Display;
 use toolyard::{Engine, Grant, HiddenFrom, Rule, Sandbox, ToolSpec, wording::Span};
 
-/// What is shown where nothing is said.
+/// Shown for a setting that is not set.
 const NOTHING: &str = "-";
 
-/// A line a tool.
+/// The table, with one line per tool.
 pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
     let mut table =
         Table::new(["tool", "policy", "sandbox", "limits", "approval", "may call", "hidden from"]);
@@ -44,14 +44,14 @@ fn limits(grant: &Grant) -> String {
     listed(told.into_iter().flatten())
 }
 
-/// A size in the largest unit that it is a whole number of.
+/// Formats a size in the largest unit of which it is a whole multiple.
 fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let whole = units.iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes / unit))
 }
 
-/// What happens before a call may run, and whether a trusted workspace makes that so.
+/// The confirmation mode of a tool's calls, and whether a trusted workspace is the reason for it.
 fn approval(setup: &Setup, spec: &ToolSpec) -> String {
     let (mode, elsewhere) =
         (setup.confirmation(spec), setup.config.confirmations.mode(&spec.name, spec.side_effects));
@@ -59,7 +59,7 @@ fn approval(setup: &Setup, spec: &ToolSpec) -> String {
     format!("{}{because}", mode.as_str())
 }
 
-/// Whether the agent may call it by its capabilities.
+/// Whether the agent's capabilities allow it to call the tool.
 fn may_call(touch: &Touch, spec: &ToolSpec) -> &'static str {
     match &touch.tools {
         None => NOTHING,
@@ -79,7 +79,7 @@ fn listed<T: Display>(items: impl Iterator<Item = T>) -> String {
     if items.is_empty() { NOTHING.to_owned() } else { items.join(", ") }
 }
 
-/// What may be touched, in one line.
+/// The capabilities, in one line.
 pub(super) fn capabilities(touch: &Touch) -> String {
     let bounded = [("tools", &touch.tools), ("fs", &touch.fs), ("net", &touch.net)];
     let told = bounded.into_iter().filter_map(|(name, items)| {
@@ -90,7 +90,7 @@ pub(super) fn capabilities(touch: &Touch) -> String {
     if told.is_empty() { "not bounded".to_owned() } else { told.join("; ") }
 }
 
-/// The trusted workspaces, in one line, and whether this is one.
+/// The trusted workspaces, in one line, and whether this workspace is one of them.
 pub(super) fn trusted(setup: &Setup) -> String {
     let roots = listed(setup.config.trusted.roots.iter().map(|root| root.display()));
     match setup.is_trusted() {
@@ -99,7 +99,7 @@ pub(super) fn trusted(setup: &Setup) -> String {
     }
 }
 
-/// What is allowed and will not run, or is said and means nothing.
+/// Warnings about calls that are allowed but cannot run, and about settings without effect.
 pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     let entries = engine.registry().list();
     let of_tool = |spec: &ToolSpec| {
@@ -121,7 +121,7 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     of_tools.chain(of_workspaces).chain(of_rules).collect()
 }
 
-/// What of a grant nobody here keeps: only the host is there, which keeps wall time and output.
+/// The part of a grant that cannot be enforced: the only sandbox, the host, enforces just wall time and output.
 fn unkept(grant: &Grant) -> Option<String> {
     let (sandbox, limits) = (grant.sandbox, &grant.limits);
     if sandbox != Sandbox::Host {

@@ -1,13 +1,13 @@
-//! How the calls of each tool survive, and what holds them back: what is in force, wherever it was said.
+//! How the calls of each tool survive failures, and what limits them: the effective settings, from whatever source.
 
 use crate::{config::Config, table::Table};
 use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerPolicy, Budget, Engine, Jitter, KeyConflict, RetryPolicy, ToolSpec, wording::Span};
 
-/// The most delays that are told one by one.
+/// The number of backoff delays that are listed one by one.
 const DELAYS_MAX: u32 = 3;
 
-/// A line a tool.
+/// The table, with one line per tool.
 pub(super) fn table(config: &Config, engine: &Engine) -> Table {
     let heads = ["tool", "attempts", "breaker", "back-end", "rate", "cost", "budget", "grace", "same key"];
     let mut table = Table::new(heads);
@@ -28,11 +28,11 @@ pub(super) fn table(config: &Config, engine: &Engine) -> Table {
     table
 }
 
-/// How often a call is tried, and after which waits; of tools that must not run twice, only where the tool itself says
+/// The number of attempts and the delays between them. A tool that must not run twice is retried only if it reports
 /// that nothing was changed (RT-1).
 fn attempts(spec: &ToolSpec, policy: RetryPolicy) -> String {
     let most = policy.max_attempts();
-    // One layer retries, and that is the sub-agents' (RT-7).
+    // Only one layer retries. For recursive tools that is the layer of their sub-agents (RT-7).
     if most == NonZeroU32::MIN || spec.recursive {
         return "1".to_owned();
     }
@@ -45,7 +45,7 @@ fn attempts(spec: &ToolSpec, policy: RetryPolicy) -> String {
     format!("{most}: {}{only}", delays.join(", "))
 }
 
-/// The shortest and the longest wait before this retry, the first being 1 (RT-2).
+/// The shortest and the longest delay before this retry; the first retry is 1 (RT-2).
 fn delay(policy: &RetryPolicy, retry: u32) -> String {
     let step = policy.base().as_secs_f64() * policy.factor().powf(f64::from(retry - 1));
     let longest = match policy.jitter() {
@@ -54,14 +54,14 @@ fn delay(policy: &RetryPolicy, retry: u32) -> String {
     };
     let (base, cap) = (policy.base().as_secs_f64(), policy.cap().as_secs_f64());
     let shortest = match policy.jitter() {
-        // At the cap delays still differ: the step is cut such that the longest of them is the cap.
+        // Delays still vary at the cap: the step is limited so that the longest delay is the cap.
         Jitter::Half => step.min(base.max(cap / 1.5)),
         Jitter::Full => 0.0,
     };
     range(shortest, longest.min(cap))
 }
 
-/// Two times in one unit.
+/// A range of two times in one unit.
 fn range(from: f64, to: f64) -> String {
     let in_unit = |unit: f64, name: &str| {
         let digits = |time: f64| (time / unit * 100.0).round() / 100.0;
@@ -71,7 +71,7 @@ fn range(from: f64, to: f64) -> String {
     if to < 1.0 { in_unit(1e-3, "ms") } else { in_unit(1.0, "s") }
 }
 
-/// What opens it, and for how long (CB-2, CB-4).
+/// What opens the breaker, and for how long (CB-2, CB-4).
 fn breaker(policy: &BreakerPolicy) -> String {
     if !policy.is_enabled() {
         return "off".to_owned();
@@ -83,7 +83,7 @@ fn breaker(policy: &BreakerPolicy) -> String {
     format!("{least} failed and {share}% in {window}{row}, open {}", range(open[0], open[1]))
 }
 
-/// A budget in words (RT-11).
+/// Describes a budget (RT-11).
 pub(super) fn budget(budget: Budget) -> String {
     match (budget.calls, budget.cost) {
         (None, None) => "-".to_owned(),
@@ -110,7 +110,7 @@ mod tests {
         RetryPolicy::default().with_max_attempts(NonZeroU32::new(attempts).unwrap())
     }
 
-    /// RT-1, RT-2, RT-7: what is told is what the engine does.
+    /// RT-1, RT-2, RT-7: the description matches what the engine does.
     #[test]
     fn attempts_are_told_with_their_waits() {
         let check = |spec: &ToolSpec, policy, expect: &str| assert_eq!(attempts(spec, policy), expect);

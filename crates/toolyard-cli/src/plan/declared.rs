@@ -1,4 +1,4 @@
-//! Tools that an episode declares: known to the plan, and run by nobody.
+//! Tools that an episode declares: the plan knows them, but nothing can run them.
 
 use std::sync::Arc;
 use toolyard::{Tool, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn};
@@ -10,7 +10,7 @@ pub(super) fn tools(episode: &Episode) -> Vec<Arc<dyn ToolFactory>> {
     tools.map(|tool| -> Arc<dyn ToolFactory> { Arc::new(from_fn(spec(tool), || Declared)) }).collect()
 }
 
-/// A tool without a hint is taken for the worst: it runs alone.
+/// A tool without a hint is assumed to be serial, the strictest class.
 fn spec(tool: &EpisodeTool) -> ToolSpec {
     let name = tool.name.as_str();
     let spec = match tool.class_hint.unwrap_or(ClassHint::SerialMut) {

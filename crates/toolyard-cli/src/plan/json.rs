@@ -1,4 +1,4 @@
-//! A plan for programs.
+//! A plan as JSON.
 
 use super::{Planned, is_invalid};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn call(call: &PlannedCall, approval: Option<&str>) -> Value {
         value["approval"] = approval.into();
     }
     if let Some(error) = &call.refusal {
-        // An error is texts and numbers alone; its serialisation cannot fail.
+        // An error holds only texts and numbers, so its serialisation cannot fail.
         value["error"] = serde_json::to_value(error).unwrap_or_default();
     }
     value

@@ -1,4 +1,4 @@
-//! A plan for people.
+//! A plan as text.
 
 use super::{Planned, Tally};
 use crate::shown::{clip, count};
@@ -8,7 +8,7 @@ use toolyard::PlannedCall;
 const NAME_CHARS: usize = 60;
 const MESSAGE_CHARS: usize = 300;
 
-/// One batch: its runs, and under each the calls.
+/// One batch: its runs, and the calls under each.
 pub(super) fn batch(planned: &Planned<'_>) -> String {
     let plan = planned.plan;
     let mut text = match planned.turn {
@@ -41,7 +41,7 @@ fn why(call: &PlannedCall, approval: Option<&str>) -> String {
     }
 }
 
-/// One call that does not fit.
+/// One invalid call.
 pub(super) fn misfit(turn: Option<(&str, usize)>, call: &PlannedCall) -> String {
     let place = turn.map_or_else(String::new, |(id, turn)| format!("{} turn {turn} ", clip(id, NAME_CHARS)));
     let (id, tool) = (clip(call.call_id.as_str(), NAME_CHARS), clip(&call.tool, NAME_CHARS));
@@ -49,7 +49,7 @@ pub(super) fn misfit(turn: Option<(&str, usize)>, call: &PlannedCall) -> String 
     format!("{place}{id} '{tool}': {}", clip(message, MESSAGE_CHARS))
 }
 
-/// What all batches came to, and the calls that do not fit.
+/// The totals over all batches, and the invalid calls.
 pub(super) fn tally(tally: &Tally) -> String {
     let Tally { batches, calls, invalid, refused, unread, misfits } = tally;
     let mut text = format!(
