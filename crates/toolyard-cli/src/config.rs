@@ -1,4 +1,4 @@
-//! `toolyard.toml`: text becomes valid values once, with an error that names the line and what to do.
+//! `toolyard.toml`: parsed once into valid values, with errors that name the line and what to do.
 
 mod breaker;
 mod budget;
@@ -37,23 +37,23 @@ use toolyard::{
 use toolyard_mcp::ServerConfig;
 use toolyard_tools::BUILTIN;
 
-/// The configuration that is read where none is named.
+/// The configuration file that is read if none is named.
 pub(crate) const DEFAULT_FILE: &str = "toolyard.toml";
 
-/// The priorities as they are spelt.
+/// The spellings of the priorities.
 pub(crate) const PRIORITIES: &[(&str, Priority)] =
     &[("normal", Priority::Normal), ("high", Priority::High), ("urgent", Priority::Urgent)];
 
-/// The most bytes of a configuration.
+/// The largest size of a configuration, in bytes.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Why a configuration makes no sense, in one line.
+/// Why a configuration is invalid, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {what}", line.map(|line| format!(" line {line}")).unwrap_or_default())]
 pub(crate) struct ConfigError {
     /// The file.
     pub(crate) file: String,
-    /// The line, from 1; `None` where it is the file as a whole.
+    /// The line, from 1; `None` if the error concerns the whole file.
     pub(crate) line: Option<usize>,
     /// What is wrong and what to do.
     pub(crate) what: String,
@@ -62,45 +62,45 @@ pub(crate) struct ConfigError {
 /// A configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
-    /// Where it came from; `None` for the defaults.
+    /// The file it was read from; `None` for the defaults.
     pub(crate) file: Option<PathBuf>,
     /// The workspace's root, relative to the current directory.
     pub(crate) root: Option<PathBuf>,
     /// The widths of the pools.
     pub(crate) pools: PoolWidths,
-    /// The most calls of a session at once.
+    /// The most calls of a session in flight at once.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
-    /// The most calls at once of a session and all its sub-agents.
+    /// The most calls in flight at once in a session and all its sub-agents.
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
-    /// Whose calls go how often where calls of several sessions wait.
+    /// How often the session's calls get a permit while calls of several sessions wait.
     pub(crate) priority: Priority,
-    /// How long a call waits for its permits once it is ready.
+    /// How long a ready call may wait for its permits.
     pub(crate) queue_timeout: Option<Duration>,
-    /// The time from when a call is ready to its result.
+    /// The time that a call may take from being ready to its result.
     pub(crate) call_deadline: Option<Duration>,
     /// What happens to the rest of a batch when a serial call fails.
     pub(crate) on_serial_failure: OnSerialFailure,
-    /// How failures are tried again of tools that do not say it themselves.
+    /// The retry policy of tools that do not set their own.
     pub(crate) retry: RetryPolicy,
-    /// When the engine stops asking tools that do not say it themselves.
+    /// The breaker policy of tools that do not set their own.
     pub(crate) breaker: BreakerPolicy,
-    /// What turns, sessions and trees may spend.
+    /// The budgets of turns, sessions and trees.
     pub(crate) budget: Spending,
-    /// How commands of the shell run.
+    /// How shell commands run.
     pub(crate) shell: ShellSettings,
-    /// The MCP servers there are.
+    /// The MCP servers.
     pub(crate) servers: Vec<ServerConfig>,
-    /// The built-in tools there are.
+    /// The built-in tools that are enabled.
     pub(crate) enabled: Vec<&'static str>,
     /// Settings by tool.
     pub(crate) tools: BTreeMap<String, ToolConfig>,
-    /// Which calls are asked about.
+    /// Which calls need approval.
     pub(crate) confirmations: Confirmations,
-    /// What is kept out of results, events and the log.
+    /// Redacts secrets from results, events and the log.
     pub(crate) redactor: Redactor,
-    /// Where writes are not.
+    /// The workspaces in which writes need no approval.
     pub(crate) trusted: Trusted,
-    /// What may run, and what it may touch.
+    /// Which tools may run, and what they may touch.
     pub(crate) policing: Policing,
 }
 
@@ -174,7 +174,7 @@ impl Config {
     }
 
     fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
-        // A root belongs to the file that names it, wherever the program is started.
+        // A relative root is resolved against the file that names it, wherever the program is started.
         let here = beside(file);
         self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
@@ -239,11 +239,11 @@ impl Config {
         toolyard_tools::builtin(name).map(|factory| factory.spec())
     }
 
-    /// The tool of this name as its author made it, or what to say where there is none.
+    /// The tool of this name as its author made it, or an error message if there is none.
     fn spec(&self, name: &str) -> Result<ToolSpec, String> {
         match self.authored(name) {
             Some(spec) if self.enabled.contains(&name) => Ok(spec),
-            // What a server has is known when it is started. Until then its tools may do anything.
+            // A server's tools are known only once it has started. Until then, assume that they may do anything.
             None if self.servers.iter().any(|server| server.may_have(name)) => Ok(ToolSpec::execute(name)),
             Some(_) => Err(format!("the tool '{name}' is not enabled: add it to [builtin] enable")),
             None => {
@@ -254,18 +254,18 @@ impl Config {
     }
 }
 
-/// The names of the built-in tools that may be enabled. The shell is there when somebody says so.
+/// The names of the built-in tools that may be enabled. The shell exists only if it is enabled explicitly.
 fn builtin() -> impl Iterator<Item = &'static str> {
     BUILTIN.iter().copied().chain(shell::HAS_SHELL.then_some(SHELL))
 }
 
-/// The directory of a configuration, to which its paths are relative.
+/// The directory of a configuration file. Paths in the file are relative to it.
 fn beside(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }
 
-/// The text of a configuration, or what to say where there is none. What is no regular file is not even
-/// opened: a pipe may keep its reader waiting, and a device may never end.
+/// Reads the text of a configuration, or returns an error message. Only regular files are opened: a pipe may keep its
+/// reader waiting, and a device may never end.
 fn text(file: &Path) -> Result<String, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     if !fs::metadata(file).map_err(unreadable)?.is_file() {

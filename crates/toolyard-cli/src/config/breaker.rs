@@ -1,9 +1,9 @@
-//! `[breaker]`, and `breaker` of a tool: when the engine stops asking.
+//! `[breaker]`, and `breaker` of a tool: when the engine stops calling a tool that fails.
 
 use super::{ConfigError, section::Section};
 use toolyard::{BreakerPolicy, PolicyError};
 
-/// Reads the section over a policy.
+/// Reads the section; missing keys keep their values from `over`.
 pub(super) fn read(mut section: Section<'_>, over: BreakerPolicy) -> Result<BreakerPolicy, ConfigError> {
     let enabled = section.switch("enabled")?.unwrap_or(over.is_enabled());
     let window = section.duration("window")?.unwrap_or(over.window());

@@ -1,4 +1,4 @@
-//! `[budget]`, and `budget` of a tool: how many calls, and at what cost.
+//! `[budget]`, and `budget` of a tool: how many calls may run, and at what cost.
 
 use super::{
     ConfigError,
@@ -6,14 +6,14 @@ use super::{
 };
 use toolyard::{Budget, Budgets};
 
-/// What may be spent, as far as it is said.
+/// The budgets; a budget that is not set is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Spending {
-    /// In each turn.
+    /// For each turn.
     pub(crate) turn: Budget,
-    /// By each agent.
+    /// For each agent.
     pub(crate) session: Budget,
-    /// By a session and all its sub-agents.
+    /// For a session and all its sub-agents.
     pub(crate) tree: Budget,
 }
 

@@ -1,4 +1,4 @@
-//! `[confirmation]`: which calls are asked about.
+//! `[confirmation]`: which calls need approval.
 
 use super::{ConfigError, section::Section};
 use std::{
@@ -14,7 +14,7 @@ const MODES: &[(&str, ConfirmationMode)] = &[
     ("deny", ConfirmationMode::Deny),
 ];
 
-/// Side effects as they are spelt.
+/// The spellings of side effects.
 pub(super) const CLASSES: &[(&str, SideEffects)] = &[
     ("none", SideEffects::None),
     ("read", SideEffects::Read),
@@ -23,17 +23,16 @@ pub(super) const CLASSES: &[(&str, SideEffects)] = &[
     ("network", SideEffects::Network),
 ];
 
-/// The workspaces whose writes are not asked about.
+/// The workspaces whose writes need no approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Trusted {
-    /// Those that there are, without links.
+    /// Those that exist, with links resolved.
     pub(crate) roots: Vec<PathBuf>,
-    /// Those that there are not, as they were written.
+    /// Those that do not exist, as written.
     pub(crate) missing: Vec<String>,
 }
 
-/// Reads the section of a file in `here`; `known` tells whether there is a tool of a name, or what to say where there
-/// is none.
+/// Reads the section of a file in the directory `here`; `known` checks that a tool exists, or returns an error message.
 pub(super) fn read(
     mut section: Section<'_>,
     here: &Path,
@@ -82,7 +81,7 @@ fn trusted(section: &mut Section<'_>, here: &Path) -> Result<Trusted, ConfigErro
     Ok(trusted)
 }
 
-/// The directory without links, as the workspace knows its root: a name that comes to lead elsewhere trusts nothing more.
+/// Resolves all links, as the workspace does for its root: redirecting a link later does not extend the trust.
 fn directory(here: &Path, text: &str) -> io::Result<PathBuf> {
     let path = match (Path::new(text).strip_prefix("~"), env::home_dir()) {
         (Ok(rest), Some(home)) => home.join(rest),

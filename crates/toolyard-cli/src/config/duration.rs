@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DurationError {
     /// Not a number with a unit.
     #[error("'{0}' is no duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\"")]
     Form(String),
-    /// Nothing at all.
+    /// A duration of zero.
     #[error("'{0}' must be longer than zero")]
     Zero(String),
 }
 
-/// The duration that `text` spells: a number, whole or with a fraction, and `ms`, `s`, `m` or `h`.
+/// Parses a duration: a number, whole or with a fraction, and the unit `ms`, `s`, `m` or `h`.
 pub(super) fn parse(text: &str) -> Result<Duration, DurationError> {
     let form = || DurationError::Form(text.to_owned());
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(form)?;

@@ -1,4 +1,4 @@
-//! `[mcp.NAME]`: MCP servers, whose tools are there beside the built-in ones.
+//! `[mcp.NAME]`: MCP servers, which offer tools beside the built-in ones.
 
 #[cfg(feature = "mcp-http")]
 mod remote;
@@ -61,7 +61,7 @@ fn server(
     Ok(server)
 }
 
-/// A server that is a program.
+/// A server that runs as a child process.
 fn program(
     name: &str,
     at: &Range<usize>,
@@ -92,7 +92,7 @@ fn remote(
     Err(section.error(&at, format!("{}{what}", section.prefix())))
 }
 
-/// A text, or for `$NAME` the variable of this program; the name where there is no such.
+/// Returns `text`, or the value of the environment variable if it is `$NAME`. The error is the name of an unset one.
 fn own_variable(text: &str) -> Result<String, &str> {
     match text.strip_prefix('$') {
         None => Ok(text.to_owned()),
@@ -100,7 +100,7 @@ fn own_variable(text: &str) -> Result<String, &str> {
     }
 }
 
-/// A program is looked for as a shell does: one that is named with a directory is a file, relative to the configuration.
+/// The path of the program. One with a directory is relative to the configuration; others are searched as a shell does.
 fn found(command: &str, here: &Path) -> PathBuf {
     match command.contains(['/', std::path::MAIN_SEPARATOR]) {
         true => here.join(command),
@@ -108,7 +108,7 @@ fn found(command: &str, here: &Path) -> PathBuf {
     }
 }
 
-/// Variables. A value `$NAME` is that of the variable `NAME` of this program, so that no secret has to stand here.
+/// Reads the server's variables. A value `$NAME` comes from this program's environment: no secret need be in the file.
 fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerConfig, ConfigError> {
     for (name, at, value) in section.entries() {
         let Some(text) = value.get_ref().as_str() else {
@@ -135,7 +135,7 @@ fn prefix(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfi
     Ok(server.prefix(prefix))
 }
 
-/// `true`, or the file that keeps what was seen.
+/// Reads `pin`: a switch, or the file in which the pins are kept.
 fn pinning(section: &mut Section<'_>, here: &Path) -> Result<Pinning, ConfigError> {
     Ok(match section.switch_or_text("pin")? {
         None | Some(SwitchOrText::Switch(false)) => Pinning::Off,

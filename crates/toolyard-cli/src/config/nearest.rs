@@ -1,9 +1,9 @@
-//! What somebody who mistyped a name most likely meant.
+//! Suggestions for mistyped names.
 
-/// Names that are less like than this are no suggestion.
+/// Names less similar than this are not suggested.
 const LIKENESS_MIN: f64 = 0.5;
 
-/// `did you mean 'read'?`, or all there is where nothing is like it.
+/// Returns `did you mean 'read'?`, or the list of all names if none is similar.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.collect();
     let likeness = |candidate: &str| {

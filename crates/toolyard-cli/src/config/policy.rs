@@ -1,4 +1,4 @@
-//! `[policy]`: which tools may run, in what, and what they may touch.
+//! `[policy]`: which tools may run, in which sandbox, and what they may touch.
 
 use super::{
     ConfigError,
@@ -27,25 +27,25 @@ const MODES: &[(&str, FsMode)] = &[
 const RULE_WANTED: &str =
     "\"allow\", \"deny\", or a table of limits such as { sandbox = \"host\", wall_time = \"30s\" }";
 
-/// What may run, and what it may touch.
+/// Which tools may run, and what they may touch.
 #[derive(Debug, Clone)]
 pub(crate) struct Policing {
-    /// Which tools may run, and in what.
+    /// Which tools may run, and in which sandbox.
     pub(crate) rules: PolicyRules,
-    /// Names with a star that a rule is for.
+    /// The rules' names that end in a star.
     pub(crate) patterns: Vec<String>,
-    /// What they may touch.
+    /// What the tools may touch.
     pub(crate) capabilities: Capabilities,
-    /// The same as it was written.
+    /// The capabilities as written.
     pub(crate) touch: Touch,
 }
 
-/// What may be touched as it was written; nothing where it is not bounded.
+/// The capabilities as written; `None` means unbounded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Touch {
     /// The tools that may be called.
     pub(crate) tools: Option<Vec<String>>,
-    /// Paths, each with a mode.
+    /// Paths, each with its mode.
     pub(crate) fs: Option<Vec<String>>,
     /// Hosts.
     pub(crate) net: Option<Vec<String>>,
@@ -62,7 +62,7 @@ impl Default for Policing {
     }
 }
 
-/// Reads the section; `known` tells whether there is a tool of a name, or what to say where there is none.
+/// Reads the section; `known` checks that a tool exists, or returns an error message.
 pub(super) fn read(
     mut section: Section<'_>,
     known: impl Fn(&str) -> Result<(), String>,
@@ -94,7 +94,7 @@ pub(super) fn read(
     Ok(policing)
 }
 
-/// Whether a rule is for all names with a beginning.
+/// Whether a rule's name is a pattern: a prefix followed by a star.
 fn is_pattern(section: &Section<'_>, name: &str, at: &Range<usize>) -> Result<bool, ConfigError> {
     match name.find('*') {
         None => Ok(false),
@@ -130,7 +130,7 @@ fn grant(mut table: Section<'_>) -> Result<Grant, ConfigError> {
     limits.memory = table.size("memory")?;
     limits.processes = table.small_count("processes")?.map(Into::into);
     limits.open_files = table.small_count("open_files")?.map(Into::into);
-    // Who could have more than the machine can count has no bound.
+    // A limit above `usize::MAX` cannot be reached.
     limits.output_bytes = table.size("output")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     table.finish()?;
     Ok(grant)
@@ -162,7 +162,7 @@ fn capabilities(
     Ok((capabilities, touch))
 }
 
-/// What each of the texts says, or the place of the first that makes no sense.
+/// Parses each of the texts, or returns an error at the first one that is invalid.
 fn each<T>(
     section: &Section<'_>,
     key: &str,

@@ -1,4 +1,4 @@
-//! `[redaction]`: what is kept out of results, events and the log.
+//! `[redaction]`: which secrets are kept out of results, events and the log.
 
 use super::{ConfigError, section::Section};
 use std::{
@@ -9,10 +9,10 @@ use std::{
 };
 use toolyard::Redactor;
 
-/// The most bytes of a file with a secret.
+/// The largest size of a file that holds a secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
-/// Reads the section. Secrets are named and never written there; a file is relative to `here`.
+/// Reads the section. It names secrets and never holds them; file paths are relative to `here`.
 pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Redactor, ConfigError> {
     let patterns = section.switch("patterns")?.unwrap_or(true);
     let mut redactor = if patterns { Redactor::standard() } else { Redactor::new() };
@@ -29,7 +29,7 @@ fn named(redactor: Redactor, name: &str, here: &Path) -> Result<Redactor, String
             .map_err(|error| format!("[redaction] secrets: the variable '{name}' cannot be read: {error}"))?,
         Some(("file", path)) => text(&here.join(path))
             .map_err(|error| format!("[redaction] secrets: '{path}' cannot be read: {error}"))?,
-        // What stands there may be a secret, and is not repeated.
+        // The text may itself be a secret, so it is not repeated.
         _ => {
             let what = "[redaction] secrets are named, not written here: \"env:NAME\" or \"file:PATH\"";
             return Err(what.to_owned());

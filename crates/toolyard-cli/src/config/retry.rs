@@ -1,11 +1,11 @@
-//! `[retry]`, and `retry` of a tool: how failures are tried again.
+//! `[retry]`, and `retry` of a tool: how failed calls are retried.
 
 use super::{ConfigError, section::Section};
 use toolyard::{Jitter, RetryPolicy};
 
 const JITTERS: &[(&str, Jitter)] = &[("half", Jitter::Half), ("full", Jitter::Full)];
 
-/// Reads the section over a policy.
+/// Reads the section; missing keys keep their values from `over`.
 pub(super) fn read(mut section: Section<'_>, over: RetryPolicy) -> Result<RetryPolicy, ConfigError> {
     let most = section.small_count("max_attempts")?.unwrap_or(over.max_attempts());
     let base = section.duration("base")?.unwrap_or(over.base());

@@ -1,4 +1,4 @@
-//! One table of the configuration, read key by key: what nobody asked for is an unknown key.
+//! One table of the configuration, read key by key: keys that are never requested are unknown.
 
 use super::{ConfigError, duration, size};
 use std::{
@@ -14,7 +14,7 @@ use toml::{
 };
 use toolyard::PolicyError;
 
-/// The text of a configuration, to tell lines by.
+/// The text of a configuration, from which line numbers are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) file: &'a Path,
@@ -22,7 +22,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// An error at this place.
+    /// Makes an error at this place.
     pub(super) fn error(&self, at: &Range<usize>, what: impl Into<String>) -> ConfigError {
         let before = self.text.get(..at.start).unwrap_or_default();
         ConfigError {
@@ -33,13 +33,13 @@ impl Source<'_> {
     }
 }
 
-/// Something read, and where it stands.
+/// Something read, and its place in the file.
 pub(super) type Placed<T> = (T, Range<usize>);
 
-/// A value, and where it stands.
+/// A value, and its place in the file.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
-/// What a table or `false` says.
+/// The content of a key that takes a table or `false`.
 pub(super) enum Switched<'a> {
     /// `false`.
     Off,
@@ -47,7 +47,7 @@ pub(super) enum Switched<'a> {
     To(Section<'a>),
 }
 
-/// What a switch or a text says.
+/// The content of a key that takes a switch or a text.
 pub(super) enum SwitchOrText {
     /// The switch.
     Switch(bool),
@@ -55,7 +55,7 @@ pub(super) enum SwitchOrText {
     Text(String),
 }
 
-/// What a table or a number says.
+/// The content of a key that takes a table or a number.
 pub(super) enum Counted<'a> {
     /// The number.
     Number(u64),
@@ -63,7 +63,7 @@ pub(super) enum Counted<'a> {
     Table(Section<'a>),
 }
 
-/// What a word or a table says.
+/// The content of a key that takes a word or a table.
 pub(super) enum Worded<'a> {
     /// The word.
     Word(Placed<String>),
@@ -71,18 +71,18 @@ pub(super) enum Worded<'a> {
     Table(Section<'a>),
 }
 
-/// One table.
+/// One table of the configuration.
 pub(super) struct Section<'a> {
     source: Source<'a>,
     /// Its name as it is written, such as `[pools]`; empty for the whole file.
     name: String,
     entries: Vec<(Spanned<Cow<'a, str>>, Value<'a>)>,
-    /// The keys that were asked for, those that are known; and where those stand that are there.
+    /// The keys that have been requested and are thereby known, each with its place if the file has it.
     known: Vec<(&'static str, Option<Range<usize>>)>,
 }
 
 impl<'a> Section<'a> {
-    /// The whole file.
+    /// Parses the whole file.
     pub(super) fn file(source: Source<'a>) -> Result<Self, ConfigError> {
         let table = DeTable::parse(source.text).map_err(|error| {
             let what = error.message().replace(['\r', '\n'], " ");
@@ -95,12 +95,12 @@ impl<'a> Section<'a> {
         Self { source, name, entries: table.into_iter().collect(), known: Vec::new() }
     }
 
-    /// An error at this place.
+    /// Makes an error at this place.
     pub(super) fn error(&self, at: &Range<usize>, what: impl Into<String>) -> ConfigError {
         self.source.error(at, what)
     }
 
-    /// Takes a value.
+    /// Takes the value of a key, and makes the key known.
     pub(super) fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
         let at = self.entries.iter().position(|(name, _)| name.get_ref() == key);
         let value = at.map(|at| self.entries.swap_remove(at).1);
@@ -108,7 +108,7 @@ impl<'a> Section<'a> {
         value
     }
 
-    /// Takes a table; an empty one where there is none.
+    /// Takes a table, or an empty one if it is missing.
     pub(super) fn section(&mut self, key: &'static str) -> Result<Section<'a>, ConfigError> {
         match self.take(key) {
             None => Ok(Self::of(self.source, self.name_of(key), DeTable::new())),
@@ -116,7 +116,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes a table, or `false`, which turns off what it would set.
+    /// Takes a table, or `false` to disable what the table would configure.
     pub(super) fn switchable(&mut self, key: &'static str) -> Result<Option<Switched<'a>>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let at = value.span();
@@ -127,7 +127,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes a table, or a number from 0.
+    /// Takes a table, or a number of at least 0.
     pub(super) fn section_or_number(
         &mut self,
         key: &'static str,
@@ -146,7 +146,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// What a value that was taken says, where a word or a table is wanted.
+    /// Reads a value already taken as a word or a table.
     pub(super) fn worded(
         &self,
         key: &str,
@@ -161,7 +161,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The name of a table in this one.
+    /// The full name of a table inside this one.
     fn name_of(&self, key: &str) -> String {
         match self.name.as_str() {
             "" => format!("[{key}]"),
@@ -177,7 +177,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes every entry, whatever its name, in the order of the file.
+    /// Takes every entry, whatever its name, in file order.
     pub(super) fn entries(&mut self) -> Vec<(String, Range<usize>, Value<'a>)> {
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_by_key(|(key, _)| key.span().start);
@@ -188,7 +188,7 @@ impl<'a> Section<'a> {
         entries.into_iter().map(entry).collect()
     }
 
-    /// Takes every entry as a table of its own.
+    /// Takes every entry as a table.
     pub(super) fn sections(&mut self) -> Result<Vec<(String, Range<usize>, Section<'a>)>, ConfigError> {
         let entries = self.entries();
         let outer = self.name.trim_matches(['[', ']']);
@@ -209,13 +209,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes a number from 1.
+    /// Takes a number of at least 1.
     pub(super) fn count(&mut self, key: &'static str) -> Result<Option<NonZeroUsize>, ConfigError> {
         let count = self.whole(key, 1, usize::MAX as u64)?;
         Ok(count.and_then(|count| usize::try_from(count).ok()).and_then(NonZeroUsize::new))
     }
 
-    /// Takes a number from 1 that fits 32 bits.
+    /// Takes a number of at least 1 that fits in 32 bits.
     pub(super) fn small_count(&mut self, key: &'static str) -> Result<Option<NonZeroU32>, ConfigError> {
         let count = self.whole(key, 1, u32::MAX.into())?;
         Ok(count.and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new))
@@ -250,11 +250,11 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Takes a number, whole or with a fraction; also one that is none or has no end, for whoever knows the range.
+    /// Takes a number, whole or with a fraction. NaN and infinity pass: the caller checks the range.
     pub(super) fn number(&mut self, key: &'static str) -> Result<Option<f64>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let number = match value.get_ref() {
-            // Further from zero than 128 bits is out of every range there is.
+            // A number beyond 128 bits is out of every valid range.
             DeValue::Integer(number) => {
                 let whole = i128::from_str_radix(number.as_str(), number.radix());
                 Some(whole.map_or(f64::INFINITY, |whole| whole as f64))
@@ -300,7 +300,7 @@ impl<'a> Section<'a> {
         parsed.map_err(|error| self.error(&at, format!("{}{key}: {error}", self.prefix()))).map(Some)
     }
 
-    /// Takes one of these words.
+    /// Takes one of the given words.
     pub(super) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -338,7 +338,7 @@ impl<'a> Section<'a> {
         items.into_iter().map(text).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Ends the reading: what is left is unknown.
+    /// Ends reading. Any entry that is left is an unknown key.
     pub(super) fn finish(mut self) -> Result<(), ConfigError> {
         let Some((key, at, _)) = self.entries().into_iter().next() else {
             return Ok(());
@@ -351,8 +351,8 @@ impl<'a> Section<'a> {
         Err(self.error(&at, format!("unknown key '{key}'{place}; {nearest}")))
     }
 
-    /// The refusal of a setting that has been taken; where it was left out, of `with`, which does not go with the
-    /// value it then has.
+    /// Reports a setting that was refused. If the file does not set it, the error points to `with`, the key that
+    /// conflicts with its default.
     pub(super) fn refused(&self, error: &PolicyError, with: &str) -> ConfigError {
         let placed = |wanted: &str| {
             let known = self.known.iter().find(|(key, _)| *key == wanted);
@@ -381,7 +381,7 @@ impl<'a> Section<'a> {
 
 fn whole_wanted(least: u64, most: u64) -> String {
     match most {
-        // Nobody counts as far.
+        // An upper bound that nobody reaches is left out.
         _ if most >= usize::MAX as u64 => format!("a whole number from {least}"),
         most => format!("a whole number from {least} to {most}"),
     }

@@ -1,4 +1,4 @@
-//! `[shell]`: how commands of the tool `shell` run.
+//! `[shell]`: how the tool `shell` runs commands.
 
 use super::{ConfigError, section::Section};
 use std::{ops::RangeInclusive, time::Duration};
@@ -6,20 +6,20 @@ use std::{ops::RangeInclusive, time::Duration};
 /// The name of the tool.
 pub(crate) const SHELL: &str = "shell";
 
-/// Whether there is one on this system.
+/// Whether this system supports the tool.
 pub(crate) const HAS_SHELL: bool = cfg!(unix);
 
-/// How many bytes of an output may be kept: less says nothing, more is no reading for a model.
+/// The valid sizes for kept output: less is useless, and more is too long for a model to read.
 const OUTPUT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 20;
 
-/// How commands run, as far as it is said.
+/// How commands run; settings that are left out have the tool's defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ShellSettings {
-    /// The names of the variables that commands get.
+    /// The names of the variables that commands inherit.
     pub(crate) environment: Option<Vec<String>>,
-    /// How long a command may take.
+    /// The timeout of a command.
     pub(crate) timeout: Option<Duration>,
-    /// How many bytes of its output are kept.
+    /// The number of bytes of output that are kept.
     pub(crate) output_bytes: Option<usize>,
 }
 

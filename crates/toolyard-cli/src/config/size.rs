@@ -1,17 +1,17 @@
 //! Sizes as the configuration spells them.
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SizeError {
     /// Not a number with a unit.
     #[error("'{0}' is no size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" or \"1GiB\"")]
     Form(String),
-    /// Nothing at all.
+    /// A size of zero.
     #[error("'{0}' must be more than nothing")]
     Zero(String),
 }
 
-/// The bytes that `text` spells: a whole number, and `B`, `KiB`, `MiB` or `GiB`.
+/// Parses a size: a whole number, and the unit `B`, `KiB`, `MiB` or `GiB`.
 pub(super) fn parse(text: &str) -> Result<u64, SizeError> {
     let form = || SizeError::Form(text.to_owned());
     let unit_at = text.find(|char: char| !char.is_ascii_digit()).ok_or_else(form)?;

@@ -1,4 +1,4 @@
-//! `[tools."NAME"]`: one tool's settings in place of what its author chose.
+//! `[tools."NAME"]`: settings of one tool that replace its author's choices.
 
 use super::{
     ConfigError, breaker, budget, retry,
@@ -10,7 +10,7 @@ use toolyard::{
     ToolConfig, ToolSpec,
 };
 
-/// What stands for all sub-agents among the roles that a tool is hidden from.
+/// The word that stands for all sub-agents in `hidden_from`.
 pub(crate) const SUB_AGENTS: &str = "sub-agents";
 
 const SIDE_EFFECTS: &[(&str, SideEffects)] = &[
@@ -31,14 +31,14 @@ const PROMOTION: &[(&str, bool)] = &[("on", true), ("off", false)];
 
 const KEY_CONFLICTS: &[(&str, KeyConflict)] = &[("join", KeyConflict::Join), ("fail", KeyConflict::Fail)];
 
-/// The policies of tools that name none.
+/// The policies of tools that do not set their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policies {
     pub(super) retry: RetryPolicy,
     pub(super) breaker: BreakerPolicy,
 }
 
-/// Reads the settings of the tool that is `spec` so far.
+/// Reads the settings of the tool that its author described as `spec`.
 pub(super) fn read(
     mut section: Section<'_>,
     spec: &ToolSpec,
@@ -52,7 +52,7 @@ pub(super) fn read(
     Ok(config)
 }
 
-/// What calls of it may do, and beside which others.
+/// Reads which side effects its calls have, and which calls they may run beside.
 fn concurrency(
     mut config: ToolConfig,
     section: &mut Section<'_>,
@@ -83,7 +83,7 @@ fn concurrency(
     Ok(config)
 }
 
-/// How they survive what fails.
+/// Reads how its calls deal with failures.
 fn resilience(
     mut config: ToolConfig,
     section: &mut Section<'_>,
@@ -120,7 +120,7 @@ fn resilience(
     Ok(config)
 }
 
-/// How often, and at what cost.
+/// Reads how often it may be called, and at what cost.
 fn spending(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
     if let Some(rate) = rate(section)? {
         config = config.rate(rate);
@@ -134,7 +134,7 @@ fn spending(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolCon
     Ok(config)
 }
 
-/// Who knows of it, and who may call it.
+/// Reads who sees the tool, and who may call it.
 fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
     if let Some(words) = section.texts("hidden_from")? {
         let mut hidden = HiddenFrom::default();
@@ -175,7 +175,7 @@ fn backend(section: &mut Section<'_>) -> Result<Option<String>, ConfigError> {
     Ok(Some(name))
 }
 
-/// Over what the limit of the tool counts, if it has one.
+/// The scope over which the tool's limit counts, if it has a limit.
 fn limit_scope(
     section: &mut Section<'_>,
     limit: Option<NonZeroUsize>,
@@ -202,7 +202,7 @@ fn serial_scope(section: &mut Section<'_>, class: ToolClass) -> Result<Option<St
     Err(section.error(&at, what))
 }
 
-/// What `class` and `concurrency` say of promotion, if they agree with each other and with the side effects.
+/// Whether `class` and `concurrency` promote the tool, if they agree with each other and with the side effects.
 fn promoted(
     section: &Section<'_>,
     class: Option<Placed<ToolClass>>,

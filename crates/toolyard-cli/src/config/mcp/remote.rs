@@ -1,4 +1,4 @@
-//! `[mcp.NAME]` with a `url`: a server over HTTP, and what it is shown.
+//! `[mcp.NAME]` with a `url`: a server over HTTP, and the credentials sent to it.
 
 use super::{
     super::{
@@ -35,7 +35,7 @@ pub(super) fn remote(
     })
 }
 
-/// The bearer token, which never stands in the file: what stands there is the variable that has it.
+/// Reads the bearer token. The file never holds the token itself, only the name of the variable that does.
 fn token(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
     let Some((from, at)) = section.text("token_env")? else { return Ok(server) };
     match env::var(&from).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()) {
@@ -47,7 +47,7 @@ fn token(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig
     }
 }
 
-/// Headers. A value `$NAME` is that of the variable `NAME` of this program, and is held to be a secret.
+/// Reads the headers. A value `$NAME` is read from this program's environment, and is treated as a secret.
 fn headers(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerConfig, ConfigError> {
     for (name, at, value) in section.entries() {
         let Some(text) = value.get_ref().as_str() else {
@@ -70,8 +70,7 @@ fn headers(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerC
     Ok(server)
 }
 
-/// What the servers are shown and nobody else should see is taken out of what is shown. What is too short to be told from
-/// other text is not.
+/// Registers the secrets of the servers with the redactor. Secrets too short to be told from other text are skipped.
 pub(in crate::config) fn hide(servers: &[ServerConfig], redactor: Redactor) -> Redactor {
     let secrets = servers.iter().flat_map(ServerConfig::secrets);
     secrets.fold(redactor, |redactor, secret| redactor.clone().with_secret(secret).unwrap_or(redactor))

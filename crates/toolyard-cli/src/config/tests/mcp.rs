@@ -1,4 +1,4 @@
-//! `[mcp.NAME]` as it is read.
+//! Reading `[mcp.NAME]`.
 
 use super::{read, refused};
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn every_key_of_a_server_is_read() {
     assert_eq!(config.servers, [git, time]);
 }
 
-/// A value `$NAME` is taken from the environment, so that no secret stands in the file.
+/// A value `$NAME` is read from the environment, so that the file holds no secret.
 #[test]
 fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();
@@ -64,7 +64,7 @@ fn a_server_that_makes_no_sense_is_refused() {
     );
 }
 
-/// Settings of a server's tools are read before it is known which it has; those of no server's tool are refused.
+/// A server's tools can be configured before they are known; settings for a tool of no server are refused.
 #[test]
 fn a_servers_tools_have_settings() {
     let mcp = "[mcp.git]\ncommand = \"a\"\n";
@@ -75,7 +75,7 @@ fn a_servers_tools_have_settings() {
     assert!(read(&format!("{mcp}[tools.gut__add]\nidempotent = true")).is_err());
 }
 
-/// A server over HTTP is read where the program speaks to such, its token from the environment alone.
+/// A server over HTTP is accepted if the program supports HTTP; its token comes from the environment alone.
 #[cfg(feature = "mcp-http")]
 #[test]
 fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
@@ -105,7 +105,7 @@ fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
     refused("[mcp.a]\nurl = \"h/mcp\"", 2, "[mcp.\"a\"] url must begin with https:// or http://");
 }
 
-/// What the program was built without is told by its name.
+/// An error about a missing feature names that feature.
 #[test]
 fn what_the_program_was_built_without_is_told() {
     #[cfg(not(feature = "mcp-http"))]

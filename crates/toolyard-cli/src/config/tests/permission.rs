@@ -1,4 +1,4 @@
-//! What may run, what it may touch, who is asked and who knows of a tool.
+//! What may run, what it may touch, what needs approval, and who sees a tool.
 
 use super::*;
 use toolyard::{FsMode, Grant, HiddenFrom, Host, Rule, Sandbox};
@@ -7,7 +7,7 @@ fn rule_of(config: &Config, tool: &str) -> Rule {
     config.policing.rules.rule(tool, config.spec(tool).unwrap().side_effects)
 }
 
-/// PO-1: rules by name, by the beginning of a name, by side effects, and for the rest.
+/// PO-1: rules by name, by the prefix of a name, by side effects, and for the rest.
 #[test]
 fn rules_are_read() {
     let config = read(
@@ -81,7 +81,7 @@ fn rules_that_make_no_sense_are_refused() {
     );
 }
 
-/// PO-1b: tools, paths and hosts; a mode of paths has two spellings.
+/// PO-1b: tools, paths and hosts; the path modes `r` and `w` have two spellings.
 #[test]
 fn capabilities_are_read() {
     let config = read(
@@ -104,7 +104,7 @@ fn capabilities_are_read() {
     assert!(all.tool("echo") && !all.bounds_fs() && !all.bounds_net());
 }
 
-/// PO-1b: a grant with `..`, and what is no grant, no host and no tool.
+/// PO-1b: a grant with `..`, and texts that are not a grant, a host or a tool.
 #[test]
 fn capabilities_that_make_no_sense_are_refused() {
     let fs = |grant: &str, what: &str| {
@@ -130,7 +130,7 @@ fn capabilities_that_make_no_sense_are_refused() {
     refused("[policy.capabilities]\ntools = [\"ehco\"]", 2, "no tool is called 'ehco'; did you mean 'echo'?");
 }
 
-/// PO-3: directories that are there are trusted under the names they really have; others are remembered as missing.
+/// PO-3: existing directories are trusted under their canonical names; others are remembered as missing.
 #[test]
 fn trusted_workspaces_are_canonical() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -162,7 +162,7 @@ fn prompt_once_is_a_mode() {
     assert_eq!(config.confirmations.mode("write_file", SideEffects::Write), ConfirmationMode::PromptOnce);
 }
 
-/// PO-1b: a tool is hidden from roles and from sub-agents.
+/// PO-1b: tools are hidden from roles and from sub-agents.
 #[test]
 fn tools_are_hidden() {
     let text = "[tools.echo]\nhidden_from = [\"sub-agents\", \"reviewer\"]\nrequires_capability = false";

@@ -9,7 +9,7 @@ fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// Of a setting in the second line.
+/// Checks the error for a setting on the second line.
 fn refused_setting(section: &str, setting: &str, what: &str) {
     refused(&format!("[{section}]\n{setting}"), 2, &format!("[{section}] {what}"));
 }
@@ -85,7 +85,7 @@ fn the_settings_of_one_tool_are_read() {
     );
 }
 
-/// RT-1, CB-2: a tool says what is different from all others.
+/// RT-1, CB-2: a tool's policy changes only the keys it sets.
 #[test]
 fn a_tools_policies_lie_over_those_of_all() {
     let config = read(
