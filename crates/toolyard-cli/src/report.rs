@@ -1,9 +1,9 @@
-//! What a run came to: a timeline for people, one JSON document for programs.
+//! The report of a run: a timeline for people, one JSON document for programs.
 //!
 //! ```text
 //!   events ─► Recorder ─┐
 //!   outcomes ───────────┴─► Timeline ─► waits ─► text, json      of one batch, or of the slowest turn of many
-//!   outcomes without output ─► Notes                             in a line each
+//!   outcomes without output ─► Notes                             one line each
 //! ```
 
 mod json;
@@ -28,16 +28,16 @@ use crate::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What is gathered while a program runs.
+/// The data gathered during a run.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// Calls without output.
     pub(crate) notes: Notes,
-    /// Which breakers moved.
+    /// State changes of breakers.
     pub(crate) moves: Moves,
     widths: Widths,
     totals: Totals,
-    /// The batch, or the turn that took longest and where it is.
+    /// The only batch, or the slowest turn and its position.
     shown: Option<(Option<Turn>, Timeline)>,
 }
 
@@ -57,12 +57,12 @@ struct Totals {
     calls: u64,
     failed: u64,
     wall: Duration,
-    /// The sum of what the calls ran.
+    /// The sum of the calls' run times.
     run_times: Duration,
 }
 
 impl Report {
-    /// Nothing yet.
+    /// An empty report.
     pub(crate) fn new(widths: Widths) -> Self {
         Self {
             notes: Notes::default(),
@@ -73,7 +73,7 @@ impl Report {
         }
     }
 
-    /// Adds a batch: of an episode, or the only one.
+    /// Adds a batch: a turn of an episode, or the only one.
     pub(crate) fn add(&mut self, turn: Option<Turn>, timeline: Timeline) {
         let totals = &mut self.totals;
         totals.turns += 1;
@@ -88,12 +88,12 @@ impl Report {
         }
     }
 
-    /// How the calls ended.
+    /// The result of the calls.
     pub(crate) fn exit(&self) -> Exit {
         if self.totals.failed > 0 { Exit::CallFailed } else { Exit::Ok }
     }
 
-    /// Prints it on standard error, if anything was played.
+    /// Prints the report on standard error, if a batch was added.
     pub(crate) fn print(&self, kind: ReportKind, exit: Exit) {
         if self.shown.is_none() {
             return;

@@ -1,22 +1,22 @@
-//! The report for programs. Times are in milliseconds, with a fraction, and count from the batch.
+//! The report as JSON. Times are in milliseconds, with a fraction, since the batch arrived.
 //!
-//! | field | what it tells |
+//! | field | meaning |
 //! |---|---|
 //! | `runs`, `calls`, `ok`, `failed` | how many there were |
-//! | `wall_ms`, `sum_of_run_times_ms` | what it took, and the sum of the calls' `ran_ms` |
-//! | `exit_code` | that of the program, unless a file cannot be written after it |
-//! | `timeline` | of a response: the calls, in order |
-//! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of one |
-//! | `breakers` | those that moved: `tool` or `backend`, `moves` (`at_ms` since the engine began, `to`), `more_moves` |
+//! | `wall_ms`, `sum_of_run_times_ms` | the elapsed time, and the sum of the calls' `ran_ms` |
+//! | `exit_code` | the program's exit code, unless a file cannot be written afterwards |
+//! | `timeline` | of a response: its calls, in order |
+//! | `turns`, `longest_turn` | of episodes: how many, and `id`, `turn`, `wall_ms`, `timeline` of the longest one |
+//! | `breakers` | those that moved: `tool` or `backend`, `moves` (`at_ms` since engine start, `to`), `more_moves` |
 //! | `notes` | `errors` (`code`, `message`, `advice`, `first`, `calls`), `calls_with_other_errors`, `to_allow` |
 //!
-//! A call of a timeline: `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `came_ms` (it
-//! came in: 0, but for the calls of a stream), `ready_ms` (its run began), `started_ms` (it had its permits; null
-//! when it never did), `ended_ms`, `queued_ms`, `ran_ms`, `waited_for`: a list of `{what, ms, …}` with `what` one of
-//! `run`, `pool`, `tool`, `max_in_flight`, `tree_max_in_flight`, `rate`, `permit`; `attempts`: a list of `{began_ms,
-//! ended_ms, error, backoff_ms}`, the last two of one that another was to follow; `dedupe` (`fresh`, `joined`,
-//! `replayed`); and of a call with an `error`, null where they do not apply: `last_error`, the code of the attempt
-//! before it, `retry_stopped`, and `retry_after_ms`, when to ask again.
+//! A call of a timeline has `call_id`, `name`, `run`, `routing`, `ok`, `error` (its code, or null), `came_ms` (when it
+//! arrived; 0 unless the calls were streamed), `ready_ms` (when its run started), `started_ms` (when it got its
+//! permits; null if it never did), `ended_ms`, `queued_ms`, `ran_ms`, and `waited_for`: a list of `{what, ms, …}` with
+//! `what` one of `run`, `pool`, `tool`, `max_in_flight`, `tree_max_in_flight`, `rate`, `permit`. It also has
+//! `attempts`: a list of `{began_ms, ended_ms, error, backoff_ms}`, the last two null unless another attempt was to
+//! follow; and `dedupe` (`fresh`, `joined`, `replayed`). A call with an `error` has three more fields, null if they do
+//! not apply: `last_error`, the code of the attempt before, `retry_stopped`, and `retry_after_ms`, when to retry.
 
 use super::{
     timeline::{Span, Timeline, Tried},
@@ -25,9 +25,9 @@ use super::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Milliseconds with their fraction.
+/// Milliseconds with a fraction.
 pub(super) fn ms(time: Duration) -> Value {
-    // Microseconds are what events carry; more digits would be noise.
+    // Events carry microseconds; more digits would be noise.
     let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     json!(micros as f64 / 1e3)
 }

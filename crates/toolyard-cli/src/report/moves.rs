@@ -1,13 +1,13 @@
-//! How breakers moved while calls ran.
+//! State changes of breakers while calls ran.
 
 use serde_json::{Value, json};
 use std::{fmt::Write, sync::Arc, time::Duration};
 use toolyard::BreakerState;
 
-/// The most moves that are kept of one breaker; what comes later is counted.
+/// The number of changes kept per breaker; later ones are only counted.
 const MOVES_MAX: usize = 20;
 
-/// The breakers that have moved, in the order in which they first did.
+/// The breakers that changed state, in the order of their first change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moves {
     breakers: Vec<Breaker>,
@@ -17,13 +17,13 @@ pub(crate) struct Moves {
 struct Breaker {
     of_backend: bool,
     name: Arc<str>,
-    /// When, since the engine was built, and to what.
+    /// The time since the engine was built, and the new state.
     moves: Vec<(Duration, BreakerState)>,
     more: usize,
 }
 
 impl Moves {
-    /// Notes a move of a tool's breaker, or of that of a back-end.
+    /// Records a state change of the breaker of a tool or of a back-end.
     pub(super) fn add(
         &mut self,
         tool: Option<&Arc<str>>,
@@ -46,7 +46,7 @@ impl Moves {
         }
     }
 
-    /// A line a breaker.
+    /// One line per breaker.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for Breaker { of_backend, name, moves, more } in &self.breakers {
@@ -59,7 +59,7 @@ impl Moves {
         text
     }
 
-    /// Every move that was kept.
+    /// Every change that was kept.
     pub(super) fn json(&self) -> Value {
         let of_breaker = |breaker: &Breaker| {
             let key = if breaker.of_backend { "backend" } else { "tool" };

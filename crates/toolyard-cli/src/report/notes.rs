@@ -1,4 +1,4 @@
-//! Calls without an output, in a line or two for a person.
+//! Calls without output, summarised in a few lines.
 
 use crate::{
     setup::allowing,
@@ -7,18 +7,18 @@ use crate::{
 use serde_json::{Value, json};
 use toolyard::{CallError, ErrorKind, Outcome, SideEffects};
 
-/// The most different errors that are told; of the rest there is a count.
+/// The number of different errors that are reported; calls with other errors are only counted.
 const GROUPS_MAX: usize = 10;
 
 const MESSAGE_CHARS: usize = 300;
 
-/// What to tell of the calls that have no output.
+/// Notes on the calls that have no output.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     groups: Vec<Group>,
-    /// Calls with further errors.
+    /// The number of calls with errors beyond those groups.
     others: usize,
-    /// Calls that nobody was there to allow, and their side effects.
+    /// The number of calls refused because nobody could be asked, and their side effects.
     asked: usize,
     side_effects: Vec<SideEffects>,
 }
@@ -29,13 +29,13 @@ struct Group {
     kind: ErrorKind,
     message: String,
     advice: String,
-    /// The first of them.
+    /// The first of these calls.
     place: String,
     calls: usize,
 }
 
 impl Notes {
-    /// Takes note of an outcome. `unasked` are the side effects of a call that nobody was there to allow.
+    /// Adds an outcome. `unasked` holds the side effects of a call that needs approval when nobody can give it.
     pub(crate) fn add(&mut self, place: &str, outcome: &Outcome, unasked: Option<SideEffects>) {
         let Some(error) = outcome.error() else { return };
         match unasked {

@@ -10,13 +10,13 @@ use toolyard::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// So many attempts, two seconds apart whatever chance says.
+/// This many attempts, two seconds apart whatever the jitter.
 fn retries(attempts: u32) -> RetryPolicy {
     let policy = RetryPolicy::default().with_max_attempts(NonZeroU32::new(attempts).unwrap());
     policy.with_delays(2 * SECOND, 1.0, 2 * SECOND).unwrap()
 }
 
-/// An engine whose tool `flaky` takes a second and fails so often at first, and what it reports of these calls.
+/// Runs the calls on an engine whose tool `flaky` takes a second and first fails `failures` times, and reports on them.
 async fn report(
     failures: u32,
     spec: ToolSpec,
@@ -73,7 +73,7 @@ fn line(report: &Report, id: &str) -> String {
     line.unwrap_or_else(|| panic!("{id} is not in\n{text}")).to_owned()
 }
 
-/// RT-2, RT-6: every attempt is a bar of its own, with the wait between.
+/// RT-2, RT-6: every attempt has its own bar, with the wait between.
 #[tokio::test(start_paused = true)]
 async fn retries_are_seen_one_by_one() {
     let (report, _) = report(2, read(), |builder| builder, vec![call("again")]).await;
@@ -112,7 +112,7 @@ async fn why_retries_stopped_is_told() {
     assert_eq!(stopped, ["attempts", "deadline"]);
 }
 
-/// CB-8, CB-10, RT-8: who was not asked, when to ask again, and how the breaker moved.
+/// CB-8, CB-10, RT-8: which calls were refused, when to retry, and how the breaker moved.
 #[tokio::test(start_paused = true)]
 async fn an_open_breaker_is_told_with_when_to_ask_again() {
     let touchy = BreakerPolicy::default().with_consecutive(NonZeroU32::new(1)).with_jitter(0.0).unwrap();
@@ -136,7 +136,7 @@ async fn what_was_not_run_again_is_told() {
     let (_, mut outcomes) = report(0, read(), |builder| builder, vec![call("a"), call("b"), call("c")]).await;
     outcomes[1].dedupe = Dedupe::Joined;
     outcomes[2].dedupe = Dedupe::Replayed;
-    // As their events have it: they were never started themselves.
+    // As in their events: they were never started themselves.
     let timeline = Timeline::new(&outcomes, &Default::default());
     let drawn = text::draw(&timeline, &widths());
     assert_eq!((drawn.matches('○').count(), drawn.matches('×').count()), (3, 0), "{drawn}");

@@ -1,4 +1,4 @@
-//! The report for people: a bar per call over the time of its batch.
+//! The report for people: one bar per call over the time of its batch.
 
 use super::{
     timeline::{Span, Timeline, Tried},
@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use std::{fmt::Write, time::Duration};
 use toolyard::{Dedupe, Routing};
 
-/// The most calls that get a line.
+/// The number of calls that get a line.
 const ROWS_MAX: usize = 100;
 
 const BAR: usize = 32;
@@ -78,15 +78,15 @@ impl Columns {
         text.push('\n');
     }
 
-    /// Spaces before the run, dots in line for a permit, blocks for its attempts, shaded where another was to follow,
-    /// and dashes while it waits for that. A mark is the end of a call that never started.
+    /// Draws a call: spaces before its run, dots while it waits for a permit, blocks for attempts, shaded if another
+    /// attempt was to follow, and dashes for the backoff. A mark is the end of a call that never started.
     fn bar(&self, span: &Span) -> String {
         let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
         let started = span.started.map(|at| self.cell(at));
         let of_cell = |at: usize| match started {
             Some(started) if (started..=ended.max(started)).contains(&at) => self.tried(span, at),
             Some(started) if (ready..started).contains(&at) => '·',
-            // It ended without a start of its own: refused, or given what another call's run came to.
+            // It never started: it was refused, or it shares the result of another call.
             None if at == ended && span.error.is_some() => '×',
             None if at == ended => '○',
             _ => ' ',
@@ -94,7 +94,7 @@ impl Columns {
         (0..BAR).map(of_cell).collect()
     }
 
-    /// What was going on in this cell since the call had its first permits.
+    /// What the call did in this cell, after its first permits.
     fn tried(&self, span: &Span, at: usize) -> char {
         let covers = |tried: &&Tried| {
             let from = self.cell(tried.began);
@@ -104,19 +104,19 @@ impl Columns {
         match span.attempts.iter().rev().find(covers) {
             Some(Tried { then: Some(_), .. }) => '▒',
             None if span.attempts.iter().any(is_over) => '╌',
-            // What lies between its permits and an attempt is no wait for another.
+            // The time between the permits and the first attempt is not backoff.
             _ => '█',
         }
     }
 
     fn cell(&self, at: Duration) -> usize {
         let part = at.as_secs_f64() / self.wall.as_secs_f64().max(f64::MIN_POSITIVE);
-        // A part of 0 to 1 of a small number of cells.
+        // The part is from 0 to 1, and there are few cells.
         ((part * BAR as f64) as usize).min(BAR - 1)
     }
 }
 
-/// What there is to say of how a call came to its end.
+/// The remarks on how a call ended.
 pub(super) fn end(span: &Span) -> Vec<String> {
     let mut told = Vec::new();
     if let Some(error) = span.error {
@@ -134,7 +134,7 @@ pub(super) fn end(span: &Span) -> Vec<String> {
         let between = Brief(span.between_attempts());
         told.push(format!("{}, {between} between", count(span.attempts.len(), "attempt")));
     }
-    // The word is that of the results.
+    // Use the word that the results use.
     let stopped = span.error.and_then(|error| serde_json::to_value(error.retry_stopped?).ok());
     if let Some(word) = stopped.as_ref().and_then(|word| word.as_str()) {
         told.push(format!("retry stopped: {word}"));
@@ -153,9 +153,9 @@ fn style(span: &Span) -> Style {
     color.on_default()
 }
 
-/// What a batch, or many, came to. Side by side, calls wait for each other's processors and threads while they
-/// run: the sum of their run times bounds from above what they take one by one. A sum within the time that
-/// passed bounds nothing, since what lies between calls is not in it; it is left out.
+/// The totals of one batch or of many. Calls that run side by side wait for each other's processors and threads, so the
+/// sum of their run times is an upper bound of what they would take one by one. It does not include the time between
+/// calls: a sum below the elapsed time bounds nothing and is left out.
 pub(super) fn totals(runs: u64, calls: u64, failed: u64, wall: Duration, run_times: Duration) -> String {
     let ok = calls - failed;
     let calls = count(usize::try_from(calls).unwrap_or(usize::MAX), "call");

@@ -1,10 +1,10 @@
-//! What became of the calls of a batch, and when.
+//! What happened to the calls of a batch, and when.
 
 use super::times::{AttemptTimes, BatchTimes, CallTimes};
 use std::{sync::Arc, time::Duration};
 use toolyard::{CallId, Dedupe, ErrorKind, Outcome, RetryStopped, Routing};
 
-/// The calls of a batch in their order, with times since the batch came in.
+/// The calls of a batch in order, with times since the batch arrived.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline {
     /// The calls.
@@ -22,53 +22,53 @@ pub(crate) struct Span {
     pub(crate) routing: Routing,
     /// The index of its run.
     pub(crate) run: u32,
-    /// When it came in: at the begin, or as soon as the model had written it.
+    /// When it arrived: at the start, or as soon as the model had written it.
     pub(crate) came: Duration,
-    /// When its run began and it stood in line.
+    /// When its run started and it was queued.
     pub(crate) ready: Duration,
-    /// When it had its permits; `None` when it never started.
+    /// When it got its permits; `None` if it never started.
     pub(crate) started: Option<Duration>,
-    /// When its result was there.
+    /// When its result was ready.
     pub(crate) ended: Duration,
     /// Its attempts.
     pub(crate) attempts: Vec<Tried>,
     /// Why it has no output.
     pub(crate) error: Option<Missing>,
-    /// Whether it shares what another call ran.
+    /// Whether it shares the result of another call.
     pub(crate) dedupe: Dedupe,
 }
 
 /// Why a call has no output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// The code.
+    /// The error code.
     pub(crate) kind: ErrorKind,
-    /// What its last attempt had failed of, where it ended before the next one.
+    /// The error of its last attempt, if the call ended while waiting for the next one.
     pub(crate) last: Option<ErrorKind>,
-    /// When to ask again.
+    /// How long to wait before a retry.
     pub(crate) retry_after: Option<Duration>,
-    /// Why it was not tried again.
+    /// Why it was not retried.
     pub(crate) retry_stopped: Option<RetryStopped>,
 }
 
 /// One attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tried {
-    /// When it began.
+    /// When it started.
     pub(crate) began: Duration,
     /// When it ended.
     pub(crate) ended: Duration,
-    /// What it failed of and how long the call was to wait then, where another was to follow.
+    /// Its error and the backoff after it, if another attempt was to follow.
     pub(crate) then: Option<(ErrorKind, Duration)>,
 }
 
 impl Span {
-    /// From when it came to its place in line.
+    /// From its arrival to being queued.
     pub(crate) fn stood_by(&self) -> Duration {
         self.ready.saturating_sub(self.came)
     }
 
-    /// From its place in line to its permits.
+    /// From being queued to its permits.
     pub(crate) fn queued(&self) -> Duration {
         self.started.unwrap_or(self.ended).saturating_sub(self.ready)
     }
@@ -84,7 +84,7 @@ impl Span {
         if self.attempts.is_empty() { Duration::ZERO } else { self.ran().saturating_sub(tried) }
     }
 
-    /// When it held permits.
+    /// The periods in which it held permits.
     pub(crate) fn held(&self) -> impl Iterator<Item = (Duration, Duration)> {
         let tried = self.attempts.iter().map(|tried| (tried.began, tried.ended));
         let whole = self.started.filter(|_| self.attempts.is_empty()).map(|started| (started, self.ended));
@@ -99,7 +99,7 @@ impl Span {
     ) -> Self {
         let started = times.called.map(&since);
         let ended = match started {
-            // The outcome counts from permit to end; the event of the end may come a little later.
+            // The outcome measures from permit to end; the event of the end may come slightly later.
             Some(started) => started + outcome.ran(),
             None => times.ended.map_or(Duration::ZERO, &since),
         };
@@ -129,7 +129,7 @@ impl Span {
         }
     }
 
-    /// The same so much later.
+    /// Shifts its times by `by`, except its arrival.
     fn later(mut self, by: Duration) -> Self {
         self.ready += by;
         self.ended += by;
@@ -143,7 +143,7 @@ impl Span {
 }
 
 impl Timeline {
-    /// What the outcomes and the events tell together.
+    /// Combines the outcomes with the times of their events.
     pub(crate) fn new(outcomes: &[Outcome], times: &BatchTimes) -> Self {
         let since = |at: Duration| at.saturating_sub(times.begun);
         let unseen = CallTimes::default();
@@ -154,7 +154,7 @@ impl Timeline {
         Self { spans: outcomes.iter().enumerate().map(span).collect() }
     }
 
-    /// Puts another batch behind this one, as further runs of the same.
+    /// Appends another batch, as further runs of this one.
     pub(crate) fn append(&mut self, later: Self) {
         let (runs, wall) = (self.runs(), self.wall());
         self.spans.extend(later.spans.into_iter().map(|mut span| {
@@ -163,22 +163,22 @@ impl Timeline {
         }));
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub(crate) fn runs(&self) -> u32 {
         self.spans.iter().map(|span| span.run + 1).max().unwrap_or_default()
     }
 
-    /// From the batch to its last result.
+    /// From the batch's arrival to its last result.
     pub(crate) fn wall(&self) -> Duration {
         self.spans.iter().map(|span| span.ended).max().unwrap_or_default()
     }
 
-    /// The sum of the calls' run times, in which they may have waited for a processor or a thread.
+    /// The sum of the calls' run times, including any wait for a processor or a thread.
     pub(crate) fn sum_of_run_times(&self) -> Duration {
         self.spans.iter().map(Span::ran).sum()
     }
 
-    /// How many calls have no output.
+    /// The number of calls without output.
     pub(crate) fn failed(&self) -> usize {
         self.spans.iter().filter(|span| span.error.is_some()).count()
     }

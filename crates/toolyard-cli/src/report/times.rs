@@ -1,4 +1,4 @@
-//! When calls started and ended, as events tell it.
+//! When calls started and ended, according to their events.
 
 use super::moves::Moves;
 use std::{
@@ -11,22 +11,22 @@ use toolyard::{ErrorKind, Event, EventKind, SessionId};
 /// The times of one batch, since the engine was built.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BatchTimes {
-    /// When it came in.
+    /// When it arrived.
     pub(crate) begun: Duration,
-    /// Whether its calls came one by one.
+    /// Whether its calls arrived one by one.
     pub(crate) streamed: bool,
-    /// By the calls' places.
+    /// Its calls, by index.
     pub(crate) calls: Vec<CallTimes>,
 }
 
 /// The times of one call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallTimes {
-    /// When it came in.
+    /// When it arrived.
     pub(crate) came: Option<Duration>,
-    /// When it had its permits.
+    /// When it got its permits.
     pub(crate) called: Option<Duration>,
-    /// When its result was there.
+    /// When its result was ready.
     pub(crate) ended: Option<Duration>,
     /// Its attempts, in order.
     pub(crate) attempts: Vec<AttemptTimes>,
@@ -35,20 +35,20 @@ pub(crate) struct CallTimes {
 /// The times of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttemptTimes {
-    /// When it began.
+    /// When it started.
     pub(crate) began: Duration,
-    /// How it ended, of one that another was to follow.
+    /// How it ended, if another attempt was to follow.
     pub(crate) failed: Option<Failed>,
 }
 
-/// The end of an attempt that another was to follow.
+/// The end of an attempt that another one was to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failed {
-    /// When.
+    /// When it failed.
     pub(crate) at: Duration,
-    /// Of what.
+    /// Its error.
     pub(crate) error: ErrorKind,
-    /// How long the call was to wait then.
+    /// The backoff before the next attempt.
     pub(crate) backoff: Duration,
 }
 
@@ -70,24 +70,24 @@ impl CallTimes {
     }
 }
 
-/// Listens to events and keeps the times of batches until they are fetched.
+/// Listens to events and keeps the times of batches until they are taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
     batches: Arc<Mutex<Batches>>,
     moves: Arc<Mutex<Moves>>,
 }
 
-/// By session and turn.
+/// The times, by session and turn.
 type Batches = HashMap<(SessionId, Option<u64>), BatchTimes>;
 
 impl Recorder {
-    /// What listens for it.
+    /// The event sink that feeds this recorder.
     pub(crate) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let recorder = self.clone();
         move |event| recorder.see(event)
     }
 
-    /// Fetches the times of a turn; what comes in late is not kept.
+    /// Takes the times of a turn. Later events of that turn are dropped.
     pub(crate) fn take(&self, session: &SessionId, turn: u64) -> BatchTimes {
         self.batches().remove(&(session.clone(), Some(turn))).unwrap_or_default()
     }
@@ -96,7 +96,7 @@ impl Recorder {
         lock(&self.batches)
     }
 
-    /// Which breakers have moved so far.
+    /// The state changes of breakers so far.
     pub(crate) fn moves(&self) -> Moves {
         lock(&self.moves).clone()
     }

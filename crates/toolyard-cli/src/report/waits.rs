@@ -1,25 +1,25 @@
-//! Why did it wait: for the run before its own, and then for a permit of something that was full.
+//! What calls waited for: the run before their own, and then a permit of something that was full.
 
 use super::timeline::{Span, Timeline};
 use crate::{setup::Setup, shown::Brief};
 use std::{collections::HashMap, fmt, num::NonZeroUsize, time::Duration};
 use toolyard::{PoolWidths, Rate, Registry, Routing, ToolClass};
 
-/// Waits shorter than this are the work of the engine itself and are not told.
+/// Shorter waits are work of the engine itself and are not reported.
 const WAIT_MIN: Duration = Duration::from_micros(100);
 
-/// How wide everything is that a call may wait for.
+/// The limits on everything that a call may wait for.
 #[derive(Debug, Clone)]
 pub(crate) struct Widths {
     /// The pools.
     pub(crate) pools: PoolWidths,
-    /// All calls of a session together.
+    /// The limit on all calls of a session.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
-    /// The same with all its sub-agents.
+    /// The limit on all calls of a session and its sub-agents.
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
-    /// Single tools.
+    /// The limits of single tools.
     pub(crate) tools: HashMap<String, NonZeroUsize>,
-    /// How often attempts of single tools may start.
+    /// The rates of single tools.
     pub(crate) rates: HashMap<String, Rate>,
 }
 
@@ -52,12 +52,10 @@ impl Widths {
     }
 }
 
-/// One reason, and how long.
+/// One cause of waiting, and its duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// What for.
     pub(crate) cause: Cause,
-    /// How long.
     pub(crate) time: Duration,
 }
 
@@ -76,7 +74,7 @@ pub(crate) enum Cause {
     Tree { width: usize },
     /// A token of its tool's rate.
     Rate { tool: String, rate: Rate },
-    /// A permit; of what, the times do not tell.
+    /// A permit, but the times do not tell of what.
     Permit,
 }
 
@@ -100,7 +98,7 @@ impl fmt::Display for Wait {
     }
 }
 
-/// What every call of the timeline waited for, in its order.
+/// The waits of every call, in the order of the timeline.
 pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
     let loads = Loads::of(timeline);
     let mut ends = HashMap::<u32, Duration>::new();
@@ -111,11 +109,11 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
     let mut before = None;
     let mut current: Option<(u32, Routing)> = None;
     let of_span = |span: &Span| {
-        // Refused calls are answered at once: nobody waits for a run of them.
+        // Refused calls are answered at once, so no call waits for a run of them.
         if span.routing != Routing::ShortCircuit && current.is_none_or(|(run, _)| run != span.run) {
             before = current.replace((span.run, span.routing));
         }
-        // A run that had ended when the model had written the call kept nobody waiting.
+        // A run that ended before the model had written the call kept it from nothing.
         let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.came);
         let for_run =
             before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.stood_by() });
@@ -126,7 +124,7 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
     timeline.spans.iter().map(of_span).collect()
 }
 
-/// How many calls ran at any instant.
+/// The number of calls that ran at any instant.
 #[derive(Debug, Default)]
 struct Load {
     starts: Vec<Duration>,
@@ -170,7 +168,7 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// What was full while the call stood in line: what had no place left half-way through.
+    /// What was full while the call was queued, judged half-way through its wait.
     fn full(&self, span: &Span, widths: &Widths) -> Cause {
         let at = span.ready + span.queued() / 2;
         let tool = span.tool.as_ref();
@@ -193,7 +191,7 @@ impl<'a> Loads<'a> {
             |class| self.by_routing.get(&span.routing).is_some_and(|load| load.at(at) >= widths.pool(class));
         match span.routing.class() {
             Some(class) if is_full(class) => Cause::Pool { class, width: widths.pool(class) },
-            // Where places are free, it is a token that was missing.
+            // There were free places, so it waited for a token of the rate.
             _ => match widths.rates.get(tool) {
                 Some(rate) => Cause::Rate { tool: tool.to_owned(), rate: *rate },
                 None => Cause::Permit,
@@ -258,7 +256,7 @@ mod tests {
         );
     }
 
-    /// CL-5: what the model took to write a call is nobody's wait.
+    /// CL-5: the time that the model takes to write a call is not a wait.
     #[test]
     fn a_call_waits_from_when_it_came() {
         let mut spans = vec![
