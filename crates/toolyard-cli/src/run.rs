@@ -1,4 +1,4 @@
-//! `toolyard run`: the calls run, results go to standard output, everything else to standard error.
+//! `toolyard run`: runs the calls, with results on standard output and everything else on standard error.
 //!
 //! ```text
 //!   input ─┬─ response ─► toolset blocks? ─┐
@@ -31,7 +31,7 @@ use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
 use yard::{Watch, Yard};
 
-/// Runs what the arguments name, told of by `export`.
+/// Runs the calls that the arguments name; `export` observes the engine.
 pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     let origin = Origin::of(&args.input)?;
     let mut setup = Setup::load(&args.setup)?;
@@ -50,7 +50,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         let why = "--to does not go with episodes: every turn is answered by a line of its own";
         return Err(Fault::Usage(why.to_owned()));
     }
-    // Only now: an input that cannot be read costs no old events.
+    // Only now, so that an input that cannot be read does not erase old events.
     let events = events(&args, &origin, &setup)?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     Ok(exit)
 }
 
-/// The file of events, where one is asked for.
+/// Creates the event file, if one is requested.
 fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let kept = [("the input", origin.identity()), ("the configuration", config)];

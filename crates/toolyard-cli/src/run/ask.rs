@@ -1,8 +1,8 @@
-//! Asking the person at the terminal (PO-4).
+//! Asks the user at the terminal (PO-4).
 //!
 //! ```text
 //!   ApprovalRequest ─► held until its turn ─► sheet: what would run, on one page ─► terminal: a line is read
-//!                                             │ as plain text                       │ on a thread of its own
+//!                                             │ as plain text                       │ on its own thread
 //!                                             └ nothing in it moves a cursor        └ y, n, a, q ─► Answer
 //! ```
 
@@ -38,10 +38,10 @@ use toolyard::{
     Answer, ApprovalRequest, Approver, CallDigest, ConfirmationMode, Confirmations, RequestId, async_trait,
 };
 
-/// How long a question waits to be withdrawn once the person has stopped the run; then it is answered no.
+/// How long a question waits to be withdrawn after the user has stopped the run; then the answer is no.
 const WITHDRAWN_WITHIN: Duration = Duration::from_secs(1);
 
-/// The terminal to ask on, where somebody is to be asked: by the person's word, or where they look on and said nothing.
+/// The terminal to ask on, if any: with `--approve ask`, or by default if the user is watching at a terminal.
 pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
     match args.approve {
         Some(Approve::Ask) => Terminal::open().map(Some).map_err(|error| {
@@ -54,13 +54,13 @@ pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
     }
 }
 
-/// Whether the input itself comes from the keyboard: its lines and answers could not be told apart.
+/// Whether the input itself is typed: then its lines and the answers could not be told apart.
 fn is_typed(args: &RunArgs) -> bool {
     let reads_stdin = args.input.file.as_ref().is_none_or(|file| file.as_os_str() == "-");
     reads_stdin && stdin().is_terminal()
 }
 
-/// Asks one question at a time.
+/// Asks the user, one question at a time.
 pub(super) struct Asker {
     terminal: Terminal,
     screen: Option<Screen>,
@@ -70,17 +70,17 @@ pub(super) struct Asker {
     said: Mutex<Said>,
 }
 
-/// What the person has said so far.
+/// What the user has said so far.
 #[derive(Default)]
 struct Said {
     quit: bool,
-    /// Answers for a whole pattern, and the last question that was asked by then. The engine settles the others up to
-    /// that with them, but a moment later than the next one has its turn; of those to come it knows itself.
+    /// Answers for whole patterns, each with the last question announced by then. The engine applies them to those
+    /// pending questions too, but possibly after the next one has its turn; later questions it answers itself.
     of_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
 }
 
 impl Asker {
-    /// Asks on this terminal, with the live view off the screen meanwhile.
+    /// Asks on this terminal, and takes the live view off the screen meanwhile.
     pub(super) fn new(
         terminal: Terminal,
         screen: Option<Screen>,
@@ -91,7 +91,7 @@ impl Asker {
         Self { terminal, screen, stopper, confirmations, turns, said }
     }
 
-    /// The line of its questions, which is to see the events.
+    /// The queue of its questions, whose sink must receive the events.
     pub(super) fn turns(&self) -> &Turns {
         &self.turns
     }
@@ -100,7 +100,7 @@ impl Asker {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer that was given already, where it is for this one too.
+    /// The earlier answer, if it covers this question too.
     fn given(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
         let said = self.said();
         if said.quit {
@@ -115,7 +115,7 @@ impl Asker {
         mode == ConfirmationMode::PromptOnce
     }
 
-    /// Stops the run as an interrupt does, which withdraws this question and all others.
+    /// Stops the run as an interrupt does, which withdraws all questions, this one included.
     async fn quit(&self) -> Answer {
         self.said().quit = true;
         self.stopper.stop();

@@ -1,16 +1,16 @@
-//! How many calls of a turn have ended.
+//! Counts the calls of a turn that have ended.
 
 use tokio::sync::watch;
 use toolyard::{Event, EventKind};
 
-/// Counts the calls that have ended in the turn that began last.
+/// The number of calls that have ended in the turn that started last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ended {
     count: watch::Sender<usize>,
 }
 
 impl Ended {
-    /// What looks at events for it.
+    /// The event sink that counts.
     pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let count = self.count.clone();
         move |event| match &event.kind {
@@ -20,7 +20,7 @@ impl Ended {
         }
     }
 
-    /// Waits until this many have ended.
+    /// Waits until this many calls have ended.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

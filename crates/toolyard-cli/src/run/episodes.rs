@@ -1,4 +1,4 @@
-//! Episodes: a session each, their turns in order, a line out per turn.
+//! Episodes: one session each, with its turns in order and one output line per turn.
 
 use super::{results, yard::Yard};
 use crate::{
@@ -10,10 +10,10 @@ use crate::{
 use tokio::sync::mpsc;
 use toolyard_wire::Episode;
 
-/// The most lines that cannot be read and are told one by one.
+/// The number of unreadable lines that are reported one by one.
 const FAULTS_MAX: usize = 10;
 
-/// Runs every episode. A line that cannot be read costs no other.
+/// Runs every episode. A line that cannot be read does not affect the others.
 pub(super) async fn run(yard: &mut Yard, origin: &Origin, lines: Lines) -> Result<Exit, Fault> {
     let mut lines = read_ahead(lines);
     let mut faults = 0;
@@ -37,7 +37,7 @@ pub(super) async fn run(yard: &mut Yard, origin: &Origin, lines: Lines) -> Resul
     Ok(if faults > 0 { Exit::Input } else { Exit::Ok })
 }
 
-/// Reads on a thread of its own: reading blocks, and an interrupt must not wait for it.
+/// Reads on a blocking thread, so that an interrupt does not wait for it.
 fn read_ahead(lines: Lines) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::task::spawn_blocking(move || {
@@ -50,7 +50,7 @@ fn read_ahead(lines: Lines) -> mpsc::Receiver<Line> {
     receiver
 }
 
-/// The next line; none at the end, and none after an interrupt.
+/// The next line; `None` at the end or after an interrupt.
 async fn next(yard: &mut Yard, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
     if yard.is_interrupted() {
         return None;
@@ -67,8 +67,7 @@ fn episode(line: &Line) -> Result<Episode, String> {
     Episode::parse_line(text).map_err(|error| error.to_string())
 }
 
-/// Runs the turns of an episode. After an interrupt the engine is drained, and the turns that are left are answered as
-/// that.
+/// Runs the turns of an episode. After an interrupt the engine is drained, and answers the remaining turns as such.
 async fn play(yard: &mut Yard, episode: &Episode) -> Result<(), Fault> {
     let session = yard.session(episode.id.as_str());
     for (number, calls) in episode.turns.iter().enumerate() {

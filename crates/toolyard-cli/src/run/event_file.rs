@@ -1,4 +1,4 @@
-//! Every event in a file, as JSON lines.
+//! A file with every event, as JSON lines.
 
 use crate::{fault::Fault, identity::Identity};
 use std::{
@@ -9,12 +9,12 @@ use std::{
 };
 use toolyard::{Event, EventWriter};
 
-/// A file that the program reads, which events must not overwrite.
+/// A file that the program reads and that events must not overwrite.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// What it is to the program.
+    /// Its role, for the error message.
     pub(crate) what: &'static str,
-    /// Which file it is.
+    /// Its identity.
     pub(crate) identity: Identity,
 }
 
@@ -25,8 +25,7 @@ impl Kept {
     }
 }
 
-/// A file of events. What goes wrong is kept for the end; until then calls with side effects do not run, and others do
-/// (PO-6).
+/// An event file. The first error is kept for the end; from then on, only calls without side effects run (PO-6).
 #[derive(Debug, Clone)]
 pub(crate) struct EventFile {
     path: PathBuf,
@@ -40,7 +39,7 @@ struct State {
 }
 
 impl State {
-    /// Does this with the file, unless something went wrong before.
+    /// Works on the file, unless an earlier attempt failed.
     fn attempt(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
         if self.error.is_none() {
             self.error = work(&mut self.file).err();
@@ -50,16 +49,16 @@ impl State {
 }
 
 impl EventFile {
-    /// Makes the file, in place of an old one, but in place of none of those that are kept.
+    /// Creates the file. It replaces an old one, but none of the kept files.
     ///
     /// # Errors
-    /// [`Fault::Usage`] where the path is a kept file under whatever name, which is left as it is;
-    /// [`Fault::Write`] where the file cannot be made.
+    /// [`Fault::Usage`] if the path leads to a kept file, whatever its name; that file is left untouched.
+    /// [`Fault::Write`] if the file cannot be created.
     pub(crate) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, error))?;
-        // The file that is open is what is compared: a name may come to stand for another.
+        // Compare the open file, because its name may come to lead elsewhere.
         if let Some(identity) = Identity::of_open(&file, path) {
             if let Some(kept) = kept.iter().find(|kept| kept.identity == identity) {
                 return Err(kept.refusal(path));
@@ -74,10 +73,10 @@ impl EventFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is left, and tells what went wrong on the way.
+    /// Writes the rest, and returns the first error, if any.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
         let mut state = self.state();
-        let _ = state.attempt(BufWriter::flush); // kept, as all that goes wrong
+        let _ = state.attempt(BufWriter::flush); // an error is kept in `state`
         state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
     }
 }
@@ -113,7 +112,7 @@ mod tests {
         keys.iter().map(|key| event[key].clone()).collect()
     }
 
-    /// OB-1, OB-2, CB-10: attempts, retries and moves of breakers are told with what belongs to them.
+    /// OB-1, OB-2, CB-10: attempts, retries and breaker transitions are in the file with their fields.
     #[tokio::test(start_paused = true)]
     async fn attempts_and_moves_of_breakers_are_in_the_file() {
         let path = std::env::temp_dir().join(format!("toolyard-events-{}.jsonl", std::process::id()));

@@ -3,16 +3,16 @@
 use std::future::pending;
 use tokio::sync::watch;
 
-/// What the person, or the system, wants.
+/// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Stop in good order.
+    /// Stop in an orderly way.
     First,
-    /// Stop now.
+    /// Stop at once.
     Again,
 }
 
-/// Signals as they come.
+/// The signals of the process, in order.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     count: watch::Receiver<usize>,
@@ -27,7 +27,7 @@ pub(crate) struct Stopper {
 }
 
 impl Stopper {
-    /// Counts as a signal, unless one has come: who says twice that a run is to stop does not mean at once.
+    /// Counts as a signal if none has arrived yet: a second request to stop does not mean at once.
     pub(crate) fn stop(&self) {
         self.count.send_if_modified(|count| {
             let is_first = *count == 0;
@@ -41,17 +41,17 @@ impl Interrupts {
     /// Takes over the signals of the process.
     pub(crate) fn listen() -> Self {
         let count = watch::Sender::new(0);
-        // Where signals cannot be listened to, they end the process as they end any other.
+        // If they cannot be listened to, signals end the process, as is their default.
         tokio::spawn(listen(count.clone()));
         Self::counted(count)
     }
 
-    /// Signals as they are counted.
+    /// Reads signals from a counter.
     pub(crate) fn counted(count: watch::Sender<usize>) -> Self {
         Self { count: count.subscribe(), stopper: Stopper { count }, last: None }
     }
 
-    /// What stops the run from inside.
+    /// A handle that stops the run from inside.
     pub(crate) fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
@@ -69,7 +69,7 @@ impl Interrupts {
         signal
     }
 
-    /// What the last signal was, if one came.
+    /// The last signal, if one has arrived.
     pub(crate) fn last(&self) -> Option<Signal> {
         self.last
     }

@@ -1,4 +1,4 @@
-//! The live view: what runs and what waits, on a terminal, while it does.
+//! The live view: shows on a terminal what runs and what waits.
 
 mod screen;
 mod seen;
@@ -15,10 +15,10 @@ use std::{
 use tokio::{task::AbortHandle, time::Instant};
 use toolyard::{Event, PoolWidths};
 
-/// How often it is drawn. What ends before the first time is not shown at all.
+/// The interval between draws. A run that ends before the first one shows nothing.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// A view that draws itself until it is dropped.
+/// A view that redraws itself until it is dropped.
 #[derive(Debug)]
 pub(super) struct Live {
     seen: Arc<Mutex<Seen>>,
@@ -27,7 +27,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// A view, where standard error is a terminal.
+    /// Starts a view, if standard error is a terminal.
     pub(super) fn on_terminal(widths: PoolWidths) -> Option<Self> {
         std::io::stderr().is_terminal().then(|| Self::start(widths))
     }
@@ -39,18 +39,18 @@ impl Live {
         Self { seen, screen, task }
     }
 
-    /// Where it is drawn.
+    /// The screen that it is drawn on.
     pub(super) fn screen(&self) -> Screen {
         self.screen.clone()
     }
 
-    /// What looks at events for it.
+    /// The event sink that feeds it.
     pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let seen = self.seen.clone();
         move |event| lock(&seen).see(event, Instant::now())
     }
 
-    /// Tells it how often calls are tried at most, by tool.
+    /// Sets the maximum number of attempts, by tool.
     pub(super) fn know(&self, attempts_max: HashMap<String, u32>) {
         lock(&self.seen).know(attempts_max);
     }

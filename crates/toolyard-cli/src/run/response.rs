@@ -1,4 +1,4 @@
-//! One response: its calls run, its results go out as the next request needs them.
+//! One response: runs its calls, and prints the results as the next request needs them.
 
 use super::{
     results, toolset,
@@ -34,7 +34,7 @@ pub(super) fn answer(
     printed
 }
 
-/// What is worth a line beside the results.
+/// Prints remarks beside the results.
 pub(super) fn remark(yard: &Yard, origin: &Origin, message: &Message) {
     let format = message.format();
     if message.is_cut() {

@@ -1,4 +1,4 @@
-//! A response that is still being written: its calls run as soon as each is complete (CL-5).
+//! A response that is still being streamed: each call runs as soon as it is complete (CL-5).
 //!
 //! ```text
 //!   SSE text, as it comes ─► SseDecoder ─┬─ calls ─► open batch ───────────────┬─► results, all at the end
@@ -6,8 +6,8 @@
 //!                                           when the text has ended
 //! ```
 //!
-//! However it ends, every call that was begun has a result. A text that breaks off inside an event costs nothing
-//! else; one that cannot be read further, or in which the provider tells of an error, is a fault after the results.
+//! However the text ends, every call that was started has a result. A text that breaks off inside an event loses only
+//! that event. Text that cannot be read, or an error from the provider, is reported after the results.
 
 use super::{
     NOTHING_RUN, response, toolset,
@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 use toolyard::{Call, OpenBatch, Session};
 use toolyard_wire::{Format, NameMap, SseDecoder};
 
-/// How many pieces may lie between the thread that reads and the decoder.
+/// The number of pieces buffered between the reading thread and the decoder.
 const PIECES_MAX: usize = 8;
 
 /// Runs the calls of a stream.
@@ -59,7 +59,7 @@ pub(super) async fn run(
     }
 }
 
-/// Reads on a thread of its own: reading blocks, and neither calls nor an interrupt must wait for it.
+/// Reads on a blocking thread, so that neither calls nor an interrupt wait for it.
 fn read_ahead(mut input: Lines) -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     tokio::task::spawn_blocking(move || {
@@ -74,17 +74,17 @@ fn read_ahead(mut input: Lines) -> mpsc::Receiver<io::Result<Vec<u8>>> {
     receiver
 }
 
-/// How the reading ended.
+/// How reading ended.
 enum End {
-    /// With the text, which may have broken off.
+    /// At the end of the text, which may have broken off.
     Whole,
-    /// With what cannot be read, or with an error of the provider.
+    /// At text that cannot be read, or at an error from the provider.
     Broken(Fault),
-    /// With a signal: what had not come by then does not exist.
+    /// At a signal: calls that had not arrived by then do not exist.
     Interrupted,
 }
 
-/// Takes calls in as they are complete.
+/// Takes in calls as they are completed.
 struct Intake {
     session: Session,
     decoder: SseDecoder,
@@ -92,8 +92,8 @@ struct Intake {
     /// Every call.
     calls: Vec<Call>,
     batch: Option<OpenBatch>,
-    /// How many of the calls are in the batch. The first call of a toolset ends it: from there on each depends on
-    /// how the one before went, and they wait for the end of the text.
+    /// The number of calls in the batch. The first toolset call ends it: from there on each call depends on the result
+    /// of the one before, so the rest wait for the end of the text.
     pushed: usize,
 }
 
@@ -103,7 +103,7 @@ impl Intake {
         Self { session, decoder, names: None, calls: Vec::new(), batch: None, pushed: 0 }
     }
 
-    /// Reads to the end.
+    /// Reads to the end of the text.
     async fn read(
         &mut self,
         yard: &mut Yard,
@@ -137,7 +137,7 @@ impl Intake {
         }
     }
 
-    /// Takes the calls that are complete by now.
+    /// Takes the calls completed so far.
     fn take(&mut self, yard: &Yard) {
         let calls = self.decoder.take_calls();
         let Some(format) = self.decoder.message().map(|message| message.format()) else { return };
@@ -156,7 +156,7 @@ impl Intake {
         }
     }
 
-    /// Waits for the calls that were taken in, and runs those that were not yet.
+    /// Waits for the calls in the batch, and runs the rest.
     async fn play(&mut self, yard: &mut Yard) -> Played {
         let played = match self.batch.take() {
             Some(batch) => yard.finish(&self.session, batch, &self.calls[..self.pushed]).await,

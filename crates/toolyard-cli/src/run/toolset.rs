@@ -1,8 +1,8 @@
 //! Calls of a provider's toolset (Anthropic's `toolset_name`): in order, up to the first that fails.
 //!
 //! ```text
-//!   calls    read read | click | click | read      toolset calls go alone, the others by runs between them
-//!   result   ok   ok     error   skipped  ok       what follows a failure is not run
+//!   calls    read read | click | click | read      toolset calls run alone, the others in runs between them
+//!   result   ok   ok     error   skipped  ok       toolset calls after a failure are skipped
 //! ```
 
 use super::yard::{Played, Yard};
@@ -11,18 +11,18 @@ use std::collections::HashSet;
 use toolyard::{Batch, Call, CallError, ErrorKind, Outcome, Reason, Routing, Session};
 use toolyard_wire::{Format, Message};
 
-/// Whether some calls of a message are a toolset's.
+/// Whether a message has calls of a toolset.
 pub(super) fn is_in(message: &Message) -> bool {
     message.format() == Format::Anthropic && message.calls().iter().any(is_of_toolset)
 }
 
-/// Whether a call that came from Anthropic is a toolset's.
+/// Whether a call from Anthropic belongs to a toolset.
 pub(super) fn is_of_toolset(call: &Call) -> bool {
     let fields = call.passthrough.as_ref();
     fields.and_then(|fields| fields.get("toolset_name")).is_some_and(|name| !name.is_null())
 }
 
-/// Runs the calls, those of the toolset one by one. Some may have been played already, none of them a toolset's.
+/// Runs the calls, those of a toolset one by one. `played` holds the calls that ran already, none of them a toolset's.
 pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call], mut played: Played) -> Played {
     let twice = twice(session, calls);
     let mut failed = false;
@@ -43,7 +43,7 @@ pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call], mut
     played
 }
 
-/// Stretches of calls from a place on that go as one batch each: toolset calls and refused ones stand alone.
+/// Splits the calls from `start` on into pieces that run as one batch each. Toolset calls and refused ones stand alone.
 fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>], mut start: usize) -> Vec<&'a [Call]> {
     let stands_alone = |at: usize| is_of_toolset(&calls[at]) || twice[at].is_some();
     let mut pieces = Vec::new();
@@ -56,7 +56,7 @@ fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>], mut start: usize) 
     pieces
 }
 
-/// The refusal of every call whose id an earlier one has: the engine would see the pieces one at a time.
+/// The refusals of calls whose id occurs earlier. The engine cannot detect them: it sees one piece at a time.
 fn twice(session: &Session, calls: &[Call]) -> Vec<Option<CallError>> {
     let plan = session.plan(&Batch::new(calls.to_vec()));
     let mut ids = HashSet::new();

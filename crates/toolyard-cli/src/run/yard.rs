@@ -1,4 +1,4 @@
-//! The engine of a run, with what watches it: the report, the live view, the signals.
+//! The engine of a run, with everything that watches it: the report, the live view, the signals.
 
 use super::{
     ask::{Asker, Terminal},
@@ -22,53 +22,53 @@ use toolyard::{
     Outcome, Routing, Session, SessionOptions, SideEffects,
 };
 
-/// How long the results are waited for of calls that were given up: they are there at once, unless something is stuck.
+/// How long to wait for the results of abandoned calls. They arrive at once unless something is stuck.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The engine of a run.
 pub(super) struct Yard {
     /// The engine.
     pub(super) engine: Engine,
-    /// What the run came to so far.
+    /// The report on the run so far.
     pub(super) report: Report,
     interrupts: Interrupts,
-    /// The drain that an interrupt asked for.
+    /// The drain that an interrupt started.
     drain: Option<JoinHandle<DrainReport>>,
     recorder: Recorder,
     ended: Ended,
     live: Option<Live>,
     confirmations: Confirmations,
-    /// Whether anybody answers what is asked.
+    /// Whether anybody answers the questions about calls that need approval.
     is_answered: bool,
-    /// Where it is asked.
+    /// The terminal for these questions, if any.
     terminal: Option<Terminal>,
     sequential: bool,
     speaks: bool,
-    /// What sessions are opened with.
+    /// The options of every session.
     options: SessionOptions,
 }
 
-/// What watches a run from outside of the engine.
+/// Everything that watches a run from outside the engine.
 pub(super) struct Watch {
-    /// Where events are written.
+    /// The file that events are written to.
     pub(super) events: Option<EventFile>,
-    /// What tells it to stop.
+    /// The signals that stop it.
     pub(super) interrupts: Interrupts,
-    /// Where somebody is asked.
+    /// The terminal to ask on, if any.
     pub(super) terminal: Option<Terminal>,
 }
 
-/// A batch that has been played.
+/// The result of a batch.
 #[derive(Default)]
 pub(super) struct Played {
     /// One outcome per call, in call order.
     pub(super) outcomes: Vec<Outcome>,
-    /// When what happened.
+    /// When everything happened.
     pub(super) timeline: Timeline,
 }
 
 impl Yard {
-    /// Builds the engine.
+    /// Builds the engine, observed by `export`.
     pub(super) async fn open(
         setup: &Setup,
         args: &RunArgs,
@@ -136,8 +136,8 @@ impl Yard {
         self.engine.session_with(id, self.options.clone())
     }
 
-    /// Runs a batch. An interrupt drains the engine: what runs is told to stop and has its grace, the rest is
-    /// `shutting_down`. A second one waits for nothing (SC-8).
+    /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
+    /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
     pub(super) async fn play(&mut self, session: &Session, calls: &[Call]) -> Played {
         let turn = session.turn();
         let batch = Batch::new(calls.to_vec());
@@ -152,7 +152,7 @@ impl Yard {
         self.played(session, turn.number(), outcomes).await
     }
 
-    /// Opens a batch whose calls are still to come, as the first of its session.
+    /// Opens a batch whose calls arrive later, as the first turn of its session.
     pub(super) fn open_batch(&self, session: &Session) -> OpenBatch {
         if self.sequential { session.open_batch_sequential() } else { session.open_batch() }
     }
@@ -160,7 +160,7 @@ impl Yard {
     /// Waits for the calls of an open batch, with interrupts as in [`play`](Self::play).
     pub(super) async fn finish(&mut self, session: &Session, batch: OpenBatch, calls: &[Call]) -> Played {
         const FIRST_TURN: u64 = 1;
-        // A batch that is being finished cannot be asked what has ended: first all of it ends.
+        // `finish` takes the batch, after which `finished` cannot be called. So first wait until every call has ended.
         let ended = self.ended.clone();
         let all_ended = match self.interrupts.last() {
             Some(Signal::Again) => {
@@ -185,7 +185,7 @@ impl Yard {
         Played { outcomes, timeline }
     }
 
-    /// Waits for this, but not after a second interrupt.
+    /// Waits for `work`, but gives up after a second interrupt.
     async fn unless_given_up<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
@@ -203,19 +203,19 @@ impl Yard {
         }
     }
 
-    /// Does what a first signal asks for: nothing more begins, what runs is told to stop and has its grace (SC-8).
+    /// Handles a first signal: nothing more starts, and running calls are cancelled with a grace period (SC-8).
     pub(super) fn interrupt(&mut self) {
         self.say(&waiting());
         self.drain.get_or_insert_with(|| drain(&self.engine, INTERRUPT_GRACE));
     }
 
-    /// Does what a second signal asks for: what runs is given up.
+    /// Handles a second signal: running calls are abandoned.
     fn abandon(&mut self) {
-        // Beside the first drain, which is then over too.
+        // Runs beside the first drain, which then ends too.
         self.drain = Some(drain(&self.engine, Duration::ZERO));
     }
 
-    /// Takes what was played into the report.
+    /// Adds a batch to the report.
     pub(super) fn record(&mut self, turn: Option<Turn>, played: Played) {
         let place = turn
             .as_ref()
@@ -227,7 +227,7 @@ impl Yard {
         self.report.add(turn, played.timeline);
     }
 
-    /// The side effects of a call that would have been asked about, had there been anybody to ask.
+    /// The side effects of a call that needed approval when nobody could be asked.
     fn unasked(&self, outcome: &Outcome) -> Option<SideEffects> {
         let entry = self.engine.registry().get(&outcome.tool)?;
         let side_effects = entry.spec().side_effects;
@@ -240,17 +240,17 @@ impl Yard {
         self.interrupts.next().await;
     }
 
-    /// Whether a signal has come.
+    /// Whether a signal has arrived.
     pub(super) fn is_interrupted(&self) -> bool {
         self.interrupts.last().is_some()
     }
 
-    /// Tells the person something, unless standard error is not for people.
+    /// Prints a message for the user, unless standard error is not for people.
     pub(super) fn say(&self, line: &str) {
         say(self.speaks, self.live.as_ref(), line);
     }
 
-    /// Prints beside the live view.
+    /// Prints with the live view off the screen.
     pub(super) fn print<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.live {
             Some(live) => live.suspend(print),
@@ -258,7 +258,7 @@ impl Yard {
         }
     }
 
-    /// Stops the engine and prints the report; the exit code with interrupts counted in.
+    /// Stops the engine and prints the report; returns the exit code, interrupts included.
     pub(super) async fn close(mut self, exit: Exit, report: Option<ReportKind>) -> Exit {
         self.live = None;
         let mut exit = exit.or(self.report.exit());
@@ -269,7 +269,7 @@ impl Yard {
         if let Some(kind) = report {
             self.report.print(kind, exit);
         }
-        // What was given up may never stop: then only what has been told is still to be written.
+        // Abandoned calls may never stop: then wait only until the events so far are written.
         if self.interrupts.last() == Some(Signal::Again) {
             let _ = timeout(LAST_WORDS, self.engine.events_written()).await;
         } else {
@@ -283,7 +283,7 @@ impl Yard {
     }
 }
 
-/// Stops an engine without letting what runs finish (SC-8).
+/// Shuts an engine down without letting running calls finish (SC-8).
 fn drain(engine: &Engine, grace: Duration) -> JoinHandle<DrainReport> {
     let engine = engine.clone();
     let drain = Drain::default().finish(Duration::ZERO).grace(grace);
@@ -304,7 +304,7 @@ fn say(speaks: bool, live: Option<&Live>, line: &str) {
     }
 }
 
-/// The results there are; calls that have none are `cancelled`.
+/// The results so far; calls without one end as `cancelled`.
 fn give_up(
     session: &Session,
     calls: &[Call],

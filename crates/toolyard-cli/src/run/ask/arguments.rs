@@ -3,14 +3,14 @@
 use crate::shown::{ends, plain};
 use serde_json::Value;
 
-/// Characters of one text that are shown.
+/// The number of characters shown of one text.
 const TEXT_CHARS_MAX: usize = 800;
 
-/// Lines that are shown.
+/// The number of lines shown.
 const LINES_MAX: usize = 60;
 
-/// The arguments as lines of JSON, a field a line. What is cut says how much is left out, outside of quotes: no text in
-/// the arguments reads like that.
+/// The arguments as lines of JSON, one field per line. Every cut says how much is left out, outside of quotes, so that
+/// no text in the arguments can imitate it.
 pub(super) fn lines(arguments: &Value) -> Vec<String> {
     let mut text = String::new();
     lay(arguments, 0, &mut text);
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(lines(&arguments), expect.lines().collect::<Vec<_>>());
     }
 
-    /// PO-4: real arguments, and no text in them ends its line or leaves its quotes.
+    /// PO-4: the arguments are the real ones, and no text in them ends its line or leaves its quotes.
     #[test]
     fn texts_stay_in_their_quotes() {
         let arguments = json!({"a\u{1b}[2J": "x\"\n}\u{1b}[1A\r\u{202e}"});

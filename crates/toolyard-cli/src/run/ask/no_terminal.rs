@@ -1,15 +1,15 @@
-//! Where there is no terminal that could be read beside standard input.
+//! For systems without a terminal that can be read beside standard input.
 
 use super::{super::live::Screen, reply::Reply, sheet::Sheet};
 use std::{convert::Infallible, io};
 use toolyard::ApprovalRequest;
 
-/// A terminal, of which there is none.
+/// A terminal that cannot exist.
 #[derive(Clone)]
 pub(in super::super) struct Terminal(Infallible);
 
 impl Terminal {
-    /// Says that there is none.
+    /// Fails, because there is none.
     pub(super) fn open() -> io::Result<Self> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this is not known how to do on this system"))
     }

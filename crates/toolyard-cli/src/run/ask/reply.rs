@@ -1,19 +1,19 @@
-//! What a person types.
+//! What the user types.
 
 /// The answer to a question on the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The call may run.
     Yes,
-    /// It may not.
+    /// The call may not run.
     No,
-    /// It may, and so may all others of its pattern.
+    /// The call may run, and so may all others of its pattern.
     Always,
-    /// Nothing more is to run.
+    /// No further call may run.
     Quit,
 }
 
-/// What can be typed, for whom typed something else.
+/// The possible answers, shown to a user who typed something else.
 pub(super) const HELP: &str = "\
 y  yes, this call may run
 n  no, it may not; the model is told that you said no
@@ -21,7 +21,7 @@ a  always: this call and all others of the pattern above may run, as long as thi
 q  quit: no call that has not begun runs, and what is finished is printed";
 
 impl Reply {
-    /// The answer that this line is, if it is one.
+    /// Parses the line, if it is an answer.
     pub(super) fn of(line: &str) -> Option<Self> {
         match line.trim().to_ascii_lowercase().as_str() {
             "y" | "yes" => Some(Self::Yes),

@@ -1,35 +1,35 @@
-//! A question as a page of text.
+//! A question laid out as a page of text.
 
 use super::arguments;
 use crate::shown::{ends, plain};
 use std::{fmt::Write, time::Duration};
 use toolyard::{AgentPath, ApprovalRequest};
 
-/// The session that a run has where its input names none.
+/// The session of a run whose input names none.
 const OWN_SESSION: &str = "run";
 
-/// Characters of a name that are shown.
+/// The number of characters shown of a name.
 const NAME_CHARS_MAX: usize = 120;
 
-/// Characters of a pattern, and of a line of changes.
+/// The number of characters shown of a pattern, or of a line of changes.
 const LINE_CHARS_MAX: usize = 400;
 
-/// Lines of changes that are shown.
+/// The number of lines of changes shown.
 const CHANGES_MAX: usize = 60;
 
 /// Columns before the text of a row.
 const INDENT: usize = 13;
 
-/// No terminal is taken for narrower.
+/// Terminals are assumed to be at least this wide.
 const WIDTH_MIN: usize = 40;
 
-/// What is asked, as rows with a label each. Every line of them is plain.
+/// The question, as rows with a label each. All lines are plain text.
 pub(super) struct Sheet {
     rows: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Sheet {
-    /// The page about a request; `changes` is what it would change.
+    /// Lays out a request; `changes` describes what the call would change.
     pub(super) fn of(request: &ApprovalRequest, changes: Option<&str>) -> Self {
         let name = |text: &str| vec![ends(text, NAME_CHARS_MAX, plain)];
         let mut rows =
@@ -49,8 +49,7 @@ impl Sheet {
         Self { rows }
     }
 
-    /// The page for a terminal of this width. Lines are wrapped here: of what comes from a model nothing stands where
-    /// a row begins.
+    /// The page for a terminal of this width. Lines are wrapped here: a row never starts with text from a model.
     pub(super) fn laid_out(&self, width: usize) -> String {
         let columns = width.max(WIDTH_MIN) - INDENT - 1;
         let mut text = "toolyard: may this call run?\n".to_owned();
@@ -66,7 +65,7 @@ impl Sheet {
     }
 }
 
-/// What is printed before the answer.
+/// The prompt for an answer.
 pub(super) fn prompt(left: Duration) -> String {
     let seconds = left.as_millis().div_ceil(1000);
     let left = match seconds {
@@ -78,7 +77,7 @@ pub(super) fn prompt(left: Duration) -> String {
 }
 
 fn changes(text: &str) -> Vec<String> {
-    // A tabulator is no trick, and the only control character that texts are full of.
+    // A tab is harmless, and the only control character that is common in texts.
     let line = |line: &str| ends(&line.replace('\t', "    "), LINE_CHARS_MAX, plain);
     let mut lines: Vec<String> = text.split('\n').map(line).collect();
     let more = lines.len().saturating_sub(CHANGES_MAX);
@@ -89,7 +88,7 @@ fn changes(text: &str) -> Vec<String> {
     lines
 }
 
-/// A line in pieces that are no wider than this. What is not ASCII counts as wide: few terminals agree on it.
+/// Splits a line into pieces of at most this width. Non-ASCII characters count as wide: terminals disagree on them.
 fn wrapped(line: &str, columns: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut used) = (0, 0);
@@ -132,7 +131,7 @@ mod tests {
         ApprovalRequest::new(parts, None)
     }
 
-    /// PO-4: tool, real arguments, side effect, what would change, and what "always" is good for.
+    /// PO-4: tool, real arguments, side effects, changes, and what "always" would cover.
     #[test]
     fn a_page_says_all_there_is_to_know() {
         let args = json!({"path": "a.txt", "content": "2\n"});
@@ -160,7 +159,7 @@ mod tests {
         assert!(text.contains("\n  session    episode-7\n  agent      root/2\n"), "{text}");
     }
 
-    /// PO-4: nothing of a model stands where a row begins, however long or odd it is.
+    /// PO-4: no text from a model appears where a row begins, however long or odd it is.
     #[test]
     fn a_page_cannot_be_drawn_on() {
         let trick = "x".repeat(66) + "  tool       read_file (read)";

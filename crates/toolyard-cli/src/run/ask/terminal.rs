@@ -1,7 +1,7 @@
-//! The terminal, and the thread that reads it: reading blocks, and neither calls nor the end of the program wait for it.
+//! The terminal, and the thread that reads it: reads block, and neither calls nor the program's end may wait for that.
 //!
 //! ```text
-//!   ask ─► Shown ─► thread: typed before? forgotten ─► page, prompt ─► wait for a line, or for the end of the question
+//!   ask ─► Shown ─► thread: discard earlier input ───► page, prompt ─► wait for a line, or for its withdrawal
 //!     │ dropped: the pipe closes ──────────────────────────────────────────────────────────────┘
 //! ```
 
@@ -24,34 +24,34 @@ use tokio::{
 };
 use toolyard::{ApprovalRequest, Showing};
 
-/// The terminal of this process, whatever its standard streams are.
+/// The controlling terminal of this process, whatever its standard streams are.
 const PATH: &str = "/dev/tty";
 
-/// A line is not longer on any terminal.
+/// The longest line that a terminal delivers.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// The width where the terminal does not know it.
+/// The width if the terminal does not know its own.
 const WIDTH: usize = 80;
 
-/// How long [`Terminal::rest`] waits.
+/// How long [`Terminal::rest`] waits at most.
 const REST_WITHIN: Duration = Duration::from_secs(1);
 
-/// The terminal. Cheap to clone; clones are the same one.
+/// The terminal. Cheap to clone; all clones share it.
 #[derive(Clone)]
 pub(in super::super) struct Terminal {
     tty: Arc<File>,
     tasks: mpsc::Sender<Task>,
 }
 
-/// What the thread does, one after another.
+/// A task for the thread, which runs them one by one.
 enum Task {
     Ask(Shown),
-    /// Says that everything before is done.
+    /// Reports that all earlier tasks are done.
     Rest(oneshot::Sender<()>),
 }
 
 impl Terminal {
-    /// Opens the terminal and starts the thread.
+    /// Opens the terminal and starts its thread.
     pub(super) fn open() -> io::Result<Self> {
         let tty = File::options().read(true).write(true).open(PATH)?;
         if !tty.is_terminal() {
@@ -64,12 +64,12 @@ impl Terminal {
         Ok(Self { tty, tasks })
     }
 
-    /// Whether this process is the one that the terminal talks to: one in the background is stopped when it reads.
+    /// Whether this process is in the terminal's foreground: a background process is stopped when it reads.
     pub(super) fn is_ours(&self) -> bool {
         tcgetpgrp(&self.tty).is_ok_and(|front| front == getpgrp())
     }
 
-    /// Shows a question and waits for its answer. Where none can be read, that is no.
+    /// Shows a question and waits for its answer. If no answer can be read, it is no.
     ///
     /// # Cancel safety
     /// Dropping the future takes the question off the screen.
@@ -78,12 +78,12 @@ impl Terminal {
         let Ok((withdrawn, _open_while_asked)) = io::pipe() else { return Reply::No };
         let (within, showing) = (request.expires_in(), request.showing().clone());
         let shown = Shown { sheet, within, showing, screen, withdrawn, answer };
-        // Without its thread the other end of the channel is gone, and so is the answer.
+        // If the thread is gone, the answer's sender is dropped and the reply is no.
         let _ = self.tasks.send(Task::Ask(shown));
         wait.await.unwrap_or(Reply::No)
     }
 
-    /// Waits until what is on the screen of questions that are over is complete, so that nothing is printed into it.
+    /// Waits until questions that are over are complete on the screen, so that nothing is printed into them.
     pub(in super::super) async fn rest(&self) {
         let (done, wait) = oneshot::channel();
         let _ = self.tasks.send(Task::Rest(done));
@@ -96,7 +96,7 @@ fn serve(tty: &File, todo: &mpsc::Receiver<Task>) {
         match task {
             Task::Ask(shown) => shown.play(tty),
             Task::Rest(done) => {
-                // Nobody may wait any more.
+                // The waiter may be gone.
                 let _ = done.send(());
             }
         }
@@ -109,15 +109,15 @@ struct Shown {
     within: Duration,
     showing: Showing,
     screen: Option<Screen>,
-    /// Ends when nobody waits for the answer any more.
+    /// Closes when nobody waits for the answer any more.
     withdrawn: PipeReader,
     answer: oneshot::Sender<Reply>,
 }
 
-/// What came of waiting for a line.
+/// The result of waiting for a line.
 enum Typed {
     Line(String),
-    /// The end of what is typed.
+    /// The end of the input.
     End,
     Withdrawn,
 }
@@ -128,14 +128,14 @@ impl Shown {
             return;
         }
         let _off = self.screen.as_ref().map(Screen::hold);
-        // What cannot be shown is not allowed.
+        // If the question cannot be shown, the call is not allowed.
         let reply = self.reply(tty).unwrap_or(Some(Reply::No));
         if let Some(reply) = reply {
             let _ = self.answer.send(reply);
         }
     }
 
-    /// The answer; none where the question is withdrawn.
+    /// The reply, or `None` if the question is withdrawn.
     fn reply(&self, mut tty: &File) -> io::Result<Option<Reply>> {
         forget_typed(tty)?;
         let width = tcgetwinsize(tty).map_or(0, |size| usize::from(size.ws_col));
@@ -182,7 +182,7 @@ impl Shown {
     }
 }
 
-/// What has been typed; nothing where a signal came in between.
+/// Reads a line, or `None` if a signal interrupted.
 fn read_line(mut tty: &File) -> io::Result<Option<Typed>> {
     let mut line = [0; LINE_BYTES_MAX];
     match tty.read(&mut line) {
@@ -193,7 +193,7 @@ fn read_line(mut tty: &File) -> io::Result<Option<Typed>> {
     }
 }
 
-/// Forgets what was typed before there was a question, or for another one: it is no answer to this one.
+/// Discards what was typed before this prompt: it is not an answer to it.
 fn forget_typed(tty: &File) -> io::Result<()> {
     Ok(tcflush(tty, QueueSelector::IFlush)?)
 }

@@ -1,8 +1,8 @@
-//! Which question is shown next: the one that was asked first.
+//! Decides which question is shown next: the one announced first.
 //!
 //! ```text
 //!   announced ─► waits ─► has the turn ─► over
-//!   (by its event, in the order of the calls)    (its task comes when it comes)
+//!   (by its event, in the order of the calls; its task may arrive in any order)
 //! ```
 
 use std::{
@@ -14,10 +14,11 @@ use std::{
 use tokio::{sync::watch, time::sleep};
 use toolyard::{Event, EventKind, RequestId};
 
-/// How long one that waits lets one go first that was announced and has not come. By then it was withdrawn.
+/// How long a question waits for an earlier one that was announced but has not arrived. After that, the earlier one is
+/// taken to be withdrawn.
 const COMES_WITHIN: Duration = Duration::from_secs(1);
 
-/// The line of questions. Cheap to clone; clones are the same line.
+/// The queue of questions. Cheap to clone; all clones share it.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Turns {
     line: Arc<Mutex<Line>>,
@@ -29,24 +30,24 @@ struct Line {
     announced: BTreeSet<RequestId>,
     waiting: BTreeSet<RequestId>,
     is_taken: bool,
-    /// The last that was announced.
+    /// The question announced last.
     last: Option<RequestId>,
 }
 
-/// The place of a question in line.
+/// A question's place in the queue. Dropping it leaves the queue.
 struct Place<'a> {
     turns: &'a Turns,
     id: RequestId,
 }
 
-/// It is this question's turn, until this is dropped.
+/// The turn of a question, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
 }
 
 impl Turns {
-    /// What looks at events for it.
+    /// The event sink that announces questions.
     pub(in super::super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let turns = self.clone();
         move |event| {
@@ -66,7 +67,7 @@ impl Turns {
         line.last = line.last.max(Some(id));
     }
 
-    /// The question that was asked last so far.
+    /// The question announced last so far.
     pub(super) fn last(&self) -> Option<RequestId> {
         self.line().last
     }
@@ -100,13 +101,13 @@ impl<'a> Place<'a> {
     fn new(turns: &'a Turns, id: RequestId) -> Self {
         let mut line = turns.line();
         line.announced.remove(&id);
-        // Nobody goes sooner by that: who waited for this one goes after it.
+        // No need to notify: those that waited for this question to arrive now wait for its turn.
         line.waiting.insert(id);
         drop(line);
         Self { turns, id }
     }
 
-    /// Takes the turn, if it is this one's.
+    /// Takes the turn, if this question is next.
     fn take(&self) -> Option<Turn<'a>> {
         let mut line = self.turns.line();
         let is_next = line.waiting.first() == Some(&self.id)
@@ -144,7 +145,7 @@ mod tests {
     use std::sync::mpsc;
     use tokio::{task::JoinHandle, task::yield_now, time::Instant};
 
-    /// Has its turn, tells so, and ends it.
+    /// Takes its turn, reports it, and ends it.
     fn go(turns: &Turns, id: u64, told: &mpsc::Sender<u64>) -> JoinHandle<()> {
         let (turns, told) = (turns.clone(), told.clone());
         tokio::spawn(async move {
@@ -153,7 +154,7 @@ mod tests {
         })
     }
 
-    /// PO-4: questions are shown in the order they were asked in, in whichever order their tasks come.
+    /// PO-4: questions are shown in the order in which they were asked, whatever the order of their tasks.
     #[tokio::test(start_paused = true)]
     async fn the_first_that_was_asked_is_shown_first() {
         let (turns, (told, order)) = (Turns::default(), mpsc::channel());

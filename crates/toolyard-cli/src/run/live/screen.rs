@@ -1,9 +1,9 @@
-//! The line of the terminal that the live view has, unless something else needs the screen for longer.
+//! The terminal line of the live view, which can be released while something else needs the screen.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The line. Cheap to clone; clones are the same one.
+/// The line. Cheap to clone; all clones share it.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Screen {
     line: Arc<Mutex<Line>>,
@@ -11,12 +11,12 @@ pub(in super::super) struct Screen {
 
 #[derive(Debug)]
 struct Line {
-    /// What is drawn; nothing while the line is held, and at the end.
+    /// What is drawn; `None` while the line is held, and after the end.
     bar: Option<ProgressBar>,
     is_closed: bool,
 }
 
-/// The view is off the screen until this is dropped.
+/// Keeps the view off the screen until dropped.
 #[derive(Debug)]
 pub(in super::super) struct Held<'a> {
     screen: &'a Screen,
@@ -31,12 +31,12 @@ impl Screen {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What to draw, if there is room for it.
+    /// What to draw, unless the line is held or closed.
     pub(super) fn bar(&self) -> Option<ProgressBar> {
         self.line().bar.clone()
     }
 
-    /// Takes the view off the screen. One at a time does.
+    /// Takes the view off the screen. There must be only one holder at a time.
     pub(in super::super) fn hold(&self) -> Held<'_> {
         if let Some(bar) = self.line().bar.take() {
             bar.finish_and_clear();

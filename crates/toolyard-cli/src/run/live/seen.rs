@@ -1,4 +1,4 @@
-//! What events have told so far of what runs, waits and is tried again.
+//! What runs, waits and is retried, according to the events so far.
 
 use crate::shown::clip;
 use std::{
@@ -9,31 +9,31 @@ use std::{
 use tokio::time::Instant;
 use toolyard::{BreakerState, Event, EventKind, PoolWidths, ToolClass};
 
-/// The most breakers that are named.
+/// The number of breakers that are named.
 const BREAKERS_MAX: usize = 3;
 
 const NAME_CHARS: usize = 20;
 
-/// A call, by its turn and its place in it.
+/// A call, by its turn and its index.
 type Place = (Option<u64>, Option<u32>);
 
-/// What events have told so far.
+/// The state that the view shows.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) calls: u64,
     pub(super) ended: u64,
-    /// Whether the calls of the turn come one by one.
+    /// Whether the calls of the turn arrive one by one.
     streamed: bool,
     run: u32,
-    /// Calls that have been called and have not ended.
+    /// Calls that have started and not ended.
     called: HashMap<Place, Called>,
-    /// Breakers that let nobody through, or one call at a time.
+    /// Breakers that are open or half-open.
     open: BTreeSet<Breaker>,
-    /// How often calls are tried at most, by tool.
+    /// The maximum number of attempts, by tool.
     attempts_max: HashMap<String, u32>,
 }
 
-/// Whose breaker it is.
+/// A breaker, by its owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Breaker {
     Tool(Arc<str>),
@@ -53,7 +53,7 @@ impl Breaker {
 struct Called {
     tool: Arc<str>,
     class: ToolClass,
-    /// When it is tried again, and the number of that attempt; nothing while it runs.
+    /// When the next attempt is due, and its number; `None` while the call runs.
     again: Option<(Instant, u32)>,
 }
 
@@ -124,7 +124,7 @@ impl Seen {
         )
     }
 
-    /// The call that is tried again next, and how many others are.
+    /// The call whose retry is due first, and the number of others.
     fn retries(&self, now: Instant) -> Option<String> {
         let again = || self.called.values().filter_map(|called| Some((called.again?, called)));
         let ((at, attempt), next) = again().min_by_key(|((at, _), _)| *at)?;
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// RT-6: a call that waits for its next attempt runs no more, and the view says when it will.
+    /// RT-6: a call that waits for its next attempt does not count as running, and the view says when it is due.
     #[test]
     fn the_next_attempt_is_shown() {
         let mut view = View::new(3);

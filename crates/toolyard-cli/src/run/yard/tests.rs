@@ -1,4 +1,4 @@
-//! Signals as they come, on paused time.
+//! Signals, on paused time.
 
 use super::*;
 use crate::cli::{Cli, Command, SetupArgs};
@@ -7,7 +7,7 @@ use std::{future::pending, sync::Arc};
 use tokio::{sync::watch, time::Instant};
 use toolyard::{Effect, ToolContext, ToolError, ToolFactory, ToolSpec, tool_fn};
 
-/// The yard of a run that nobody is asked about, with a tool that never stops by itself and one that does when it is told to.
+/// A yard that answers every question, with a tool that never stops and one that stops when it is cancelled.
 async fn yard(interrupts: Interrupts) -> Yard {
     let deaf: Arc<dyn ToolFactory> = Arc::new(tool_fn(ToolSpec::read("deaf"), |(): (), _: ToolContext| {
         pending::<Result<(), ToolError>>()
@@ -28,8 +28,8 @@ async fn yard(interrupts: Interrupts) -> Yard {
     Yard::around(builder, &setup, &args, Watch { events: None, interrupts, terminal: None }).await.unwrap()
 }
 
-/// Plays a batch that never ends by itself under so many signals, a second after it began; the kinds of its errors, how
-/// long it took from the signals on, and how long the rest of the program.
+/// Plays a batch that never ends, and sends this many signals after a second. Returns the errors of the calls, the time
+/// from the signals to the end of the batch, and the time until the program has closed.
 async fn interrupted(signals: usize) -> (Vec<Option<(ErrorKind, Effect)>>, Duration, Duration) {
     let count = watch::Sender::new(0);
     let mut yard = yard(Interrupts::counted(count.clone())).await;
@@ -53,7 +53,7 @@ async fn interrupted(signals: usize) -> (Vec<Option<(ErrorKind, Effect)>>, Durat
 
 const CUT: Option<(ErrorKind, Effect)> = Some((ErrorKind::Cancelled, Effect::Failed));
 
-/// SC-8: the first signal lets nothing more begin and gives what runs five seconds.
+/// SC-8: after the first signal nothing more starts, and running calls have five seconds.
 #[tokio::test(start_paused = true)]
 async fn a_first_signal_drains() {
     let (kinds, took, closing) = interrupted(1).await;
@@ -62,7 +62,7 @@ async fn a_first_signal_drains() {
     assert_eq!((took, closing), (INTERRUPT_GRACE, Duration::ZERO));
 }
 
-/// SC-8: the second signal gives up what runs, and waits for nothing.
+/// SC-8: the second signal abandons running calls and waits for nothing.
 #[tokio::test(start_paused = true)]
 async fn a_second_signal_abandons() {
     let (kinds, took, closing) = interrupted(2).await;
