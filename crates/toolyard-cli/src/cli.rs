@@ -1,4 +1,4 @@
-//! The arguments.
+//! The command-line arguments.
 
 use crate::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -93,7 +93,7 @@ approval?, error?), invalid_calls (the ids of those that do not fit their schema
 Tools that an episode declares count as if they were there. Calls that approval is needed for are planned as if
 it were given.";
 
-/// Runs the tool calls of LLM agents: concurrently, in the order the model meant, bounded, one result per call.
+/// Runs the tool calls of LLM agents: concurrently, in the order the model meant, within bounds, one result per call.
 #[derive(Debug, Parser)]
 #[command(name = "toolyard", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}\n\nTOOLYARD_LOG sets what is logged, such as toolyard=debug.", exit::HELP))]
@@ -102,7 +102,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the tool calls of a response, a batch or episodes; results on stdout, report on stderr
@@ -111,30 +111,30 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Show the runs and, per call, routing and why, without running anything; list calls that do not fit
     Plan(PlanArgs),
-    /// List the tools that the configuration offers
+    /// List the tools that the configuration provides
     Tools(ToolsArgs),
-    /// Validate the configuration, and say what each tool was classified as and why
+    /// Validate the configuration, and show the class of each tool and the reason for it
     Check(CheckArgs),
-    /// Tell what a log of events says of every call, and whether the log is whole
+    /// Report what an event log says about every call, and whether the log is whole
     Audit(AuditArgs),
-    /// Measure this machine: the engine against the least a correct engine could do
+    /// Measure this machine: the engine compared with the least work that a correct engine could do
     Bench(BenchArgs),
 }
 
-/// Where calls come from.
+/// The source of the calls.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// The response, batch or episodes; `-` or nothing reads standard input
+    /// The response, batch or episodes; with `-` or no file, standard input
     pub(crate) file: Option<PathBuf>,
     /// The format of the input
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) from: From,
 }
 
-/// What the engine is set up with.
+/// The settings of the engine.
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// The configuration [default: toolyard.toml in the current directory, if it exists]
+    /// The configuration file [default: toolyard.toml in the current directory, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The directory that file tools are confined to [default: `[workspace] root`, else the current directory]
@@ -142,10 +142,10 @@ pub(crate) struct SetupArgs {
     pub(crate) workspace: Option<PathBuf>,
 }
 
-/// Who calls.
+/// The caller's role.
 #[derive(Debug, Args)]
 pub(crate) struct RoleArgs {
-    /// The role that the calls are made in: tools can be hidden from it with `hidden_from`
+    /// The role in which the calls are made; `hidden_from` hides tools from roles
     #[arg(long, value_name = "NAME")]
     pub(crate) role: Option<String>,
 }
@@ -173,8 +173,8 @@ pub(crate) struct RunArgs {
     pub(crate) setup: SetupArgs,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
-    /// Who answers what the configuration asks about. Without it that is you where a terminal is there, and else
-    /// nobody: then write, execute and network calls are refused
+    /// Who answers the questions about calls that need approval. Without this option it is you if there is a terminal,
+    /// and otherwise nobody: then write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
     /// Write every event to this file, as JSON lines
@@ -183,16 +183,16 @@ pub(crate) struct RunArgs {
     /// The report on stderr: a timeline, one JSON document, or none
     #[arg(long, value_name = "KIND", default_value = "text")]
     pub(crate) report: ReportKind,
-    /// The most calls at once, over all pools
+    /// The most calls at once, across all pools
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_in_flight: Option<NonZeroUsize>,
-    /// Run every call alone, in order: what concurrent runs are compared with
+    /// Run one call at a time, in order, as a baseline for concurrent runs
     #[arg(long)]
     pub(crate) sequential: bool,
-    /// No live view on a terminal
+    /// Show no live view on a terminal
     #[arg(long)]
     pub(crate) no_progress: bool,
-    /// Nothing on stderr but what keeps the program from its work
+    /// Print nothing on stderr except errors that keep the program from its work
     #[arg(long, short, conflicts_with = "report")]
     pub(crate) quiet: bool,
 }
@@ -203,14 +203,14 @@ pub(crate) struct RunArgs {
 pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
-    /// Answer what the configuration asks about; or ask the client's user, by elicitation
+    /// Who answers the questions about calls that need approval
     #[arg(long, value_name = "ANSWER", default_value = "ask")]
     pub(crate) approve: ApproveOrAsk,
     /// Write every event to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Serve clients over streamable HTTP at this address and /mcp instead, those with the bearer token that the variable
-    /// TOOLYARD_MCP_TOKEN has; without one, only an address of this machine alone
+    /// Serve clients over streamable HTTP instead, at this address and the path /mcp. They must send the bearer token
+    /// that the environment variable TOOLYARD_MCP_TOKEN holds; if it is not set, only a loopback address is allowed
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) http: Option<SocketAddr>,
 }
@@ -225,10 +225,10 @@ pub(crate) struct PlanArgs {
     pub(crate) setup: SetupArgs,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
-    /// Plan as `run` would go with this answer
+    /// Plan as if `run` were given this answer
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
-    /// One JSON object per batch and line
+    /// Print one JSON object per line, one for each batch
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -240,7 +240,7 @@ pub(crate) struct ToolsArgs {
     pub(crate) setup: SetupArgs,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
-    /// A table for people, or the declarations that a provider's request carries: a list, with gemini an object that has it
+    /// A table for people, or the declarations for a provider's request: a list, or with gemini an object that holds it
     #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
     pub(crate) shape: Shape,
 }
@@ -262,10 +262,10 @@ pub(crate) struct AuditArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Tell of the calls of this session alone; the whole log is checked all the same
+    /// Show only the calls of this session; the whole log is still checked
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Tell of the calls with this id alone; the whole log is checked all the same
+    /// Show only the calls with this id; the whole log is still checked
     #[arg(long, value_name = "ID")]
     pub(crate) call: Option<String>,
 }
@@ -283,7 +283,7 @@ pub(crate) enum From {
 }
 
 impl From {
-    /// The format, where one is named.
+    /// The wire format, if one is named.
     pub(crate) fn format(self) -> Option<Format> {
         match self {
             Self::Auto | Self::Episodes => None,
@@ -307,7 +307,7 @@ pub(crate) enum To {
 }
 
 impl To {
-    /// The format.
+    /// The wire format.
     pub(crate) fn format(self) -> Format {
         match self {
             Self::Neutral => Format::Neutral,
@@ -319,19 +319,19 @@ impl To {
     }
 }
 
-/// Who answers what is asked.
+/// Who answers the questions about calls that need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
-    /// They may run
+    /// Every such call is approved
     Auto,
-    /// They may not
+    /// Every such call is refused
     Deny,
-    /// You, one by one, at the terminal
+    /// You are asked about each call, at the terminal
     Ask,
 }
 
 impl Approve {
-    /// The one answer to every question, where there is one.
+    /// The answer given to every question, unless the user is asked.
     pub(crate) fn answer(self) -> Option<toolyard::Answer> {
         match self {
             Self::Auto => Some(toolyard::Answer::Allow),
@@ -341,14 +341,14 @@ impl Approve {
     }
 }
 
-/// The one answer to every question, or nobody's but the user's.
+/// Who answers the questions about calls that need approval, when serving MCP clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApproveOrAsk {
-    /// They may run
+    /// Every such call is approved
     Auto,
-    /// The client asks its user; where it cannot, they may not
+    /// The client asks its user, by elicitation; if it cannot, the call is refused
     Ask,
-    /// They may not
+    /// Every such call is refused
     Deny,
 }
 
@@ -360,7 +360,7 @@ pub(crate) enum ReportKind {
     None,
 }
 
-/// How tools are listed.
+/// The formats in which tools are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shape {
     Table,
@@ -373,7 +373,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// The dialect; `None` for the table.
+    /// The wire dialect; `None` for the table.
     pub(crate) fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Table => None,
@@ -393,19 +393,19 @@ pub(crate) struct BenchArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Calls in a batch, one measurement each [default: 1,40,1000, or what fits the axis]
+    /// Batch sizes in calls, measured one by one [default: 1,40,1000, or what fits the axis]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = at_least_one)]
     pub(crate) calls: Vec<NonZeroUsize>,
-    /// How often each contender is measured at each size [default: 101, or what fits the axis]
+    /// Number of measurements per contender and size [default: 101, or what fits the axis]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) rounds: Option<NonZeroUsize>,
-    /// What to vary instead of the ways in which the engine is used; may be given more than once
+    /// Vary this instead of the ways in which the engine is used; may be given more than once
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub(crate) axis: Vec<String>,
     /// Measure every axis, which takes some minutes
     #[arg(long)]
     pub(crate) all: bool,
-    /// Measure these contenders alone, such as floor,full; one, for a profiler
+    /// Measure only these contenders, such as floor,full; name a single one when profiling
     #[arg(long, value_name = "NAMES")]
     pub(crate) only: Option<String>,
 }
@@ -435,7 +435,7 @@ Exit codes:
     2  usage
     3  not readable as a log of events: no file, a line that is no event, another version";
 
-/// A number that zero makes no sense for.
+/// Parses a number that must not be zero.
 fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     let number: usize = text.parse().map_err(|error: ParseIntError| error.to_string())?;
     NonZeroUsize::new(number).ok_or_else(|| "must be at least 1".to_owned())

@@ -1,4 +1,4 @@
-//! From arguments to a command, and from its end to an exit code.
+//! From arguments to a command, and from its result to an exit code.
 
 use crate::{
     audit, bench, check,
@@ -11,7 +11,7 @@ use crate::{
 use clap::{Parser, error::ErrorKind};
 use tokio::runtime::Runtime;
 
-/// Does what the arguments ask for.
+/// Runs the command that the arguments name.
 pub(crate) fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -21,7 +21,7 @@ pub(crate) fn main() -> Exit {
         Command::Run(_) | Command::Mcp(_) => Export::start(),
         _ => Export::none(),
     };
-    // A bench measures spans with a listener of its own.
+    // A bench measures spans with its own listener.
     if !matches!(cli.command, Command::Bench(_)) {
         logging::start(&export);
     }
@@ -37,7 +37,7 @@ pub(crate) fn main() -> Exit {
         fault.exit()
     });
     export.finish();
-    // Threads that are stuck in a call, or in reading a terminal, are not waited for.
+    // Do not wait for threads that are stuck in a call or in reading a terminal.
     runtime.shutdown_background();
     exit
 }
@@ -54,7 +54,7 @@ async fn perform(command: Command, export: &Export) -> Result<Exit, Fault> {
     }
 }
 
-/// Prints help where it was asked for; tells a mistake in one line.
+/// Prints help if it was requested; reports a usage error in one line.
 fn refuse(error: &clap::Error) -> Exit {
     let is_help = matches!(
         error.kind(),
@@ -63,7 +63,7 @@ fn refuse(error: &clap::Error) -> Exit {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help {
-        // Who closes the pipe of a help text has read enough of it.
+        // A reader that closes the pipe early has seen enough of the help text.
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
     }
@@ -71,7 +71,7 @@ fn refuse(error: &clap::Error) -> Exit {
     Exit::Usage
 }
 
-/// What clap says of a mistake, without its usage text.
+/// Reduces clap's error message to one line, without its usage text.
 fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let lines = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));

@@ -1,6 +1,6 @@
-//! How the program ends, as a number for scripts. The numbers never change their meaning.
+//! Exit codes for scripts. A code never changes its meaning.
 
-/// The text of `--help` on exit codes.
+/// The section of `--help` about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  every call ended with an output; with plan, every call would be let through
@@ -9,13 +9,13 @@ Exit codes:
     3  the input could not be read as a batch; of a stream, the results of what came before are printed
   130  interrupted: finished results are printed, the rest are `shutting_down` or `cancelled`";
 
-/// How the program ends.
+/// The result of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// All calls ended with an output.
+    /// Every call ended with an output.
     Ok = 0,
-    /// Some call ended in an error result; an audited log has faults.
+    /// Some call ended in an error result, or an audited log has faults.
     CallFailed = 1,
     /// Usage, configuration, or a file that could not be written.
     Usage = 2,
@@ -26,12 +26,12 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The number.
+    /// The exit code.
     pub(crate) const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The graver of two ends: an interrupt over all, then what kept the program from its work, then calls.
+    /// The more severe of two results: an interrupt, then errors of the program itself, then failed calls.
     pub(crate) fn or(self, other: Self) -> Self {
         if self.code() >= other.code() { self } else { other }
     }

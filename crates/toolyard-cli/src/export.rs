@@ -1,4 +1,4 @@
-//! The export of traces and metrics, where the program is built with it and the environment names a collector.
+//! The export of traces and metrics, if the program is built with it and the environment names a collector.
 
 #[cfg(feature = "otel")]
 pub(crate) use on::Export;
@@ -12,17 +12,17 @@ mod on {
     use toolyard::{Engine, EngineBuilder};
     use toolyard_otel::{Settings, Telemetry};
 
-    /// In whose name, where the environment does not say.
+    /// The service name, unless the environment sets one.
     const SERVICE: &str = "toolyard";
 
-    /// How long the end of the program waits for a collector.
+    /// How long the program waits for the collector at its end.
     const LAST_WORDS: Duration = Duration::from_secs(2);
 
-    /// What exports, if anything does.
+    /// The exporter, if the environment names a collector.
     pub(crate) struct Export(Option<Telemetry>);
 
     impl Export {
-        /// Starts it. Settings that make no sense are told of, and cost the export and not the run.
+        /// Starts exporting. Invalid settings are reported and disable the export, but do not stop the run.
         pub(crate) fn start() -> Self {
             let started = Settings::from_env(SERVICE)
                 .and_then(|settings| settings.map(Telemetry::start).transpose())
@@ -30,17 +30,17 @@ mod on {
             Self(started.ok().flatten())
         }
 
-        /// That of a command that exports nothing.
+        /// For a command that exports nothing.
         pub(crate) fn none() -> Self {
             Self(None)
         }
 
-        /// What it has to listen with, for the log.
+        /// The telemetry that the log's subscriber needs.
         pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
             self.0.as_ref()
         }
 
-        /// Has it count what the engine will do.
+        /// Counts the engine's events.
         pub(crate) fn count(&self, builder: EngineBuilder) -> EngineBuilder {
             match &self.0 {
                 Some(telemetry) => builder.events(telemetry.sink()),
@@ -48,14 +48,14 @@ mod on {
             }
         }
 
-        /// Has it show how the engine stands.
+        /// Reports the engine's current state.
         pub(crate) fn observe(&self, engine: &Engine) {
             if let Some(telemetry) = &self.0 {
                 telemetry.observe(engine);
             }
         }
 
-        /// Sends what is left.
+        /// Sends the remaining data.
         pub(crate) fn finish(self) {
             if self.0.is_some_and(|telemetry| !telemetry.shutdown(LAST_WORDS)) {
                 anstream::eprintln!("toolyard: some traces or metrics could not be sent");
@@ -68,7 +68,7 @@ mod on {
 mod off {
     use toolyard::{Engine, EngineBuilder};
 
-    /// Nothing exports: the program is built without it.
+    /// Exports nothing: the program is built without the feature.
     pub(crate) struct Export;
 
     #[allow(clippy::unused_self, reason = "the same words as where something exports")]

@@ -1,17 +1,17 @@
-//! Why the program could not do what it was asked to.
+//! Errors that keep the program from its work.
 
 use crate::{config::ConfigError, exit::Exit};
 use std::{error::Error, io};
 use toolyard::BuildError;
 use toolyard_mcp::StartError;
 
-/// Why the program could not do what it was asked to. One line each.
+/// An error that keeps the program from its work, worded as one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// Options that make no sense.
+    /// Invalid options.
     #[error("{0}")]
     Usage(String),
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The workspace cannot be opened.
@@ -26,32 +26,32 @@ pub(crate) enum Fault {
     /// The input cannot be read as a batch.
     #[error("{place}: {why}")]
     Input {
-        /// The file, and the line where there are several.
+        /// The file, and the line if it has several.
         place: String,
         /// What is wrong and what to do.
         why: String,
     },
-    /// There was no MCP client at the other end.
+    /// The other end of standard input is not an MCP client.
     #[error("standard input: {0}")]
     Client(String),
     /// Something could not be written.
     #[error("cannot write {what}: {error}")]
     Write {
-        /// What.
+        /// What could not be written.
         what: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// The engine could not be measured.
     #[error("cannot measure: {0}")]
     Bench(String),
-    /// Whoever read the results is gone: nobody is left to be told.
+    /// The reader of the results has closed the pipe, so there is nothing to report.
     #[error("the reader of the results is gone")]
     NobodyReads,
 }
 
 impl Fault {
-    /// The exit code that goes with it.
+    /// The exit code for this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Input { .. } | Self::Client(_) => Exit::Input,
@@ -66,7 +66,7 @@ impl Fault {
         }
     }
 
-    /// A failed write of the results.
+    /// The error for a failed write of the results.
     pub(crate) fn results(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::NobodyReads;
@@ -74,7 +74,7 @@ impl Fault {
         Self::Write { what: "the results".to_owned(), error }
     }
 
-    /// Tells the person, in one line.
+    /// Prints the error as one line.
     pub(crate) fn print(&self) {
         if !matches!(self, Self::NobodyReads) {
             anstream::eprintln!("toolyard: {self}");

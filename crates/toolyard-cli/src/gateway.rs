@@ -1,4 +1,4 @@
-//! `toolyard mcp`: the tools, served to an MCP client over standard input and output or HTTP.
+//! `toolyard mcp`: serves the tools to an MCP client over standard input and output, or to many over HTTP.
 
 use crate::{
     cli::{ApproveOrAsk, McpArgs},
@@ -22,13 +22,13 @@ use tokio_util::sync::CancellationToken;
 use toolyard::{Answer, ConfirmationMode, Confirmations, Drain, Engine, EngineBuilder, SessionOptions};
 use toolyard_mcp::{Clients, Gateway, HttpOptions};
 
-/// How long an interrupted program waits for its last answers to be read.
+/// How long an interrupted program waits for clients to read the last answers.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The variable that has the bearer token: arguments are shown to everybody on the machine.
+/// The environment variable with the bearer token. Not an argument, because every user of the machine can see those.
 const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
 
-/// Serves the client at the other end of standard input and output, or those that come by HTTP.
+/// Serves the client on standard input and output, or all clients that connect over HTTP.
 pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
     let mut setup = Setup::load(&args.setup)?;
     setup.has_clients = true;
@@ -75,9 +75,9 @@ fn prepared(
     }
 }
 
-/// What the configuration says of the tools, with a yes where it says to ask. An approver that says yes is not the same:
-/// each of its answers comes when it comes, and calls would overtake one another. It is still there, for tools that a
-/// server has only later.
+/// The configured confirmations, with `auto` in place of every mode that asks. An approver that always allows is not
+/// equivalent: its answers arrive one by one, so calls could overtake one another. It is installed nevertheless, for
+/// tools that a server adds later.
 fn unasked(setup: &Setup, engine: &Engine) -> Confirmations {
     let mut confirmations = setup.config.confirmations.clone();
     for entry in engine.registry().list() {
@@ -88,7 +88,7 @@ fn unasked(setup: &Setup, engine: &Engine) -> Confirmations {
     confirmations
 }
 
-/// The file of events, where one is asked for.
+/// Creates the event file, if one is requested.
 fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let kept: Vec<Kept> =
@@ -96,8 +96,8 @@ fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     args.events.as_deref().map(|path| EventFile::create(path, &kept)).transpose()
 }
 
-/// Serves until the client is gone or a signal comes. Then what runs has its grace and is still answered; after a second
-/// signal it is given up (SC-8).
+/// Serves until the client disconnects or a signal arrives. Running calls then have a grace period and are still
+/// answered; a second signal abandons them (SC-8).
 async fn serve(
     gateway: &Gateway,
     engine: &Engine,
@@ -116,7 +116,7 @@ async fn serve(
         engine.shutdown(Drain::default().finish(Duration::ZERO).grace(INTERRUPT_GRACE)).await;
         if is_interrupted {
             stop.cancel();
-            // A client that does not read its answers is not waited for.
+            // Do not wait for a client that does not read its answers.
             let _ = timeout(LAST_WORDS, serving).await;
         }
     };
@@ -130,7 +130,7 @@ async fn serve(
     ended.map_or(Ok(Exit::Interrupted), |ended| ended.map(|()| Exit::Ok))
 }
 
-/// Serves the one client at the other end of standard input and output, or all that come to an address.
+/// Serves the one client on standard input and output, or all clients of an address.
 async fn clients(gateway: &Gateway, http: Option<SocketAddr>, stop: CancellationToken) -> Result<(), Fault> {
     let Some(address) = http else {
         let served = gateway.serve(stdin(), stdout(), stop).await;

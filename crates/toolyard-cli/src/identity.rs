@@ -1,9 +1,8 @@
-//! Which file a name stands for: two names, links or descriptors of one file are equal.
+//! The identity of a file: two names, links or descriptors of one file are equal.
 
 use std::{fs, fs::File, path::Path};
 
-/// A regular file, whatever it is called. Devices and pipes have no identity: opening them to write destroys
-/// nothing.
+/// A regular file, whatever its name. Devices and pipes have no identity: opening them for writing destroys nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     #[cfg(unix)]
@@ -14,12 +13,12 @@ pub(crate) struct Identity {
 
 #[cfg(unix)]
 impl Identity {
-    /// The file of this name.
+    /// The file with this name.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().and_then(|about| Self::told_by(&about))
     }
 
-    /// An open file, which was opened under this name.
+    /// An open file that was opened under this name.
     pub(crate) fn of_open(file: &File, _path: &Path) -> Option<Self> {
         file.metadata().ok().and_then(|about| Self::told_by(&about))
     }
@@ -39,18 +38,18 @@ impl Identity {
 
 #[cfg(not(unix))]
 impl Identity {
-    /// The file of this name.
+    /// The file with this name.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         let path = fs::canonicalize(path).ok()?;
         path.is_file().then_some(Self { path })
     }
 
-    /// An open file, which was opened under this name.
+    /// An open file that was opened under this name.
     pub(crate) fn of_open(_file: &File, path: &Path) -> Option<Self> {
         Self::of_path(path)
     }
 
-    /// Standard input does not tell here which file it is redirected from.
+    /// On this system, the file that standard input is redirected from is unknown.
     pub(crate) fn of_stdin() -> Option<Self> {
         None
     }

@@ -1,4 +1,4 @@
-//! What is to be run: one response as a whole, one that is still being written, or episodes line by line.
+//! The input: one complete response, one that is still being streamed, or episodes line by line.
 
 mod lines;
 
@@ -21,9 +21,9 @@ use toolyard_wire::{DecodeError, bounds::BODY_BYTES_MAX, detect};
 pub(crate) enum Input {
     /// One response or batch.
     Response(String),
-    /// One response as SSE text, which may still be on its way.
+    /// One response as SSE text, which may still be arriving.
     Stream(Lines),
-    /// One episode a line.
+    /// One episode per line.
     Episodes(Lines),
 }
 
@@ -49,8 +49,8 @@ impl Origin {
         }
     }
 
-    /// Opens the input and finds out what it is. Blocks until the first bytes of SSE text, or the first line of
-    /// anything else, have come.
+    /// Opens the input and detects its form. Blocks until the first bytes of SSE text, or the first line of anything
+    /// else, have arrived.
     pub(crate) fn open(&self, from: From) -> Result<Input, Fault> {
         let mut lines = Lines::new(BufReader::new(self.reader()?));
         if from == From::Episodes {
@@ -68,7 +68,7 @@ impl Origin {
         self.whole(lines).map(Input::Response)
     }
 
-    /// A reader of its bytes.
+    /// Opens a reader of its bytes.
     pub(crate) fn reader(&self) -> Result<Box<dyn Read + Send>, Fault> {
         Ok(match self {
             Self::Stdin => Box::new(io::stdin()),
@@ -76,7 +76,7 @@ impl Origin {
         })
     }
 
-    /// All of the text, to its end.
+    /// Reads the remaining text to its end.
     pub(crate) fn whole(&self, lines: Lines) -> Result<String, Fault> {
         let rest = lines.rest(BODY_BYTES_MAX).map_err(|error| self.unreadable(&error))?;
         String::from_utf8(rest).map_err(|error| {
@@ -85,7 +85,7 @@ impl Origin {
         })
     }
 
-    /// Which file it is, where it is one.
+    /// The identity of the file, if it is one.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match self {
             Self::Stdin => Identity::of_stdin(),
@@ -93,17 +93,17 @@ impl Origin {
         }
     }
 
-    /// A fault of the input.
+    /// An error in the input.
     pub(crate) fn fault(&self, why: impl fmt::Display) -> Fault {
         Fault::Input { place: self.to_string(), why: why.to_string() }
     }
 
-    /// A fault of one line of the input.
+    /// An error in one line of the input.
     pub(crate) fn line_fault(&self, line: usize, why: impl fmt::Display) -> Fault {
         Fault::Input { place: format!("{self} line {line}"), why: why.to_string() }
     }
 
-    /// A fault of reading.
+    /// An error while reading.
     pub(crate) fn unreadable(&self, error: &io::Error) -> Fault {
         self.fault(format_args!("cannot be read: {error}"))
     }

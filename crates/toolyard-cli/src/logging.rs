@@ -1,4 +1,4 @@
-//! The log, on standard error: results stay clean, and secrets stay out of it.
+//! The log. It goes to standard error, which keeps the results clean, and contains no secrets.
 
 use crate::export::Export;
 use std::{
@@ -10,16 +10,16 @@ use std::{
 use toolyard::Redactor;
 use tracing_subscriber::EnvFilter;
 
-/// The variable that says what is logged, such as `toolyard=debug`.
+/// The environment variable with the log filter, such as `toolyard=debug`.
 pub(crate) const VARIABLE: &str = "TOOLYARD_LOG";
 
-/// What is logged unless [`VARIABLE`] says otherwise. An event file that cannot be written is told of in a line of its
-/// own, and so is what an MCP server sends that cannot be read.
+/// The filter unless [`VARIABLE`] is set. Two targets are off because the program reports these errors itself: failed
+/// writes of the event file, and unreadable messages from MCP servers.
 const UNLESS_SAID: &str = "warn,toolyard::events=off,rmcp=off";
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
-/// Starts the log. A filter that cannot be read counts as none.
+/// Starts the log. Invalid directives in the filter are ignored.
 pub(crate) fn start(export: &Export) {
     let filter = env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
     let filter = EnvFilter::new(filter.as_deref().unwrap_or(UNLESS_SAID));
@@ -29,13 +29,13 @@ pub(crate) fn start(export: &Export) {
     if let Some(telemetry) = export.telemetry() {
         return beside(filter, telemetry);
     }
-    let _ = export; // nobody else listens
+    let _ = export; // used only by the feature `otel`
     let log = tracing_subscriber::fmt().with_env_filter(filter);
-    // A second subscriber in one process is not this program's to complain about.
+    // If the process already has a subscriber, keep that one.
     let _ = log.with_writer(|| Redacting(io::stderr())).with_ansi(false).try_init();
 }
 
-/// The same beside the export, which what is logged is no matter to.
+/// Starts the log beside the export; the log's filter does not affect the export.
 #[cfg(feature = "otel")]
 fn beside(filter: EnvFilter, telemetry: &toolyard_otel::Telemetry) {
     use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
@@ -44,7 +44,7 @@ fn beside(filter: EnvFilter, telemetry: &toolyard_otel::Telemetry) {
     let _ = all.try_init();
 }
 
-/// Keeps these secrets out of the log, beside what always looks like one. The first word counts.
+/// Sets the redactor of the log, in place of the standard one. Only the first call has an effect.
 pub(crate) fn redact(redactor: Redactor) {
     let _ = REDACTOR.set(redactor);
 }
@@ -54,7 +54,7 @@ fn shown(text: &str) -> String {
     redactor.text(text).into_owned()
 }
 
-/// A panic tells its text before it is caught: one with a secret is told without it.
+/// Prints a panic without secrets. The hook runs before the panic is caught.
 fn tell_panic(info: &PanicHookInfo<'_>, otherwise: &dyn Fn(&PanicHookInfo<'_>)) {
     let told = info.to_string();
     match shown(&told) {
@@ -63,7 +63,7 @@ fn tell_panic(info: &PanicHookInfo<'_>, otherwise: &dyn Fn(&PanicHookInfo<'_>)) 
     }
 }
 
-/// Writes lines without secrets. The log gives each as a whole.
+/// Writes lines without secrets. The log passes each line as a whole.
 struct Redacting<W>(W);
 
 impl<W: Write> Write for Redacting<W> {
@@ -81,7 +81,7 @@ impl<W: Write> Write for Redacting<W> {
 mod tests {
     use super::*;
 
-    /// I15: a line of the log has no secret.
+    /// I15: a line of the log contains no secret.
     #[test]
     fn lines_are_redacted() {
         let mut log = Redacting(Vec::new());

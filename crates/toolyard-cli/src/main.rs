@@ -1,15 +1,15 @@
-//! The program `toolyard`: it runs the tool calls of a provider's response from a shell, or of an MCP client.
+//! The program `toolyard`: runs the tool calls of a provider's response from a shell, or those of an MCP client.
 //!
 //! ```text
 //!   arguments ─► cli ─┬─ run    input ─► wire ─► engine ─► results on stdout, live view and report on stderr
 //!                     ├─ mcp    an MCP client ─► gateway ─► engine
 //!                     ├─ plan   input ─► wire ─► engine, asked what it would do
 //!                     ├─ tools  what the configuration offers
-//!                     ├─ audit  a log of events ─► what it tells of every call, and whether it is whole
+//!                     ├─ audit  an event log ─► its account of every call, and whether it is whole
 //!                     └─ check  what the configuration says, and why each tool is what it is
 //! ```
 //!
-//! Owns files, terminals, signals and exit codes; what a call does and when is the engine's.
+//! The program owns files, terminals, signals and exit codes; the engine decides what runs when.
 
 mod audit;
 mod bench;
@@ -38,10 +38,10 @@ mod tools;
 use std::process;
 
 fn main() {
-    // Before there is any thread: commands of the shell run under this program, started once more.
+    // Must run before any thread exists: shell commands run under a second process of this program.
     #[cfg(target_os = "linux")]
     toolyard_tools::shell::supervise_if_asked();
     let exit = commands::main();
-    // All is written by now. A thread that is stuck in a call ends with the process and does not hold it (SC-8).
+    // All output is written by now. A thread stuck in a call ends with the process and does not delay it (SC-8).
     process::exit(exit.code().into())
 }

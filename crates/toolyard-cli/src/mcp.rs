@@ -1,4 +1,4 @@
-//! MCP servers in the life of a command: started before its engine, told of, and ended after it.
+//! MCP servers over the life of a command: started before its engine, reported on, and shut down after it.
 
 use crate::{
     fault::Fault,
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use toolyard::{Engine, ToolEntry, ToolFactory};
 use toolyard_mcp::{ServerStatus, Servers, State};
 
-/// How long servers have to end once somebody has interrupted the program.
+/// How long servers may take to shut down after the program was interrupted.
 const INTERRUPTED_GRACE: Duration = Duration::from_secs(1);
 
 impl Setup {
@@ -38,7 +38,7 @@ impl Setup {
         }
     }
 
-    /// What to say where a server has a tool of the same name as the program.
+    /// The error message if a server's tool has the same name as one of the program's own.
     fn clash(&self) -> Option<String> {
         let tool = self.served().iter().map(|tool| tool.spec().name).find(|name| self.has_own(name))?;
         let (server, _) = served_by(self, &tool)?;
@@ -48,18 +48,18 @@ impl Setup {
         ))
     }
 
-    /// Has the tools of an engine follow what the servers list.
+    /// Keeps the tools of an engine in step with what the servers list.
     pub(crate) fn attach(&self, engine: &Engine) {
         if let Some(servers) = &self.servers {
             servers.attach(engine);
         }
     }
 
-    /// Ends the servers, in their own time unless there is none.
+    /// Shuts down the servers: within a short grace if `in_a_hurry`, otherwise in their own time.
     pub(crate) async fn disconnect(&mut self, in_a_hurry: bool) {
         let Some(servers) = self.servers.take() else { return };
         let grace = if in_a_hurry { INTERRUPTED_GRACE } else { Duration::MAX };
-        // What is left after that is killed.
+        // Servers that remain are killed.
         let _ = timeout(grace, servers.shutdown()).await;
     }
 
@@ -68,7 +68,7 @@ impl Setup {
         self.servers.as_ref().map(Servers::tools).unwrap_or_default()
     }
 
-    /// Whether a tool is one of a server that is not there, or does not take it: then its settings wait.
+    /// Whether a tool was refused, or belongs to a server that is not ready: its settings then wait for it.
     pub(crate) fn is_missing(&self, tool: &str) -> bool {
         let servers = self.config.servers.iter().zip(self.statuses());
         servers.into_iter().any(|(config, status)| {
@@ -83,7 +83,7 @@ impl Setup {
     }
 }
 
-/// Each server, with what is to be said of it.
+/// Each server, with its state in words.
 pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
     let state = |status: ServerStatus| {
         let tools = status.tools.len();
@@ -97,7 +97,7 @@ pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
     setup.statuses().into_iter().map(state).collect()
 }
 
-/// What servers list and the engine does not take, in a line each.
+/// The tools that servers list but the engine does not accept, one line each.
 pub(crate) fn refused(setup: &Setup) -> Vec<String> {
     let of_server = |status: ServerStatus| {
         let name = status.name;
@@ -109,7 +109,7 @@ pub(crate) fn refused(setup: &Setup) -> Vec<String> {
     setup.statuses().into_iter().flat_map(of_server).collect()
 }
 
-/// Why a tool is of its class: what its server says and whether that counts, or the configuration.
+/// Why a tool is in its class: its server's annotations and whether they are trusted, or the configuration.
 pub(crate) fn why(setup: &Setup, entry: &ToolEntry) -> String {
     let spec = entry.spec();
     let by_class = entry.why(spec.class());
@@ -120,7 +120,7 @@ pub(crate) fn why(setup: &Setup, entry: &ToolEntry) -> String {
     }
 }
 
-/// The server of a tool, and why the tool is held to be of its class.
+/// The server of a tool, and why the tool is in its class.
 fn served_by(setup: &Setup, tool: &str) -> Option<(String, &'static str)> {
     setup.statuses().into_iter().find_map(|status| {
         let (_, why) = status.tools.into_iter().find(|(name, _)| name == tool)?;
@@ -128,7 +128,7 @@ fn served_by(setup: &Setup, tool: &str) -> Option<(String, &'static str)> {
     })
 }
 
-/// The tools with their servers.
+/// The table of tools and their servers, followed by warnings.
 pub(crate) fn table(setup: &Setup, engine: &Engine) -> String {
     let mut table = Table::new(["name", "server", "class", "approval", "why", "description"]);
     for entry in engine.registry().list() {

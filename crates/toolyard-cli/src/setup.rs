@@ -20,18 +20,18 @@ use toolyard::{
 use toolyard_mcp::Servers;
 use toolyard_wire::{Dialect, Format, Message, NameMap};
 
-/// How long calls that run may go on after an interrupt (SC-8).
+/// How long running calls may go on after an interrupt (SC-8).
 pub(crate) const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 
-/// What engines are built from.
+/// Everything that engines are built from.
 pub(crate) struct Setup {
     /// The configuration.
     pub(crate) config: Config,
     /// The workspace's root.
     pub(crate) root: PathBuf,
-    /// The most calls of a session at once.
+    /// The most calls of a session in flight at once.
     pub(crate) max_in_flight: Option<NonZeroUsize>,
-    /// Whether there are clients whom MCP servers may ask something.
+    /// Whether MCP clients are served, whose users MCP servers may ask.
     pub(crate) has_clients: bool,
     /// The MCP servers, once they are started.
     pub(crate) servers: Option<Servers>,
@@ -56,12 +56,12 @@ impl Setup {
         })
     }
 
-    /// An engine with the built-in tools.
+    /// An engine with the built-in tools and those of the MCP servers.
     pub(crate) fn engine(&self) -> EngineBuilder {
         self.engine_with(Vec::new())
     }
 
-    /// An engine with the built-in tools and these, which come first where names are equal.
+    /// The same engine with `declared` tools added, which replace others of the same name.
     pub(crate) fn engine_with(&self, declared: Vec<Arc<dyn ToolFactory>>) -> EngineBuilder {
         let taken: Vec<String> = declared.iter().map(|tool| tool.spec().name).collect();
         let mut tools = self.tools.clone();
@@ -100,40 +100,40 @@ impl Setup {
         builder
     }
 
-    /// Whether a built-in tool that is enabled has this name.
+    /// Whether an enabled built-in tool has this name.
     pub(crate) fn has_own(&self, name: &str) -> bool {
         self.tools.tools.iter().any(|tool| tool.spec().name == name)
     }
 
-    /// How often calls are tried at most, by tool.
+    /// The maximum number of attempts, by tool.
     pub(crate) fn attempts_max(&self, registry: &Registry) -> HashMap<String, u32> {
         let most = |spec: &ToolSpec| spec.retry.unwrap_or(self.config.retry).max_attempts().get();
         registry.list().iter().map(|entry| (entry.name().to_owned(), most(entry.spec()))).collect()
     }
 
-    /// Which calls are asked about in this workspace.
+    /// Which calls need approval in this workspace.
     pub(crate) fn confirmations(&self) -> Confirmations {
         self.config.confirmations.clone().in_workspace(self.scope_root())
     }
 
-    /// Whether the workspace is one whose writes are not asked about.
+    /// Whether writes in this workspace need no approval.
     pub(crate) fn is_trusted(&self) -> bool {
         let roots = &self.config.trusted.roots;
         self.scope_root().is_some_and(|root| roots.iter().any(|trusted| root.starts_with(trusted)))
     }
 
-    /// The workspace's root without links.
+    /// The workspace's root, with links resolved.
     fn scope_root(&self) -> Option<&Path> {
         self.tools.scope.as_ref().map(|scope| scope.root())
     }
 
-    /// What happens with a tool's calls before they may run.
+    /// The confirmation mode of a tool's calls.
     pub(crate) fn confirmation(&self, spec: &ToolSpec) -> ConfirmationMode {
         self.confirmations().mode(&spec.name, spec.side_effects)
     }
 }
 
-/// The enabled tools over a workspace.
+/// The enabled tools, in a workspace.
 fn toolset(root: &Path, config: &Config) -> Result<Toolset, Fault> {
     let mut set = toolyard_tools::workspace(root).map_err(|error| Fault::Workspace(chain(&error)))?;
     set.tools.extend(toolyard_tools::builtin("echo"));
@@ -143,13 +143,13 @@ fn toolset(root: &Path, config: &Config) -> Result<Toolset, Fault> {
     Ok(set)
 }
 
-/// The settings that let calls with these side effects run, as advice to a person.
+/// The settings that would let calls with these side effects run, as advice to the user.
 pub(crate) fn allowing(side_effects: &[SideEffects]) -> String {
     let words: Vec<String> = side_effects.iter().map(|effects| format!("{effects} = \"auto\"")).collect();
     format!("--approve auto, or [confirmation] default = {{ {} }} in toolyard.toml", words.join(", "))
 }
 
-/// Gives calls that came back under the names that `tools --as` declares the names that the tools have.
+/// Restores the tools' own names in calls that use the names declared by `tools --as`.
 pub(crate) fn mapped(message: Message, registry: &Registry) -> Message {
     let names = names(message.format(), registry);
     message.with_original_names(&names)

@@ -1,11 +1,11 @@
-//! The tool `shell`, as this program contains its commands.
+//! The tool `shell`, and how this program contains its commands.
 
 use crate::config::ShellSettings;
 use std::sync::Arc;
 use toolyard::ToolFactory;
 use toolyard_tools::shell::{Containment, Shell};
 
-/// The tool, its commands under this program once more; elsewhere than on Linux in a process group.
+/// The tool. On Linux its commands run under a second process of this program, elsewhere in a process group.
 pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
     let mut shell = Shell::new(containment());
     if let Some(names) = &settings.environment {
@@ -22,7 +22,7 @@ pub(crate) fn tool(settings: &ShellSettings) -> Arc<dyn ToolFactory> {
 
 #[cfg(target_os = "linux")]
 fn containment() -> Containment {
-    // Not asked at the start: these are tests of parts of the program, which run no command.
+    // Fails only in unit tests, whose `main` cannot supervise; they run no command.
     let supervisor = toolyard_tools::shell::Supervisor::this_program();
     supervisor.map_or(Containment::Group, Containment::Supervisor)
 }

@@ -1,4 +1,4 @@
-//! Texts and times as people are shown them.
+//! Texts and times in the form that people see.
 
 mod plain;
 
@@ -6,10 +6,10 @@ pub(crate) use plain::{ends, plain};
 
 use std::{fmt, time::Duration};
 
-/// A text from outside on one line of plain characters, clipped to some of them.
+/// A text from outside on one line of plain characters, clipped to `chars_max`.
 pub(crate) fn clip(text: &str, chars_max: usize) -> String {
     let on_a_line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    // One more than is shown tells that there is more; what is behind that need not be looked at.
+    // One character beyond the limit shows that there is more; the rest need not be read.
     let clean = plain(&on_a_line.take(chars_max + 1).collect::<String>());
     let mut clean = clean.chars();
     let mut shown: String = clean.by_ref().take(chars_max).collect();
@@ -29,7 +29,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// A time in three digits or so: `12 µs`, `0.42 ms`, `17.3 ms`, `2.41 s`.
+/// A time in about three digits: `12 µs`, `0.42 ms`, `17.3 ms`, `2.41 s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Brief(pub(crate) Duration);
 

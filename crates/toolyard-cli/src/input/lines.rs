@@ -1,4 +1,4 @@
-//! Lines of any number, one in memory at a time, each bounded.
+//! Lines of input: any number, one in memory at a time, each of bounded length.
 
 use std::io::{self, BufRead, BufReader, Read};
 use toolyard_wire::{begins_like_sse, bounds::BODY_BYTES_MAX};
@@ -8,11 +8,11 @@ use toolyard_wire::{begins_like_sse, bounds::BODY_BYTES_MAX};
 pub(crate) struct Line {
     /// Its number, from 1.
     pub(crate) number: usize,
-    /// Its text, or why it has none.
+    /// Its text, or why it cannot be read.
     pub(crate) text: Result<String, LineError>,
 }
 
-/// Why a line has no text.
+/// Why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LineError {
     /// More bytes than a response may have.
@@ -21,15 +21,15 @@ pub(crate) enum LineError {
     /// Not UTF-8.
     #[error("byte {0} is no UTF-8 text: save it as UTF-8")]
     NotText(usize),
-    /// It could not be read, and nothing after it can.
+    /// The line could not be read, and neither can anything after it.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 
-/// A reader of lines.
+/// Reads input line by line.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
-    /// What was read ahead to find out what it is: blank lines, and the first that is not or its begin.
+    /// Bytes read ahead to detect the format: blank lines, and all or the start of the first other line.
     ahead: Vec<u8>,
     number: usize,
     broken: bool,
@@ -41,7 +41,7 @@ impl Lines {
         Self { reader, ahead: Vec::new(), number: 0, broken: false }
     }
 
-    /// Whether this is SSE text. Reads as far as the bytes that tell, which stay.
+    /// Whether this is SSE text. Reads only the bytes that decide it, and keeps them.
     pub(crate) fn begin_like_sse(&mut self) -> io::Result<bool> {
         let mut begin = 0;
         while self.ahead.len() <= BODY_BYTES_MAX {
@@ -49,7 +49,7 @@ impl Lines {
             if let Some(found) = begins_like_sse(&self.ahead[begin..]) {
                 return Ok(found);
             }
-            // As far as the first line that is not blank, a byte at a time: more may not have come yet.
+            // Byte by byte up to the first line that is not blank, because more may not have arrived yet.
             let next = fill(&mut self.reader)?.first().copied();
             let Some(next) = next else { break };
             self.reader.consume(1);
@@ -58,7 +58,7 @@ impl Lines {
         Ok(false)
     }
 
-    /// What has come by now, at least a byte; nothing at the end.
+    /// Takes the bytes that have arrived so far, at least one; empty at the end.
     pub(crate) fn piece(&mut self) -> io::Result<Vec<u8>> {
         if !self.ahead.is_empty() {
             return Ok(std::mem::take(&mut self.ahead));
@@ -68,7 +68,7 @@ impl Lines {
         Ok(piece)
     }
 
-    /// The first line that is not blank, which stays; nothing where it is no text or too long.
+    /// Peeks at the first line that is not blank, cut off at the bound; empty if it is not UTF-8.
     pub(crate) fn peek(&mut self) -> io::Result<&str> {
         let begin = self.ahead.iter().rposition(|byte| *byte == b'\n');
         let mut at = begin.map_or(0, |end| end + 1);
@@ -83,7 +83,7 @@ impl Lines {
         Ok(std::str::from_utf8(&self.ahead[at..]).unwrap_or_default())
     }
 
-    /// Everything, as far as one byte over `bytes_max`.
+    /// Reads everything that is left, up to one byte more than `bytes_max`.
     pub(crate) fn rest(self, bytes_max: usize) -> io::Result<Vec<u8>> {
         let mut text = self.ahead;
         let left = (bytes_max + 1).saturating_sub(text.len());
@@ -91,7 +91,7 @@ impl Lines {
         Ok(text)
     }
 
-    /// The next line's bytes, those that were read ahead first.
+    /// The bytes of the next line, starting with those read ahead.
     fn bytes(&mut self) -> io::Result<Vec<u8>> {
         let end = self.ahead.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
         if let Some(end) = end {
@@ -110,13 +110,13 @@ impl Lines {
     }
 }
 
-/// How many bytes of these need not be looked at again: white space, and a byte order mark.
+/// The number of leading bytes to skip: white space and a byte order mark.
 fn blank(bytes: &[u8]) -> usize {
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     bytes.len() - text.trim_ascii_start().len()
 }
 
-/// What has come; nothing at the end.
+/// The bytes that have arrived; empty at the end.
 fn fill(reader: &mut impl BufRead) -> io::Result<&[u8]> {
     while let Err(error) = reader.fill_buf() {
         if error.kind() != io::ErrorKind::Interrupted {
@@ -126,7 +126,7 @@ fn fill(reader: &mut impl BufRead) -> io::Result<&[u8]> {
     reader.fill_buf()
 }
 
-/// Reads to the end of the line, or one byte over the bound.
+/// Reads to the end of the line, but at most one byte over the bound.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     reader.take(BODY_BYTES_MAX as u64 + 1).read_until(b'\n', line)
 }

@@ -1,12 +1,12 @@
-//! Text of a model as text that a terminal only shows: nothing in it moves the cursor, changes the order of what is read,
-//! or is there without being seen.
+//! Makes a model's text safe for a terminal: nothing in it moves the cursor, changes the reading order, or is present
+//! without being seen.
 
 use std::fmt::Write;
 
-/// Marks on one character that are shown; more could cover what is around it.
+/// The number of combining marks shown on one character; more could cover the text around it.
 const MARKS_MAX: usize = 2;
 
-/// Characters that count as printable and show nothing.
+/// Characters that count as printable but show nothing.
 const BLANK: &[(char, char)] = &[
     ('\u{34f}', '\u{34f}'),
     ('\u{115f}', '\u{1160}'),
@@ -19,20 +19,20 @@ const BLANK: &[(char, char)] = &[
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// A character as it may be shown.
+/// How a character may be shown.
 enum Kind {
     /// It shows itself.
     Letter,
     /// It is shown on the character before it.
     Mark,
-    /// It does something else than being shown.
+    /// It has another effect than being shown.
     Odd,
 }
 
-/// The text on one line, with everything escaped as in JSON that is not plainly to be seen.
+/// The text on one line. Everything that is not plainly visible is escaped as in JSON.
 pub(crate) fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // A mark at the beginning would be on what is printed before.
+    // A mark at the start would combine with the text printed before.
     let mut marks = MARKS_MAX;
     for char in text.chars() {
         match kind(char) {
@@ -53,8 +53,8 @@ pub(crate) fn plain(text: &str) -> String {
     shown
 }
 
-/// A text of up to so many characters; of a longer one its beginning and its end, and how much is between them. The parts
-/// are made by `part`.
+/// A text of up to `chars_max` characters as a whole; a longer one as its start, its end, and the number of characters
+/// between them. `part` renders the pieces.
 pub(crate) fn ends(text: &str, chars_max: usize, part: impl Fn(&str) -> String) -> String {
     let chars = text.chars().count();
     if chars <= chars_max {
@@ -72,8 +72,8 @@ fn kind(char: char) -> Kind {
         return Kind::Letter;
     }
     let is_blank = BLANK.iter().any(|(first, last)| (*first..=*last).contains(&char));
-    // The standard library knows what is printable: no control, format or private character, no odd space. After
-    // another character it lets marks pass, and alone it does not.
+    // The standard library knows what is printable: no control, format or private-use character, no odd space. It
+    // accepts marks only after another character.
     let is_printable = !format!("x{char}").escape_debug().skip(1).any(|shown| shown == '\\');
     match is_printable && !is_blank {
         false => Kind::Odd,
@@ -93,7 +93,7 @@ fn escape(char: char, into: &mut String) {
 mod tests {
     use super::*;
 
-    /// PO-4: a model cannot draw on the terminal of whom is asked, and hide nothing from them.
+    /// PO-4: a model cannot draw on the user's terminal, or hide anything from the user.
     #[test]
     fn what_is_not_plainly_seen_is_escaped() {
         let check = |text: &str, expect: &str| assert_eq!(plain(text), expect);
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// PO-4: marks cannot be heaped over what is around them.
+    /// PO-4: marks cannot be piled up to cover the text around them.
     #[test]
     fn heaped_marks_are_escaped() {
         assert_eq!(plain("\u{301}a"), "\\u0301a");
