@@ -1,4 +1,4 @@
-//! `toolyard audit`: what it tells of logs, whole and tampered with.
+//! `toolyard audit` on logs that are whole and on logs that were tampered with.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 

@@ -1,5 +1,5 @@
-//! `toolyard mcp`, and the program as a client of MCP servers, before those who judge both: the official conformance suite and
-//! the official inspector. What is expected of each scenario stands in `docs/mcp-conformance.md`.
+//! `toolyard mcp`, and the program as a client of MCP servers, judged by the official conformance suite and the
+//! official inspector. `docs/mcp-conformance.md` lists the expected result of each scenario.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 

@@ -12,7 +12,7 @@ use child::toolyard;
 use serde_json::Value;
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 
-/// The path of a file of recordings; `None` where there are none.
+/// The path of a file of recordings; `None` if there are none.
 fn file(name: &str) -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let dir = env::var_os("TOOLYARD_DATA").map_or_else(|| default.into(), PathBuf::from);
@@ -55,13 +55,13 @@ fn a_plan_finds_exactly_the_calls_that_do_not_fit() {
     assert_eq!((batches, calls, invalid), (400, 1147, 2));
 }
 
-/// The results of a response, in whatever format they go back.
+/// The results of a response, in any format.
 fn results(value: &Value) -> &[Value] {
     let list = ["content", "parts"].iter().find_map(|key| value.get(*key));
     list.unwrap_or(value).as_array().unwrap()
 }
 
-/// The id under which a result goes back.
+/// The call id of a result, in any format.
 fn id_of(result: &Value) -> &Value {
     let keys = ["tool_call_id", "call_id", "tool_use_id"];
     let id = keys.iter().find_map(|key| result.get(*key));

@@ -1,4 +1,4 @@
-//! The program as a collector sees it.
+//! The export as a collector sees it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
@@ -16,10 +16,10 @@ use receiver::{Receiver, attributes};
 use std::process::Output;
 use workspace::workspace;
 
-/// Nobody listens there: it is no port that a system gives out, as one that was free a moment ago would be.
+/// An address where nobody listens. Systems never assign port 1, whereas a port that was just free may be taken again.
 const NOBODY: &str = "127.0.0.1:1";
 
-/// Runs a sample response, in a workspace of this name, against a collector at this address.
+/// Runs a sample response in a workspace of this name, with this collector.
 fn run(name: &str, collector: Option<&str>) -> Output {
     let workspace = workspace(&format!("export-{name}"));
     let args = ["run", "examples/responses/openai-chat.json", "--approve", "auto", "--report", "none"];
@@ -31,14 +31,13 @@ fn run(name: &str, collector: Option<&str>) -> Output {
     program.output().unwrap()
 }
 
-/// The same results and exit code, whatever is exported.
+/// Asserts the same results and exit code.
 fn same(one: &Output, other: &Output) {
     let results = |of: &Output| (of.status.code(), String::from_utf8(of.stdout.clone()).unwrap());
     assert_eq!(results(one), results(other));
 }
 
-/// OB-4: where the environment names a collector a run sends it a span for each call, and its metrics, before the
-/// program ends.
+/// OB-4: if the environment names a collector, a run sends it a span per call and its metrics before the program ends.
 #[test]
 fn a_run_is_exported() {
     let receiver = Receiver::start();
@@ -58,7 +57,7 @@ fn a_run_is_exported() {
     assert!(receiver.resources().iter().all(|of| of["service.name"] == "toolyard"));
 }
 
-/// OB-4: a collector that is away changes neither results nor exit code, and is told of.
+/// OB-4: a collector that cannot be reached changes neither results nor exit code, and is reported.
 #[test]
 fn a_collector_that_is_away() {
     let output = run("away", Some(&format!("http://{NOBODY}")));
@@ -68,7 +67,7 @@ fn a_collector_that_is_away() {
     assert!(said.contains("some traces or metrics could not be sent"), "{said}");
 }
 
-/// OB-4: so does one that this cannot speak to.
+/// OB-4: the same holds for a collector whose protocol is not supported.
 #[test]
 fn a_collector_behind_tls() {
     let output = run("tls", Some(&format!("https://{NOBODY}")));

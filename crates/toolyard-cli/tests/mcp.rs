@@ -1,4 +1,4 @@
-//! `toolyard mcp` as MCP clients see it that this project did not write: those of rmcp and of the Python SDK.
+//! `toolyard mcp` as seen by MCP clients of other projects: rmcp and the Python SDK.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 

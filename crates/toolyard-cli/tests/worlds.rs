@@ -1,10 +1,10 @@
-//! The program in front of a server that is not ours: stateful back-ends of a public benchmark, whose results and states
-//! were recorded by running the calls one by one. The server sleeps a random time before each call, so that whatever
-//! runs beside what it must not run beside ends in another state.
+//! The program in front of a third-party server: stateful back-ends of a public benchmark, whose results and states
+//! were recorded by running the calls one by one. The server sleeps a random time before each call, so that calls which
+//! overlap against the rules end in another state.
 //!
 //! `TOOLYARD_DATA` names the recordings, `TOOLYARD_BACKENDS` the server (beside them unless it is set) and
-//! `TOOLYARD_MCP_SERVERS` where `.ci/mcp-servers` has put what it needs. Where something is absent the tests are skipped,
-//! except under `CI=true`, where they fail.
+//! `TOOLYARD_MCP_SERVERS` the place where `.ci/mcp-servers` has installed what it needs. If any of them is absent, the
+//! tests are skipped, except under `CI=true`, where they fail.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
 
@@ -20,14 +20,14 @@ use std::{
     time::Duration,
 };
 
-/// How long a call may sleep: so long that the second of two which are sent together comes while the first sleeps, also
-/// where that sleeps for a hundredth of it on a machine that has much else to do.
+/// The longest sleep of a call. Of two calls sent together, the second arrives while the first still sleeps, even if
+/// that one sleeps for a hundredth of this time on a busy machine.
 const JITTER_MS: u32 = 50;
 
-/// Of the scenarios with reads beside each other this many in a hundred overlap them at least.
+/// The minimum share, in percent, of scenarios with neighbouring reads in which reads overlap.
 const OVERLAPPING_MIN: usize = 95;
 
-/// A path that the environment names, or this one; `None` where there is nothing.
+/// A path in the directory that the environment names, or in `default`; `None` if it does not exist.
 fn place(variable: &str, default: PathBuf, file: &str) -> Option<PathBuf> {
     let path = env::var_os(variable).map_or(default, PathBuf::from).join(file);
     if path.exists() {
@@ -39,12 +39,12 @@ fn place(variable: &str, default: PathBuf, file: &str) -> Option<PathBuf> {
     None
 }
 
-/// What the scenarios need.
+/// Everything that the scenarios need.
 struct Worlds {
     python: PathBuf,
     server: PathBuf,
     scenarios: Vec<Value>,
-    /// The names of the tools that only read, by toolset.
+    /// The names of the read-only tools, by toolset.
     reads: HashMap<String, HashSet<String>>,
 }
 
@@ -61,7 +61,7 @@ impl Worlds {
         Some(Self { python, server, scenarios: lines(&recorded), reads: tools.iter().map(reads).collect() })
     }
 
-    /// Whether a turn has two reads beside each other.
+    /// Whether a turn has two neighbouring reads.
     fn has_neighbouring_reads(&self, scenario: &Value) -> bool {
         let reads = &self.reads[scenario["toolset"].as_str().unwrap()];
         let is_read = |call: &Value| reads.contains(call["name"].as_str().unwrap());
@@ -81,8 +81,8 @@ fn reads(toolset: &Value) -> (String, HashSet<String>) {
     (toolset["toolset"].as_str().unwrap().to_owned(), names.collect())
 }
 
-/// Runs a scenario and compares all of it with what was recorded; tells how many calls were in flight at most, and how
-/// long the calls took, the start of the server aside.
+/// Runs a scenario and compares everything with the recording. Returns the maximum number of calls in flight, and the
+/// time that the calls took, without the start of the server.
 fn play(worlds: &Worlds, scenario: &Value, seed: u32, more: &[&str]) -> (u64, Duration) {
     let id = scenario["id"].as_str().unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn same_results(id: &str, turns: &[Value], expected: &Value) {
     }
 }
 
-/// The scenarios with reads beside each other, and those of them in which none overlapped.
+/// The number of scenarios with neighbouring reads, and those in which no reads overlapped.
 #[derive(Default)]
 struct Overlaps {
     reading: usize,
@@ -149,7 +149,7 @@ impl Overlaps {
     }
 }
 
-/// CL-3, CL-4: results and states are those of one call after another, and neighbouring reads overlap all the same.
+/// CL-3, CL-4: results and states equal those of calls made one by one, and yet neighbouring reads overlap.
 #[test]
 fn twenty_worlds_end_as_they_were_recorded() {
     let Some(worlds) = Worlds::find() else { return };
@@ -161,7 +161,7 @@ fn twenty_worlds_end_as_they_were_recorded() {
     overlaps.are_enough();
 }
 
-/// The same for all of them, three seeds, with what it costs to run the calls one by one.
+/// The same for all scenarios and three seeds, with the cost of running the calls one by one.
 #[test]
 #[ignore = "takes minutes; run by hand with --nocapture"]
 fn every_world_ends_as_it_was_recorded() {
@@ -169,7 +169,7 @@ fn every_world_ends_as_it_was_recorded() {
     for seed in 1..=3 {
         let mut overlaps = Overlaps::default();
         let (mut together, mut one_by_one) = (Duration::ZERO, Duration::ZERO);
-        // By turns, so that whatever else the machine does slows both.
+        // In turns, so that other load on the machine slows both.
         for scenario in &worlds.scenarios {
             let (most, wall) = play(&worlds, scenario, seed, &[]);
             together += wall;

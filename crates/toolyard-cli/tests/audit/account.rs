@@ -1,11 +1,11 @@
-//! What is told of calls, for people and for programs.
+//! The account of calls, as text and as JSON.
 
 use crate::{
     child::toolyard,
     tampered::{audit, log},
 };
 
-/// OB-1: a line a call, with why it might run and what came of it.
+/// OB-1: one line per call, with why it was allowed to run and how it ended.
 #[test]
 fn each_call_has_a_line() {
     let (_, lines) = log("lines");
@@ -20,7 +20,7 @@ fn each_call_has_a_line() {
     assert!(done.stdout.contains("drain: stopped"), "{done:?}");
 }
 
-/// What is asked for by name is told alone, and all is checked.
+/// Only the selected call is shown, but the whole log is checked.
 #[test]
 fn an_account_can_be_of_one_call() {
     let (file, lines) = log("narrow");
@@ -67,7 +67,7 @@ fn an_account_can_be_json() {
     );
 }
 
-/// What a terminal would obey is spelt out.
+/// Characters that a terminal would obey are escaped.
 #[test]
 fn texts_of_models_move_no_terminal() {
     let (_, mut lines) = log("terminal");

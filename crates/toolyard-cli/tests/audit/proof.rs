@@ -1,4 +1,4 @@
-//! An agent that has some grants: what its calls come to, what older vocabularies call that, and what the audit says.
+//! An agent with some grants: how its calls end, what older vocabularies call that, and what the audit says.
 
 use crate::{child::toolyard, place::dir};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn tools(builder: EngineBuilder) -> EngineBuilder {
         .tool(tool_fn(ToolSpec::write("asks"), |(): (), _: ToolContext| async { Ok("never") }))
 }
 
-/// Runs the calls by an agent that may look at `docs`; its results and the audit of its log.
+/// Runs the calls as an agent that may read `docs`; returns the results and the audit of the log.
 async fn run(
     name: &str,
     with: impl FnOnce(EngineBuilder) -> EngineBuilder,
@@ -70,12 +70,12 @@ async fn run(
     (outcomes, done.json())
 }
 
-/// What an outcome is to an older dispatcher.
+/// What an older dispatcher calls this outcome.
 fn slug(outcome: &Outcome) -> &'static str {
     outcome.error().map_or("ok", |error| Slug::from(error.kind).as_str())
 }
 
-/// Code, slug and decision of each call, by its result and by the audit, which have to agree.
+/// Code, slug and decision of each call, on which the result and the audit must agree.
 fn told(outcomes: &[Outcome], account: &Value) -> Vec<String> {
     let calls = account["calls"].as_array().unwrap();
     assert_eq!((account["verdict"].as_str(), calls.len()), (Some("whole"), outcomes.len()));
@@ -93,8 +93,8 @@ fn told(outcomes: &[Outcome], account: &Value) -> Vec<String> {
     outcomes.iter().map(one).collect()
 }
 
-/// V6, OB-1, I1: granted, denied by policy, unknown, a path that is not granted, arguments that do not fit, a question that
-/// nobody is there for, and a handler that panics: one result and one line of the audit each, which agree.
+/// V6, OB-1, I1: a granted call, one denied by policy, an unknown tool, a path that is not granted, invalid arguments,
+/// a question that nobody can answer, and a handler that panics. Each has one result and one audit line, which agree.
 #[tokio::test]
 async fn every_way_of_a_call_is_on_the_record() {
     let calls = vec![
@@ -124,7 +124,7 @@ async fn every_way_of_a_call_is_on_the_record() {
     assert_eq!(unknown["tool_name"], "_unknown");
 }
 
-/// V6: where no tool is, every name is unknown, and that is on the record.
+/// V6: without any tool every name is unknown, and that is on the record.
 #[tokio::test]
 async fn an_empty_registry_knows_no_tool() {
     let (outcomes, account) = run("empty", |builder| builder, vec![Call::new("a", "look", json!({}))]).await;

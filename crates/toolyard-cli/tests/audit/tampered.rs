@@ -1,4 +1,4 @@
-//! A real log, and what is done to it.
+//! A real log, and the ways in which it is tampered with.
 
 use crate::{
     child::{Done, toolyard},
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::{fs, path::PathBuf};
 
-/// The lines of the log of a run of eight calls, two of which are asked about.
+/// The lines of the log of a run of eight calls, two of which need approval.
 pub(crate) fn log(name: &str) -> (PathBuf, Vec<String>) {
     let dir = workspace(&format!("audit-{name}"));
     let events = dir.join("log.jsonl");
@@ -22,7 +22,7 @@ pub(crate) fn audit(lines: &[String]) -> Done {
     toolyard(&["audit", "-"], &(lines.join("\n") + "\n"))
 }
 
-/// Audits the log after this was done to it; the verdict has to name the line.
+/// Audits the log after `change`; the verdict must name the line.
 fn check(log: &[String], code: i32, line: usize, says: &str, change: impl FnOnce(&mut Vec<String>)) {
     let mut lines = log.to_vec();
     change(&mut lines);
@@ -37,7 +37,7 @@ fn check(log: &[String], code: i32, line: usize, says: &str, change: impl FnOnce
     assert!(found, "{place} {says}: {done:?}");
 }
 
-/// The number of the first line that has all of these.
+/// The number of the first line that contains all of these.
 fn find(log: &[String], has: &[&str]) -> usize {
     1 + log.iter().position(|line| has.iter().all(|part| line.contains(part))).unwrap()
 }
@@ -53,7 +53,7 @@ fn the_log_of_a_run_is_whole() {
     assert_eq!(audit(&lines).stdout, done.stdout);
 }
 
-/// I2, I14: lines that were removed, doubled, swapped or changed are found where they were.
+/// I2, I14: lines that were removed, doubled, swapped or changed are reported at their place.
 #[test]
 fn what_is_done_to_a_log_is_found_with_its_line() {
     let (_, log) = log("tampered");
@@ -86,7 +86,7 @@ fn what_is_done_to_a_log_is_found_with_its_line() {
     });
 }
 
-/// I1: what breaks off has open calls, and a last line that is torn is told as that.
+/// I1: a log that breaks off has open calls, and a torn last line is reported as such.
 #[test]
 fn a_log_that_breaks_off_is_found() {
     let (_, log) = log("torn");
@@ -101,7 +101,7 @@ fn a_log_that_breaks_off_is_found() {
     assert!(done.stdout.contains("the engine's end is not in it"), "{done:?}");
 }
 
-/// OB-2: what is no log of this version is told so, with its line, and nothing is made of it.
+/// OB-2: anything that is not a log of this version is refused with its line, and gets no verdict.
 #[test]
 fn what_is_no_log_is_refused() {
     let (_, log) = log("strange");
@@ -118,7 +118,7 @@ fn what_is_no_log_is_refused() {
     assert_eq!(toolyard(&["audit"], "").code, Some(2));
 }
 
-/// OB-2: bytes that are no text.
+/// OB-2: bytes that are not text are refused.
 #[test]
 fn bytes_that_are_no_text_are_refused() {
     let dir = dir("audit-bytes");
@@ -129,14 +129,14 @@ fn bytes_that_are_no_text_are_refused() {
     assert!(done.stderr.contains("line 1: byte 6 is no UTF-8 text"), "{done:?}");
 }
 
-/// OB-2: a kind of a later program is passed over, told, and its number counts.
+/// OB-2: an event kind of a later program is skipped and reported, and its number counts.
 #[test]
 fn a_kind_that_is_not_known_is_passed_over() {
     let (_, mut log) = log("later");
     let at = find(&log, &["\"turn.started\""]) - 1;
     log[at] = log[at].replace("turn.started", "turn.blessed");
     let done = audit(&log);
-    // Without the begin of its turn, its end has none.
+    // Without its start event, the end of the turn is a fault.
     assert_eq!(done.code, Some(1), "{done:?}");
     let told =
         format!("passed over: 1 event of kinds that are not known here, 'turn.blessed' in line {}", at + 1);

@@ -12,7 +12,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What a child left behind.
+/// The result of a child process.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
@@ -32,7 +32,7 @@ impl Done {
     }
 }
 
-/// The program with these arguments, in the repository's root, without a configuration of the machine's.
+/// The program with these arguments, in the repository's root, without the machine's log settings.
 pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
     command.args(args).current_dir(root()).env_remove("TOOLYARD_LOG");
@@ -45,11 +45,11 @@ pub(crate) fn toolyard(args: &[&str], input: &str) -> Done {
     fed(program(args), input)
 }
 
-/// Runs such a program to its end on this input.
+/// Runs this program to its end on this input.
 pub(crate) fn fed(mut program: Command, input: &str) -> Done {
     let mut child = program.spawn().unwrap();
     let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_owned());
-    // A child that refuses its arguments reads nothing: then the pipe is closed, and that is fine.
+    // A child that refuses its arguments reads nothing and closes the pipe, which is fine.
     let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();

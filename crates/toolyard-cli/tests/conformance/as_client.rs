@@ -1,4 +1,4 @@
-//! Client mode: the suite starts the program, and is the server in its configuration.
+//! Client mode: the suite starts the program, and acts as the server in its configuration.
 
 use crate::{
     judges::{self, Judges, ours},
@@ -7,10 +7,10 @@ use crate::{
 };
 use std::{path::Path, sync::Mutex, thread};
 
-/// How many scenarios are played at once.
+/// The number of scenarios that run at once.
 const AT_ONCE: usize = 3;
 
-/// Whether the suite approves in this scenario, and what it says.
+/// Whether the program passes this scenario, and the suite's output.
 fn judged(judges: &Judges, suite: &str, version: &[&str], scenario: &str, notes: &Path) -> (bool, String) {
     let quoted = |path: &Path| format!("'{}'", path.display());
     let program = Path::new(env!("CARGO_BIN_EXE_toolyard"));
@@ -43,13 +43,13 @@ fn the_client_is_judged(suite: &str, column: &str, version: &[&str]) {
     compare(&expected, &found, &said);
 }
 
-/// V5: the handshake, calls, streams that break off, and questions on their way back.
+/// V5: the handshake, calls, streams that break off, and questions from the server.
 #[test]
 fn the_client_is_judged_by_the_release() {
     the_client_is_judged("suite", "0.1.16", &[]);
 }
 
-/// The same by the preview of the next release, first in the protocol of 2025-11-25, then in that of 2026-07-28.
+/// The same with the preview of the next release, first in the protocol of 2025-11-25, then in that of 2026-07-28.
 #[test]
 fn the_client_is_judged_by_the_preview() {
     the_client_is_judged("suite-next", "0.2.0-alpha.12", &[]);

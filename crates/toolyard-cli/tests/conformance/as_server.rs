@@ -6,7 +6,7 @@ use crate::{
     table::{Results, compare, expected},
 };
 
-/// The result of each scenario, as the summary has it: `✓ ping: 1 passed, 0 failed`.
+/// The result of each scenario, read from the summary: `✓ ping: 1 passed, 0 failed`.
 fn results(said: &str) -> Results {
     let (_, summary) = said.split_once("=== SUMMARY ===").unwrap_or_else(|| panic!("no summary: {said}"));
     let result = |line: &str| {
@@ -32,7 +32,7 @@ fn the_gateway_is_judged_by_the_release() {
     the_gateway_is_judged("suite", "0.1.16");
 }
 
-/// The same by the preview of the next release, which has scenarios of later protocols too.
+/// The same with the preview of the next release, which has scenarios of later protocols too.
 #[test]
 fn the_gateway_is_judged_by_the_preview() {
     the_gateway_is_judged("suite-next", "0.2.0-alpha.12");

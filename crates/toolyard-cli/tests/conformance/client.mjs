@@ -1,7 +1,7 @@
 // The client in the conformance suite's client mode: the program, with the server of a scenario in its configuration. Run as
 // `node client.mjs PROGRAM URL` from a directory that has the suite in its node_modules, with the scenario in
-// MCP_CONFORMANCE_SCENARIO. Where a scenario takes no more than one call, `toolyard run` makes it; where it takes somebody who
-// looks at the tools or answers a question, that is the official SDK's client, in front of which `toolyard mcp` stands.
+// MCP_CONFORMANCE_SCENARIO. If a scenario needs only one call, `toolyard run` makes it. If it needs a client that lists tools
+// or answers questions, the official SDK's client is used, which talks to the server through `toolyard mcp`.
 
 import {spawnSync} from 'node:child_process';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
@@ -24,7 +24,7 @@ function toolyard(...args) {
     exit(status ?? 1);
 }
 
-// One call of a model, by `toolyard run`.
+// Makes one call, as a model would, with `toolyard run`.
 function run(name, args) {
     const call = {id: 'c1', type: 'function', function: {name, arguments: JSON.stringify(args)}};
     const response = {choices: [{message: {role: 'assistant', content: null, tool_calls: [call]}}]};
@@ -32,7 +32,7 @@ function run(name, args) {
     toolyard('run', 'response.json', '--approve', 'auto');
 }
 
-// A client of `toolyard mcp` that says yes to every question, with the answers that the form suggests.
+// A client of `toolyard mcp` that accepts every question, with the default answers of its form.
 async function behind(talk) {
     const require = createRequire(`${process.cwd()}/here.js`);
     const suite = createRequire(require.resolve('@modelcontextprotocol/conformance/package.json'));
@@ -53,7 +53,7 @@ async function behind(talk) {
     await client.close();
 }
 
-// All tools that are listed, with something for each of what they need.
+// Calls all listed tools, with a value for each required argument.
 const all = (call, tools) => Promise.all(tools.map(({name, inputSchema: {properties = {}, required = []}}) => {
     const samples = {string: 'x', number: 1, integer: 1, boolean: true, array: [], object: {}};
     const sample = (field) => samples[properties[field]?.type] ?? 'x';

@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-/// A configuration with the server of `server.mjs` in it, which runs on the SDK of this suite.
+/// A configuration with the server `server.mjs`, which runs on the SDK of this suite.
 pub(crate) fn configured(judges: &Judges, suite: &str, name: &str) -> PathBuf {
     let dir = dir(name).canonicalize().unwrap();
     let (node, script, cwd) =
@@ -43,7 +43,7 @@ impl Gateway {
             let (_, url) = line.split_once("serving ")?;
             Some(url.to_owned())
         });
-        // What it says later is read too, so that it never waits to say it.
+        // Its later output is read too, so that it never blocks on writing.
         thread::spawn(move || said.for_each(drop));
         Self { url: serving.expect("it serves"), program }
     }

@@ -1,4 +1,4 @@
-//! The official inspector's command line lists and calls.
+//! The official inspector's command line lists tools and calls them.
 
 use crate::{
     gateway::{Gateway, configured},
@@ -7,7 +7,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
-/// What the inspector shows.
+/// The inspector's output.
 fn shown(judges: &Judges, home: &Path, args: &[&str]) -> Value {
     let done = judges.inspector(home).args(args).output().unwrap();
     serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {done:?}"))

@@ -1,4 +1,4 @@
-//! Where `.ci/mcp-suites` has put the suite and the inspector.
+//! The place where `.ci/mcp-suites` has installed the suite and the inspector.
 
 use std::{
     env,
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The directory that has them. Without it a test is left out, but on CI it fails.
+/// The directory that contains them. Without it a test is skipped, except on CI, where it fails.
 pub(crate) fn place() -> Option<Judges> {
     let dir =
         env::var_os("TOOLYARD_MCP_SUITES").map(PathBuf::from).filter(|dir| dir.join("versions").exists());
@@ -24,21 +24,21 @@ pub(crate) fn ours(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(name)
 }
 
-/// That directory.
+/// The directory of the suites.
 pub(crate) struct Judges(PathBuf);
 
 impl Judges {
-    /// The Node that is new enough.
+    /// A Node that is new enough for the suites.
     pub(crate) fn node(&self) -> PathBuf {
         self.0.join("node/bin/node")
     }
 
-    /// Where this suite is installed, the release or the preview.
+    /// The directory of this suite: the release or the preview.
     pub(crate) fn suite(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// What the suite says of what it is to judge, and whether it approves. Its notes go to `notes`.
+    /// Whether the suite passes what it judges, and its output. Its notes go to `notes`.
     pub(crate) fn judge<S: AsRef<OsStr>>(&self, suite: &str, args: &[S], notes: &Path) -> (bool, String) {
         let mut command = Command::new(self.node());
         command.current_dir(self.suite(suite)).env_remove("TOOLYARD_LOG");
@@ -49,7 +49,7 @@ impl Judges {
         (done.status.success(), said)
     }
 
-    /// The inspector's command line, with a home of its own.
+    /// The inspector's command line, with its own home directory.
     pub(crate) fn inspector(&self, home: &Path) -> Command {
         let mut command = Command::new(self.node());
         let script = "inspector/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";

@@ -1,5 +1,5 @@
-// The server behind the gateway in the conformance suite's server mode: the tools that its scenarios call, as each of them
-// describes its own. Run from a directory that has the suite in its node_modules; written on the official SDK, over stdio.
+// The server behind the gateway in the conformance suite's server mode: the tools that the scenarios call, each as its
+// scenario describes it. Run from a directory that has the suite in its node_modules; uses the official SDK, over stdio.
 
 import {createRequire} from 'node:module';
 import {pathToFileURL} from 'node:url';

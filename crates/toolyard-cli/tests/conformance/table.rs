@@ -1,12 +1,12 @@
-//! What `docs/mcp-conformance.md` says of each scenario.
+//! The expectations in `docs/mcp-conformance.md`.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 /// Whether each scenario passes.
 pub(crate) type Results = BTreeMap<String, bool>;
 
-/// What is expected, by the heading above a table and the column in it. `passes` is what it says, a dash stands for a
-/// scenario that is not there, and whatever else stands there does not pass.
+/// The expected results, by the heading above a table and the column in it. `passes` means that the scenario passes, a
+/// dash that it does not exist, and anything else that it fails.
 pub(crate) fn expected(heading: &str, column: &str) -> Results {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mcp-conformance.md");
     let text = fs::read_to_string(path).unwrap();
@@ -28,7 +28,7 @@ fn cells(row: &str) -> Vec<&str> {
     row.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Fails where something passes that is not expected to, or the other way round.
+/// Fails if any result differs from its expectation.
 pub(crate) fn compare(expected: &Results, found: &Results, said: &str) {
     let scenarios = expected.keys().chain(found.keys());
     let other: Vec<_> = scenarios.filter(|name| expected.get(*name) != found.get(*name)).collect();

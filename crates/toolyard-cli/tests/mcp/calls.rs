@@ -5,7 +5,7 @@ use rmcp::{model::ErrorCode, service::ServiceError};
 use serde_json::json;
 use std::{collections::BTreeSet, fs};
 
-/// The tools that the configuration offers are there, with hints from their side effects, and can be called.
+/// The tools of the configuration are listed, with hints from their side effects, and can be called.
 #[tokio::test]
 async fn tools_are_listed_and_called() {
     let yard = Yard::open("mcp-list").await;
@@ -43,7 +43,7 @@ async fn calls_at_once_are_all_answered() {
     assert_eq!(fs::read_to_string(yard.dir.join("same.txt")).unwrap(), "write 31");
 }
 
-/// SC-4: a cancelled call's processes end, and the connection is as good as before.
+/// SC-4: a cancelled call's processes end, and the connection stays usable.
 #[tokio::test]
 async fn a_cancelled_call_leaves_no_process() {
     let yard = Yard::open("mcp-cancel").await;
@@ -55,7 +55,7 @@ async fn a_cancelled_call_leaves_no_process() {
     assert_eq!(text(&yard.call("echo", json!({"text": "still here"})).await.unwrap()), "still here");
 }
 
-/// What a command puts out while it runs is told as progress before its result.
+/// The output of a running command is reported as progress before its result.
 #[tokio::test]
 async fn output_is_told_as_progress() {
     let yard = Yard::open("mcp-progress").await;
@@ -77,7 +77,7 @@ async fn output_is_told_as_progress() {
     until("the last line is told", || said() == "begun\ndone\n").await;
 }
 
-/// ID-1: of two calls with one key one runs.
+/// ID-1: of two calls with one key, one runs.
 #[tokio::test]
 async fn a_duplicate_key_runs_once() {
     let yard = Yard::open("mcp-key").await;
@@ -94,7 +94,7 @@ async fn a_duplicate_key_runs_once() {
     assert_eq!(fs::read_to_string(yard.dir.join("log")).unwrap(), "ran\n");
 }
 
-/// V4: an unknown tool is an error of the protocol; arguments that do not fit are a result that the model can learn from.
+/// V4: an unknown tool is a protocol error; invalid arguments are a result that the model can learn from.
 #[tokio::test]
 async fn what_is_wrong_is_told_where_it_belongs() {
     let yard = Yard::open("mcp-wrong").await;
@@ -110,8 +110,8 @@ async fn what_is_wrong_is_told_where_it_belongs() {
     assert_eq!(meta(&failed, "toolyard/error")["outcome"], "not_started");
 }
 
-/// PO-3, PO-4: what is asked about runs after a yes of the client's user, and not after a no; a client that cannot ask is
-/// refused.
+/// PO-3, PO-4: a call that needs approval runs after a yes of the client's user, and not after a no. If the client
+/// cannot ask, the call is refused.
 #[tokio::test]
 async fn the_clients_user_is_asked() {
     for (name, answer) in [("yes", Some("yes")), ("no", Some("no")), ("nobody", None)] {

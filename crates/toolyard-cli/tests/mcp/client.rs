@@ -1,4 +1,4 @@
-//! The program as a server, and rmcp's client of it.
+//! The program as a server, with an rmcp client.
 
 use crate::place::dir;
 use rmcp::{
@@ -22,10 +22,10 @@ use std::{
 };
 use tokio::process::{Child, Command};
 
-/// Takes notes of what it is told, and says yes or no.
+/// A client that records what it receives, and answers questions.
 #[derive(Clone, Default)]
 pub(crate) struct Person {
-    /// What it answers when it is asked; without an answer it says that it cannot be asked.
+    /// Its answer to questions. Without one, the client declares that it cannot be asked.
     pub(crate) answer: Option<&'static str>,
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
     pub(crate) progress: Arc<Mutex<Vec<ProgressNotificationParam>>>,
@@ -55,7 +55,7 @@ impl ClientHandler for Person {
     }
 }
 
-/// A program that serves, its workspace, and a client of it.
+/// A program that serves, its workspace, and its client.
 pub(crate) struct Yard {
     pub(crate) dir: PathBuf,
     pub(crate) program: Child,
@@ -63,7 +63,7 @@ pub(crate) struct Yard {
 }
 
 impl Yard {
-    /// One with all tools, those that change things allowed.
+    /// A yard with all tools, in which every call is approved.
     pub(crate) async fn open(name: &str) -> Self {
         Self::with(name, &["--approve", "auto"], Person::default()).await
     }
@@ -72,7 +72,7 @@ impl Yard {
         Self::before(name, "", args, person).await
     }
 
-    /// One with these servers in its configuration.
+    /// A yard with these servers in its configuration.
     pub(crate) async fn before(name: &str, servers: &str, args: &[&str], person: Person) -> Self {
         let dir = dir(name).canonicalize().unwrap();
         let config = dir.join("toolyard.toml");
@@ -85,7 +85,7 @@ impl Yard {
         Self::started(command, dir, person).await
     }
 
-    /// One that this starts.
+    /// A yard with the program that this command starts.
     pub(crate) async fn started(mut command: Command, dir: PathBuf, person: Person) -> Self {
         command.env_remove("TOOLYARD_LOG").kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut program = command.spawn().unwrap();
@@ -112,7 +112,7 @@ impl Yard {
         read(self.send(tool, args, json!({})).await).await
     }
 
-    /// How the program ends.
+    /// Waits for the program's exit code.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
         self.program.wait().await.unwrap().code()
     }
@@ -132,7 +132,7 @@ pub(crate) async fn read(sent: RequestHandle<RoleClient>) -> Result<CallToolResu
     }
 }
 
-/// The text of a result, and what its `_meta` says of the failure.
+/// The text of a result.
 pub(crate) fn text(result: &CallToolResult) -> &str {
     &result.content[0].as_text().unwrap().text
 }
@@ -142,7 +142,7 @@ pub(crate) fn meta(result: &CallToolResult, key: &str) -> Value {
     result.meta.as_ref().unwrap().0[key].clone()
 }
 
-/// How many living processes work in this directory, the program aside.
+/// The number of processes that work in this directory, except the program.
 pub(crate) fn working_in(dir: &Path, program: Option<u32>) -> usize {
     let own = program.map(|pid| PathBuf::from(format!("/proc/{pid}")));
     let pids = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -150,7 +150,7 @@ pub(crate) fn working_in(dir: &Path, program: Option<u32>) -> usize {
     others.filter(|pid| fs::read_link(pid.join("cwd")).is_ok_and(|cwd| cwd == dir)).count()
 }
 
-/// Waits until something of the system holds, for half a minute at most.
+/// Polls a condition on the system, for half a minute at most.
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..1500 {
         if holds() {

@@ -1,6 +1,6 @@
 """Drives `toolyard mcp` with the official Python SDK.
 
-Arguments: the program, a configuration, a workspace, and the mode: http, or one of the SDK's over standard input and output.
+Arguments: the program, a configuration, a workspace, and the mode: http, or a mode of the SDK for standard input and output.
 """
 
 import json
@@ -64,7 +64,7 @@ async def lists(client):
 
 
 async def asks_once(client):
-    """An 'always' settles later calls of the tool that are alike."""
+    """An 'always' covers later calls of the same pattern."""
     for content in ["a", "a"]:
         result = await client.call_tool("write_file", {"path": "asked.txt", "content": content})
         assert not result.is_error, result
@@ -92,7 +92,7 @@ async def cancels(client):
             group.start_soon(client.call_tool, "shell", {"command": command})
             await until(ready)
             scope.cancel()
-    # Mutating calls go one after another: this one runs when the cancelled one has really stopped.
+    # Mutating calls run one at a time: this one starts once the cancelled one has really stopped.
     started = time.monotonic()
     assert text(await client.call_tool("shell", {"command": "echo next"})).startswith("next")
     assert time.monotonic() - started < 60 and not (workspace / "cancel-missed").exists()

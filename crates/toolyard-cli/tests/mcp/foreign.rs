@@ -1,4 +1,4 @@
-//! A client of a third hand: the official Python SDK, run by a script of ours.
+//! A third-party client: the official Python SDK, driven by a script.
 
 use crate::place::dir;
 use std::{
@@ -20,8 +20,8 @@ fn python() -> Option<String> {
     None
 }
 
-/// Lists, asks by elicitation, makes 64 calls at once, cancels, takes progress, shares a key, is refused: by the handshake
-/// alone, by the probe for later protocols first, and over HTTP with a token.
+/// Lists, asks by elicitation, makes 64 calls at once, cancels, takes progress, shares a key, is refused: with the
+/// handshake alone, with the probe for later protocols first, and over HTTP with a token.
 #[test]
 fn the_official_python_client_drives_the_gateway() {
     let Some(python) = python() else { return };

@@ -1,10 +1,10 @@
-//! How it ends.
+//! How the program ends.
 
 use crate::client::{Person, Yard, meta, read, until, working_in};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, process};
 
-/// A command that does not end by itself, and its process that hides.
+/// Starts a command that never ends, along with a detached process.
 async fn begun(yard: &Yard) -> rmcp::service::RequestHandle<rmcp::RoleClient> {
     let command = json!({"command": "(setsid sleep 600 &); echo > ready; sleep 600"});
     let sent = yard.send("shell", command, json!({})).await;
@@ -12,7 +12,7 @@ async fn begun(yard: &Yard) -> rmcp::service::RequestHandle<rmcp::RoleClient> {
     sent
 }
 
-/// Every call that came in has one end, every session's numbers have no gap, and the engine has stopped.
+/// Every received call has one end, the numbers of every session have no gap, and the engine has stopped.
 fn check_whole(events: &[Value]) {
     let (mut open, mut last) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
@@ -33,7 +33,7 @@ fn check_whole(events: &[Value]) {
     assert!(events.iter().any(|event| event["step"] == "stopped"));
 }
 
-/// A client that is done closes its end, and the program ends.
+/// When the client closes the connection, the program ends.
 #[tokio::test]
 async fn the_program_ends_with_its_client() {
     let mut yard = Yard::open("mcp-end").await;
@@ -43,7 +43,7 @@ async fn the_program_ends_with_its_client() {
     check_whole(&yard.events());
 }
 
-/// SC-1, SC-4: a client that is gone in the middle of a call leaves no process and no call without an end.
+/// SC-1, SC-4: a client that disappears during a call leaves no process and no call without an end.
 #[tokio::test]
 async fn a_client_that_disappears_leaves_nothing_behind() {
     let mut yard = Yard::open("mcp-gone").await;
@@ -57,7 +57,7 @@ async fn a_client_that_disappears_leaves_nothing_behind() {
     assert!(events.iter().any(|event| event["code"] == "cancelled"));
 }
 
-/// SC-8: a signal tells what runs to stop, its caller what became of it, and ends the program.
+/// SC-8: a signal cancels running calls, whose callers still get a result, and ends the program.
 #[tokio::test]
 async fn a_signal_drains() {
     for signal in ["-INT", "-TERM"] {
@@ -73,7 +73,7 @@ async fn a_signal_drains() {
     }
 }
 
-/// PO-3: where the answer is given beforehand nobody is asked.
+/// PO-3: if the answer is given beforehand, nobody is asked.
 #[tokio::test]
 async fn an_answer_given_beforehand_asks_nobody() {
     let person = Person { answer: Some("yes"), ..Person::default() };

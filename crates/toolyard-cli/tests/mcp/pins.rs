@@ -1,4 +1,4 @@
-//! A server that changes what it says of a tool while a client has it.
+//! A server that changes a tool's description while a client is connected.
 
 use crate::{
     client::{Person, Yard, text},
@@ -9,8 +9,8 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::{task::yield_now, time::timeout};
 
-/// With `pin = true` what this run has seen first counts: the tool is gone for the client, its server's other one is not; a
-/// program that is started anew has it as it is now.
+/// With `pin = true`, the first definition seen in a run counts: the changed tool disappears for the client, while the
+/// server's other tool stays. A program that is started anew has the tool as it is now.
 #[tokio::test]
 async fn a_tool_that_changes_behind_the_clients_back_is_gone_until_the_next_run() {
     let inn = Inn::open("mcp-pin-inn", "pin = true");

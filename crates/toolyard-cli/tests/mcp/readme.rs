@@ -1,4 +1,4 @@
-//! What README says of MCP servers, done as it says, with the servers that it names.
+//! What README says about MCP servers, done as written, with the servers that it names.
 
 use crate::{
     client::{Person, Yard, text},
@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::process::Command;
 
-/// The text of a section.
+/// The text of a section of README.
 fn section(title: &str) -> String {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();
@@ -28,15 +28,15 @@ fn block<'a>(section: &'a str, language: &str) -> &'a str {
     block.split_once("\n```").unwrap().0
 }
 
-/// A machine on which `toolyard`, `npx` and `uvx` are found, the latter two with what is installed for the tests: a package
-/// that is not there by the name that they are given is none.
+/// A machine on which `toolyard`, `npx` and `uvx` are found. The latter two know only the packages that are installed
+/// for the tests, by their exact names.
 struct Machine {
     dir: PathBuf,
     path: String,
 }
 
 impl Machine {
-    /// `None` where the servers are not installed.
+    /// `None` if the servers are not installed.
     fn open(name: &str, python_server: &str) -> Option<Self> {
         let (script, program) = (real::script("filesystem")?, real::program(python_server)?);
         let packages = Path::new(&script).ancestors().nth(4).unwrap().display();
@@ -72,35 +72,35 @@ impl Machine {
         text.replace("/path/to", self.dir.to_str().unwrap())
     }
 
-    /// A program, in this directory.
+    /// A command that runs in this directory.
     fn command(&self, name: &str, cwd: &str) -> process::Command {
         let mut command = process::Command::new(name);
         command.current_dir(self.file(cwd)).env("PATH", &self.path).env_remove("TOOLYARD_LOG");
         command
     }
 
-    /// `toolyard`, which goes on beside the test.
+    /// Starts `toolyard` in the background.
     fn toolyard(&self, cwd: &str, args: &[&str]) -> process::Child {
         let mut command = self.command("toolyard", cwd);
         command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 }
 
-/// What a program prints that ends well.
+/// The output of a program, which must succeed.
 fn printed(program: process::Child) -> String {
     let done = program.wait_with_output().unwrap();
     assert!(done.status.success(), "{done:?}");
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// The row of a tool in what `toolyard tools` prints, as words.
+/// The row of a tool in the output of `toolyard tools`, as words.
 fn row<'a>(table: &'a str, tool: &str) -> Vec<&'a str> {
     let mut rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     rows.find(|row| row.first() == Some(&tool)).unwrap_or_else(|| panic!("{tool} is not in {table}"))
 }
 
-/// README, "In front of your MCP servers": the configuration for two servers, and what a client has to start, in a directory
-/// of its own. A read goes through, what an untrusted server does is asked about, and the record is whole.
+/// README, "In front of your MCP servers": the configuration for two servers, and the client's entry, started in
+/// another directory. A read passes, a call to an untrusted server needs approval, and the record is whole.
 #[tokio::test]
 async fn two_servers_stand_behind_the_program_as_readme_says() {
     let Some(machine) = Machine::open("readme-front", "git") else { return };
@@ -134,14 +134,13 @@ async fn two_servers_stand_behind_the_program_as_readme_says() {
     assert!(audit.contains("git__git_status") && audit.contains("\nwhole: "), "{audit}");
 }
 
-/// README, "Tools of MCP servers": its first configuration, what the program shows of it, and a call to each of its
-/// servers.
+/// README, "Tools of MCP servers": its first configuration, what the program shows, and a call to each server.
 #[test]
 fn servers_are_run_as_readme_says() {
     let Some(machine) = Machine::open("readme-run", "time") else { return };
     let config = machine.file("toolyard.toml");
     fs::write(&config, machine.here(block(&section("Tools of MCP servers"), "toml"))).unwrap();
-    // It starts servers of its own, while those of the run below start.
+    // It starts its own servers, while those of the run below start.
     let shown = machine.toolyard("work", &["tools", "--config", config.to_str().unwrap()]);
     let time = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
     let calls = json!({"calls": [

@@ -1,4 +1,4 @@
-//! In front of a server that somebody else wrote.
+//! In front of a third-party server.
 
 use crate::{
     client::{Person, Yard, read, text, until, working_in},
@@ -8,8 +8,8 @@ use serde_json::json;
 use std::{fs, time::Duration};
 use tokio::time::timeout;
 
-/// CL-1, CL-3, PO-3: the server's tools are served under its name; reads go at once, a write is asked about, and neither the
-/// server nor a question is left when the client is gone.
+/// CL-1, CL-3, PO-3: the server's tools are served under its name; reads run at once, a write needs approval, and the
+/// server ends with the client.
 #[tokio::test]
 async fn a_servers_tools_go_through_the_pools_to_a_client() {
     let Some(script) = real::script("filesystem") else { return };
@@ -48,8 +48,8 @@ async fn a_servers_tools_go_through_the_pools_to_a_client() {
     until("the server has ended", || working_in(&dir, program) == 0).await;
 }
 
-/// PO-4, V4: what the server asks while it has a call, the client's user answers; what the client cannot give, the server is
-/// refused.
+/// PO-4, V4: the server's question during a call is answered by the client's user; a request that the client does not
+/// support is refused.
 #[tokio::test]
 async fn a_servers_questions_reach_the_client() {
     let Some(script) = real::script("everything") else { return };
@@ -57,7 +57,7 @@ async fn a_servers_questions_reach_the_client() {
     let person = Person { answer: Some("it is me"), ..Person::default() };
     let asked = person.asked.clone();
     let yard = Yard::before("mcp-questions", &servers, &["--approve", "auto"], person).await;
-    // It has these tools for those alone who can be asked, and only when it has seen that they can.
+    // The server lists these tools only for clients that can be asked, once it has seen that they can.
     let listed = async {
         for tool in ["all__trigger-elicitation-request", "all__trigger-sampling-request"] {
             while !yard.client.list_all_tools().await.unwrap().iter().any(|listed| listed.name == tool) {

@@ -1,4 +1,4 @@
-//! The person at the terminal is asked, and their word counts (PO-3, PO-4).
+//! The user at the terminal is asked, and the answer counts (PO-3, PO-4).
 #![cfg(unix)]
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 
-/// A run over a directory of its own.
+/// A run in its own directory.
 struct Asked {
     dir: PathBuf,
     terminal: Terminal,
@@ -45,14 +45,14 @@ fn write(path: &str, content: &str) -> (&'static str, Value) {
     ("write_file", json!({"path": path, "content": content}))
 }
 
-/// The codes of the results, `ok` where there is an output.
+/// The codes of the results; `ok` if there is an output.
 fn codes(done: &Done) -> Vec<String> {
     let json = done.json();
     let results = json["results"].as_array().unwrap();
     results.iter().map(|result| result["error"]["code"].as_str().unwrap_or("ok").to_owned()).collect()
 }
 
-/// PO-4: the page says what would run and what it would change; a yes lets it run. The batch came on standard input.
+/// PO-4: the page shows what would run and what would change; a yes lets it run. The batch comes from standard input.
 #[test]
 fn a_call_runs_when_it_is_allowed() {
     let mut asked = Asked::start("ask-yes", &[write("old.txt", "one\n2\n")]);
@@ -70,7 +70,7 @@ fn a_call_runs_when_it_is_allowed() {
     assert_eq!(fs::read_to_string(dir.join("old.txt")).unwrap(), "one\n2\n");
 }
 
-/// PO-4: a no is that call's result, and the next question is asked.
+/// PO-4: a no is the call's result, and the next question is asked.
 #[test]
 fn a_call_does_not_run_when_it_is_denied() {
     let mut asked = Asked::start("ask-no", &[write("a", "1"), write("b", "1")]);
@@ -85,7 +85,7 @@ fn a_call_does_not_run_when_it_is_denied() {
     assert!(!dir.join("a").exists() && dir.join("b").exists());
 }
 
-/// PO-3, PO-4: "always" is for all calls of its pattern and for no other.
+/// PO-3, PO-4: "always" covers all calls of its pattern and no others.
 #[test]
 fn always_is_for_a_pattern() {
     let calls = [write("a", "1"), write("b", "1"), write("a", "2"), write("a", "3")];
@@ -116,7 +116,7 @@ fn prompt_once_asks_once() {
     assert_eq!(codes(&asked.end()), ["user_denied", "user_denied", "ok"]);
 }
 
-/// PO-3: "always" is for a session, all turns of it and no other; the page names a session that has a name.
+/// PO-3: "always" covers all turns of a session and no other session; the page shows the name of a named session.
 #[test]
 fn always_is_for_a_session() {
     let dir = dir("ask-sessions");
@@ -134,7 +134,7 @@ fn always_is_for_a_session() {
     assert_eq!(done.stderr.matches("may this call run?").count(), 2, "{}", done.stderr);
 }
 
-/// PO-4, SC-8: an interrupt withdraws the question, and nothing runs that was not allowed.
+/// PO-4, SC-8: an interrupt withdraws the question, and no call runs that was not allowed.
 #[test]
 fn an_interrupt_at_a_question_stops_the_run() {
     let mut asked = Asked::start("ask-interrupt", &[write("a", "1"), write("b", "1")]);
@@ -164,7 +164,7 @@ fn quitting_keeps_what_is_finished() {
     assert_eq!(done.stderr.matches("may this call run?").count(), 1, "{}", done.stderr);
 }
 
-/// PO-4: what is no answer is explained and asked again; the end of what is typed is a no.
+/// PO-4: any other input is explained and asked about again; the end of the input is a no.
 #[test]
 fn only_an_answer_is_an_answer() {
     let mut asked = Asked::start("ask-odd", &[write("a", "1")]);
@@ -179,7 +179,7 @@ fn only_an_answer_is_an_answer() {
     assert_eq!(codes(&asked.end()), ["user_denied"]);
 }
 
-/// PO-4: a model cannot draw on the terminal of whom is asked, and hide nothing from them.
+/// PO-4: a model cannot draw on the user's terminal, or hide anything from the user.
 #[test]
 fn hostile_arguments_are_shown_escaped() {
     let path = "a\u{202e}txt.exe";
@@ -200,21 +200,21 @@ fn hostile_arguments_are_shown_escaped() {
     asked.end();
 }
 
-/// PO-4: questions come one after another, each when the one before is answered; what is typed for one, or before it
-/// is there, is no answer to the next.
+/// PO-4: questions appear one after another, each after the previous answer. Input typed earlier is not an answer to
+/// the next question.
 #[test]
 fn questions_are_shown_one_after_another() {
     let mut asked = Asked::start("ask-two", &[write("a", "1"), write("b", "1")]);
     let first = asked.terminal.question();
     assert!(first.contains("call       c0") && !first.contains("c1"));
-    // Typed ahead: the second line is there before the second question is.
+    // Typed ahead: the second line arrives before the second question.
     asked.terminal.types("y\ny\n");
     assert!(asked.terminal.question().contains("call       c1"));
     asked.terminal.types("n\n");
     assert_eq!(codes(&asked.end()), ["ok", "user_denied"]);
 }
 
-/// PO-4: a question whose time is over goes, and a half-typed answer to it is none to the next.
+/// PO-4: an expired question disappears, and a half-typed answer to it does not count for the next.
 #[test]
 fn a_late_answer_is_none_to_the_next_question() {
     let config = dir("ask-late-config").join("toolyard.toml");
@@ -233,7 +233,7 @@ fn a_late_answer_is_none_to_the_next_question() {
     assert!(!dir.join("a").exists() && !dir.join("b").exists());
 }
 
-/// PO-3: on a terminal the person is asked where nothing is said; where there is none, nobody is.
+/// PO-3: without `--approve`, the user is asked if there is a terminal; otherwise nobody is.
 #[test]
 fn asking_is_the_default_on_a_terminal() {
     let mut asked = Asked::with("ask-default", &[write("a", "1")], &[]);
@@ -246,7 +246,8 @@ fn asking_is_the_default_on_a_terminal() {
     assert!(!done.stderr.contains("may this call run?"));
 }
 
-/// PO-4: the terminal is asked on by word, whatever standard error is; without a word it is not then.
+/// PO-4: `--approve ask` asks on the terminal wherever standard error goes; the default asks only if that is a
+/// terminal.
 #[test]
 fn the_terminal_is_asked_on_wherever_standard_error_goes() {
     let call = json!({"call_id": "c", "name": "write_file", "arguments": {"path": "a", "content": "1"}});
@@ -264,7 +265,7 @@ fn the_terminal_is_asked_on_wherever_standard_error_goes() {
     assert_eq!((codes(&done), done.stderr), (vec!["user_denied".to_owned()], String::new()));
 }
 
-/// PO-4: a plan runs nothing, so nobody is asked: it shows what happens when everything is allowed.
+/// PO-4: a plan runs nothing, so nobody is asked: it shows what happens if every call is allowed.
 #[test]
 fn a_plan_with_ask_is_that_of_what_is_allowed() {
     let batch =

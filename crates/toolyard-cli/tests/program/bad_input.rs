@@ -11,14 +11,14 @@ fn run(input: &str) -> Done {
     toolyard(&["run", "--report", "none"], input)
 }
 
-/// Nothing is printed but this line.
+/// Asserts that only this line is printed.
 fn refused(input: &str, code: i32, line: &str) {
     let done = run(input);
     assert_eq!((done.code, done.stderr.as_str()), (Some(code), format!("toolyard: {line}\n").as_str()));
     assert_eq!(done.stdout, "");
 }
 
-/// Every call has a result, of which these places are errors, and this line tells of them.
+/// Asserts that every call has a result, errors at these places, and this line about them.
 fn answered(input: &Value, errors: &[usize], line: &str) {
     let done = run(&input.to_string());
     assert_eq!((done.code, done.stderr.as_str()), (Some(1), format!("toolyard: {line}\n").as_str()));
@@ -91,7 +91,7 @@ fn missing_and_null_arguments() {
     answered(&json!({"calls": [missing, nothing, echo("c")]}), &[0, 1], line);
 }
 
-/// V3: a limit that leaves no time is that call's own fault, one that is no number is the batch's.
+/// V3: a limit that leaves no time is an error of its call, one that is not a number is an error of the batch.
 #[test]
 fn a_time_limit_that_is_none() {
     let limited = |limit: Value| {
@@ -135,7 +135,7 @@ fn a_configuration_with_a_wrong_key() {
     }
 }
 
-/// RT-1, CB-2, RT-10, RT-11: what no engine could keep is a configuration error, as any other.
+/// RT-1, CB-2, RT-10, RT-11: settings that no engine could keep are configuration errors like any other.
 #[test]
 fn a_configuration_with_a_setting_that_makes_no_sense() {
     let file = dir("senseless").join("toolyard.toml");
@@ -155,7 +155,7 @@ fn a_configuration_with_a_setting_that_makes_no_sense() {
     check("[tools.echo]\nrate = \"0/s\"", &format!("[tools.\"echo\"] rate: {rate}"));
 }
 
-/// Every command that reads a configuration refuses this one.
+/// Asserts that every command that reads a configuration refuses this one.
 fn no_configuration(file: &str, what: &str) {
     for command in ["run", "plan", "tools", "check"] {
         let done = toolyard(&[command, "--config", file], r#"{"calls":[]}"#);

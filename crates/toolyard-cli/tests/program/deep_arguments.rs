@@ -1,4 +1,4 @@
-//! Arguments that no parser holds: their own call fails, and its siblings run.
+//! Arguments too deep for any parser: their own call fails, and its siblings run.
 
 use crate::child::toolyard;
 

@@ -1,4 +1,4 @@
-//! Episodes: a line out per turn, whatever is wrong with another line.
+//! Episodes: one output line per turn, whatever is wrong with other lines.
 
 use crate::{child::toolyard, place::dir};
 use serde_json::json;

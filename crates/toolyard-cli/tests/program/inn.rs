@@ -1,10 +1,10 @@
-//! An MCP server in a few lines of shell: an inn, which mutters and says no to whoever books a room, and has a bell
-//! and an echo.
+//! An MCP server in a few lines of shell: an inn that refuses every booking and logs to standard error, and that has a
+//! bell and an echo.
 
 use crate::place::dir;
 use std::{fs, path::PathBuf};
 
-/// What it says of booking stands in the file `says`, which a loud ring has read anew.
+/// The description of `book` is in the file `says`; a loud ring makes clients list the tools again.
 const SERVER: &str = r#"
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -24,14 +24,14 @@ while read -r line; do
 done
 "#;
 
-/// The server, in a directory of its own.
+/// The server, in its own directory.
 pub(crate) struct Inn {
     dir: PathBuf,
     more: String,
 }
 
 impl Inn {
-    /// One with this in its section of the configuration.
+    /// A server with these additional lines in its section of the configuration.
     pub(crate) fn open(name: &str, more: &str) -> Self {
         let inn = Self { dir: dir(name), more: more.to_owned() };
         fs::write(inn.path("inn.sh"), SERVER).unwrap();
@@ -44,12 +44,12 @@ impl Inn {
         self.dir.join(file)
     }
 
-    /// Changes what it says of booking.
+    /// Changes the description of `book`.
     pub(crate) fn says(&self, of_booking: &str) {
         fs::write(self.path("says"), of_booking).unwrap();
     }
 
-    /// What is in a configuration that has it.
+    /// The server's section of a configuration.
     pub(crate) fn section(&self) -> String {
         let (script, more) = (self.path("inn.sh"), &self.more);
         format!(
@@ -58,7 +58,7 @@ impl Inn {
         )
     }
 
-    /// The configuration that has nothing else.
+    /// A configuration with this section alone.
     pub(crate) fn config(&self) -> String {
         self.path("toolyard.toml").to_str().unwrap().to_owned()
     }

@@ -1,4 +1,4 @@
-//! Signals: what is finished is printed, the rest is `shutting_down` or `cancelled`, the exit code is 130.
+//! Signals: finished results are printed, the rest are `shutting_down` or `cancelled`, the exit code is 130.
 #![cfg(unix)]
 
 use crate::{child::program, place::dir};
@@ -35,20 +35,20 @@ fn an_interrupt_while_waiting_for_input_keeps_what_was_printed() {
     }
 }
 
-/// What an interrupted batch of writes came to.
+/// The result of an interrupted batch of writes.
 struct Interrupted {
     /// Ids and codes, in call order.
     results: Vec<(String, String)>,
-    /// The steps of the drain that the events tell of after the signals.
+    /// The steps of the drain, from the events after the signals.
     steps: Vec<String>,
 }
 
-/// Interrupts a batch of writes after the first of them has ended.
+/// Interrupts a batch of writes once the first of them has ended.
 fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
     const WRITES: usize = 3_000;
     let workspace = dir(name);
     let workspace = workspace.to_str().unwrap();
-    // Events go to standard error, which is a pipe: their first lines tell that calls run.
+    // Events go to standard error, which is a pipe: their first lines show that calls run.
     let args = ["run", "-q", "--approve", "auto", "--events", "/dev/stderr", "--workspace", workspace];
     let mut child = program(&args).args(["--from", "neutral"]).spawn().unwrap();
     let call = |index: usize| {
@@ -58,7 +58,7 @@ fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
     let batch = json!({"calls": (0..WRITES).map(call).collect::<Vec<_>>()}).to_string();
     let batch = if is_stream { format!("data: {batch}\n\n") } else { batch };
     let mut stdin = child.stdin.take().unwrap();
-    // A stream is not ended: the model could still write.
+    // A stream is left open: the model could still be writing.
     let writer = thread::spawn(move || {
         stdin.write_all(batch.as_bytes()).unwrap();
         is_stream.then_some(stdin)
@@ -90,7 +90,7 @@ fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
     Interrupted { results, steps: steps.collect() }
 }
 
-/// SC-4, SC-8: in call order, finished writes first and behind them none that has run.
+/// SC-4, SC-8: in call order, finished writes come first, and no write after them has run.
 fn finished_then_stopped(Interrupted { results, .. }: &Interrupted) {
     let ids = results.iter().enumerate().all(|(index, (id, _))| *id == format!("c{index}"));
     assert!(ids);
@@ -103,11 +103,11 @@ fn finished_then_stopped(Interrupted { results, .. }: &Interrupted) {
     assert!(finished < results.len(), "the interrupt came too late to tell");
 }
 
-/// SC-8: the steps of a drain, in order. That of cancelling comes only where something still runs then.
+/// SC-8: the steps of a drain, in order. The cancel step occurs only if something still runs at that point.
 fn drained(Interrupted { steps, results }: &Interrupted) {
     let steps: Vec<&str> = steps.iter().map(String::as_str).filter(|step| *step != "cancel").collect();
     assert_eq!(steps, ["refuse", "clear_queue", "finish", "stopped"]);
-    // A write that ran had its time: it finished, or said itself that it was stopped.
+    // A running write had its grace: it finished, or reported itself that it was stopped.
     let cancelled = results.iter().filter(|(_, code)| code == "cancelled").count();
     assert!(cancelled <= 1, "{cancelled} writes were cancelled");
 }

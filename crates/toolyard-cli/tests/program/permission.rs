@@ -1,4 +1,4 @@
-//! What a configuration lets run, what it lets calls touch, and who knows of which tool.
+//! What a configuration lets run, what it lets calls touch, and who sees which tools.
 
 use crate::{
     child::{Done, toolyard},
@@ -36,7 +36,7 @@ fn run(file: &str, more: &[&str]) -> (Vec<String>, Done) {
     (json["results"].as_array().unwrap().iter().map(code).collect(), done)
 }
 
-/// PO-1: a rule of the policy refuses a call whatever is said of approval; a sandbox that is not there runs nothing.
+/// PO-1: a rule of the policy refuses a call whatever the approval; a sandbox that does not exist runs nothing.
 #[test]
 fn a_policy_decides_what_runs() {
     let rules =
@@ -49,7 +49,7 @@ fn a_policy_decides_what_runs() {
     assert_eq!(plan.lines()[0]["calls"][2]["error"]["code"], "permission_denied");
 }
 
-/// PO-1b: paths and tools that are not granted.
+/// PO-1b: paths and tools that are not granted are refused.
 #[test]
 fn capabilities_bound_what_calls_touch() {
     let may = "[policy.capabilities]\ntools = [\"write_file\", \"list_dir\"]\nfs = [\"rw:out\"]\n";
@@ -61,7 +61,7 @@ fn capabilities_bound_what_calls_touch() {
     assert!(listed.contains("\"write_file\"") && !listed.contains("\"echo\""), "{listed}");
 }
 
-/// PO-3: a workspace that is trusted, or under one that is, is written to without a question.
+/// PO-3: a workspace that is trusted, or lies under a trusted one, is written to without a question.
 #[test]
 fn a_trusted_workspace_is_written_to() {
     let (dir, file) = configured("trusted", "[confirmation]\ntrusted_workspaces = [\"..\"]\n");
@@ -73,7 +73,7 @@ fn a_trusted_workspace_is_written_to() {
     assert_eq!(codes, ["user_denied", "user_denied", "ok", "ok"]);
 }
 
-/// PO-1b: to the role that a tool is hidden from there is no such tool, wherever it looks.
+/// PO-1b: for a role from which a tool is hidden, the tool does not exist in any command.
 #[test]
 fn a_role_does_not_know_what_is_hidden_from_it() {
     let (_, file) = configured("role", "[tools.write_file]\nhidden_from = [\"reviewer\"]\n");
@@ -91,7 +91,7 @@ fn a_role_does_not_know_what_is_hidden_from_it() {
     assert_eq!(plan.lines()[0]["calls"][0]["error"]["code"], "not_found");
 }
 
-/// PO-1, PO-1b, PO-3: `check` says of each tool what is in force, and what of it cannot be.
+/// PO-1, PO-1b, PO-3: `check` shows the effective settings of each tool, and which of them cannot be enforced.
 #[test]
 fn check_tells_what_each_tool_may() {
     let config = "[policy]\nside_effects = { none = { memory = \"1536KiB\", wall_time = \"30s\" } }\n\

@@ -1,4 +1,4 @@
-//! A pinned tool that is another all at once, and how a person approves it.
+//! A pinned tool whose definition changes, and how the user approves it.
 
 use crate::{
     child::{Done, toolyard},
@@ -13,7 +13,7 @@ fn run(inn: &Inn) -> Done {
     toolyard(&["run", "--report", "none", "--config", &inn.config()], BOTH)
 }
 
-/// What came of the two calls, in a word each.
+/// The outcomes of the two calls, in a word each.
 fn came(done: &Done) -> [String; 2] {
     let results = done.json()["results"].clone();
     [0, 1].map(|n| {
@@ -22,24 +22,24 @@ fn came(done: &Done) -> [String; 2] {
     })
 }
 
-/// The tool is there, and says no of its own; the other one is, too.
+/// The tool exists and fails by itself; the other one succeeds.
 const THERE: [&str; 2] = ["execution_error", "ok"];
 
-/// The tool is not there, the other one is.
+/// The tool does not exist; the other one succeeds.
 const GONE: [&str; 2] = ["not_found", "ok"];
 
-/// The first and the last words of what is said of a tool that has changed.
+/// The start and the end of the message about a changed tool.
 const CHANGED: [&str; 2] =
     ["its definition has changed: look at it, take '", " to approve it, and start the server anew"];
 
-/// The line and the file of which it is said that the one be taken out of the other.
+/// The line to remove, and the file to remove it from, according to the message.
 fn advice(said: &str) -> Option<(&str, &str)> {
     let (said, _) = said.split_once(CHANGED[0])?.1.split_once(CHANGED[1])?;
     said.split_once("' out of ")
 }
 
-/// A tool that is not what it was when it was approved is gone, and its server's other tools are not; the error says
-/// what to do, and done so it is there again, until it changes once more, be it to what it was before.
+/// A tool that differs from its approved definition is gone, while its server's other tools stay. The error says what
+/// to do. Once that is done, the tool is back until it changes again, even to an earlier definition.
 #[test]
 fn a_tool_that_changes_is_gone_until_it_is_approved_again() {
     let inn = Inn::open("pinned", "pin = \"mcp.lock\"");

@@ -80,7 +80,7 @@ fn every_event_is_in_the_file() {
     assert_eq!(ended.count(), 3);
 }
 
-/// Runs on this input with events to a file that the program reads: it refuses, and the file stays as it was.
+/// Runs with events directed to a file that the program reads: it must refuse and leave the file unchanged.
 fn kept(args: &[&str], stdin: Stdio, events: &Path, what: &str) {
     let before = fs::read(events).unwrap();
     let path = events.to_str().unwrap();

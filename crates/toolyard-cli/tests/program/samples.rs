@@ -13,7 +13,7 @@ fn run(sample: &str, name: &str, more: &[&str]) -> Done {
     toolyard(&args, "")
 }
 
-/// The samples in which one of the names is unknown: the same calls in every format.
+/// The samples in which one of the names is unknown. The calls are the same in every format.
 const SAMPLES: [&str; 5] = [
     "examples/batch.json",
     "examples/responses/openai-responses.json",
@@ -22,7 +22,7 @@ const SAMPLES: [&str; 5] = [
     "examples/responses/gemini.json",
 ];
 
-/// What each result of the samples is, whatever the format: text and whether it is an error.
+/// The results of a sample, independent of the format: the text, and whether it is an error.
 fn neutral(done: &Done) -> Vec<(String, bool)> {
     let results = done.json()["results"].as_array().unwrap().clone();
     let text = |result: &Value| result["content"][0]["text"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! MCP servers that cannot be used, as a person is told of them. What those do that can is told by the tests of worlds.
+//! How MCP servers that cannot be used are reported. The tests of worlds cover servers that work.
 #![cfg(unix)]
 
 use crate::{
@@ -13,7 +13,7 @@ use std::{
 
 const CALL: &str = r#"{"calls":[{"call_id":"a","name":"echo","arguments":{"text":"x"}}]}"#;
 
-/// Runs a command with a server that says why it cannot be, and ends.
+/// Runs a command with a server that prints why it cannot start, and exits.
 fn with_a_broken_server(name: &str, more: &str, command: &[&str]) -> Done {
     let file = dir(name).join("toolyard.toml");
     let server = "command = \"sh\"\nargs = [\"-c\", \"echo no licence >&2; exit 3\"]";
@@ -29,7 +29,7 @@ fn a_server_that_is_required_keeps_the_program_from_its_work() {
     for command in [RUN, &["plan"], &["tools"], &["check"]] {
         let done = with_a_broken_server("required", "", command);
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{command:?}");
-        // Whether it is missed when it is spoken to or when it is listened to is a matter of chance.
+        // Whether writing to it or reading from it fails first is a matter of chance.
         let (begin, end) = (
             "toolyard: the MCP server 'lame' cannot be used: it closed its ",
             "(exit status: 3; it last said: no licence)\n",
@@ -52,7 +52,7 @@ fn one_that_is_not_required_is_told_of_and_left_out() {
 
 const BOOK: &str = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;
 
-/// V5: what a tool puts out that says no stands in the report whole.
+/// V5: the complete output of a failing tool is in the results.
 #[test]
 fn the_report_has_all_that_a_server_says_with_its_no() {
     let inn = Inn::open("says_no", "");
@@ -67,7 +67,7 @@ fn the_report_has_all_that_a_server_says_with_its_no() {
     assert_eq!(error["metadata"]["mcp.content"][0]["part"]["data"], "UklGRg==");
 }
 
-/// I15: what a server says on standard error is shown, under its name and without secrets, to whoever asks for it.
+/// I15: a server's standard error is logged on request, under the server's name and without secrets.
 #[test]
 fn what_a_server_mutters_is_logged_on_request() {
     let inn = Inn::open("mutters", "");
@@ -86,7 +86,7 @@ fn what_a_server_mutters_is_logged_on_request() {
     assert!(!unasked.contains("taken"), "{unasked}");
 }
 
-/// A prefix may be empty where no name is there twice; where one is, the program says what to do, and that done it runs.
+/// A prefix may be empty if no name occurs twice. If one does, the program says what to do, and runs once that is done.
 #[test]
 fn names_without_a_prefix_must_not_clash() {
     let inn = Inn::open("no_prefix", "prefix = \"\"");
@@ -101,14 +101,14 @@ fn names_without_a_prefix_must_not_clash() {
     assert_eq!(run().json()["results"][0]["error"]["message"], "no such room");
 }
 
-/// An address that others reach is served with a token alone, which the program says before it serves anybody.
+/// A public address is served only with a token; the program says so before it serves anybody.
 #[test]
 fn a_public_address_is_not_served_without_a_token() {
     let mut command = program(&["mcp", "--http", "0.0.0.0:0"]);
     let mut child = command.env_remove("TOOLYARD_MCP_TOKEN").spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    // One that serves says so and does not end.
+    // A program that serves would print that, and would not end.
     child.kill().unwrap();
     child.wait().unwrap();
     let said =

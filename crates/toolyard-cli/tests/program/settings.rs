@@ -12,7 +12,7 @@ fn write() -> String {
         .to_string()
 }
 
-/// Runs a write over a fresh workspace with this configuration; tells also whether the file is there.
+/// Runs a write in a fresh workspace with this configuration; also returns whether the file exists.
 fn run(name: &str, config: &str, more: &[&str]) -> (Done, bool) {
     let dir = dir(name);
     let file = dir.join("toolyard.toml");
@@ -24,7 +24,7 @@ fn run(name: &str, config: &str, more: &[&str]) -> (Done, bool) {
 
 const HERE: &str = "[workspace]\nroot = \".\"\n";
 
-/// PO-1: nothing but reads runs unless somebody says so.
+/// PO-1: nothing but reads runs unless it is allowed.
 #[test]
 fn a_write_is_refused_unless_it_is_allowed() {
     let (done, written) = run("unasked", HERE, &[]);
@@ -86,7 +86,7 @@ fn check_tells_how_each_tool_was_classified_and_why() {
     has("note: max_in_flight 3 is narrower than the widest pool, 20");
 }
 
-/// RT-1, CB-2, RT-10, RT-11, ID-3: what is in force for each tool, wherever it was said.
+/// RT-1, CB-2, RT-10, RT-11, ID-3: the effective settings of each tool, from whatever source.
 #[test]
 fn check_tells_how_calls_of_each_tool_survive() {
     let file = dir("check-resilience").join("toolyard.toml");
@@ -173,7 +173,7 @@ fn help_tells_what_is_not_to_be_guessed() {
     says("tools", "with gemini an object");
 }
 
-/// I15, V5: a secret that the configuration names is in no result, event or report, and neither is what looks like one.
+/// I15, V5: a secret that the configuration names, or text that looks like one, is in no result, event or report.
 #[test]
 fn secrets_stay_out_of_what_is_shown() {
     let dir = dir("redaction");
@@ -198,7 +198,7 @@ fn secrets_stay_out_of_what_is_shown() {
     }
 }
 
-/// I15: patterns can be turned off; a secret is named, not written in the configuration, and there.
+/// I15: patterns can be disabled; a secret is named in the configuration, never written there, and must exist.
 #[test]
 fn redaction_is_configured() {
     let of = |config: &str| {

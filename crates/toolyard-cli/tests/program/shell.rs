@@ -1,4 +1,4 @@
-//! The tool `shell`: there when it is enabled, and gone with the program.
+//! The tool `shell`: it exists if it is enabled, and its processes end with the program.
 #![cfg(target_os = "linux")]
 
 use crate::{
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// A workspace whose configuration enables the shell, and the options that go with it.
+/// A workspace whose configuration enables the shell, and the options for it.
 fn yard(name: &str) -> (PathBuf, Vec<String>) {
     let dir = dir(name).canonicalize().unwrap();
     let file = dir.join("toolyard.toml");
@@ -33,13 +33,13 @@ fn strs(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
 }
 
-/// How many living processes work in this directory, the program of these tests aside.
+/// The number of processes that work in this directory. The program itself works elsewhere.
 fn working_in(dir: &Path) -> usize {
     let pids = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     pids.filter(|pid| fs::read_link(pid.join("cwd")).is_ok_and(|cwd| cwd == dir)).count()
 }
 
-/// Waits until something holds, for half a minute at most.
+/// Polls a condition, for half a minute at most.
 fn until(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..600 {
         if holds() {
@@ -69,7 +69,7 @@ fn a_command_runs_where_it_is_enabled_and_nowhere_else() {
     assert_eq!(done.json()["results"][0]["error"]["code"], "not_found");
 }
 
-/// PO-1: a command does not run unless somebody says so.
+/// PO-1: a command does not run unless it is allowed.
 #[test]
 fn a_command_is_refused_unless_it_is_allowed() {
     let (dir, args) = yard("shell-unasked");
@@ -80,7 +80,7 @@ fn a_command_is_refused_unless_it_is_allowed() {
     assert!(!dir.join("ran").exists());
 }
 
-/// Starts a command that does not want to end, waits until it runs, and signals the program.
+/// Starts a command that resists ending, waits until it runs, and signals the program.
 fn signalled(dir: &Path, args: &[String], signal: &str) -> Child {
     let mut child = program(&strs(args)).spawn().unwrap();
     let command = "(setsid sleep 60 &); echo begun; trap '' TERM; echo > ready; while :; do sleep 1; done";
@@ -91,7 +91,7 @@ fn signalled(dir: &Path, args: &[String], signal: &str) -> Child {
     child
 }
 
-/// SC-5, SC-8: an interrupt ends the command; what had come out is in the result.
+/// SC-5, SC-8: an interrupt ends the command; its output so far is in the result.
 #[test]
 fn an_interrupt_ends_a_command_and_keeps_what_came_out() {
     let (dir, args) = yard("shell-interrupt");

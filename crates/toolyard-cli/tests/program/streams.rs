@@ -1,4 +1,4 @@
-//! A response that is still being written: its calls run as they come, and the results are those of the whole.
+//! A response that is still being streamed: calls run as they arrive, with the same results as the whole text.
 #![cfg(unix)]
 
 use crate::{
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-/// How long something may take that has to happen.
+/// How long to wait for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program with an input that is still being written. Its events come through a named pipe.
@@ -27,18 +27,18 @@ struct Writing {
 }
 
 impl Writing {
-    /// Starts it; the name is that of the pipe.
+    /// Starts the program; the pipe gets this name.
     fn start(name: &str, args: &[&str]) -> Self {
         let pipe = dir(&format!("events-{name}")).join("pipe");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let mut child =
             program(&[&["run", "--events", pipe.to_str().unwrap()], args].concat()).spawn().unwrap();
         let (sender, events) = channel();
-        // Opened when the program opens it, which is when it has read its first bytes.
+        // This blocks until the program opens the pipe, which it does after reading its first bytes.
         thread::spawn(move || {
             let lines = BufReader::new(File::open(pipe).unwrap()).lines();
             for line in lines {
-                let _ = sender.send(line.unwrap()); // whoever listened may have heard enough
+                let _ = sender.send(line.unwrap()); // the receiver may be gone
             }
         });
         Self { input: child.stdin.take().unwrap(), child, events }
@@ -60,7 +60,7 @@ impl Writing {
         }
     }
 
-    /// Ends the input, and reads what is left.
+    /// Closes the input, and reads the rest of the output.
     fn end(self) -> Done {
         drop(self.input);
         left(self.child)
@@ -77,7 +77,7 @@ fn event(value: Value) -> String {
     format!("data: {value}\n\n")
 }
 
-/// An Anthropic call that begins, and the text of its arguments.
+/// The start of an Anthropic call, with the text of its arguments.
 fn begun(index: usize, id: &str, name: &str, arguments: &str) -> String {
     let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
     let delta = json!({"type": "input_json_delta", "partial_json": arguments});
@@ -93,7 +93,7 @@ fn echo(index: usize, id: &str) -> String {
     begun(index, id, "echo", r#"{"text":"x"}"#) + &stop(index)
 }
 
-/// CL-5: each call of the sample ends before the model has begun the next, and all is as if it came at once.
+/// CL-5: each call of the sample ends before the next one is written, and the results equal those of the whole text.
 #[test]
 fn every_call_runs_before_the_next_is_written() {
     const SAMPLE: &str = "examples/responses/anthropic-stream.sse";
@@ -129,7 +129,7 @@ fn every_call_runs_before_the_next_is_written() {
     }
 }
 
-/// CL-5: a Chat stream tells that a call is complete when the next begins; the format is named, and another out.
+/// CL-5: in a Chat stream a call is complete when the next one starts. The format is named, and the output has another.
 #[test]
 fn a_call_runs_when_the_next_begins() {
     let delta = |index: usize, id: &str| {
@@ -150,7 +150,7 @@ fn a_call_runs_when_the_next_begins() {
     assert_eq!(streamed.json()["parts"].as_array().unwrap().len(), 2);
 }
 
-/// What a call waited for does not count what the model took to write it.
+/// The time that the model takes to write a call does not count as waiting.
 #[test]
 fn the_report_counts_from_when_a_call_came() {
     let to = dir("streamed-report");
@@ -171,7 +171,7 @@ fn the_report_counts_from_when_a_call_came() {
     assert!(!b["waited_for"].to_string().contains("run"), "{b}");
 }
 
-/// The results of two calls: the first is fine, the second is what had come of it.
+/// Checks the results of two calls: the first is complete, the second was cut off.
 fn one_and_a_half(done: &Done) {
     let content = done.json()["content"].clone();
     assert_eq!(content.as_array().unwrap().len(), 2);
@@ -179,7 +179,7 @@ fn one_and_a_half(done: &Done) {
     assert_eq!((&content[1]["tool_use_id"], &content[1]["is_error"]), (&json!("b"), &json!(true)));
 }
 
-/// CL-5: what ran is reported, the half call is `invalid_input`, wherever the text breaks off.
+/// CL-5: finished calls have their results and the half call is `invalid_input`, wherever the text breaks off.
 #[test]
 fn a_stream_that_breaks_costs_the_half_call_alone() {
     let half = begun(1, "b", "echo", r#"{"text":"木"#);
@@ -201,7 +201,7 @@ fn a_stream_that_breaks_costs_the_half_call_alone() {
     }
 }
 
-/// What had come before the provider gave up has its results; the exit code says that the input was bad.
+/// Calls that arrived before the provider's error have results; the exit code says that the input was bad.
 #[test]
 fn an_error_in_the_stream_comes_after_the_results_of_what_ran() {
     let error =
@@ -237,7 +237,7 @@ fn an_error_in_the_stream_comes_after_the_results_of_what_ran() {
     );
 }
 
-/// SC-8: an interrupt waits neither for the model nor for the calls that it has not written.
+/// SC-8: an interrupt waits neither for the model nor for calls that are not written yet.
 #[test]
 fn an_interrupt_ends_a_stream_that_is_still_being_written() {
     let interrupt = |writing: &Writing| {
@@ -255,7 +255,7 @@ fn an_interrupt_ends_a_stream_that_is_still_being_written() {
     drop(input);
 }
 
-/// A toolset's calls go in order up to the first that fails, in a stream as in a whole message.
+/// Toolset calls run in order up to the first failure, in a stream as in a whole message.
 #[test]
 fn a_toolset_in_a_stream_stops_at_its_first_failure() {
     let click = |index: usize, id: &str| {

@@ -1,4 +1,4 @@
-//! The program on a terminal: a pseudo-terminal that is its controlling one, and somebody who reads it and types.
+//! The program on a pseudo-terminal, which is its controlling terminal, and a user who reads and types.
 #![cfg(unix)]
 
 use crate::child::{Done, root};
@@ -14,13 +14,13 @@ use std::{
     time::Duration,
 };
 
-/// What nobody has said by then is never said.
+/// How long to wait for expected output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The end of transmission: what Ctrl-D types.
+/// The end-of-transmission character, which Ctrl-D types.
 pub(crate) const CTRL_D: &str = "\u{4}";
 
-/// What Ctrl-C types.
+/// The interrupt character, which Ctrl-C types.
 pub(crate) const CTRL_C: &str = "\u{3}";
 
 /// The program, on a terminal.
@@ -28,7 +28,7 @@ pub(crate) struct Terminal {
     pty: Arc<Pty>,
     child: Child,
     shown: mpsc::Receiver<Vec<u8>>,
-    /// All that the terminal was sent.
+    /// Everything that the terminal has received.
     text: String,
     /// How much of it has been waited for.
     read: usize,
@@ -43,7 +43,7 @@ impl Terminal {
         terminal
     }
 
-    /// Starts the program with standard input on the terminal, and standard error nowhere.
+    /// Starts the program with standard input on the terminal, and standard error discarded.
     pub(crate) fn start_mute(args: &[&str]) -> Self {
         Self::with(args, |command| command.stderr(Stdio::null()))
     }
@@ -58,12 +58,12 @@ impl Terminal {
         Self { shown: read_all(pty.clone()), pty, child, text: String::new(), read: 0 }
     }
 
-    /// Types.
+    /// Types these keys.
     pub(crate) fn types(&self, keys: &str) {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until this is shown after what was waited for before; gives what stands between the two.
+    /// Waits until `what` is shown after the previous match; returns the text between the two.
     pub(crate) fn until(&mut self, what: &str) -> String {
         loop {
             if let Some(at) = self.text[self.read..].find(what) {
@@ -78,13 +78,13 @@ impl Terminal {
         }
     }
 
-    /// Waits for a question about a tool; gives its page, without the end of its prompt.
+    /// Waits for a question about a tool; returns its page, without the end of the prompt.
     pub(crate) fn question(&mut self) -> String {
         self.until("toolyard: may this call run?");
         self.until(" left: ")
     }
 
-    /// Waits for the end of the program; its standard error is all that the terminal showed.
+    /// Waits for the end of the program. Its standard error is everything that the terminal showed.
     pub(crate) fn end(mut self) -> Done {
         let mut stdout = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
@@ -96,7 +96,7 @@ impl Terminal {
     }
 }
 
-/// Reads on a thread of its own, so that a test can give up waiting. It ends when nobody has the terminal open any more.
+/// Reads on a separate thread, so that a test can stop waiting. The thread ends when nobody has the terminal open.
 fn read_all(pty: Arc<Pty>) -> mpsc::Receiver<Vec<u8>> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
