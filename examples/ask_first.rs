@@ -1,5 +1,5 @@
-//! Nothing runs that was not allowed: an agent within its capabilities, a person who is asked, and a policy that changes
-//! while a question is open.
+//! Nothing runs unless it is allowed: an agent within its capabilities, a person who is asked, and a policy that
+//! changes while a question is open.
 //!
 //! ```text
 //! cargo run -p toolyard-examples --example ask_first
@@ -61,14 +61,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Says yes to sports, for good, and no to all else, as long as there are questions.
+/// Answers yes to sports, for good, and no to everything else, as long as there are questions.
 async fn editor(desk: &ApprovalDesk) -> Infallible {
     loop {
         let question = desk.next().await;
         let answer = if question.arguments()["channel"] == "sports" { Answer::Always } else { Answer::Deny };
         println!("  may it {}? {answer:?}", question.pattern());
-        // The answer is for exactly what was asked: tool, arguments, session, policy. A question that another answer has
-        // settled meanwhile, being of the same pattern, is there no more.
+        // The answer is for exactly what was asked: tool, arguments, session, policy. If an answer for the same pattern
+        // has settled the question meanwhile, it no longer exists.
         if let Err(error) = desk.answer(question.id(), question.digest(), answer) {
             println!("  {error}");
         }

@@ -1,5 +1,5 @@
-//! What bad calls cost: in one batch of forty, one tool panics, one hangs and one name is unknown. The 37 others
-//! have their results, and so have the three.
+//! What bad calls cost: in one batch of forty, one tool panics, one hangs and one name is unknown. The other 37 calls
+//! succeed, and the three have error results.
 
 use std::{future::pending, panic, time::Duration};
 use toolyard::{Batch, BuildError, Call, Drain, Engine, ToolContext, ToolError, ToolSpec, tool_fn};

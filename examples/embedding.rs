@@ -1,10 +1,10 @@
-//! The shortest way in: a tool from a typed async closure, a session, one batch, results in call order.
+//! The shortest start: a tool from a typed async closure, a session, one batch, results in call order.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolyard::{BuildError, Call, Drain, Engine, ToolContext, ToolSpec, tool_fn};
 
-/// The argument type: the schema that the model sees and calls are checked against comes from here.
+/// The arguments. The schema that the model sees and that calls are checked against is derived from this type.
 #[derive(Deserialize, JsonSchema)]
 struct City {
     /// The city's name.
@@ -19,7 +19,7 @@ async fn main() -> Result<(), BuildError> {
     });
     let engine = Engine::builder().tool(weather).build().await?;
 
-    // What a model answered: arguments are still text, and one of them is broken.
+    // A model's answer. The arguments are still text: call_3 is not valid JSON, and call_4 does not fit the schema.
     let batch = vec![
         Call::new("call_1", "weather", r#"{"name": "Oslo"}"#),
         Call::new("call_2", "weather", r#"{"name": "Reykjavik"}"#),

@@ -1,19 +1,19 @@
-//! Forty calls to a back-end that fails three times in ten, takes ten attempts a second, and is gone for a while.
-//! Failures that may pass are tried again, the rate keeps calls in line, the breaker spares the back-end while it is
-//! gone, and every call is answered.
+//! Forty calls to a back-end that fails three times in ten, allows ten attempts a second, and is down for a while.
+//! Transient failures are retried, the rate makes calls wait, the breaker spares the back-end while it is down, and
+//! every call is answered.
 //!
 //! ```text
 //!   a call every 90 ms ─► rate: 10/s ─► breaker ─► back-end ──► answer
-//!                          ▲                          │ fails, may pass
+//!                          ▲                          │ transient failure
 //!                          └──── 0.15 to 0.6 s ───────┘ up to 3 attempts
 //! ```
 //!
-//! To be seen in what it prints: waits for a token (·), attempts that failed (▒), the wait for the next (╌), attempts
-//! that were the last (█), and calls that ended without an answer from the back-end (×): while the breaker is open they
-//! are refused at once. Where too many retries of late were in vain, there are no more of them for a time.
+//! The output shows waits for a token (·), attempts that failed (▒), the backoff before the next one (╌), attempts that
+//! were the last (█), and calls that ended without an answer from the back-end (×): while the breaker is open, they are
+//! refused at once. After too many failed retries, there are no more retries for a time.
 //!
-//! Time is tokio's paused clock, which jumps to whatever comes next, and chance starts from a seed: so it takes no time
-//! and prints the same each time. Without `start_paused` it takes some seconds.
+//! Time is tokio's paused clock, which jumps to the next timer, and randomness comes from a seed, so the example takes
+//! no time and prints the same each time. Without `start_paused` it takes some seconds.
 
 use futures::future::join_all;
 use std::{
@@ -32,10 +32,10 @@ const CALLS: u32 = 40;
 const EVERY: Duration = Duration::from_millis(90);
 const SEED: u64 = 8;
 
-/// From when to when the back-end is gone.
+/// The period in which the back-end is down.
 const GONE: [Duration; 2] = [Duration::from_millis(1400), Duration::from_millis(2100)];
 
-/// A number from 0 to 99 that is always the same for a call's attempt.
+/// A number from 0 to 99, always the same for a given call and attempt.
 fn roll(call: &str, attempt: u32) -> u64 {
     let bytes = call.bytes().chain([u8::try_from(attempt).unwrap_or(u8::MAX)]);
     let mixed = bytes.fold(SEED ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -44,7 +44,7 @@ fn roll(call: &str, attempt: u32) -> u64 {
     (mixed ^ (mixed >> 32)) % 100
 }
 
-/// The tool that asks the back-end.
+/// The tool that queries the back-end.
 fn search(began: Instant) -> Result<impl ToolFactory, Box<dyn std::error::Error>> {
     let touchy = BreakerPolicy::default()
         .with_window(Duration::from_secs(1))?
@@ -53,7 +53,7 @@ fn search(began: Instant) -> Result<impl ToolFactory, Box<dyn std::error::Error>
         .with_open(Duration::from_millis(400), Duration::from_secs(2))?;
     let patient =
         RetryPolicy::default().with_delays(Duration::from_millis(150), 2.5, Duration::from_millis(600))?;
-    // What only reads may be tried again, whatever it failed of.
+    // A tool that only reads may be retried, whatever the failure.
     let spec = ToolSpec::read("search").rate("10/s burst 4".parse()?).retry(patient).breaker(touchy);
     Ok(tool_fn(spec, move |(): (), cx: ToolContext| async move {
         let is_gone = (GONE[0]..GONE[1]).contains(&began.elapsed());
@@ -108,7 +108,7 @@ fn summary(outcomes: &[Outcome]) {
     kinds.iter().for_each(|(end, count)| println!("  {count:>2} {end}"));
 }
 
-/// What the events tell, in cells of equal time.
+/// The events, drawn in cells of equal time.
 struct Timeline<'a> {
     events: &'a [Event],
     whole_us: u64,
@@ -126,7 +126,7 @@ impl<'a> Timeline<'a> {
         usize::try_from(at_us * WIDTH as u64 / self.whole_us).unwrap_or(WIDTH).min(WIDTH - 1)
     }
 
-    /// Draws from one time to another.
+    /// Fills the cells from one time to another.
     fn draw(&self, line: &mut [char], from_us: u64, to_us: u64, with: char) {
         line[self.cell(from_us)..=self.cell(to_us)].fill(with);
     }

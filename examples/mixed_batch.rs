@@ -1,11 +1,11 @@
-//! How a batch is split into runs: reads go together, writes one at a time and in order, a promoted tool beside
-//! itself, and nothing ever passes a write that came before it.
+//! How a batch is split into runs: reads run together, writes one at a time and in order, calls of a promoted tool
+//! beside each other, and no call ever overtakes an earlier write.
 
 use std::time::Duration;
 use toolyard::{BuildError, Call, Confirmations, Drain, Engine, ToolContext, ToolFactory, ToolSpec, tool_fn};
 use toolyard_examples::bar;
 
-/// A tool that takes 40 ms, as a file or a server does.
+/// A tool that takes 40 ms, as a file or a server might.
 fn slow(spec: ToolSpec) -> impl ToolFactory {
     tool_fn(spec, |(): (), cx: ToolContext| async move {
         tokio::time::sleep(Duration::from_millis(40)).await;
@@ -33,7 +33,7 @@ async fn main() -> Result<(), BuildError> {
     }
     let outcomes = session.dispatch(batch).await;
     println!("the run, each line one call:");
-    // Runs go one after another, so a run begins when the longest call of the one before has ended.
+    // Runs follow one another, so a run starts when the longest call of the run before has ended.
     let (mut begins, mut longest, mut run) = (0.0, 0.0, 0);
     let mut rows = Vec::new();
     for outcome in &outcomes {

@@ -1,4 +1,4 @@
-//! A tool of one's own over a confined workspace: it says what it does, gets the workspace from its context, and
+//! A tool of your own in a confined workspace: it declares what it does, gets the workspace from its context, and
 //! cannot leave it, whatever path a model invents.
 
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn count_lines() -> ToolSpec {
             "required": ["path"],
         }))
         .requires_fs(FsMode::Read, "path") // checked before the call runs
-        .blocking() // it reads a disk: off the workers that drive tasks
+        .blocking() // it reads a disk: keep it off the workers that drive tasks
 }
 
 #[tokio::main]

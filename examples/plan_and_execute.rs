@@ -1,5 +1,5 @@
-//! A loop that plans and executes: what it does after a failed call, the error itself says. `ErrorKind::reaction()` has
-//! three words for that: replan, since the same call would fail again; try it again later; or stop.
+//! A loop that plans and executes. The error of a failed call says how to go on. `ErrorKind::reaction()` has three
+//! answers: replan, because the same call would fail again; retry it later; or stop.
 //!
 //! ```text
 //!   plan ─► next step ─► engine ─┬─ ok ───────────────────────────► next step
@@ -9,9 +9,9 @@
 //!                                └─ stop ──────────────────────────► report with what there is
 //! ```
 //!
-//! To be seen in what it prints: no train goes, so the planner takes the bus; it writes a date that is none and is
-//! corrected; the hotel's server asks for patience and gets it; and when the budget of nine calls is spent the trip is
-//! reported as far as it is planned.
+//! The output shows: no train runs, so the planner takes the bus; it writes an invalid date and is corrected; the
+//! hotel's server asks for patience and gets it; and when the budget of nine calls is spent, the trip is reported as
+//! far as it is planned.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,10 +26,10 @@ use toolyard::{
     ToolContext, ToolError, ToolSpec, tool_fn,
 };
 
-/// How often one step may be put off.
+/// How often one step may be postponed.
 const PATIENCE: u32 = 3;
 
-/// How long to wait where the error does not say.
+/// How long to wait if the error does not say.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 /// One step of a plan.
@@ -54,7 +54,7 @@ impl Planner {
         first.into_iter().chain(sights.map(|sight| step("sight", sight))).collect()
     }
 
-    /// What to do in place of a step that failed, if it knows anything.
+    /// The step to take in place of a failed one, if the planner knows any.
     fn replan(&self, failed: &Step, error: &CallError) -> Option<Step> {
         match (failed.tool, error.kind) {
             ("train", _) => Some(step("bus", failed.about)),
@@ -88,7 +88,7 @@ fn tools(engine: EngineBuilder) -> EngineBuilder {
         .tool(tool_fn(ToolSpec::read("hotel"), move |about: About, _: ToolContext| {
             let busy = !asked.swap(true, Ordering::SeqCst);
             async move {
-                // Longer than the engine itself would wait: that is for whoever plans.
+                // Longer than the engine itself would wait, so the planner has to.
                 let wait = Duration::from_secs(45);
                 if busy {
                     Err(ToolError::rate_limited("HTTP 429", Some(wait)))
@@ -102,7 +102,7 @@ fn tools(engine: EngineBuilder) -> EngineBuilder {
         }))
 }
 
-/// Executes the plan, step by step; what was found out.
+/// Executes the plan, step by step; returns the findings.
 async fn execute(session: &Session, planner: &Planner) -> Vec<String> {
     let (mut plan, mut found, mut number) = (planner.plan(), Vec::new(), 0);
     while let Some(mut step) = plan.pop_front() {
@@ -140,7 +140,7 @@ async fn execute(session: &Session, planner: &Planner) -> Vec<String> {
     found
 }
 
-// The clock is paused: it jumps over waits, so that this ends at once.
+// The clock is paused and jumps over waits, so the example ends at once.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = tools(Engine::builder());

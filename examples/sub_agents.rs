@@ -1,16 +1,16 @@
-//! A tree of agents: a tool forks sub-agents, each of which calls tools of its own. They read side by side from one
-//! pool and write one at a time through one serial lease, and no handler holds a place while it waits for its agents.
+//! A tree of agents: a tool forks sub-agents, each of which calls tools itself. They read side by side from one pool
+//! and write one at a time under one serial lease, and no handler holds a permit while it waits for its agents.
 //!
 //! ```text
 //!   root ─ survey ─┬─ root/1 ─ read, read, write
 //!                  ├─ root/2 ─ survey ─┬─ root/2/4 ─ read, read, write
 //!                  │                   └─ root/2/5 ─ read, read, write
 //!                  └─ root/3 ─ read, read, write
-//!   root ─ write                      its run begins when all of the survey is at rest
+//!   root ─ write                      its run starts when the whole survey is quiescent
 //! ```
 //!
-//! To be seen in what it prints: never more than three reads at once, over all agents; never two writes; an agent's
-//! write after its own reads; deeper agents before shallower ones, so that what was begun is finished.
+//! The output shows: never more than three reads at once, over all agents; never two writes; an agent's write after its
+//! own reads; deeper agents before shallower ones, so that work in progress is finished first.
 
 use futures::future::join_all;
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ use toolyard::{
 };
 use toolyard_examples::bar;
 
-/// What happened: the tools get it from their context.
+/// The record of what happened. Tools get it from their context.
 struct Diary {
     began: Instant,
     lines: Mutex<Vec<Line>>,
@@ -42,7 +42,7 @@ struct Line {
 }
 
 impl Diary {
-    /// Does something that takes its time, and notes who did it and when.
+    /// Does something that takes time, and notes who did it and when.
     async fn work(&self, cx: &ToolContext, subject: &str, millis: u64) {
         let from = self.began.elapsed().as_secs_f64();
         tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -76,7 +76,7 @@ struct About {
     subject: String,
 }
 
-/// The arguments of `survey`: what each agent looks into. One with parts of its own surveys them in turn.
+/// The arguments of `survey`: one topic per agent. An agent whose topic has parts surveys those in turn.
 #[derive(Deserialize, JsonSchema)]
 struct Survey {
     topics: Vec<String>,
@@ -86,7 +86,7 @@ fn call(id: String, tool: &'static str, subject: &str) -> Call {
     Call::new(id, tool, json!({"subject": subject}))
 }
 
-/// Stands in for a model: what an agent asks for to look into a topic.
+/// Stands in for a model: the calls that an agent makes to look into a topic.
 fn wishes(topic: &str) -> Vec<Call> {
     match topic {
         "fish" => vec![Call::new("fish", "survey", json!({"topics": ["salmon", "trout"]}))],
@@ -98,8 +98,8 @@ fn wishes(topic: &str) -> Vec<Call> {
     }
 }
 
-/// One agent's work. While it awaits the dispatch, the handler that forked the agent is parked: it holds no place in
-/// any pool, so a tree of any depth gets through pools of any width.
+/// One agent's work. While it awaits the dispatch, the handler that forked the agent is parked: it holds no permit, so
+/// a tree of any depth gets through pools of any width.
 async fn look_into(agent: Session, topic: &str) -> bool {
     agent.dispatch(wishes(topic)).await.iter().all(|outcome| outcome.success())
 }
@@ -111,7 +111,7 @@ fn survey() -> ToolSpec {
 async fn surveyed(survey: Survey, cx: ToolContext) -> Result<String, ToolError> {
     let mut agents = Vec::new();
     for topic in &survey.topics {
-        let agent = cx.fork(ForkPolicy::default())?; // the same tools and policy; it could be left fewer tools
+        let agent = cx.fork(ForkPolicy::default())?; // the same tools and policy; it could get fewer tools
         agents.push(look_into(agent, topic));
     }
     let done = join_all(agents).await.into_iter().filter(|done| *done).count();
@@ -133,7 +133,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok("written")
         }))
         .resource(notes.clone())
-        .pools(PoolWidths::new(three, NonZeroUsize::MIN)) // three reads at once in the engine; one survey an agent
+        .pools(PoolWidths::new(three, NonZeroUsize::MIN)) // three reads at once in the engine; one survey per agent
         .confirmations(Confirmations::auto()) // nobody is asked in this example
         .build()
         .await?;

@@ -1,19 +1,20 @@
-//! Programs a newcomer runs, from the shortest on:
+//! Programs for newcomers, the shortest first:
 //!
 //! - `cargo run -p toolyard-examples --example embedding`: a tool from a typed closure, one batch.
 //! - `cargo run -p toolyard-examples --example mixed_batch`: how a batch is split into runs, and what overlaps.
 //! - `cargo run -p toolyard-examples --example bad_calls`: a panic, a hang and an unknown name among 37 good calls.
-//! - `cargo run -p toolyard-examples --example own_tool`: a tool of one's own over a confined workspace.
+//! - `cargo run -p toolyard-examples --example own_tool`: a tool of your own in a confined workspace.
 //! - `cargo run -p toolyard-examples --example sub_agents`: a tree of agents that share a pool and write in order.
-//! - `cargo run -p toolyard-examples --example plan_and_execute`: a loop that replans, tries again later, or stops.
-//! - `cargo run -p toolyard-examples --example flaky_backend`: forty calls to a back-end that fails and is gone for
+//! - `cargo run -p toolyard-examples --example plan_and_execute`: a loop that replans, retries later, or stops.
+//! - `cargo run -p toolyard-examples --example flaky_backend`: forty calls to a back-end that fails and goes down for
 //!   a while; retries, a rate and a breaker, drawn as a timeline.
+//! - `cargo run -p toolyard-examples --example ask_first`: capabilities, a person who is asked, and a change of policy.
 //!
-//! This library prints what they all print.
+//! This library holds the printing that they share.
 
 use toolyard::Outcome;
 
-/// Prints a line a call: its run, its id, and what the model reads.
+/// Prints one line per call: its run, its id, and the text that the model reads.
 pub fn print(outcomes: &[Outcome]) {
     for outcome in outcomes {
         let sign = if outcome.success() { "ok " } else { "ERR" };
@@ -28,7 +29,7 @@ pub fn print(outcomes: &[Outcome]) {
     }
 }
 
-/// A line of `width` characters in which a call's time is drawn, `from` and `to` in parts of `whole`.
+/// Draws a call on a line of `width` characters that stands for `whole`: a bar from `from` to `to`.
 pub fn bar(from: f64, to: f64, whole: f64, width: usize) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place on the line")]
     let place = |at: f64| (at / whole * f64::from(u32::try_from(width).unwrap_or(u32::MAX))).round() as usize;
