@@ -74,7 +74,7 @@ pub(crate) enum Cause {
     Tree { width: usize },
     /// A token of its tool's rate.
     Rate { tool: String, rate: Rate },
-    /// A permit, but the times do not tell of what.
+    /// A permit of an unknown kind: the times do not show which.
     Permit,
 }
 

@@ -246,8 +246,7 @@ fn asking_is_the_default_on_a_terminal() {
     assert!(!done.stderr.contains("may this call run?"));
 }
 
-/// PO-4: `--approve ask` asks on the terminal wherever standard error goes; the default asks only if that is a
-/// terminal.
+/// PO-4: `--approve ask` asks on the terminal wherever standard error goes; the default asks only if it is one.
 #[test]
 fn the_terminal_is_asked_on_wherever_standard_error_goes() {
     let call = json!({"call_id": "c", "name": "write_file", "arguments": {"path": "a", "content": "1"}});

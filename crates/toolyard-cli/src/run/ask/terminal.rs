@@ -1,4 +1,4 @@
-//! The terminal, and the thread that reads it: reads block, and neither calls nor the program's end may wait for that.
+//! The terminal, and the thread that reads it: reads block, but neither calls nor the end of the program wait for them.
 //!
 //! ```text
 //!   ask ─► Shown ─► thread: discard earlier input ───► page, prompt ─► wait for a line, or for its withdrawal
