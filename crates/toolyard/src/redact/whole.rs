@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
 use toolyard_core::{Arguments, CallError, Content, ToolOutput};
 
-/// How many links of an error chain are checked.
+/// How many links of an error chain are checked. What lies deeper is cut off, because it is not checked.
 const CAUSES_MAX: usize = 64;
 
 impl Redactor {
@@ -49,11 +49,14 @@ impl Redactor {
         }
     }
 
-    /// The replacement of a cause that contains a secret; `None` if it contains none.
+    /// The replacement of a cause that contains a secret or has more than [`CAUSES_MAX`] links; `None` for any other.
     pub(crate) fn cause(&self, cause: &(dyn Error + 'static)) -> Option<Arc<dyn Error + Send + Sync>> {
-        let links = || iter::successors(Some(cause), |link| (*link).source()).take(CAUSES_MAX);
-        let tells = |text: String| matches!(self.text(&text), Cow::Owned(_));
-        if !links().any(|link| tells(link.to_string())) && !tells(format!("{cause:?}")) {
+        let chain = || iter::successors(Some(cause), |link| (*link).source());
+        let links = || chain().take(CAUSES_MAX);
+        let is_secret = |text: String| matches!(self.text(&text), Cow::Owned(_));
+        let is_checked = chain().nth(CAUSES_MAX).is_none();
+        if is_checked && !links().any(|link| is_secret(link.to_string())) && !is_secret(format!("{cause:?}"))
+        {
             return None;
         }
         let texts: Vec<String> = links().map(|link| self.text(&link.to_string()).into_owned()).collect();

@@ -4,7 +4,7 @@ use crate::{Redactor, SecretError};
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error, fmt, iter};
 
 fn with(secret: &str) -> Redactor {
     Redactor::standard().with_secret(secret).unwrap()
@@ -141,4 +141,46 @@ fn holds(value: &Value, secret: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// An error so many links above the one that has a secret in it, which no link's `Debug` shows.
+struct Deep(Box<str>, Option<Box<Deep>>);
+
+impl fmt::Display for Deep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Deep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Deep")
+    }
+}
+
+impl Error for Deep {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.1.as_deref().map(|below| below as _)
+    }
+}
+
+/// I15: a cause is redacted however many errors it has below it; of a longer chain than is checked nothing is kept that
+/// was not.
+#[test]
+fn a_secret_deep_in_a_chain_of_causes_is_not_kept() {
+    let secret = with("hunter2x");
+    for depth in [0, 1, 63, 64, 65, 200] {
+        let last = Deep("the password is hunter2x".into(), None);
+        let deep = (0..depth).fold(last, |below, _| Deep("it failed".into(), Some(Box::new(below))));
+        let shown = secret.cause(&deep).expect("it has a secret in it");
+        let links = iter::successors(Some(&*shown as &(dyn Error + 'static)), |link| (*link).source());
+        let texts: Vec<String> = links.map(ToString::to_string).collect();
+        assert!(!texts.concat().contains("hunter2x"), "at a depth of {depth}");
+        assert_eq!(texts.len(), 64.min(depth + 1));
+    }
+    let (short, long) = (64, 65);
+    let harmless =
+        |links| (1..links).fold(Deep("x".into(), None), |below, _| Deep("x".into(), Some(below.into())));
+    assert!(secret.cause(&harmless(short)).is_none(), "kept as it is");
+    assert!(secret.cause(&harmless(long)).is_some(), "cut off");
 }
