@@ -15,6 +15,6 @@ pub fn data_file(name: &str) -> Option<PathBuf> {
         return Some(file);
     }
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{} is missing; set TOOLYARD_DATA", file.display());
-    eprintln!("skipped: {} is not here; set TOOLYARD_DATA to run this test", file.display());
+    eprintln!("skipped: {} not found; set TOOLYARD_DATA to run this test", file.display());
     None
 }

@@ -64,8 +64,8 @@ impl Log {
     }
 
     /// Records a note from a handler.
-    pub fn note(&self, word: impl Into<String>) {
-        self.state().notes.push(word.into());
+    pub fn note(&self, line: impl Into<String>) {
+        self.state().notes.push(line.into());
     }
 
     /// The notes of the handlers, in order.

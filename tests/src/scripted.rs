@@ -94,7 +94,7 @@ pub async fn yard(change: impl FnOnce(EngineBuilder, &Log) -> EngineBuilder) -> 
         .confirmations(toolyard::Confirmations::auto())
         .approver(Answer::Allow)
         .events(events.clone());
-    let engine = change(builder, &log).build().await.expect("the engine is well configured");
+    let engine = change(builder, &log).build().await.expect("invalid engine configuration");
     Yard { engine, log, events }
 }
 

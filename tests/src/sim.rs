@@ -23,8 +23,8 @@ mod shrink;
 mod stage;
 
 pub use dice::Dice;
-pub use journal::{Entry, Fact, Journal, Moved, Said, Shape};
-pub use permits::{Change as Permits, UnitSeen};
+pub use journal::{Entry, Fact, HandlerEnd, HandlerStep, Journal, ResultView};
+pub use permits::{PermitChange, UnitState};
 pub use program::Program;
 pub use report::Report;
 pub use run::play;
@@ -32,5 +32,5 @@ pub use shrink::shrink;
 
 /// Runs the program of a seed and checks it.
 pub fn sim(seed: u64) -> Report {
-    play(&Program::generate(seed, program::Shape::default()))
+    play(&Program::generate(seed, program::Bounds::default()))
 }

@@ -16,7 +16,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use toolyard_tests::sim::{Program, Report, play, program::Shape, shrink, sim};
+use toolyard_tests::sim::{Program, Report, play, program::Bounds, shrink, sim};
 
 /// Simulates the whole engine, seed by seed.
 #[derive(Debug, Parser)]
@@ -70,25 +70,25 @@ fn main() -> ExitCode {
     let options = Options::parse();
     options.take_fault();
     match options.seed {
-        Some(seed) => one(seed, &options),
-        None => many(&options),
+        Some(seed) => run_one(seed, &options),
+        None => run_many(&options),
     }
 }
 
 /// Runs one seed and prints its result.
-fn one(seed: u64, options: &Options) -> ExitCode {
-    let program = Program::generate(seed, Shape::default());
+fn run_one(seed: u64, options: &Options) -> ExitCode {
+    let program = Program::generate(seed, Bounds::default());
     let report = play(&program);
     if options.trace {
         println!("{program:#?}");
         report.entries.iter().for_each(|entry| println!("{entry}"));
     }
-    tell(seed, &report);
+    print_violations(seed, &report);
     println!("seed {seed}: {} violations, trace {:016x}", report.violations.len(), report.trace_hash);
     options.code(!report.violations.is_empty())
 }
 
-fn tell(seed: u64, report: &Report) {
+fn print_violations(seed: u64, report: &Report) {
     for violation in report.violations.iter().take(10) {
         println!("seed {seed}: {violation}");
     }
@@ -96,38 +96,38 @@ fn tell(seed: u64, report: &Report) {
 
 /// The results of many seeds.
 #[derive(Default)]
-struct Sum {
+struct Totals {
     hashes: HashSet<u64>,
     entries: usize,
     failed: Vec<(u64, Report)>,
 }
 
-fn many(options: &Options) -> ExitCode {
+fn run_many(options: &Options) -> ExitCode {
     let bar = indicatif::ProgressBar::new(options.seeds);
-    let (next, sum) = (AtomicU64::new(options.start), Mutex::new(Sum::default()));
+    let (next, totals) = (AtomicU64::new(options.start), Mutex::new(Totals::default()));
     let end = options.start.saturating_add(options.seeds);
     std::thread::scope(|scope| {
         for _ in 0..jobs(options) {
             scope.spawn(|| {
                 options.take_fault();
-                while let Some(seed) = take(&next, end) {
+                while let Some(seed) = next_seed(&next, end) {
                     let report = sim(seed);
                     if options.expects_violation() && !report.violations.is_empty() {
                         // Seeds are taken in order, so all lower seeds are already running.
                         next.store(end, Ordering::Relaxed);
                     }
-                    count(&sum, seed, report);
+                    count(&totals, seed, report);
                     bar.inc(1);
                 }
             });
         }
     });
     bar.finish_and_clear();
-    summary(options, sum.into_inner().unwrap_or_else(PoisonError::into_inner))
+    summary(options, totals.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// The next seed, if one is left.
-fn take(next: &AtomicU64, end: u64) -> Option<u64> {
+fn next_seed(next: &AtomicU64, end: u64) -> Option<u64> {
     Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < end)
 }
 
@@ -136,44 +136,44 @@ fn jobs(options: &Options) -> u64 {
     options.jobs.unwrap_or(processors).max(1)
 }
 
-fn count(sum: &Mutex<Sum>, seed: u64, mut report: Report) {
-    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-    sum.hashes.insert(report.trace_hash);
-    sum.entries += report.entries.len();
+fn count(totals: &Mutex<Totals>, seed: u64, mut report: Report) {
+    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+    totals.hashes.insert(report.trace_hash);
+    totals.entries += report.entries.len();
     if !report.violations.is_empty() {
         report.entries = Vec::new();
-        sum.failed.push((seed, report));
+        totals.failed.push((seed, report));
     }
 }
 
-fn summary(options: &Options, mut sum: Sum) -> ExitCode {
-    sum.failed.sort_by_key(|(seed, _)| *seed);
-    sum.failed.iter().take(20).for_each(|(seed, report)| tell(*seed, report));
-    if let Some((seed, report)) = sum.failed.first()
+fn summary(options: &Options, mut totals: Totals) -> ExitCode {
+    totals.failed.sort_by_key(|(seed, _)| *seed);
+    totals.failed.iter().take(20).for_each(|(seed, report)| print_violations(*seed, report));
+    if let Some((seed, report)) = totals.failed.first()
         && options.shrink > 0
     {
-        small(*seed, report, options);
+        print_shrunk(*seed, report, options);
     }
-    let seeds: Vec<_> = sum.failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
+    let seeds: Vec<_> = totals.failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
     println!(
         "{} seeds from {}: {} with violations{}{}, {} distinct traces, {} entries",
         options.seeds,
         options.start,
-        sum.failed.len(),
+        totals.failed.len(),
         if seeds.is_empty() { "" } else { ": " },
         seeds.join(" "),
-        sum.hashes.len(),
-        sum.entries,
+        totals.hashes.len(),
+        totals.entries,
     );
-    options.code(!sum.failed.is_empty())
+    options.code(!totals.failed.is_empty())
 }
 
 /// Shrinks a failing program and prints it with its whole journal.
-fn small(seed: u64, report: &Report, options: &Options) {
+fn print_shrunk(seed: u64, report: &Report, options: &Options) {
     let Some(rule) = report.rule() else { return };
-    let program = shrink(&Program::generate(seed, Shape::default()), rule, options.shrink);
-    println!("seed {seed}, made small: {program:#?}");
+    let program = shrink(&Program::generate(seed, Bounds::default()), rule, options.shrink);
+    println!("seed {seed}, shrunk: {program:#?}");
     let again = play(&program);
     again.entries.iter().for_each(|entry| println!("{entry}"));
-    tell(seed, &again);
+    print_violations(seed, &again);
 }

@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let mut args = env::args().skip(1);
-    let (root, command) = (args.next().ok_or("no root")?, args.next().ok_or("no command")?);
+    let (root, command) =
+        (args.next().ok_or("missing argument ROOT")?, args.next().ok_or("missing argument COMMAND")?);
     let engine = Engine::builder()
         .tools(toolyard_tools::workspace(root)?)
         .tool(Shell::new(containment()?))

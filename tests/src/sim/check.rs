@@ -8,8 +8,8 @@ mod budgets;
 mod cancels;
 mod events;
 mod expect;
-mod floor;
 mod gate;
+mod handlers;
 mod in_force;
 mod keys;
 mod order;
@@ -23,15 +23,15 @@ mod remembered;
 mod results;
 mod retries;
 mod secrets;
-mod seen;
 mod starts;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod waits;
 mod widths;
 mod writes;
 
-pub use seen::Seen;
+pub use traces::Traces;
 
 use super::{Entry, Program, program::Index};
 use std::fmt;
@@ -63,7 +63,7 @@ const SLACK_US: u64 = 300_000;
 /// Returns every violation of a rule in the journal `entries` of a run of this program.
 pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
     let index = Index::new(program, refused::refused(entries));
-    let seen = Seen::new(&index, entries);
+    let traces = Traces::new(&index, entries);
     let checks = [
         quiet::check,
         events::check,
@@ -86,5 +86,5 @@ pub fn check(program: &Program, entries: &[Entry]) -> Vec<Violation> {
         breakers::check,
         budgets::check,
     ];
-    checks.iter().flat_map(|check| check(&index, &seen)).collect()
+    checks.iter().flat_map(|check| check(&index, &traces)).collect()
 }

@@ -2,8 +2,8 @@
 
 use super::{
     check::Violation,
-    permits::Change,
-    program::{End, Of},
+    permits::PermitChange,
+    program::{BreakerOwner, End},
 };
 use std::{
     fmt::{self, Write},
@@ -43,17 +43,17 @@ pub enum Fact {
     /// An event of the engine.
     Event(Box<Event>),
     /// A step of a call's handler.
-    Handler(u32, Moved),
+    Handler(u32, HandlerStep),
     /// A change in the admission table: permits held or calls waiting.
-    Permits(Box<Change>),
+    Permits(Box<PermitChange>),
     /// The results of a batch.
-    Results(u32, Vec<Shape>),
+    Results(u32, Vec<ResultView>),
     /// The turn of a batch is about to be cancelled.
     CancelTurn(u32),
     /// The future of a batch is about to be dropped.
     Drop(u32),
     /// How a call's handler ends. Absent if the handler is dropped.
-    Said(u32, Said),
+    HandlerEnd(u32, HandlerEnd),
     /// A call is about to be cancelled ...
     CancelCall(u32),
     /// ... and the cancel has returned; the flag says whether it found the call.
@@ -71,7 +71,7 @@ pub enum Fact {
     /// The handler of a call was not given the secret.
     Withheld(u32),
     /// An operator moves a breaker.
-    Operated(Of),
+    Operated(BreakerOwner),
     /// What a session may still spend, at the end of the run.
     BudgetLeft(usize, Budget),
     /// A session is about to be cancelled.
@@ -79,7 +79,7 @@ pub enum Fact {
     /// A fork is about to be cancelled.
     CancelFork(u32),
     /// Calls of a finished batch were sent again: their results before and now.
-    Resent(u32, Vec<Shape>, Vec<Shape>),
+    Resent(u32, Vec<ResultView>, Vec<ResultView>),
     /// A pool is about to be resized ...
     Resizing(ToolClass, usize),
     /// ... and now has its new width.
@@ -98,19 +98,19 @@ pub enum Fact {
 
 /// A step of a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Moved {
+pub enum HandlerStep {
     /// It has started.
-    Began,
+    Started,
     /// It writes to the state that serial handlers share.
     Wrote,
     /// It waits for nested calls.
     Parked,
     /// It stopped waiting for some nested calls; the journal does not show whether it is still parked.
-    Dropped,
+    NestedDropped,
     /// It has started to stream calls; whether it is parked depends on which of them are in flight.
-    Streams,
+    StreamStarted,
     /// That stream has ended.
-    Streamed,
+    StreamEnded,
     /// It holds all its permits again.
     Resumed,
     /// It cannot be dropped and its context is cancelled, so it counts as given up.
@@ -121,9 +121,9 @@ pub enum Moved {
 
 /// How a handler ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum HandlerEnd {
     /// As its script says.
-    End(End),
+    Scripted(End),
     /// With an output, because it was cancelled.
     CutShort,
     /// With an error, because it was cancelled.
@@ -132,7 +132,7 @@ pub enum Said {
 
 /// The part of a result that the checks compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct ResultView {
     /// The id of the call.
     pub id: String,
     /// The error code; `None` with an output.
@@ -151,7 +151,7 @@ pub struct Shape {
     pub stopped: Option<RetryStopped>,
 }
 
-impl Shape {
+impl ResultView {
     /// The compared part of this result.
     pub fn of(outcome: &Outcome) -> Self {
         Self {

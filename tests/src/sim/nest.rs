@@ -3,7 +3,7 @@
 use super::{
     Program,
     program::ForkPlan,
-    stage::{capabilities, some, tools_but},
+    stage::{capabilities, nonzero, tools_except},
 };
 use toolyard::{Call, ForkPolicy, Outcome, Session, SubAgents, ToolContext};
 
@@ -28,10 +28,10 @@ pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Se
         policy = policy.share_concurrent();
     }
     if let Some(cap) = plan.cap {
-        policy = policy.max_in_flight(some(cap));
+        policy = policy.max_in_flight(nonzero(cap));
     }
     if let Some(hidden) = plan.hidden {
-        policy = policy.only_tools(tools_but(program, hidden));
+        policy = policy.only_tools(tools_except(program, hidden));
     }
     if let Some(capabilities) = capabilities(program, &plan.barred) {
         policy = policy.capabilities(capabilities);
@@ -40,5 +40,5 @@ pub(super) fn fork(program: &Program, parent: Parent<'_>, plan: &ForkPlan) -> Se
         Parent::Handler(cx) => cx.fork(policy),
         Parent::Session(session) => session.fork(policy),
     };
-    fork.expect("a program's forks are not too deep")
+    fork.expect("programs fork within the limit")
 }

@@ -15,12 +15,12 @@ const TARGET: &str = "toolyard::permits";
 
 /// One change of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct PermitChange {
     /// What happened: grant, queue, cancel, refuse, park, resume, release, quiet, zombie, zombie_end; for a unit
     /// itself open, close, resize, pause.
     pub what: String,
     /// The units involved, in their new state.
-    pub units: Vec<UnitSeen>,
+    pub units: Vec<UnitState>,
     /// The lease involved.
     pub lease: Option<String>,
     /// Whether serial calls are paused; reported together with a lease.
@@ -43,7 +43,7 @@ pub struct Change {
 
 /// The reported state of a counting unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitSeen {
+pub struct UnitState {
     /// The bounded resource and its key.
     pub name: String,
     /// How many permits are in use.
@@ -54,9 +54,9 @@ pub struct UnitSeen {
     pub paused: bool,
 }
 
-impl UnitSeen {
+impl UnitState {
     /// Parses `class read 0.1 3/4`, with or without a trailing `paused`.
-    fn read(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let (text, paused) = unpaused(text);
         let (name, count) = text.rsplit_once(' ')?;
         let (in_use, width) = count.split_once('/')?;
@@ -68,7 +68,7 @@ fn unpaused(text: &str) -> (&str, bool) {
     text.strip_suffix(" paused").map_or((text, false), |text| (text, true))
 }
 
-impl Visit for Change {
+impl Visit for PermitChange {
     fn record_u64(&mut self, field: &Field, value: u64) {
         match field.name() {
             "root" => self.root = Some(value),
@@ -91,7 +91,7 @@ impl Visit for Change {
         // Writing to a string cannot fail.
         let _ = write!(text, "{value:?}");
         match field.name() {
-            "units" => self.units = text.split(", ").filter_map(UnitSeen::read).collect(),
+            "units" => self.units = text.split(", ").filter_map(UnitState::parse).collect(),
             "lease" => {
                 let (lease, paused) = unpaused(&text);
                 (self.lease, self.serial_paused) = (Some(lease.to_owned()), paused);
@@ -118,7 +118,7 @@ pub(super) fn listen(journal: Option<Journal>, secret: Option<&str>) {
 }
 
 /// Runs `run` while subscribed to the engine's traces.
-pub(super) fn told<T>(run: impl FnOnce() -> T) -> T {
+pub(super) fn with_listener<T>(run: impl FnOnce() -> T) -> T {
     let _listening = crate::listen(Listener);
     run()
 }
@@ -138,7 +138,7 @@ impl Visit for Fields {
 }
 
 /// Searches the fields of a span or event for the secret.
-fn look(what: &str, record: impl FnOnce(&mut Fields)) {
+fn search(what: &str, record: impl FnOnce(&mut Fields)) {
     let Some(core) = SECRET.with_borrow(Clone::clone) else { return };
     let mut fields = Fields::default();
     record(&mut fields);
@@ -173,21 +173,21 @@ impl Subscriber for Listener {
     }
 
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
-        look(span.metadata().name(), |fields| span.record(fields));
+        search(span.metadata().name(), |fields| span.record(fields));
         span::Id::from_u64(1)
     }
 
     fn record(&self, _: &span::Id, values: &span::Record<'_>) {
-        look("a span", |fields| values.record(fields));
+        search("a span", |fields| values.record(fields));
     }
 
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &Event<'_>) {
         if event.metadata().target() != TARGET {
-            return look(event.metadata().name(), |fields| event.record(fields));
+            return search(event.metadata().name(), |fields| event.record(fields));
         }
-        let mut change = Change::default();
+        let mut change = PermitChange::default();
         event.record(&mut change);
         note(Fact::Permits(Box::new(change)));
     }

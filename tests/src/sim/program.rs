@@ -8,21 +8,21 @@
 //! ```
 
 mod agents;
-mod care;
 mod consent;
 mod enrich;
 mod generate;
 mod govern;
+mod guards;
 mod index;
 mod policy;
 mod script;
 mod secret;
 mod shrink;
 
-pub use agents::{Cut, CutBy, ForkPlan, How, SessionPlan, TurnPlan};
-pub use care::{Care, KeyPlan, Of};
+pub use agents::{Cut, CutBy, DispatchMode, ForkPlan, SessionPlan, TurnPlan};
 pub use consent::{AnswerPlan, Consent};
-pub use generate::Shape;
+pub use generate::Bounds;
+pub use guards::{BreakerOwner, Guards, KeyPlan};
 pub(crate) use index::call_id;
 pub use index::{Agent, Group, Index, Node, Owner, Scope};
 pub use policy::PolicyPlan;
@@ -89,12 +89,12 @@ pub struct ToolPlan {
     pub class: ToolClass,
     /// The most calls of it that run at once.
     pub limit: Option<usize>,
-    /// Where that limit counts.
+    /// Placement that limit counts.
     pub limit_scope: LimitScope,
     /// The number of its named serial scope; `None` for its tree's.
     pub scope: Option<usize>,
     /// Where its handlers run.
-    pub placement: Where,
+    pub placement: Placement,
     /// Its attempt timeout in milliseconds.
     pub timeout_ms: u64,
     /// What it takes for its calls to be allowed.
@@ -106,12 +106,12 @@ pub struct ToolPlan {
     /// Whether it is declared to spawn agents; if so, it has no timeout.
     pub recursive: bool,
     /// Its retries, keys, breaker, rate and budget.
-    pub care: Care,
+    pub guards: Guards,
 }
 
 /// Where a tool's handlers run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
+pub enum Placement {
     /// In a task.
     Task,
     /// Inline in the driver, up to the first wait.
@@ -192,11 +192,11 @@ pub enum Act {
     /// Forgets all remembered answers of a session.
     Forget(usize),
     /// Forces a breaker open.
-    ForceOpen(Of),
+    ForceOpen(BreakerOwner),
     /// Forces a breaker closed.
-    ForceClosed(Of),
+    ForceClosed(BreakerOwner),
     /// Closes a breaker and clears its history.
-    ResetBreaker(Of),
+    ResetBreaker(BreakerOwner),
     /// Shuts the engine down, with these milliseconds to finish and to stop.
     Shutdown(u64, u64),
 }
@@ -231,8 +231,8 @@ impl Program {
 
     /// The breaker policy of all back-ends: that of the first tool with a back-end.
     pub fn backend_breaker(&self) -> BreakerPolicy {
-        let of = self.tools.iter().find(|tool| tool.care.backend.is_some());
-        of.map_or(BreakerPolicy::DISABLED, |tool| tool.care.breaker)
+        let tool = self.tools.iter().find(|tool| tool.guards.backend.is_some());
+        tool.map_or(BreakerPolicy::DISABLED, |tool| tool.guards.breaker)
     }
 
     /// The name of a back-end.

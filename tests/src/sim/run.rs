@@ -5,7 +5,7 @@ use super::{
     check::{Violation, check},
     journal::{Fact, Journal, trace_hash},
     panics::panics_of,
-    permits::{listen, told},
+    permits::{listen, with_listener},
     stage::{self, Agent, Stage, play_order},
 };
 use futures::future::{BoxFuture, join_all};
@@ -16,7 +16,7 @@ use toolyard::{Engine, Session, SessionOptions};
 /// Virtual time without any progress after which a run counts as stuck (TS-3).
 const HOUR: Duration = Duration::from_secs(3600);
 /// How often the run checks whether all work is done.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Plays a program on paused time and checks the journal.
 ///
@@ -26,7 +26,9 @@ pub fn play(program: &Program) -> Report {
     let mut entries = Vec::new();
     let panics = panics_of(|| {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-        told(|| runtime.expect("a runtime can be made").block_on(seen(program, &mut entries)));
+        with_listener(|| {
+            runtime.expect("failed to build the runtime").block_on(run_program(program, &mut entries))
+        });
     });
     let panics = panics.into_iter().map(|panic| Violation::new("panic", panic));
     let violations: Vec<_> = panics.chain(check(program, &entries)).collect();
@@ -34,29 +36,29 @@ pub fn play(program: &Program) -> Report {
 }
 
 /// Plays a program until it ends or makes no more progress.
-async fn seen(program: &Program, entries: &mut Vec<Entry>) {
+async fn run_program(program: &Program, entries: &mut Vec<Entry>) {
     let stage = Stage::new(program);
     listen(Some(stage.journal.clone()), program.secret.as_ref().map(|secret| secret.core.as_str()));
-    let mut taken = Taken { journal: stage.journal.clone(), entries };
+    let mut guard = JournalGuard { journal: stage.journal.clone(), entries };
     let engine = stage::engine(program, &stage).await;
     tokio::select! {
         biased;
-        () = act(program, &stage, &engine) => {}
-        () = stuck(&stage) => {
+        () = run_sessions(program, &stage, &engine) => {}
+        () = until_stuck(&stage) => {
             let dump = dump(&stage, &engine).await;
             stage.journal.note(Fact::Stuck(dump));
         }
     }
-    taken.take();
+    guard.take();
 }
 
 /// Hands the journal over, even if the run unwinds.
-struct Taken<'a> {
+struct JournalGuard<'a> {
     journal: Journal,
     entries: &'a mut Vec<Entry>,
 }
 
-impl Taken<'_> {
+impl JournalGuard<'_> {
     /// Takes the journal as it is now. Later entries come from the teardown of the runtime and are not part of the run.
     fn take(&mut self) {
         if self.entries.is_empty() {
@@ -66,14 +68,14 @@ impl Taken<'_> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for JournalGuard<'_> {
     fn drop(&mut self) {
         self.take();
     }
 }
 
 /// Plays the sessions and orders of the program, then shuts the engine down.
-async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
+async fn run_sessions(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     let sessions: Vec<_> = (0..program.sessions.len()).map(|at| session(program, engine, at)).collect();
     let turns = sessions.iter().zip(&program.sessions).map(|(session, plan)| {
         let agent = Agent { stage, session, handler: None };
@@ -86,7 +88,7 @@ async fn act(program: &Program, stage: &Arc<Stage>, engine: &Engine) {
     });
     join_all(turns.chain(orders)).await;
     while stage.journal.open_calls() > 0 || stage.busy() > 0 {
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
     // A result is followed only by short work: hooks, dropped tasks, and the grace of a handler whose last caller left.
     sleep(Duration::from_millis(program.grace_ms) + Duration::from_secs(1)).await;
@@ -104,10 +106,10 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
     let plan = &program.sessions[at];
     let mut options = SessionOptions::default().priority(plan.priority);
     if let Some(cap) = plan.cap {
-        options = options.max_in_flight(stage::some(cap));
+        options = options.max_in_flight(stage::nonzero(cap));
     }
     if let Some(cap) = plan.tree_cap {
-        options = options.tree_max_in_flight(stage::some(cap));
+        options = options.tree_max_in_flight(stage::nonzero(cap));
     }
     if let Some(capabilities) = stage::capabilities(program, &plan.barred) {
         options = options.capabilities(capabilities);
@@ -116,7 +118,7 @@ fn session(program: &Program, engine: &Engine, at: usize) -> Session {
 }
 
 /// Completes when nothing was observed for an hour.
-async fn stuck(stage: &Stage) {
+async fn until_stuck(stage: &Stage) {
     let mut seen = usize::MAX;
     while seen != stage.journal.len() {
         seen = stage.journal.len();
@@ -127,14 +129,14 @@ async fn stuck(stage: &Stage) {
 /// Describes the current state of calls, handlers and pools.
 async fn dump(stage: &Stage, engine: &Engine) -> String {
     let mut text =
-        format!("open calls {}, handlers that run {:?}", stage.journal.open_calls(), stage.running_now());
+        format!("{} open calls, running handlers {:?}", stage.journal.open_calls(), stage.running_now());
     // Writing to a string cannot fail.
     let _ = match tokio::time::timeout(HOUR, engine.status()).await {
         Ok(Ok(status)) => {
             let pools = status.pools.iter().try_for_each(|pool| write!(text, "\n  {pool:?}"));
             pools.and_then(|()| status.waiting.iter().try_for_each(|lane| write!(text, "\n  {lane:?}")))
         }
-        away => write!(text, "\n  pools {away:?}"),
+        other => write!(text, "\n  pools {other:?}"),
     };
     text
 }

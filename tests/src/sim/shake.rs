@@ -52,7 +52,7 @@ impl Shaker {
     }
 
     fn roll(&self) -> Shake {
-        if self.turns_in_circles() {
+        if self.is_spinning() {
             return Shake::Freeze;
         }
         let Chaos { yields, naps, .. } = self.chaos;
@@ -67,7 +67,7 @@ impl Shaker {
         }
     }
 
-    fn turns_in_circles(&self) -> bool {
+    fn is_spinning(&self) -> bool {
         let now = u64::try_from(self.state.began_at.elapsed().as_micros()).unwrap_or(u64::MAX);
         if self.state.seen_us.swap(now, Ordering::Relaxed) != now {
             self.state.polls.store(0, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! The stage on which a program is played: an engine with scripted tools and the state that they share.
 
+mod embedder;
 mod handler;
 mod operator;
-mod people;
 mod policy;
 mod secret;
 mod stream;
@@ -13,12 +13,12 @@ pub(super) use policy::capabilities;
 pub(super) use turns::Agent;
 
 use super::{
-    journal::{Fact, Journal, Moved},
-    program::{BatchPlan, CallPlan, Consent, Program, ToolPlan, Where},
+    journal::{Fact, HandlerStep, Journal},
+    program::{BatchPlan, CallPlan, Consent, Placement, Program, ToolPlan},
     shake::{Shaker, Tasks, Threads},
 };
+use embedder::{ScriptedApprover, ScriptedHooks, ShakenBackend};
 use handler::Scripted;
-use people::{Hooked, Person, ShakenBackend};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -43,11 +43,11 @@ pub(super) struct Stage {
     /// The number of running blocking handlers.
     pub(super) busy: Arc<AtomicU64>,
     /// The running handlers by call number.
-    running: Mutex<BTreeMap<u32, Presence>>,
+    running: Mutex<BTreeMap<u32, RunningHandler>>,
 }
 
 /// A running handler.
-struct Presence {
+struct RunningHandler {
     cx: ToolContext,
     is_blocking: bool,
     is_given_up: bool,
@@ -69,7 +69,7 @@ impl Stage {
         })
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<u32, Presence>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<u32, RunningHandler>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,7 +81,7 @@ impl Stage {
     /// The plan of the call with this id. A call that reuses another's id never gets here.
     fn plan(&self, id: &CallId) -> Arc<CallPlan> {
         let node = id.as_str().strip_prefix('c').and_then(|node| node.parse().ok());
-        node.and_then(|node: u32| self.calls.get(&node)).expect("a call is one of the program's").clone()
+        node.and_then(|node: u32| self.calls.get(&node)).expect("unknown call id").clone()
     }
 
     /// Records that a handler has started.
@@ -90,11 +90,11 @@ impl Stage {
             .program
             .tools
             .get(self.calls[&node].tool)
-            .is_some_and(|tool| tool.placement == Where::Blocking);
+            .is_some_and(|tool| tool.placement == Placement::Blocking);
         // A handler given up before this one started no longer counts towards everything it held.
         self.note_given_up();
-        self.running().insert(node, Presence { cx: cx.clone(), is_blocking, is_given_up: false });
-        self.journal.note(Fact::Handler(node, Moved::Began));
+        self.running().insert(node, RunningHandler { cx: cx.clone(), is_blocking, is_given_up: false });
+        self.journal.note(Fact::Handler(node, HandlerStep::Started));
     }
 
     /// Records the handlers given up since the last time this was called.
@@ -104,7 +104,7 @@ impl Stage {
             running.iter_mut().filter(|(_, it)| it.is_blocking && !it.is_given_up && it.cx.is_cancelled());
         for (node, presence) in given_up {
             presence.is_given_up = true;
-            self.journal.note(Fact::Handler(*node, Moved::GivenUp));
+            self.journal.note(Fact::Handler(*node, HandlerStep::GivenUp));
         }
     }
 
@@ -112,7 +112,7 @@ impl Stage {
     fn end(&self, node: u32) {
         // The handler's context is dropped outside the lock.
         let gone = self.running().remove(&node);
-        self.journal.note(Fact::Handler(node, Moved::Ended));
+        self.journal.note(Fact::Handler(node, HandlerStep::Ended));
         drop(gone);
     }
 
@@ -132,7 +132,7 @@ fn engine_call(program: &Program, call: &CallPlan, first: Option<u32>) -> Call {
     let id = super::program::call_id(first.filter(|_| call.twin).unwrap_or(call.node));
     let name = Program::tool_name(call.tool);
     let mut made = match call.key {
-        _ if call.broken => Call::new(id, name, program.told("{\"node\": ")),
+        _ if call.broken => Call::new(id, name, program.with_secret("{\"node\": ")),
         _ => Call::new(id, name, arguments(program, call)),
     };
     made.idempotency_key = call.key.map(|key| format!("key{}", key.key).into());
@@ -157,7 +157,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
     let threads = Threads { shaker: stage.shaker.clone(), busy: stage.busy.clone() };
     let host = HostBackend::new(Arc::new(threads));
     let mut builder = Engine::builder()
-        .pools(PoolWidths::new(some(program.read), some(program.concurrent)))
+        .pools(PoolWidths::new(nonzero(program.read), nonzero(program.concurrent)))
         .limits(limits)
         .grace(Duration::from_millis(program.grace_ms))
         .clock(Clock::starting_at(SystemTime::UNIX_EPOCH))
@@ -169,7 +169,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         )
         .confirmations(confirmations(program))
         .policy(policy::rules(&program.policies[0]))
-        .approver(Person { stage: stage.clone() })
+        .approver(ScriptedApprover { stage: stage.clone() })
         .backend(Arc::new(ShakenBackend { host, shaker: stage.shaker.clone() }))
         .spawner(Arc::new(Tasks { shaker: stage.shaker.clone() }))
         .events(stage.journal.clone());
@@ -180,7 +180,7 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         builder = builder.on_serial_failure(OnSerialFailure::SkipRest);
     }
     if let Some(cap) = program.cap {
-        builder = builder.max_in_flight(some(cap));
+        builder = builder.max_in_flight(nonzero(cap));
     }
     if let Some(ms) = program.queue_timeout_ms {
         builder = builder.queue_timeout(Duration::from_millis(ms));
@@ -189,22 +189,22 @@ pub(super) async fn engine(program: &Program, stage: &Arc<Stage>) -> Engine {
         builder = builder.call_deadline(Duration::from_millis(ms));
     }
     if program.hooks {
-        builder = builder.hooks(Hooked { stage: stage.clone() });
+        builder = builder.hooks(ScriptedHooks { stage: stage.clone() });
     }
     for (at, tool) in program.tools.iter().enumerate() {
         let stage = stage.clone();
         builder = builder.tool(from_fn(spec(at, tool), move || Scripted { stage: stage.clone() }));
     }
-    builder.build().await.expect("a program makes a valid engine")
+    builder.build().await.expect("invalid engine configuration")
 }
 
 /// A count as a non-zero number; programs only have counts of at least one.
-pub(super) fn some(count: usize) -> NonZeroUsize {
+pub(super) fn nonzero(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The names of all tools but one.
-pub(super) fn tools_but(program: &Program, hidden: usize) -> Vec<String> {
+pub(super) fn tools_except(program: &Program, hidden: usize) -> Vec<String> {
     (0..program.tools.len()).filter(|tool| *tool != hidden).map(Program::tool_name).collect()
 }
 
@@ -219,24 +219,24 @@ pub(in crate::sim) fn spec(at: usize, tool: &ToolPlan) -> ToolSpec {
     // Calls that differ only in their numbers have the same approval pattern.
     let spec = spec.approval_ignores("node");
     let mut spec = match tool.placement {
-        Where::Task => spec,
-        Where::Inline => spec.inline(),
-        Where::Blocking => spec.blocking(),
+        Placement::Task => spec,
+        Placement::Inline => spec.inline(),
+        Placement::Blocking => spec.blocking(),
     };
     spec.hidden_from.sub_agents = tool.hidden_from_forks;
     spec.requires_capability = !tool.needs_no_capability;
-    spec.max_concurrency = tool.limit.map(some);
+    spec.max_concurrency = tool.limit.map(nonzero);
     spec.limit_scope = tool.limit_scope;
     spec.serial_scope = tool.scope.map(|scope| Program::scope_name(scope).into());
     spec.recursive = tool.recursive;
-    spec.idempotent = tool.care.idempotent;
-    spec.retry = Some(tool.care.retry);
-    spec.breaker = Some(tool.care.breaker);
-    spec.backend = tool.care.backend.map(|backend| Program::backend_name(backend).into());
-    spec.rate = tool.care.rate;
-    spec.cost = tool.care.cost;
-    spec.budget = tool.care.budget;
-    spec.key_conflict = if tool.care.key_fails { KeyConflict::Fail } else { KeyConflict::Join };
+    spec.idempotent = tool.guards.idempotent;
+    spec.retry = Some(tool.guards.retry);
+    spec.breaker = Some(tool.guards.breaker);
+    spec.backend = tool.guards.backend.map(|backend| Program::backend_name(backend).into());
+    spec.rate = tool.guards.rate;
+    spec.cost = tool.guards.cost;
+    spec.budget = tool.guards.budget;
+    spec.key_conflict = if tool.guards.key_fails { KeyConflict::Fail } else { KeyConflict::Join };
     if !tool.recursive {
         spec = spec.timeout(Duration::from_millis(tool.timeout_ms));
     }

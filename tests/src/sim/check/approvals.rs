@@ -2,11 +2,11 @@
 //! is valid (PO-4).
 
 use super::{
-    Seen, Violation,
-    in_force::{InForce, looked_us},
+    Traces, Violation,
+    in_force::{InForce, checked_us},
     policies::START_US,
-    remembered::{Given, Pattern, Remembered},
-    seen::Life,
+    remembered::{Pattern, RememberedAnswer, RememberedAnswers},
+    traces::CallTrace,
 };
 use crate::sim::{
     Fact,
@@ -18,16 +18,17 @@ use toolyard::{
     event::{Approval, SettledBy},
 };
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let (in_force, remembered) = (InForce::of(index, seen), Remembered::of(index, seen));
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
+    let (in_force, remembered) = (InForce::of(index, traces), RememberedAnswers::of(index, traces));
     let mut violations = Vec::new();
-    for (number, life) in &seen.calls {
+    for (number, trace) in &traces.calls {
         let Some(node) = index.nodes.get(number) else { continue };
-        let of_call = OfCall { index, seen, in_force: &in_force, remembered: &remembered, node, life };
+        let of_call =
+            CallApproval { index, traces, in_force: &in_force, remembered: &remembered, node, trace };
         let mut broken =
             |rule, what: &str| violations.push(Violation::new(rule, format!("c{number} {what}")));
-        of_call.question(&mut broken);
-        of_call.start(&mut broken);
+        of_call.check_question(&mut broken);
+        of_call.check_start(&mut broken);
     }
     violations
 }
@@ -35,43 +36,43 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 type Broken<'a> = dyn FnMut(&'static str, &str) + 'a;
 
 /// A call and everything its approval depends on.
-struct OfCall<'a> {
+struct CallApproval<'a> {
     index: &'a Index<'a>,
-    seen: &'a Seen<'a>,
+    traces: &'a Traces<'a>,
     in_force: &'a InForce<'a>,
-    remembered: &'a Remembered,
+    remembered: &'a RememberedAnswers,
     node: &'a Node<'a>,
-    life: &'a Life<'a>,
+    trace: &'a CallTrace<'a>,
 }
 
-impl OfCall<'_> {
+impl CallApproval<'_> {
     /// Checks the question: that one was needed, and what it was about.
-    fn question(&self, broken: &mut Broken<'_>) {
-        let requested = self.life.events.iter().find_map(|(place, at_us, event)| match event.kind {
+    fn check_question(&self, broken: &mut Broken<'_>) {
+        let requested = self.trace.events.iter().find_map(|(place, at_us, event)| match event.kind {
             EventKind::ConfirmationRequested { digest, .. } => Some((*place, *at_us, digest)),
             _ => None,
         });
         let Some((place, at_us, digest)) = requested else { return };
         if !self.asks() {
-            return broken("PO-3", "is asked about, and nobody wanted that");
+            return broken("PO-3", "asked for approval although its tool needs none");
         }
         let versions = 1..=self.in_force.count();
         if !versions.into_iter().any(|version| self.digest(version) == digest) {
-            broken("PO-4", "is asked about with the mark of something else");
+            broken("PO-4", "asked for approval with the digest of another call");
         }
         // An answer given at the same moment may be to a question that was asked before it.
-        let known = |given: &&Given| {
-            given.at_us + START_US < looked_us(self.index, at_us)
+        let known = |given: &&RememberedAnswer| {
+            given.at_us + START_US < checked_us(self.index, at_us)
                 && !self.remembered.is_forgotten(given, place, u64::MAX)
         };
         if self.remembered.before(self.pattern(), place).any(|given| known(&given)) {
-            broken("PO-3", "is asked about, and there was an answer for it");
+            broken("PO-3", "asked for approval although a remembered answer covers it");
         }
     }
 
     /// Checks that the call was approved before it started.
-    fn start(&self, broken: &mut Broken<'_>) {
-        let called = self.life.events.iter().find_map(|(place, _, event)| match event.kind {
+    fn check_start(&self, broken: &mut Broken<'_>) {
+        let called = self.trace.events.iter().find_map(|(place, _, event)| match event.kind {
             EventKind::Called { approval, digest, policy_version, .. } => {
                 Some((*place, approval, digest, policy_version))
             }
@@ -79,32 +80,32 @@ impl OfCall<'_> {
         });
         let Some((place, approval, digest, version)) = called else { return };
         if digest != Some(self.digest(version)) {
-            broken("I14", "runs with the mark of something else");
+            broken("I14", "ran with the digest of another call");
         }
         match approval {
-            None if self.asks() => broken("I14", "runs, and nobody was asked"),
+            None if self.asks() => broken("I14", "ran without asking for approval"),
             None => {}
-            Some(_) if !self.asks() => broken("PO-3", "runs as approved, and needs no approval"),
-            Some(Approval::Asked) => self.asked(place, version, digest, broken),
+            Some(_) if !self.asks() => broken("PO-3", "ran as approved although its tool needs no approval"),
+            Some(Approval::Asked) => self.check_asked(place, version, digest, broken),
             Some(Approval::Remembered) if !self.is_remembered() => {
-                broken("I14", "runs on an answer that nobody gave, or that was forgotten");
+                broken("I14", "ran on a remembered answer that was never given or was forgotten");
             }
             Some(Approval::Remembered) => {}
         }
     }
 
-    fn asked(&self, called: usize, version: u64, digest: Option<CallDigest>, broken: &mut Broken<'_>) {
-        let resolved = self.life.events.iter().find_map(|(place, at_us, event)| match event.kind {
+    fn check_asked(&self, called: usize, version: u64, digest: Option<CallDigest>, broken: &mut Broken<'_>) {
+        let resolved = self.trace.events.iter().find_map(|(place, at_us, event)| match event.kind {
             EventKind::ConfirmationResolved { approved: true, by, digest, .. } => {
                 Some((*place, *at_us, by, digest))
             }
             _ => None,
         });
         let Some((place, at_us, by, approved)) = resolved.filter(|(place, ..)| *place < called) else {
-            return broken("I14", "runs without a yes");
+            return broken("I14", "ran without an approval");
         };
         if approved != digest {
-            broken("I14", "was approved for something else than what runs");
+            broken("I14", "was approved with another digest than it ran with");
         }
         let is_given = match by {
             None => false,
@@ -112,18 +113,18 @@ impl OfCall<'_> {
             Some(SettledBy::Pattern) => self.is_settled(place, at_us),
         };
         if !is_given {
-            broken("I14", "runs on a yes that nobody gave");
+            broken("I14", "ran on an approval that nobody gave");
         }
         // The yes was given under this policy: no attempt starts under another.
         let over_us = self.in_force.until(version).map_or(u64::MAX, |next| next.at_us + START_US);
-        if self.life.tries.iter().any(|it| it.at_us > over_us) {
-            broken("I14", "starts on a yes that its policy has outlived");
+        if self.trace.attempts.iter().any(|it| it.at_us > over_us) {
+            broken("I14", "started on an approval given under a replaced policy");
         }
     }
 
     /// Whether the approver said yes to this digest.
     fn is_answered(&self, resolved: usize, digest: Option<CallDigest>) -> bool {
-        self.seen.entries[..resolved].iter().any(|entry| match entry.fact {
+        self.traces.entries[..resolved].iter().any(|entry| match entry.fact {
             Fact::Answered(node, shown, answer) => {
                 node == self.node.call.node && Some(shown) == digest && answer != Answer::Deny
             }
@@ -133,7 +134,7 @@ impl OfCall<'_> {
 
     /// Whether a yes to another call also settled this one, either at the same time or when its question came up.
     fn is_settled(&self, resolved: usize, resolved_us: u64) -> bool {
-        let received = self.life.events.first().map_or(0, |(place, _, _)| *place);
+        let received = self.trace.events.first().map_or(0, |(place, _, _)| *place);
         let mut given = self.remembered.before(self.pattern(), resolved).filter(|given| given.allows);
         given.any(|given| {
             let came_later = given.place < received;
@@ -144,10 +145,11 @@ impl OfCall<'_> {
 
     /// Whether a remembered yes existed when the gate checked the call.
     fn is_remembered(&self) -> bool {
-        let (received, at_us) = self.life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
-        let looked_us = looked_us(self.index, at_us);
+        let (received, at_us) =
+            self.trace.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
+        let checked_us = checked_us(self.index, at_us);
         let mut given = self.remembered.before(self.pattern(), received).filter(|given| given.allows);
-        given.any(|given| !self.remembered.is_forgotten(given, received, looked_us))
+        given.any(|given| !self.remembered.is_forgotten(given, received, checked_us))
     }
 
     fn asks(&self) -> bool {

@@ -1,10 +1,10 @@
 //! I10: after a cancel, nothing within its reach starts, and after the grace nothing within its reach runs unless it
 //! cannot be dropped.
 
-use super::{SLACK_US, Seen, Violation};
+use super::{SLACK_US, Traces, Violation};
 use crate::sim::{
-    Entry, Fact, Moved,
-    program::{Index, Where},
+    Entry, Fact, HandlerStep,
+    program::{Index, Placement},
 };
 
 /// The reach of a cancel.
@@ -42,16 +42,16 @@ impl Reach {
     }
 
     /// Whether a handler within its reach may go on because a call outside its reach shares the result (ID-4).
-    fn spares(self, index: &Index<'_>, node: u32) -> bool {
+    fn is_shared_outside(self, index: &Index<'_>, node: u32) -> bool {
         let reached = index.lineage(node).filter(|above| self.reaches(index, *above));
         let mut peers = reached.flat_map(|above| index.peers(above));
         peers.any(|peer| !self.reaches(index, *peer))
     }
 }
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for (place, Entry { at_us, fact }) in seen.entries.iter().enumerate() {
+    for (place, Entry { at_us, fact }) in traces.entries.iter().enumerate() {
         let grace_ms = index.program.grace_ms;
         let (reach, within_ms) = match fact {
             Fact::CancelTurn(batch) | Fact::Drop(batch) => (Reach::Batch(*batch), grace_ms),
@@ -65,17 +65,21 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         let stops_by = at_us + within_ms * 1000 + SLACK_US;
         let reached = |node: &u32| {
             reach.reaches(index, *node)
-                && is_in_the_air(index, seen, fact, *node, place)
-                && !reach.spares(index, *node)
+                && is_in_flight(index, traces, fact, *node, place)
+                && !reach.is_shared_outside(index, *node)
         };
-        for (node, life) in seen.calls.iter().filter(|(node, _)| reached(node)) {
-            if life.when(Moved::Began).is_some_and(|began| began > at_us + SLACK_US) {
-                let what = format!("c{node} starts after {fact:?} at {at_us} us");
+        for (node, trace) in traces.calls.iter().filter(|(node, _)| reached(node)) {
+            if trace.first_time(HandlerStep::Started).is_some_and(|started| started > at_us + SLACK_US) {
+                let what = format!("c{node} started after {fact:?} at {at_us} us");
                 violations.push(Violation::new("I10", what));
             }
-            let ended = life.when(Moved::Ended).unwrap_or(if seen.is_over { 0 } else { u64::MAX });
-            if ended > stops_by && life.when(Moved::Began).is_some() && can_be_dropped(index, *node) {
-                let what = format!("c{node} runs after {fact:?} at {at_us} us and its grace");
+            let ended =
+                trace.first_time(HandlerStep::Ended).unwrap_or(if traces.is_finished { 0 } else { u64::MAX });
+            if ended > stops_by
+                && trace.first_time(HandlerStep::Started).is_some()
+                && can_be_dropped(index, *node)
+            {
+                let what = format!("c{node} still ran when the grace of {fact:?} at {at_us} us was over");
                 violations.push(Violation::new("I10", what));
             }
         }
@@ -84,9 +88,9 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 }
 
 /// Whether a fact that cancels only calls in flight finds this call, or the call it is cancelled with, in flight.
-pub(super) fn is_in_the_air(
+pub(super) fn is_in_flight(
     index: &Index<'_>,
-    seen: &Seen<'_>,
+    traces: &Traces<'_>,
     fact: &Fact,
     node: u32,
     place: usize,
@@ -95,24 +99,24 @@ pub(super) fn is_in_the_air(
         // The batch may be dropped before it started, by an attempt that is followed by another; the later attempt
         // may start it.
         Fact::Drop(batch) => {
-            let parent = index.batches.get(batch).and_then(|placed| seen.calls.get(&placed.parent?));
-            let received = seen.calls.get(batch).and_then(|life| life.events.first());
-            return parent.is_none_or(|parent| parent.tries.len() < 2)
+            let parent = index.batches.get(batch).and_then(|placed| traces.calls.get(&placed.parent?));
+            let received = traces.calls.get(batch).and_then(|trace| trace.events.first());
+            return parent.is_none_or(|parent| parent.attempts.len() < 2)
                 || received.is_some_and(|it| it.0 < place);
         }
         Fact::CancelCall(call) => *call,
         Fact::CancelCalls(_) => index.lineage(node).last().unwrap_or(node),
         _ => return true,
     };
-    let life = seen.calls.get(&cancelled);
-    life.is_some_and(|life| {
-        let end = life.events.iter().find(|(_, _, event)| event.kind.is_terminal());
-        life.events.first().is_some_and(|(received, _, _)| *received < place)
+    let trace = traces.calls.get(&cancelled);
+    trace.is_some_and(|trace| {
+        let end = trace.events.iter().find(|(_, _, event)| event.kind.is_terminal());
+        trace.events.first().is_some_and(|(received, _, _)| *received < place)
             && end.is_none_or(|(end, _, _)| *end > place)
     })
 }
 
 fn can_be_dropped(index: &Index<'_>, node: u32) -> bool {
     let tool = index.nodes.get(&node).and_then(|node| node.tool);
-    tool.is_some_and(|tool| tool.placement != Where::Blocking)
+    tool.is_some_and(|tool| tool.placement != Placement::Blocking)
 }

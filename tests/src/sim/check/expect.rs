@@ -1,14 +1,14 @@
 //! The naive model: how each call ends when calls run one by one, and what may change that.
 
 use super::{
-    SLACK_US, Seen, Violation,
+    SLACK_US, Traces, Violation,
     cancels::Reach,
     gate::{Gate, answer},
-    seen::{Ended, Life},
+    traces::{CallEnd, CallTrace},
 };
 use crate::sim::{
-    Fact, Moved,
-    program::{Act, Consent, End, HookPlan, Index, Node, Program, ToolPlan, Where},
+    Fact, HandlerStep,
+    program::{Act, Consent, End, HookPlan, Index, Node, Placement, Program, ToolPlan},
 };
 use std::collections::BTreeSet;
 use toolyard::{ErrorKind, EventKind, Routing, ToolClass};
@@ -22,23 +22,23 @@ const RETRY_COST_MAX: usize = 20;
 /// How a call ends: its code, or `None` with an output.
 type Code = Option<ErrorKind>;
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let (between, gate) = (Between::of(index, seen), Gate::of(index, seen));
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
+    let (disturbances, gate) = (Disturbances::of(index, traces), Gate::of(index, traces));
     let mut violations = Vec::new();
-    for (number, life) in &seen.calls {
-        let (Some(node), Some(end)) = (index.nodes.get(number), life.end) else { continue };
-        let mut may_be = alone(index, &gate, node);
-        let codes = between.codes(index, *number, end.at_us);
+    for (number, trace) in &traces.calls {
+        let (Some(node), Some(end)) = (index.nodes.get(number), trace.end) else { continue };
+        let mut may_be = own_codes(index, &gate, node);
+        let codes = disturbances.codes(index, *number, end.at_us);
         let is_free = codes.is_empty();
         may_be.extend(codes);
         if node.class().is_some() {
-            may_be.extend(shared(index, &between, &gate, node, end.at_us));
+            may_be.extend(shared_codes(index, &disturbances, &gate, node, end.at_us));
         }
-        if let Some(late_us) = too_late(index, node, life, end).filter(|_| is_free) {
+        if let Some(late_us) = overrun_us(index, node, trace, end).filter(|_| is_free) {
             violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
         }
         if !may_be.contains(&end.code) {
-            let what = format!("c{number} ended {:?}, one by one it is {may_be:?}", end.code);
+            let what = format!("c{number} ended with {:?}, expected one of {may_be:?}", end.code);
             violations.push(Violation::new("model", what));
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 }
 
 /// The codes with which a call may end on its own; several if its times are too close to call.
-fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+fn own_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let program = index.program;
     let (call, is_twin) = (node.call, node.call.twin && node.at > 0);
     let refused = match node.tool {
@@ -62,7 +62,7 @@ fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> 
         Some(_) => None,
     };
     // The breaker is checked before the approver is asked.
-    let open = |node| spared(index, node).filter(|code| *code == Some(ErrorKind::CircuitOpen));
+    let open = |node| guard_codes(index, node).filter(|code| *code == Some(ErrorKind::CircuitOpen));
     if refused.is_some() {
         let mut codes = BTreeSet::from([refused]);
         if refused == Some(ErrorKind::UserDenied) {
@@ -85,10 +85,10 @@ fn alone(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> 
     match answer {
         _ if in_time == InTime::No => {}
         Some(refusal) => drop(codes.insert(Some(refusal))),
-        None => codes.extend(goes(index, gate, node)),
+        None => codes.extend(admitted_codes(index, gate, node)),
     }
     if settled_yes {
-        codes.extend(goes(index, gate, node));
+        codes.extend(admitted_codes(index, gate, node));
     }
     codes
 }
@@ -99,9 +99,9 @@ fn may_be(code: ErrorKind, is_possible: bool) -> Option<Code> {
 }
 
 /// The codes of a call that passes the gate.
-fn goes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
-    let mut codes = ran(index, gate, node);
-    codes.extend(spared(index, node));
+fn admitted_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+    let mut codes = handler_codes(index, gate, node);
+    codes.extend(guard_codes(index, node));
     codes.extend(may_be(ErrorKind::QueueTimeout, index.program.queue_timeout_ms.is_some()));
     codes.extend(may_be(ErrorKind::DeadlineExceeded, deadline_ms(index, node).is_some()));
     codes.extend(may_be(ErrorKind::SerialNesting, may_not_wait(index, node)));
@@ -109,16 +109,16 @@ fn goes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
 }
 
 /// The codes that a call may get from others: the ends of calls with its key, and the refusals that a key brings.
-fn shared(
+fn shared_codes(
     index: &Index<'_>,
-    between: &Between,
+    disturbances: &Disturbances,
     gate: &Gate<'_>,
     node: &Node<'_>,
     ended_us: u64,
 ) -> BTreeSet<Code> {
     let (mut codes, peers) = (BTreeSet::new(), index.peers(node.call.node));
     for peer in peers {
-        let theirs = between.codes(index, *peer, ended_us);
+        let theirs = disturbances.codes(index, *peer, ended_us);
         // In its grace a handler has no other bound, so it may get to a panic that its timeout would have cut off.
         let is_cut = theirs.contains(&Some(ErrorKind::Cancelled));
         let peer = &index.nodes[peer];
@@ -127,7 +127,7 @@ fn shared(
         }
         if peer.call.node != node.call.node {
             codes.extend(theirs);
-            codes.extend(ran(index, gate, peer));
+            codes.extend(handler_codes(index, gate, peer));
             codes.extend(deadline_ms(index, peer).map(|_| Some(ErrorKind::DeadlineExceeded)));
         }
     }
@@ -136,7 +136,7 @@ fn shared(
         if peers.iter().any(|peer| args(peer) != node.call.key) {
             codes.insert(Some(ErrorKind::KeyMismatch));
         }
-        if node.parent.is_some() || node.tool.is_some_and(|tool| tool.care.key_fails) {
+        if node.parent.is_some() || node.tool.is_some_and(|tool| tool.guards.key_fails) {
             codes.insert(Some(ErrorKind::KeyInProgress));
         }
         if ended_us >= KEPT_US {
@@ -147,15 +147,16 @@ fn shared(
 }
 
 /// The codes that a tool's breakers, rate and budgets may give a call instead of running it.
-fn spared(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code> {
+fn guard_codes(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code> {
     let Program { budgets, orders, .. } = index.program;
     let tool = node.tool.expect("a call that runs has a tool");
-    let forced =
-        orders.iter().any(|order| matches!(order.act, Act::ForceOpen(of) if of.guards(node.call.tool, tool)));
-    let backend = tool.care.backend.is_some() && index.program.backend_breaker().is_enabled();
-    let is_spent = !tool.care.budget.is_unlimited() || budgets.iter().any(|budget| !budget.is_unlimited());
+    let forced = orders
+        .iter()
+        .any(|order| matches!(order.act, Act::ForceOpen(owner) if owner.covers(node.call.tool, tool)));
+    let backend = tool.guards.backend.is_some() && index.program.backend_breaker().is_enabled();
+    let is_spent = !tool.guards.budget.is_unlimited() || budgets.iter().any(|budget| !budget.is_unlimited());
     let found = [
-        (ErrorKind::CircuitOpen, forced || backend || tool.care.breaker.is_enabled()),
+        (ErrorKind::CircuitOpen, forced || backend || tool.guards.breaker.is_enabled()),
         (ErrorKind::RateLimited, index.waits_for_tokens(node.call.tool)),
         (ErrorKind::BudgetExceeded, is_spent),
     ];
@@ -169,9 +170,9 @@ fn deadline_ms(index: &Index<'_>, node: &Node<'_>) -> Option<u64> {
 }
 
 /// By how much a call that ran has overrun its deadline, counted from when it was ready; `None` if it has not.
-fn too_late(index: &Index<'_>, node: &Node<'_>, life: &Life<'_>, end: Ended) -> Option<u64> {
+fn overrun_us(index: &Index<'_>, node: &Node<'_>, trace: &CallTrace<'_>, end: CallEnd) -> Option<u64> {
     let within_us = 1000 * deadline_ms(index, node)?;
-    let ready_us = life.events.iter().find_map(|(_, at_us, event)| match event.kind {
+    let ready_us = trace.events.iter().find_map(|(_, at_us, event)| match event.kind {
         EventKind::Called { queue_ms, .. } => Some(at_us.saturating_sub(queue_ms * 1000)),
         _ => None,
     })?;
@@ -189,13 +190,14 @@ fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
 }
 
 /// The codes of a call whose handler runs as often as its retry policy allows.
-fn ran(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+fn handler_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
     let walls_ms = gate.walls_ms(node);
     let tool = node.tool.expect("a call that runs has a tool");
-    let most = tool.care.retry.max_attempts().get();
+    let most = tool.guards.retry.max_attempts().get();
     let mut codes = BTreeSet::new();
     for attempt in 1..=most {
-        let ends: BTreeSet<_> = walls_ms.iter().flat_map(|wall_ms| tried(node, attempt, *wall_ms)).collect();
+        let ends: BTreeSet<_> =
+            walls_ms.iter().flat_map(|wall_ms| attempt_codes(node, attempt, *wall_ms)).collect();
         let (again, over): (Vec<Code>, Vec<Code>) =
             ends.into_iter().partition(|code| attempt < most && may_repeat(node, tool, attempt, *code));
         codes.extend(over);
@@ -225,16 +227,16 @@ fn may_repeat(node: &Node<'_>, tool: &ToolPlan, attempt: u32, code: Code) -> boo
 fn may_stop(index: &Index<'_>, node: &Node<'_>, attempt: u32) -> bool {
     let tool = node.tool.expect("a call that runs has a tool");
     let of_tool = index.nodes.values().filter(|it| it.call.tool == node.call.tool);
-    let retries = of_tool.count() * (tool.care.retry.max_attempts().get() - 1) as usize;
+    let retries = of_tool.count() * (tool.guards.retry.max_attempts().get() - 1) as usize;
     deadline_ms(index, node).is_some()
         || matches!(node.call.script.end_of(attempt), End::Limited(Some(30_001..)))
-        || tool.placement == Where::Blocking
+        || tool.placement == Placement::Blocking
         || node.call.script.is_nested()
         || retries * RETRY_COST_MAX > RETRY_TOKENS
 }
 
 /// The codes of one attempt under a policy's wall time limit; two if its times are too close to call.
-fn tried(node: &Node<'_>, attempt: u32, wall_ms: Option<u64>) -> BTreeSet<Code> {
+fn attempt_codes(node: &Node<'_>, attempt: u32, wall_ms: Option<u64>) -> BTreeSet<Code> {
     let (script, mut codes) = (&node.call.script, BTreeSet::new());
     let (tool, end) = (node.tool.expect("a call that runs has a tool"), script.end_of(attempt));
     let own_bound_ms = node.call.timeout_ms.or((!tool.recursive).then_some(tool.timeout_ms));
@@ -278,16 +280,16 @@ fn compare(takes_ms: Option<u64>, within_ms: u64) -> InTime {
 }
 
 /// The events of a run that may change how calls end: since when, for which calls, and to which codes.
-struct Between {
+struct Disturbances {
     found: Vec<(u64, Reach, Vec<Code>)>,
 }
 
-impl Between {
-    fn of(index: &Index<'_>, seen: &Seen<'_>) -> Self {
+impl Disturbances {
+    fn of(index: &Index<'_>, traces: &Traces<'_>) -> Self {
         // A cancelled handler may still end its own way.
         let cancelled = || vec![Some(ErrorKind::Cancelled), None];
         let mut found = Vec::new();
-        for entry in seen.entries {
+        for entry in traces.entries {
             found.push(match &entry.fact {
                 Fact::CancelTurn(batch) | Fact::Drop(batch) => {
                     (entry.at_us, Reach::Batch(*batch), cancelled())
@@ -300,7 +302,7 @@ impl Between {
                     let codes = vec![Some(ErrorKind::ShuttingDown), Some(ErrorKind::Cancelled), None];
                     (entry.at_us, Reach::All, codes)
                 }
-                Fact::Event(event) if index.program.skip_rest => match skips(index, event) {
+                Fact::Event(event) if index.program.skip_rest => match skipped_batch(index, event) {
                     Some(batch) => (entry.at_us, Reach::Batch(batch), vec![Some(ErrorKind::Cancelled)]),
                     None => continue,
                 },
@@ -308,10 +310,10 @@ impl Between {
             });
         }
         // Calls wait at most 30 s behind a handler that was given up and keeps running.
-        let zombies = seen.calls.values().filter_map(|life| {
-            let ended = life.end?.at_us;
-            let runs_on = life.when(Moved::Ended).is_none_or(|stopped| stopped > ended);
-            (runs_on && life.when(Moved::Began).is_some()).then_some(ended)
+        let zombies = traces.calls.values().filter_map(|trace| {
+            let ended = trace.end?.at_us;
+            let runs_on = trace.first_time(HandlerStep::Ended).is_none_or(|stopped| stopped > ended);
+            (runs_on && trace.first_time(HandlerStep::Started).is_some()).then_some(ended)
         });
         // A handler with nested calls may wait behind it to resume and end there (CC-6c).
         let behind = |since| {
@@ -320,7 +322,7 @@ impl Between {
         };
         found.extend(zombies.map(behind));
         // When the last caller waiting for a handler leaves, the handler is cancelled.
-        let late = seen.calls.iter().filter_map(|(node, life)| Some((*node, life.end?)));
+        let late = traces.calls.iter().filter_map(|(node, trace)| Some((*node, trace.end?)));
         let late = late.filter(|(_, end)| end.code == Some(ErrorKind::DeadlineExceeded));
         found.extend(
             late.filter(|(node, _)| index.peers(*node).len() > 1)
@@ -346,7 +348,7 @@ impl Between {
 }
 
 /// The batch whose remaining calls are skipped because this event is the failure of a serial call.
-fn skips(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
+fn skipped_batch(index: &Index<'_>, event: &toolyard::Event) -> Option<u32> {
     let failed = matches!(event.kind, EventKind::Failed(_) | EventKind::Denied(_));
     let node = event.call_id.as_ref()?.as_str().strip_prefix('c')?.parse().ok()?;
     let node = index.nodes.get(&node)?;

@@ -1,6 +1,6 @@
 //! The policies in force over time.
 
-use super::{Seen, seen::Life};
+use super::{Traces, traces::CallTrace};
 use crate::sim::{
     Fact,
     program::{Index, PolicyPlan},
@@ -9,14 +9,14 @@ use crate::sim::{
 /// How long hooks and naps may take between the check of a call and its `received` event, in virtual microseconds.
 const HOOKS_US: u64 = 1_500_000;
 
-/// The earliest time at which a call whose event came at `told_us` may have been checked: hooks run in between.
-pub(super) fn looked_us(index: &Index<'_>, told_us: u64) -> u64 {
-    told_us.saturating_sub(if index.program.hooks { HOOKS_US } else { 0 })
+/// The earliest time at which a call whose event came at `event_us` may have been checked: hooks run in between.
+pub(super) fn checked_us(index: &Index<'_>, event_us: u64) -> u64 {
+    event_us.saturating_sub(if index.program.hooks { HOOKS_US } else { 0 })
 }
 
 /// A policy and when it came into force.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Since<'p> {
+pub(super) struct PolicyPeriod<'p> {
     pub(super) at_us: u64,
     pub(super) place: usize,
     pub(super) plan: &'p PolicyPlan,
@@ -24,17 +24,17 @@ pub(super) struct Since<'p> {
 
 /// The policies in the order in which they came into force; the first has version 1.
 pub(super) struct InForce<'p> {
-    since: Vec<Since<'p>>,
+    since: Vec<PolicyPeriod<'p>>,
 }
 
 impl<'p> InForce<'p> {
-    pub(super) fn of(index: &Index<'p>, seen: &Seen<'_>) -> Self {
+    pub(super) fn of(index: &Index<'p>, traces: &Traces<'_>) -> Self {
         let policies = &index.program.policies;
-        let set = seen.entries.iter().enumerate().filter_map(|(place, entry)| match entry.fact {
-            Fact::SetPolicy(at) => Some(Since { at_us: entry.at_us, place, plan: policies.get(at)? }),
+        let set = traces.entries.iter().enumerate().filter_map(|(place, entry)| match entry.fact {
+            Fact::SetPolicy(at) => Some(PolicyPeriod { at_us: entry.at_us, place, plan: policies.get(at)? }),
             _ => None,
         });
-        let first = Since { at_us: 0, place: 0, plan: &policies[0] };
+        let first = PolicyPeriod { at_us: 0, place: 0, plan: &policies[0] };
         Self { since: std::iter::once(first).chain(set).collect() }
     }
 
@@ -44,33 +44,41 @@ impl<'p> InForce<'p> {
     }
 
     /// The policy with this version.
-    pub(super) fn version(&self, version: u64) -> Option<&Since<'p>> {
+    pub(super) fn version(&self, version: u64) -> Option<&PolicyPeriod<'p>> {
         self.since.get(usize::try_from(version.checked_sub(1)?).ok()?)
     }
 
     /// The policy that replaced this version.
-    pub(super) fn until(&self, version: u64) -> Option<&Since<'p>> {
+    pub(super) fn until(&self, version: u64) -> Option<&PolicyPeriod<'p>> {
         self.version(version + 1)
     }
 
     /// The policies in force at any time from `from_us` up to position `to`, including the one in force just before.
-    pub(super) fn between(&self, from_us: u64, to: usize) -> impl Iterator<Item = &Since<'p>> {
+    pub(super) fn between(&self, from_us: u64, to: usize) -> impl Iterator<Item = &PolicyPeriod<'p>> {
         let first = self.since.iter().rposition(|since| since.at_us < from_us).unwrap_or(0);
         self.since[first..].iter().filter(move |since| since.place <= to)
     }
 
     /// The policies that came into force during the life of a call, after its first check.
-    pub(super) fn changes(&self, index: &Index<'_>, life: &Life<'_>) -> impl Iterator<Item = &Since<'p>> {
-        self.during(index, life).skip(1)
+    pub(super) fn changes(
+        &self,
+        index: &Index<'_>,
+        trace: &CallTrace<'_>,
+    ) -> impl Iterator<Item = &PolicyPeriod<'p>> {
+        self.during(index, trace).skip(1)
     }
 
     /// The policies in force during the life of a call, as far as they may have been checked for it.
-    pub(super) fn during(&self, index: &Index<'_>, life: &Life<'_>) -> impl Iterator<Item = &Since<'p>> {
-        let received = life.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
-        let end = life.events.iter().find(|(_, _, event)| event.kind.is_terminal());
+    pub(super) fn during(
+        &self,
+        index: &Index<'_>,
+        trace: &CallTrace<'_>,
+    ) -> impl Iterator<Item = &PolicyPeriod<'p>> {
+        let received = trace.events.first().map_or((0, 0), |(place, at_us, _)| (*place, *at_us));
+        let end = trace.events.iter().find(|(_, _, event)| event.kind.is_terminal());
         let to = end.map_or(usize::MAX, |(place, _, _)| *place);
-        let is_first = |since: &Since<'_>| match index.program.hooks {
-            true => since.at_us < looked_us(index, received.1),
+        let is_first = |since: &PolicyPeriod<'_>| match index.program.hooks {
+            true => since.at_us < checked_us(index, received.1),
             false => since.place < received.0,
         };
         let first = self.since.iter().rposition(is_first).unwrap_or(0);
@@ -78,10 +86,10 @@ impl<'p> InForce<'p> {
     }
 
     /// Whether the policies during the life of a call allow its tool always, sometimes, or never.
-    pub(super) fn allows(&self, index: &Index<'_>, life: &Life<'_>, tool: usize) -> Allows {
-        let mut said = self.during(index, life).map(|since| since.plan.allows(tool));
-        let first = said.next().unwrap_or(true);
-        match (said.all(|next| next == first), first) {
+    pub(super) fn allows(&self, index: &Index<'_>, trace: &CallTrace<'_>, tool: usize) -> Allows {
+        let mut verdicts = self.during(index, trace).map(|since| since.plan.allows(tool));
+        let first = verdicts.next().unwrap_or(true);
+        match (verdicts.all(|next| next == first), first) {
             (true, true) => Allows::Always,
             (true, false) => Allows::Never,
             (false, _) => Allows::Sometimes,

@@ -1,17 +1,17 @@
 //! I7: nothing of run k+1 starts before run k and everything under it is quiescent.
 
 use super::{
-    Seen, Violation,
-    floor::{Floor, replay},
+    Traces, Violation,
+    handlers::{Handlers, replay},
 };
 use crate::sim::{Fact, program::Index};
 use std::collections::BTreeSet;
 use toolyard::Dedupe;
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut ended = BTreeSet::new();
-    replay(seen, |floor, at_us, fact, starts| {
+    replay(traces, |handlers, at_us, fact, starts| {
         if let Fact::Event(event) = fact
             && event.kind.is_terminal()
             && let Some(node) = node_of(event)
@@ -19,8 +19,8 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
             ended.insert(node);
         }
         if let Some(node) = starts {
-            violations.extend(at_start(index, floor, &ended, at_us, node));
-            violations.extend(beside_flights(index, seen, at_us, node));
+            violations.extend(at_start(index, handlers, &ended, at_us, node));
+            violations.extend(beside_flights(index, traces, at_us, node));
         }
     });
     violations
@@ -33,7 +33,7 @@ fn node_of(event: &toolyard::Event) -> Option<u32> {
 
 fn at_start(
     index: &Index<'_>,
-    floor: &Floor,
+    handlers: &Handlers,
     ended: &BTreeSet<u32>,
     at_us: u64,
     started: u32,
@@ -44,11 +44,11 @@ fn at_start(
         let earlier = |other: u32| {
             index.nodes.get(&other).is_some_and(|it| it.batch == node.batch && it.run < node.run)
         };
-        for (_, running) in floor.all(index) {
+        for (_, running) in handlers.all(index) {
             let other = running.call.node;
             if index.lineage(other).any(earlier) {
                 let what =
-                    format!("at {at_us} us c{started} runs in a later run than c{other}, which still runs");
+                    format!("at {at_us} us c{started} runs while c{other} of an earlier run still does");
                 violations.push(Violation::new("I7", what));
             }
         }
@@ -57,7 +57,7 @@ fn at_start(
             calls.iter().filter(|call| earlier(call.node) && !call.twin && !ended.contains(&call.node));
         for call in before {
             let what = format!(
-                "at {at_us} us c{started} runs before c{} of an earlier run has its result",
+                "at {at_us} us c{started} runs but c{} of an earlier run has no result yet",
                 call.node
             );
             violations.push(Violation::new("I7", what));
@@ -68,22 +68,23 @@ fn at_start(
 
 /// Checks calls that joined a flight: they are quiescent when the flight is, and the next run waits for that even if
 /// the call itself has ended (V2).
-fn beside_flights(index: &Index<'_>, seen: &Seen<'_>, at_us: u64, started: u32) -> Vec<Violation> {
+fn beside_flights(index: &Index<'_>, traces: &Traces<'_>, at_us: u64, started: u32) -> Vec<Violation> {
     let mut violations = Vec::new();
     for above in index.lineage(started).filter_map(|above| index.nodes.get(&above)) {
         let calls = index.batches[&above.batch].plan.calls.iter().map(|call| call.node);
         let earlier = calls.filter(|call| index.nodes[call].run < above.run);
-        let shared = |call: &u32| seen.results.get(call).is_some_and(|shape| shape.dedupe == Dedupe::Joined);
+        let shared =
+            |call: &u32| traces.results.get(call).is_some_and(|result| result.dedupe == Dedupe::Joined);
         for call in earlier.filter(shared) {
-            let Some(end) = seen.end(call) else { continue };
+            let Some(end) = traces.end(call) else { continue };
             let runs = |peer: &&u32| {
-                let tries = seen.calls.get(peer).map_or(&[][..], |life| &life.tries);
-                let mut began = tries.iter().filter_map(|it| Some((it, it.began?.0)));
-                began.any(|(it, began_us)| began_us < end.at_us && it.gone_us() > at_us)
+                let attempts = traces.calls.get(peer).map_or(&[][..], |trace| &trace.attempts);
+                let mut began = attempts.iter().filter_map(|it| Some((it, it.started?.0)));
+                began.any(|(it, began_us)| began_us < end.at_us && it.stopped_us() > at_us)
             };
             if let Some(peer) = index.peers(call).iter().find(runs) {
                 let what = format!(
-                    "at {at_us} us c{started} runs, and c{peer} still does, for c{call} of an earlier run"
+                    "at {at_us} us c{started} runs while c{peer} still does for c{call} of an earlier run"
                 );
                 violations.push(Violation::new("I7", what));
             }

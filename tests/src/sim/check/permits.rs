@@ -1,42 +1,44 @@
 //! Checks the permit trace by replaying every change of the admission table under a simple reading of the rules.
 
-mod floor;
-mod line;
+mod handlers;
 mod table;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod waiters;
 
-use super::{Seen, Violation};
-use crate::sim::{Fact, Permits, program::Index};
-use line::Line;
+use super::{Traces, Violation};
+use crate::sim::{Fact, PermitChange, program::Index};
 use table::Table;
 use turns::Turns;
+use waiters::Waiters;
 
-/// Checks I3, I4 and CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`line.rs`), I12 (`turns.rs`), I11 (`floor.rs`).
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let (mut table, mut line, mut turns) = (Table::default(), Line::default(), Turns::default());
-    let mut floor = floor::Compare::default();
+/// Checks I3, I4 and CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`waiters.rs`), I12 (`turns.rs`), I11 (`handlers.rs`).
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
+    let (mut table, mut waiters, mut turns) = (Table::default(), Waiters::default(), Turns::default());
+    let mut handlers = handlers::Compare::default();
     let mut violations = Vec::new();
-    for entry in seen.entries {
+    for entry in traces.entries {
         if let Fact::Permits(change) = &entry.fact {
             let at_us = entry.at_us;
             let mut broken = |rule, what: String| {
                 violations.push(Violation::new(rule, format!("at {at_us} us {what}: {change:?}")));
             };
-            line.before(&table, change, &mut broken);
-            turns.before(&table, &line, change, at_us, &mut broken);
+            waiters.before(&table, change, &mut broken);
+            turns.before(&table, &waiters, change, at_us, &mut broken);
             table.change(change, &mut broken);
-            line.after(&table, change, at_us);
+            waiters.after(&table, change, at_us);
         }
-        violations.extend(floor.next(index, &table, entry));
+        violations.extend(handlers.next(index, &table, entry));
         // One fault causes many violations.
         if violations.len() > 5 {
             return violations;
         }
     }
-    if seen.is_over {
-        violations.extend(table.left().map(|what| Violation::new("I3", format!("when all is over {what}"))));
+    if traces.is_finished {
+        violations.extend(
+            table.still_held().map(|what| Violation::new("I3", format!("after the shutdown, {what}"))),
+        );
     }
     violations
 }
@@ -52,7 +54,7 @@ struct Need<'a> {
 }
 
 impl<'a> Need<'a> {
-    fn of(change: &'a Permits) -> Self {
+    fn of(change: &'a PermitChange) -> Self {
         let units = change.units.iter().map(|unit| unit.name.as_str()).collect();
         Self { units, lease: change.lease.as_deref() }
     }

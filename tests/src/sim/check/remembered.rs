@@ -1,6 +1,6 @@
 //! The approver's answers that hold for more than one call (PO-3, PO-4).
 
-use super::Seen;
+use super::Traces;
 use crate::sim::{
     Fact,
     program::{Consent, Index, Node},
@@ -24,7 +24,7 @@ impl Pattern {
 
 /// An answer to all calls of a pattern.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Given {
+pub(super) struct RememberedAnswer {
     pub(super) at_us: u64,
     pub(super) place: usize,
     pub(super) allows: bool,
@@ -32,16 +32,16 @@ pub(super) struct Given {
 }
 
 /// All remembered answers, and when they are forgotten.
-pub(super) struct Remembered {
-    given: Vec<Given>,
+pub(super) struct RememberedAnswers {
+    given: Vec<RememberedAnswer>,
     /// Position in the journal, time, and root session.
     forgotten: Vec<(usize, u64, usize)>,
 }
 
-impl Remembered {
-    pub(super) fn of(index: &Index<'_>, seen: &Seen<'_>) -> Self {
+impl RememberedAnswers {
+    pub(super) fn of(index: &Index<'_>, traces: &Traces<'_>) -> Self {
         let (mut given, mut forgotten) = (Vec::new(), Vec::new());
-        for (place, entry) in seen.entries.iter().enumerate() {
+        for (place, entry) in traces.entries.iter().enumerate() {
             let at_us = entry.at_us;
             match entry.fact {
                 Fact::Forget(root) => forgotten.push((place, at_us, root)),
@@ -50,7 +50,12 @@ impl Remembered {
                     let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce);
                     if once || answer == Answer::Always {
                         let allows = answer != Answer::Deny;
-                        given.push(Given { at_us, place, allows, pattern: Pattern::of(index, node) });
+                        given.push(RememberedAnswer {
+                            at_us,
+                            place,
+                            allows,
+                            pattern: Pattern::of(index, node),
+                        });
                     }
                 }
                 _ => {}
@@ -60,12 +65,12 @@ impl Remembered {
     }
 
     /// The answers for a pattern given before this position.
-    pub(super) fn before(&self, pattern: Pattern, place: usize) -> impl Iterator<Item = &Given> {
+    pub(super) fn before(&self, pattern: Pattern, place: usize) -> impl Iterator<Item = &RememberedAnswer> {
         self.given.iter().filter(move |given| given.pattern == pattern && given.place < place)
     }
 
     /// Whether an answer was forgotten before this position and no later than this time.
-    pub(super) fn is_forgotten(&self, given: &Given, place: usize, at_us: u64) -> bool {
+    pub(super) fn is_forgotten(&self, given: &RememberedAnswer, place: usize, at_us: u64) -> bool {
         let forgets = |(forgot, forgot_us, root): &(usize, u64, usize)| {
             *root == given.pattern.root && (given.place..place).contains(forgot) && *forgot_us <= at_us
         };

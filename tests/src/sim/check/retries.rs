@@ -1,11 +1,11 @@
 //! I9: attempts and the delays between them are what the rules allow (RT-1 to RT-7).
 
 use super::{
-    Seen, Violation,
-    seen::{Life, Try},
+    Traces, Violation,
+    traces::{AttemptTrace, CallTrace},
 };
 use crate::sim::{
-    Fact, Moved, Said,
+    Fact, HandlerEnd, HandlerStep,
     program::{End, Index, Node, ToolPlan},
 };
 use std::{
@@ -18,65 +18,67 @@ use toolyard::{ErrorKind, EventKind, Jitter, RetryPolicy, RetryStopped};
 const HINT_MAX_MS: u64 = 30_000;
 const ATTEMPT_MIN_MS: u64 = 50;
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let mut violations = bucket(index, seen);
-    for (number, life) in &seen.calls {
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
+    let mut violations = check_bucket(index, traces);
+    for (number, trace) in &traces.calls {
         let Some((node, tool)) = index.nodes.get(number).and_then(|node| Some((node, node.tool?))) else {
             continue;
         };
         let mut broken = |what: String| violations.push(Violation::new("I9", format!("c{number} {what}")));
-        let most = tool.care.retry.max_attempts().get();
-        if let Some(it) = life.tries.iter().find(|it| it.number > most) {
-            broken(format!("has attempt {} of {most}", it.number));
+        let most = tool.guards.retry.max_attempts().get();
+        if let Some(it) = trace.attempts.iter().find(|it| it.number > most) {
+            broken(format!("made attempt {} of at most {most}", it.number));
         }
-        for (at, it) in life.tries.iter().enumerate() {
-            let next = life.tries.get(at + 1);
+        for (at, it) in trace.attempts.iter().enumerate() {
+            let next = trace.attempts.get(at + 1);
             if next.is_some() && it.retry.is_none() {
-                broken(format!("has attempt {} out of nowhere", it.number + 1));
+                broken(format!("made attempt {} without a retry event", it.number + 1));
             }
             if let Some((delay_ms, code)) = it.retry {
-                again(index, node, tool, life, it, delay_ms, code, &mut broken);
-                kept(it, next, delay_ms, &mut broken);
+                check_retry(index, node, tool, trace, it, delay_ms, code, &mut broken);
+                check_delay(it, next, delay_ms, &mut broken);
             }
         }
-        stopped(seen, node, tool, life, &mut broken);
+        check_last(traces, node, tool, trace, &mut broken);
     }
     violations
 }
 
 /// Checks whether this attempt may be repeated after this delay.
-#[allow(clippy::too_many_arguments, reason = "what is looked at is nobody's own")]
-fn again(
+#[allow(clippy::too_many_arguments, reason = "a struct of these would have no other use")]
+fn check_retry(
     index: &Index<'_>,
     node: &Node<'_>,
     tool: &ToolPlan,
-    life: &Life<'_>,
-    it: &Try,
+    trace: &CallTrace<'_>,
+    it: &AttemptTrace,
     delay_ms: u64,
     code: ErrorKind,
     broken: &mut impl FnMut(String),
 ) {
-    let policy = tool.care.retry;
+    let policy = tool.guards.retry;
     if it.number >= policy.max_attempts().get() {
-        broken(format!("is to be tried again after attempt {}", it.number));
+        broken(format!("is retried after attempt {}, its last", it.number));
     }
     if !may_repeat(tool, it, code) {
-        broken(format!("is to be tried again after {code:?} ({:?}), and must not run twice", it.said));
+        broken(format!("is retried after {code:?} ({:?}) although it must not run twice", it.end));
     }
-    let (from_us, to_us) = (it.began.map_or(u64::MAX, |(at_us, _)| at_us), it.gone_us());
-    let parks = |(at_us, moved): &(u64, Moved)| *moved == Moved::Parked && (from_us..=to_us).contains(at_us);
-    let has_called = life.moves.iter().any(parks);
+    let (from_us, to_us) = (it.started.map_or(u64::MAX, |(at_us, _)| at_us), it.stopped_us());
+    let parks = |(at_us, moved): &(u64, HandlerStep)| {
+        *moved == HandlerStep::Parked && (from_us..=to_us).contains(at_us)
+    };
+    let has_called = trace.steps.iter().any(parks);
     if has_called {
-        broken("has called others and is to be tried again".to_owned());
+        broken("is retried although it made nested calls".to_owned());
     }
     let hint = hint(it);
     if hint.is_some_and(|hint| hint > HINT_MAX_MS) {
-        broken(format!("waits {hint:?} ms, as its remote asks"));
+        broken(format!("waits {hint:?} ms as its remote asks, over the limit of {HINT_MAX_MS} ms"));
     }
     let (least, most) = bounds(&policy, it.number);
     let (least, most) = (least.max(hint.unwrap_or(0)), most.max(hint.unwrap_or(0)));
     if delay_ms + 1 < least || delay_ms > most {
-        broken(format!("waits {delay_ms} ms after attempt {}, not {least} to {most}", it.number));
+        broken(format!("waits {delay_ms} ms after attempt {} instead of {least} to {most} ms", it.number));
     }
     let bound_ms = node.call.timeout_ms.unwrap_or(if tool.recursive { 0 } else { tool.timeout_ms });
     // The journal does not show which policy bounds the attempt, so the shortest limit counts.
@@ -85,7 +87,7 @@ fn again(
     let deadline_ms = node.call.deadline_ms.or(index.program.deadline_ms);
     // The deadline of a flight is the latest among its callers.
     let is_alone = index.peers(node.call.node).len() <= 1;
-    if let (Some(deadline_ms), Some(ready_us), Some((at_us, _))) = (deadline_ms, life.ready_us(), it.closed)
+    if let (Some(deadline_ms), Some(ready_us), Some((at_us, _))) = (deadline_ms, trace.ready_us(), it.closed)
         && is_alone
         && at_us + needs_us > ready_us + deadline_ms * 1000 + 2_000
     {
@@ -94,46 +96,53 @@ fn again(
 }
 
 /// Checks that the next attempt waits for the whole delay.
-fn kept(it: &Try, next: Option<&Try>, delay_ms: u64, broken: &mut impl FnMut(String)) {
+fn check_delay(
+    it: &AttemptTrace,
+    next: Option<&AttemptTrace>,
+    delay_ms: u64,
+    broken: &mut impl FnMut(String),
+) {
     let (Some(next), Some((from_us, _))) = (next, it.closed) else { return };
     if next.at_us < from_us + delay_ms * 1000 {
-        broken(format!("is told to wait {delay_ms} ms at {from_us} us and goes on at {} us", next.at_us));
+        broken(format!("was to wait {delay_ms} ms from {from_us} us but went on at {} us", next.at_us));
     }
     if next.number != it.number + 1 {
-        broken(format!("has attempt {} after attempt {}", next.number, it.number));
+        broken(format!("made attempt {} after attempt {}", next.number, it.number));
     }
 }
 
 /// Checks that an attempt that could be repeated was, unless the result says why not.
-fn stopped(
-    seen: &Seen<'_>,
+fn check_last(
+    traces: &Traces<'_>,
     node: &Node<'_>,
     tool: &ToolPlan,
-    life: &Life<'_>,
+    trace: &CallTrace<'_>,
     broken: &mut impl FnMut(String),
 ) {
-    let (Some(shape), Some(last)) = (seen.results.get(&node.call.node), life.tries.last()) else { return };
-    let (Some(code), Some((_, Said::End(_)))) = (shape.code, last.said) else { return };
-    let most = tool.care.retry.max_attempts().get();
+    let (Some(result), Some(last)) = (traces.results.get(&node.call.node), trace.attempts.last()) else {
+        return;
+    };
+    let (Some(code), Some((_, HandlerEnd::Scripted(_)))) = (result.code, last.end) else { return };
+    let most = tool.guards.retry.max_attempts().get();
     let could = most > 1 && !tool.recursive && !node.call.script.is_nested() && may_repeat(tool, last, code);
     // A call that ends before its next attempt has a reason of its own.
-    if !could || shape.attempts != last.number || last.retry.is_some() {
+    if !could || result.attempts != last.number || last.retry.is_some() {
         return;
     }
-    match shape.stopped {
+    match result.stopped {
         None => {
-            broken(format!("ends {code:?} after {} of {most} attempts, and nobody says why", last.number))
+            broken(format!("ended with {code:?} after {} of {most} attempts without a reason", last.number))
         }
         Some(RetryStopped::Attempts) if last.number != most => {
-            broken(format!("has had its {most} attempts, and had {}", last.number));
+            broken(format!("claims all {most} attempts were made, but made {}", last.number));
         }
         Some(RetryStopped::Attempts) | Some(_) => {}
     }
 }
 
 /// Whether an attempt may be repeated (RT-1).
-fn may_repeat(tool: &ToolPlan, it: &Try, code: ErrorKind) -> bool {
-    let harmless = matches!(it.said, Some((_, Said::End(End::Harmless))));
+fn may_repeat(tool: &ToolPlan, it: &AttemptTrace, code: ErrorKind) -> bool {
+    let harmless = matches!(it.end, Some((_, HandlerEnd::Scripted(End::Harmless))));
     !tool.recursive
         && match code {
             ErrorKind::Transient => tool.is_repeatable() || harmless,
@@ -143,9 +152,9 @@ fn may_repeat(tool: &ToolPlan, it: &Try, code: ErrorKind) -> bool {
 }
 
 /// The delay that the remote asked for at the end of an attempt, in milliseconds.
-pub(super) fn hint(it: &Try) -> Option<u64> {
-    match it.said {
-        Some((_, Said::End(End::Limited(after)))) => after,
+pub(super) fn hint(it: &AttemptTrace) -> Option<u64> {
+    match it.end {
+        Some((_, HandlerEnd::Scripted(End::Limited(after)))) => after,
         _ => None,
     }
 }
@@ -163,14 +172,14 @@ fn bounds(policy: &RetryPolicy, ended: u32) -> (u64, u64) {
 }
 
 /// Checks RT-5 with a naive count: a retry costs tokens, which return if a handler succeeds or the retry is not made.
-fn bucket(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+fn check_bucket(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let (mut violations, mut buckets) = (Vec::new(), BTreeMap::<usize, u64>::new());
     let mut paid: BTreeMap<u32, u64> = BTreeMap::new();
     // The calls whose latest retry was made.
     let mut made: BTreeSet<u32> = BTreeSet::new();
-    for entry in seen.entries {
+    for entry in traces.entries {
         match &entry.fact {
-            Fact::Said(node, Said::End(End::Ok) | Said::CutShort) => {
+            Fact::HandlerEnd(node, HandlerEnd::Scripted(End::Ok) | HandlerEnd::CutShort) => {
                 let Some(it) = index.nodes.get(node) else { continue };
                 // A call that took over a flight was paid for by another call.
                 let back = paid.remove(node).unwrap_or(if it.call.key.is_some() { 20 } else { 1 });
@@ -198,8 +207,10 @@ fn bucket(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
                 let cost = if code == ErrorKind::Timeout { 20 } else { 10 };
                 let tokens = buckets.entry(it.call.tool).or_insert(100);
                 if *tokens < cost {
-                    let what =
-                        format!("c{} is tried again with {tokens} tokens left to its tool", it.call.node);
+                    let what = format!(
+                        "c{} is retried although its tool has only {tokens} retry tokens",
+                        it.call.node
+                    );
                     violations.push(Violation::new("I9", what));
                 }
                 *tokens = tokens.saturating_sub(cost);

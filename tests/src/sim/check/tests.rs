@@ -6,10 +6,10 @@ mod survival;
 
 use super::check;
 use crate::sim::{
-    Entry, Fact, Moved, Program, play,
+    Entry, Fact, HandlerStep, Program, play,
     program::{
-        AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, End, HookPlan, How, OnCancel, PolicyPlan,
-        Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
+        AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, DispatchMode, End, Guards, HookPlan, OnCancel,
+        Placement, PolicyPlan, Script, SessionPlan, Step, ToolPlan, TurnPlan,
     },
 };
 use toolyard::{Budget, ErrorKind, EventKind, LimitScope, Priority, ToolClass};
@@ -25,13 +25,13 @@ fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
         limit: None,
         limit_scope: LimitScope::Agent,
         scope: None,
-        placement: Where::Task,
+        placement: Placement::Task,
         timeout_ms: 60_000,
         consent,
         hidden_from_forks: false,
         needs_no_capability: false,
         recursive: false,
-        care: Care::NONE,
+        guards: Guards::NONE,
     }
 }
 
@@ -49,7 +49,7 @@ fn call(node: u32, tool: usize) -> CallPlan {
         key: None,
         script: Script {
             steps: vec![Step::Sleep(10)],
-            tries: Vec::new(),
+            first_ends: Vec::new(),
             end: End::Ok,
             on_cancel: OnCancel::Deaf,
         },
@@ -59,7 +59,7 @@ fn call(node: u32, tool: usize) -> CallPlan {
 fn turn(first: u32, tools: &[usize]) -> TurnPlan {
     let calls = (first..).zip(tools).map(|(node, tool)| call(node, *tool)).collect();
     let batch = BatchPlan { calls };
-    TurnPlan { gap_ms: 0, beside: false, how: How::Runs, again: false, cut: None, batch }
+    TurnPlan { gap_ms: 0, overlaps_next: false, mode: DispatchMode::Runs, resend: false, cut: None, batch }
 }
 
 /// A program with one session per list of tools, each with one turn.
@@ -105,18 +105,21 @@ pub(super) fn mixed() -> Program {
 /// Asserts that a good run of the program breaks no rule, and that its spoilt journal breaks this one.
 pub(super) fn breaks(rule: &str, program: &Program, spoil: impl FnOnce(&mut Vec<Entry>)) {
     let report = play(program);
-    assert_eq!(report.violations, [], "before it is spoilt");
+    assert_eq!(report.violations, [], "before the journal is spoilt");
     let mut entries = report.entries;
     spoil(&mut entries);
     let violations = check(program, &entries);
-    assert!(violations.iter().any(|violation| violation.rule == rule), "{rule} is not among {violations:#?}");
+    assert!(
+        violations.iter().any(|violation| violation.rule == rule),
+        "no violation of {rule} in {violations:#?}"
+    );
 }
 
 pub(super) fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
-    entries.iter().position(|entry| is_it(&entry.fact)).expect("the run has such an entry")
+    entries.iter().position(|entry| is_it(&entry.fact)).expect("no such entry in the journal")
 }
 
-fn handler(entries: &[Entry], node: u32, moved: Moved) -> usize {
+fn handler(entries: &[Entry], node: u32, moved: HandlerStep) -> usize {
     find(entries, |fact| matches!(fact, Fact::Handler(it, did) if (*it, *did) == (node, moved)))
 }
 
@@ -201,7 +204,7 @@ fn a_result_too_few_is_found() {
     breaks("I6", &mixed(), |entries| spoil_results(entries, |results| drop(results.pop())));
 }
 
-fn spoil_results(entries: &mut [Entry], spoil: impl FnOnce(&mut Vec<crate::sim::Shape>)) {
+fn spoil_results(entries: &mut [Entry], spoil: impl FnOnce(&mut Vec<crate::sim::ResultView>)) {
     let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
     if let Fact::Results(_, results) = &mut entries[at].fact {
         spoil(results);
@@ -212,7 +215,8 @@ fn spoil_results(entries: &mut [Entry], spoil: impl FnOnce(&mut Vec<crate::sim::
 #[test]
 fn a_pool_over_its_width_is_found() {
     breaks("I3", &mixed(), |entries| {
-        let (end, begin) = (handler(entries, 0, Moved::Ended), handler(entries, 1, Moved::Began));
+        let (end, begin) =
+            (handler(entries, 0, HandlerStep::Ended), handler(entries, 1, HandlerStep::Started));
         put_behind(entries, end, begin);
     });
 }
@@ -232,7 +236,8 @@ fn a_permit_that_is_held_when_quiet_is_found() {
 #[test]
 fn serial_handlers_that_overlap_are_found() {
     breaks("I4", &mixed(), |entries| {
-        let (end, begin) = (handler(entries, 2, Moved::Ended), handler(entries, 3, Moved::Began));
+        let (end, begin) =
+            (handler(entries, 2, HandlerStep::Ended), handler(entries, 3, HandlerStep::Started));
         put_behind(entries, end, begin);
     });
 }
@@ -242,9 +247,9 @@ fn serial_handlers_that_overlap_are_found() {
 fn a_parked_handler_overlaps_nobody() {
     let program = mixed();
     let mut entries = play(&program).entries;
-    let (end, begin) = (handler(&entries, 2, Moved::Ended), handler(&entries, 3, Moved::Began));
+    let (end, begin) = (handler(&entries, 2, HandlerStep::Ended), handler(&entries, 3, HandlerStep::Started));
     put_behind(&mut entries, end, begin);
-    let parked = Entry { at_us: entries[begin - 1].at_us, fact: Fact::Handler(2, Moved::Parked) };
+    let parked = Entry { at_us: entries[begin - 1].at_us, fact: Fact::Handler(2, HandlerStep::Parked) };
     entries.insert(begin - 1, parked);
     assert!(check(&program, &entries).iter().all(|violation| violation.rule != "I4"));
 }
@@ -253,7 +258,8 @@ fn a_parked_handler_overlaps_nobody() {
 #[test]
 fn a_run_that_begins_too_early_is_found() {
     breaks("I7", &mixed(), |entries| {
-        let (end, begin) = (handler(entries, 1, Moved::Ended), handler(entries, 2, Moved::Began));
+        let (end, begin) =
+            (handler(entries, 1, HandlerStep::Ended), handler(entries, 2, HandlerStep::Started));
         put_behind(entries, end, begin);
     });
 }
@@ -262,7 +268,8 @@ fn a_run_that_begins_too_early_is_found() {
 #[test]
 fn a_run_that_begins_before_the_results_of_the_last_is_found() {
     breaks("I7", &mixed(), |entries| {
-        let (end, begin) = (event(entries, "c1", EventKind::is_terminal), handler(entries, 2, Moved::Began));
+        let (end, begin) =
+            (event(entries, "c1", EventKind::is_terminal), handler(entries, 2, HandlerStep::Started));
         put_behind(entries, end, begin);
     });
 }
@@ -271,7 +278,8 @@ fn a_run_that_begins_before_the_results_of_the_last_is_found() {
 #[test]
 fn writes_in_another_order_are_found() {
     breaks("CL-3", &mixed(), |entries| {
-        let (first, second) = (handler(entries, 2, Moved::Wrote), handler(entries, 3, Moved::Wrote));
+        let (first, second) =
+            (handler(entries, 2, HandlerStep::Wrote), handler(entries, 3, HandlerStep::Wrote));
         entries.swap(first, second);
     });
 }
@@ -289,7 +297,8 @@ fn a_start_after_a_cancel_is_found() {
 #[test]
 fn a_handler_that_outlives_its_grace_is_found() {
     breaks("I10", &mixed(), |entries| {
-        let (begin, end) = (handler(entries, 2, Moved::Began), handler(entries, 2, Moved::Ended));
+        let (begin, end) =
+            (handler(entries, 2, HandlerStep::Started), handler(entries, 2, HandlerStep::Ended));
         let cancel = Entry { at_us: entries[begin].at_us, fact: Fact::CancelTurn(0) };
         entries[end..].iter_mut().for_each(|entry| entry.at_us += 10_000_000);
         entries.insert(begin + 1, cancel);
@@ -302,7 +311,7 @@ fn a_refused_call_that_runs_is_found() {
     breaks("I14", &mixed(), |entries| {
         let at = event(entries, "c5", EventKind::is_terminal);
         let at_us = entries[at].at_us;
-        entries.insert(at, Entry { at_us, fact: Fact::Handler(5, Moved::Began) });
+        entries.insert(at, Entry { at_us, fact: Fact::Handler(5, HandlerStep::Started) });
     });
 }
 
@@ -366,7 +375,7 @@ fn a_session_that_waits_for_another_is_found() {
             }
             keep
         });
-        let last = handler(entries, 13, Moved::Ended);
+        let last = handler(entries, 13, HandlerStep::Ended);
         let at_us = entries[last].at_us;
         for mut entry in late.into_iter().rev() {
             entry.at_us = at_us;

@@ -1,6 +1,6 @@
 //! I12, CC-3: a read at the head of its session's line waits for a bounded number of another session's reads.
 
-use super::{SLACK_US, Seen, Violation, seen::Try};
+use super::{SLACK_US, Traces, Violation, traces::AttemptTrace};
 use crate::sim::program::{Index, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{EventKind, ToolClass};
@@ -18,10 +18,10 @@ struct Granted {
     place: usize,
 }
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
-    let mut granted = grants(index, seen);
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
+    let mut granted = grants(index, traces);
     granted.sort_by_key(|grant| grant.place);
-    let widest = seen_widths(index, seen);
+    let widest = widest_read_pool(index, traces);
     granted
         .iter()
         .enumerate()
@@ -29,17 +29,17 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
         .collect()
 }
 
-fn grants(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Granted> {
+fn grants(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Granted> {
     let mut granted = Vec::new();
-    for (number, life) in &seen.calls {
+    for (number, trace) in &traces.calls {
         let is_read = index.nodes.get(number).is_some_and(|node| node.class() == Some(ToolClass::Read));
         let root = index.root_of(*number);
-        let queued = life.events.iter().find_map(|(_, _, event)| match event.kind {
+        let queued = trace.events.iter().find_map(|(_, _, event)| match event.kind {
             EventKind::Called { queue_ms, .. } => Some(queue_ms),
             _ => None,
         });
-        for it in life.tries.iter().filter(|_| is_read) {
-            let Try { at_us, place, number: attempt, .. } = *it;
+        for it in trace.attempts.iter().filter(|_| is_read) {
+            let AttemptTrace { at_us, place, number: attempt, .. } = *it;
             // A further attempt has waited since the end of its delay; that wait is taken as zero.
             let ready_us =
                 if attempt == 1 { at_us.saturating_sub(queued.unwrap_or(0) * 1000) } else { at_us };
@@ -50,8 +50,8 @@ fn grants(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Granted> {
 }
 
 /// The largest width of the read pool.
-fn seen_widths(index: &Index<'_>, seen: &Seen<'_>) -> usize {
-    let resized = seen.entries.iter().filter_map(|entry| match entry.fact {
+fn widest_read_pool(index: &Index<'_>, traces: &Traces<'_>) -> usize {
+    let resized = traces.entries.iter().filter_map(|entry| match entry.fact {
         crate::sim::Fact::Resizing(ToolClass::Read, width) => Some(width),
         _ => None,
     });
@@ -90,7 +90,7 @@ fn waited_too_long(
     let weight = |root: usize| index.program.sessions[root].priority as usize + 1;
     let most = |root: usize| (own + 1) * lanes(index, root) * weight(root).next_power_of_two() + widest + 1;
     let (root, others) = count.into_iter().find(|(root, others)| *others > most(*root))?;
-    let what = format!("c{} was first in line while session {root} was let in {others} times", grant.node);
+    let what = format!("c{} was first in line while session {root} was granted {others} times", grant.node);
     Some(Violation::new("I12", what))
 }
 

@@ -1,8 +1,8 @@
 //! I3, I4: no pool, limit or cap is used beyond its width, and serial handlers never overlap.
 
 use super::{
-    SLACK_US, Seen, Violation,
-    floor::{Floor, replay},
+    SLACK_US, Traces, Violation,
+    handlers::{Handlers, replay},
 };
 use crate::sim::{
     Fact,
@@ -10,13 +10,13 @@ use crate::sim::{
 };
 use toolyard::{LimitScope, ToolClass};
 
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut widths = Widths::of(index);
-    replay(seen, |floor, at_us, fact, starts| {
+    replay(traces, |handlers, at_us, fact, starts| {
         widths.follow(at_us, fact);
         if let Some(node) = starts.and_then(|node| index.nodes.get(&node)) {
-            at_start(index, floor, &widths, at_us, node, &mut violations);
+            at_start(index, handlers, &widths, at_us, node, &mut violations);
         }
     });
     violations
@@ -25,21 +25,21 @@ pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
 /// Checks every bound of a call at its start.
 fn at_start(
     index: &Index<'_>,
-    floor: &Floor,
+    handlers: &Handlers,
     widths: &Widths,
     at_us: u64,
     node: &Node<'_>,
     violations: &mut Vec<Violation>,
 ) {
     if node.class().is_none() {
-        violations.push(Violation::new("I14", format!("c{} runs and was refused", node.call.node)));
+        violations.push(Violation::new("I14", format!("c{} runs although it was refused", node.call.node)));
     }
     let mut bound = |rule, what: &str, most: usize, counts: &dyn Fn(bool, &Node<'_>) -> bool| {
-        let running = floor.active(index).filter(|(standing, other)| counts(standing.given_up, other));
+        let running = handlers.active(index).filter(|(state, other)| counts(state.given_up, other));
         let running: Vec<_> = running.map(|(_, other)| format!("c{}", other.call.node)).collect();
         if running.len() > most {
             let who = running.join(", ");
-            let what = format!("at {at_us} us {who} run at once, {what} has width {most}");
+            let what = format!("at {at_us} us {who} run at once, but {what} has width {most}");
             violations.push(Violation::new(rule, what));
         }
     };

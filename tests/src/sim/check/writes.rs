@@ -1,8 +1,8 @@
 //! Compares the writes of serial handlers with one-by-one execution.
 
-use super::{Seen, Violation};
+use super::{Traces, Violation};
 use crate::sim::{
-    Fact, Moved,
+    Fact, HandlerStep,
     program::{Index, Owner},
 };
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use toolyard::{Routing, ToolClass};
 
 /// Checks that the serial calls of a batch, including those nested under its calls, write in one-by-one order. Calls
 /// of one run and batches side by side have no order.
-pub(super) fn check(index: &Index<'_>, seen: &Seen<'_>) -> Vec<Violation> {
+pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut written: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for entry in seen.entries {
-        let Fact::Handler(node, Moved::Wrote) = entry.fact else { continue };
+    for entry in traces.entries {
+        let Fact::Handler(node, HandlerStep::Wrote) = entry.fact else { continue };
         if index.nodes.get(&node).is_none_or(|it| it.class() != Some(ToolClass::Serial)) {
             continue;
         }
@@ -61,5 +61,5 @@ fn differs(index: &Index<'_>, batch: u32, actual: &[u32], model: &[u32]) -> Opti
     }
     let routing = |node: &u32| index.nodes.get(node).map_or(Routing::ShortCircuit, |it| it.routing).as_str();
     let actual: Vec<_> = actual.iter().map(|node| format!("c{node} ({})", routing(node))).collect();
-    Some(Violation::new("CL-3", format!("batch c{batch} wrote in the order {}", actual.join(", "))))
+    Some(Violation::new("CL-3", format!("batch c{batch} wrote out of order: {}", actual.join(", "))))
 }

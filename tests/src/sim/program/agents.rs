@@ -47,11 +47,11 @@ pub struct TurnPlan {
     /// How long it waits before it starts, in milliseconds.
     pub gap_ms: u64,
     /// Whether the next turn runs beside it.
-    pub beside: bool,
+    pub overlaps_next: bool,
     /// How its batch is dispatched.
-    pub how: How,
+    pub mode: DispatchMode,
     /// Whether the calls that ran are sent again once all are answered.
-    pub again: bool,
+    pub resend: bool,
     /// Whether, when and how it is cut off.
     pub cut: Option<Cut>,
     /// The batch it runs.
@@ -60,7 +60,7 @@ pub struct TurnPlan {
 
 /// How a batch is dispatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum DispatchMode {
     /// In runs, through `Session::dispatch`, without a turn.
     Plain,
     /// In runs, through a turn.
@@ -111,9 +111,9 @@ impl ForkPlan {
 
 impl TurnPlan {
     fn pauses_ms(&self) -> u64 {
-        match self.how {
-            How::Streamed(gap_ms) => self.gap_ms + gap_ms * self.batch.calls.len() as u64,
-            How::Plain | How::Runs | How::OneByOne => self.gap_ms,
+        match self.mode {
+            DispatchMode::Streamed(gap_ms) => self.gap_ms + gap_ms * self.batch.calls.len() as u64,
+            DispatchMode::Plain | DispatchMode::Runs | DispatchMode::OneByOne => self.gap_ms,
         }
     }
 }

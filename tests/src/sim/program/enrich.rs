@@ -4,15 +4,15 @@
 //! alone and together with others.
 
 use super::{
-    Act, BatchPlan, CallPlan, Consent, Cut, CutBy, End, ForkPlan, KeyPlan, Of, OnCancel, Order, Program,
-    Step, ToolPlan, TurnPlan, Where,
+    Act, BatchPlan, BreakerOwner, CallPlan, Consent, Cut, CutBy, End, ForkPlan, KeyPlan, OnCancel, Order,
+    Placement, Program, Step, ToolPlan, TurnPlan,
 };
 use crate::sim::Dice;
 use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerPolicy, Budget, Jitter, RetryPolicy};
 
 /// How likely each part is, in thousandths.
-struct Mood {
+struct Odds {
     retries: u64,
     flaky: u64,
     keys: u64,
@@ -22,7 +22,7 @@ struct Mood {
     cancels: u64,
 }
 
-impl Mood {
+impl Odds {
     fn of(dice: &mut Dice) -> Self {
         Self {
             retries: dice.pick(&[0, 0, 600, 900]),
@@ -47,62 +47,67 @@ impl Program {
         if dice.chance(250) {
             return;
         }
-        let mood = Mood::of(dice);
-        self.care(dice, &mood);
-        self.budget(dice, &mood);
+        let odds = Odds::of(dice);
+        self.guards(dice, &odds);
+        self.budget(dice, &odds);
         let tools = self.tools.clone();
         let mut each = |call: &mut CallPlan| {
             let Some(tool) = tools.get(call.tool) else { return };
-            if mood.fails() {
-                tries(dice, &mood, call, tool.placement == Where::Blocking || tool.recursive);
+            if odds.fails() {
+                fail_first_attempts(
+                    dice,
+                    &odds,
+                    call,
+                    tool.placement == Placement::Blocking || tool.recursive,
+                );
             }
             if !call.twin && !call.broken {
                 let key = |dice: &mut Dice| KeyPlan {
                     key: dice.few(0..=2) as u32,
                     args: u32::from(dice.chance(60)),
                 };
-                call.key = dice.maybe(mood.keys, key);
+                call.key = dice.maybe(odds.keys, key);
             }
         };
         self.sessions.iter_mut().for_each(|session| {
             session.turns.iter_mut().for_each(|turn| turn.calls(&mut each));
             session.forks.iter_mut().for_each(|fork| fork.calls(&mut each));
         });
-        if mood.breakers > 0 {
+        if odds.breakers > 0 {
             self.spread(dice);
             if dice.chance(400) {
                 self.probe(dice);
             }
         }
-        self.operate(dice, &mood);
+        self.operate(dice, &odds);
     }
 
-    fn care(&mut self, dice: &mut Dice, mood: &Mood) {
+    fn guards(&mut self, dice: &mut Dice, odds: &Odds) {
         for tool in &mut self.tools {
-            let care = &mut tool.care;
-            care.idempotent = dice.chance(if mood.retries + mood.keys > 0 { 300 } else { 0 });
-            if dice.chance(mood.retries) {
-                care.retry = retry(dice);
+            let guards = &mut tool.guards;
+            guards.idempotent = dice.chance(if odds.retries + odds.keys > 0 { 300 } else { 0 });
+            if dice.chance(odds.retries) {
+                guards.retry = retry(dice);
             }
-            if dice.chance(mood.breakers) {
-                care.breaker = breaker(dice);
-                care.backend = dice.maybe(300, |dice| dice.few(0..=1));
+            if dice.chance(odds.breakers) {
+                guards.breaker = breaker(dice);
+                guards.backend = dice.maybe(300, |dice| dice.few(0..=1));
             }
             let rates = ["5/s burst 2", "20/s burst 3", "2/s burst 1", "1/s burst 4", "100/s burst 1"];
-            care.rate = dice.maybe(mood.rates, |dice| dice.pick(&rates).parse().expect("a rate"));
-            if dice.chance(mood.budgets) {
-                care.cost = dice.range(0..=4);
+            guards.rate = dice.maybe(odds.rates, |dice| dice.pick(&rates).parse().expect("valid rate"));
+            if dice.chance(odds.budgets) {
+                guards.cost = dice.range(0..=4);
             }
-            if dice.chance(mood.budgets / 3) {
-                care.budget = spend(dice, 6);
+            if dice.chance(odds.budgets / 3) {
+                guards.budget = spend(dice, 6);
             }
-            care.key_fails = dice.chance(mood.keys / 8);
+            guards.key_fails = dice.chance(odds.keys / 8);
         }
     }
 
-    fn budget(&mut self, dice: &mut Dice, mood: &Mood) {
+    fn budget(&mut self, dice: &mut Dice, odds: &Odds) {
         for (at, most) in [5, 10, 16].into_iter().enumerate() {
-            if dice.chance(mood.budgets) {
+            if dice.chance(odds.budgets) {
                 self.budgets[at] = spend(dice, most);
             }
         }
@@ -117,19 +122,20 @@ impl Program {
 
     /// Lets the first turn of a session open a breaker the next send a probe that hangs and is cancelled, and so on.
     fn probe(&mut self, dice: &mut Dice) {
-        let guarded = |tool: &&ToolPlan| tool.care.breaker.is_enabled() && tool.placement != Where::Blocking;
+        let guarded =
+            |tool: &&ToolPlan| tool.guards.breaker.is_enabled() && tool.placement != Placement::Blocking;
         let able = |tool: &ToolPlan| !tool.recursive && tool.consent == Consent::Free;
         let Some(at) = self.tools.iter().position(|tool| guarded(&tool) && able(tool)) else { return };
         let tool = &mut self.tools[at];
         let open = Duration::from_millis(100);
-        let policy = tool.care.breaker.with_failures_min(NonZeroU32::MIN).with_open(open, open);
-        (tool.care.breaker, tool.timeout_ms) = (policy.expect("a breaker that makes sense"), 60_000);
+        let policy = tool.guards.breaker.with_failures_min(NonZeroU32::MIN).with_open(open, open);
+        (tool.guards.breaker, tool.timeout_ms) = (policy.expect("valid breaker settings"), 60_000);
         for session in &mut self.sessions {
             for (turn, plan) in session.turns.iter_mut().enumerate() {
-                (plan.beside, plan.gap_ms) = (false, dice.pick(&[150, 600]));
+                (plan.overlaps_next, plan.gap_ms) = (false, dice.pick(&[150, 600]));
                 let Some(call) = plan.batch.calls.first_mut() else { continue };
                 (call.tool, call.timeout_ms) = (at, None);
-                call.script.tries.clear();
+                call.script.first_ends.clear();
                 (call.script.end, call.script.on_cancel) = match turn % 2 {
                     0 => (End::Transient, call.script.on_cancel),
                     _ => (End::Hang, OnCancel::Polite),
@@ -142,7 +148,7 @@ impl Program {
     }
 
     /// Adds operator actions on calls and breakers.
-    fn operate(&mut self, dice: &mut Dice, mood: &Mood) {
+    fn operate(&mut self, dice: &mut Dice, odds: &Odds) {
         let mut calls = Vec::new();
         for (root, session) in self.sessions.iter().enumerate() {
             session
@@ -150,7 +156,7 @@ impl Program {
                 .into_iter()
                 .for_each(|batch| batch.walk(&mut |call| calls.push((root, call.node))));
         }
-        if mood.cancels > 0 && !calls.is_empty() {
+        if odds.cancels > 0 && !calls.is_empty() {
             for _ in 0..dice.few(1..=8) {
                 let (root, node) = dice.pick(&calls);
                 let act = if dice.chance(80) { Act::CancelCalls(root) } else { Act::CancelCall(root, node) };
@@ -158,13 +164,14 @@ impl Program {
                 self.orders.push(Order { at_ms, act });
             }
         }
-        if mood.breakers > 0 && dice.chance(250) {
+        if odds.breakers > 0 && dice.chance(250) {
             for _ in 0..dice.few(1..=3) {
-                let of = match dice.chance(200) {
-                    true => Of::Backend(dice.few(0..=1)),
-                    false => Of::Tool(dice.few(0..=self.tools.len() - 1)),
+                let owner = match dice.chance(200) {
+                    true => BreakerOwner::Backend(dice.few(0..=1)),
+                    false => BreakerOwner::Tool(dice.few(0..=self.tools.len() - 1)),
                 };
-                let act = dice.pick(&[Act::ForceOpen(of), Act::ForceClosed(of), Act::ResetBreaker(of)]);
+                let act =
+                    dice.pick(&[Act::ForceOpen(owner), Act::ForceClosed(owner), Act::ResetBreaker(owner)]);
                 self.orders.push(Order { at_ms: dice.pick(&[0, 30, 150, 700, 2_000]), act });
             }
         }
@@ -173,7 +180,7 @@ impl Program {
 }
 
 /// Makes the first attempts of a call fail.
-fn tries(dice: &mut Dice, mood: &Mood, call: &mut CallPlan, never_ends: bool) {
+fn fail_first_attempts(dice: &mut Dice, odds: &Odds, call: &mut CallPlan, never_ends: bool) {
     let fails = |dice: &mut Dice| match dice.range(0..=9) {
         0..=3 => End::Transient,
         4 | 5 => End::Harmless,
@@ -181,32 +188,32 @@ fn tries(dice: &mut Dice, mood: &Mood, call: &mut CallPlan, never_ends: bool) {
         8 if !never_ends => End::Hang,
         _ => End::Fail,
     };
-    if !dice.chance(mood.flaky) {
+    if !dice.chance(odds.flaky) {
         return;
     }
     for _ in 0..dice.few(1..=4) {
-        call.script.tries.push(fails(dice));
+        call.script.first_ends.push(fails(dice));
     }
 }
 
 fn retry(dice: &mut Dice) -> RetryPolicy {
     let ms = Duration::from_millis;
     let (base, factor, cap) = dice.pick(&[(100, 4.0, 10_000), (20, 2.0, 1_000), (3_000, 1.0, 6_000)]);
-    let attempts = NonZeroU32::new(dice.range(2..=4) as u32).expect("it is at least 2");
+    let attempts = NonZeroU32::new(dice.range(2..=4) as u32).expect("at least 2");
     let policy = RetryPolicy::default().with_max_attempts(attempts);
     let policy = policy.with_jitter(if dice.chance(150) { Jitter::Full } else { Jitter::Half });
-    policy.with_delays(ms(base), factor, ms(cap)).expect("delays that make sense")
+    policy.with_delays(ms(base), factor, ms(cap)).expect("valid delays")
 }
 
 fn breaker(dice: &mut Dice) -> BreakerPolicy {
-    let count = |count: u64| NonZeroU32::new(count as u32).expect("it is at least 1");
+    let count = |count: u64| NonZeroU32::new(count as u32).expect("at least 1");
     let open = Duration::from_millis(dice.pick(&[100, 400, 1_500, 30_000]));
     let policy = BreakerPolicy::default()
         .with_failures_min(count(dice.range(1..=4)))
         .with_consecutive(dice.maybe(300, |dice| count(dice.range(1..=3))));
     let policy = policy.with_window(Duration::from_secs(dice.pick(&[1, 60])));
     let policy = policy.and_then(|policy| policy.with_open(open, open * 4));
-    policy.and_then(|policy| policy.with_jitter(dice.pick(&[0.0, 0.2]))).expect("a breaker that makes sense")
+    policy.and_then(|policy| policy.with_jitter(dice.pick(&[0.0, 0.2]))).expect("valid breaker settings")
 }
 
 fn spend(dice: &mut Dice, most: u64) -> Budget {

@@ -1,15 +1,16 @@
 //! Generates random programs.
 
 use super::{
-    Act, AnswerPlan, BatchPlan, CallPlan, Care, Chaos, Consent, Cut, CutBy, End, ForkPlan, HookPlan, How,
-    Nested, OnCancel, Order, PolicyPlan, Program, Script, SessionPlan, Step, ToolPlan, TurnPlan, Where,
+    Act, AnswerPlan, BatchPlan, CallPlan, Chaos, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, Guards,
+    HookPlan, Nested, OnCancel, Order, Placement, PolicyPlan, Program, Script, SessionPlan, Step, ToolPlan,
+    TurnPlan,
 };
 use crate::sim::Dice;
 use toolyard::{Budget, LimitScope, Priority, ToolClass};
 
 /// The bounds of generated programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct Bounds {
     /// The most root sessions.
     pub sessions: usize,
     /// The most calls of a batch.
@@ -20,15 +21,15 @@ pub struct Shape {
     pub calls: usize,
 }
 
-impl Default for Shape {
+impl Default for Bounds {
     fn default() -> Self {
         Self { sessions: 5, width: 16, depth: 4, calls: 120 }
     }
 }
 
 /// The kind of program to generate. Each seed leaves out most of what could go wrong, so that the rest shows clearly.
-struct Mood {
-    shape: Shape,
+struct Odds {
+    bounds: Bounds,
     failures: u64,
     cancels: u64,
     questions: u64,
@@ -44,12 +45,13 @@ struct Mood {
 
 impl Program {
     /// The program of this seed.
-    pub fn generate(seed: u64, shape: Shape) -> Self {
+    pub fn generate(seed: u64, bounds: Bounds) -> Self {
         let mut dice = Dice::new(seed, 1);
-        let mood = Mood::of(&mut dice, shape);
-        let mut maker = Maker { node: 0, fork: 0, left: shape.calls, mood, tools: Vec::new(), dice };
-        maker.tools = maker.tools();
-        let mut program = maker.program(seed);
+        let odds = Odds::of(&mut dice, bounds);
+        let mut generator =
+            Generator { node: 0, fork: 0, calls_left: bounds.calls, odds, tools: Vec::new(), dice };
+        generator.tools = generator.tools();
+        let mut program = generator.program(seed);
         // These use separate dice, so that adding them does not change the rest of a program.
         program.enrich(&mut Dice::new(seed, 3));
         program.govern(&mut Dice::new(seed, 4));
@@ -58,12 +60,12 @@ impl Program {
     }
 }
 
-impl Mood {
-    fn of(dice: &mut Dice, mut shape: Shape) -> Self {
+impl Odds {
+    fn of(dice: &mut Dice, mut bounds: Bounds) -> Self {
         // Half of the programs are flat: nested calls wait in so many lanes that turns are hard to see.
-        shape.depth = dice.pick(&[0, 0, 0, 1, 2, 4]).min(shape.depth);
+        bounds.depth = dice.pick(&[0, 0, 0, 1, 2, 4]).min(bounds.depth);
         Self {
-            shape,
+            bounds,
             failures: dice.pick(&[0, 100, 300]),
             cancels: dice.pick(&[0, 0, 150, 400]),
             questions: dice.pick(&[0, 0, 200, 500]),
@@ -79,26 +81,26 @@ impl Mood {
     }
 }
 
-struct Maker {
+struct Generator {
     dice: Dice,
-    mood: Mood,
+    odds: Odds,
     tools: Vec<ToolPlan>,
     /// The next call's number.
     node: u32,
     /// The next fork's number.
     fork: u32,
     /// How many calls may still be made.
-    left: usize,
+    calls_left: usize,
 }
 
-impl Maker {
+impl Generator {
     fn program(&mut self, seed: u64) -> Program {
         let narrow = self.dice.chance(350);
         let width = |dice: &mut Dice, most| if narrow { 1 } else { dice.few(1..=most) };
         let (read, concurrent) = (width(&mut self.dice, 12), width(&mut self.dice, 8));
         let hooks = self.dice.chance(200);
         let cap = self.dice.maybe(200, |dice| dice.few(1..=4));
-        let count = self.dice.few(1..=self.mood.shape.sessions);
+        let count = self.dice.few(1..=self.odds.bounds.sessions);
         let sessions: Vec<_> = (0..count).map(|_| self.session()).collect();
         Program {
             chaos: self.chaos(seed),
@@ -135,15 +137,15 @@ impl Maker {
 
     fn tool(&mut self, class: Option<ToolClass>) -> ToolPlan {
         let class = class.unwrap_or_else(|| self.dice.pick(&ToolClass::ALL));
-        let Mood { blocking, questions, scopes, .. } = self.mood;
+        let Odds { blocking, questions, scopes, .. } = self.odds;
         let placement = match () {
-            () if self.dice.chance(blocking) => Where::Blocking,
-            () if self.dice.chance(200) => Where::Inline,
-            () => Where::Task,
+            () if self.dice.chance(blocking) => Placement::Blocking,
+            () if self.dice.chance(200) => Placement::Inline,
+            () => Placement::Task,
         };
         let consent = match () {
             () if self.dice.chance(questions) => Consent::Asked,
-            () if self.dice.chance(self.mood.refusals / 5) => Consent::Forbidden,
+            () if self.dice.chance(self.odds.refusals / 5) => Consent::Forbidden,
             () => Consent::Free,
         };
         ToolPlan {
@@ -161,15 +163,15 @@ impl Maker {
             consent,
             hidden_from_forks: false,
             needs_no_capability: false,
-            recursive: self.mood.shape.depth > 0 && placement == Where::Task && self.dice.chance(150),
-            care: Care::NONE,
+            recursive: self.odds.bounds.depth > 0 && placement == Placement::Task && self.dice.chance(150),
+            guards: Guards::NONE,
         }
     }
 
     fn session(&mut self) -> SessionPlan {
-        let turns = if self.mood.wide { 1..=2 } else { 1..=4 };
+        let turns = if self.odds.wide { 1..=2 } else { 1..=4 };
         let count = self.dice.few(turns);
-        let Mood { caps, priorities, forks, .. } = self.mood;
+        let Odds { caps, priorities, forks, .. } = self.odds;
         SessionPlan {
             cap: self.dice.maybe(caps / 2, |dice| dice.few(1..=4)),
             tree_cap: self.dice.maybe(caps, |dice| dice.few(1..=4)),
@@ -178,14 +180,14 @@ impl Maker {
                 true => self.dice.pick(&[Priority::High, Priority::Urgent]),
                 false => Priority::Normal,
             },
-            turns: (0..count).map(|_| self.turn(self.mood.shape.depth)).collect(),
-            forks: self.forks(self.mood.shape.depth, forks),
+            turns: (0..count).map(|_| self.turn(self.odds.bounds.depth)).collect(),
+            forks: self.forks(self.odds.bounds.depth, forks),
         }
     }
 
     /// Some forks, with a probability of `chance` in a thousand.
     fn forks(&mut self, depth: usize, chance: u64) -> Vec<ForkPlan> {
-        if depth == 0 || self.left == 0 || !self.dice.chance(chance) {
+        if depth == 0 || self.calls_left == 0 || !self.dice.chance(chance) {
             return Vec::new();
         }
         (0..self.dice.few(1..=2)).map(|_| self.fork(depth - 1)).collect()
@@ -194,7 +196,7 @@ impl Maker {
     fn fork(&mut self, depth: usize) -> ForkPlan {
         let number = self.fork;
         self.fork += 1;
-        let Mood { cancels, caps, refusals, .. } = self.mood;
+        let Odds { cancels, caps, refusals, .. } = self.odds;
         let tools = self.tools.len() - 1;
         ForkPlan {
             number,
@@ -209,17 +211,17 @@ impl Maker {
     }
 
     fn turn(&mut self, depth: usize) -> TurnPlan {
-        let cancels = self.mood.cancels;
+        let cancels = self.odds.cancels;
         TurnPlan {
             gap_ms: self.dice.pick(&[0, 0, 0, 5, 100]),
-            beside: self.dice.chance(300),
-            how: match self.dice.range(0..=9) {
-                0 => How::OneByOne,
-                1 | 2 => How::Streamed(self.dice.pick(&[0, 3, 50])),
-                3..=5 => How::Plain,
-                _ => How::Runs,
+            overlaps_next: self.dice.chance(300),
+            mode: match self.dice.range(0..=9) {
+                0 => DispatchMode::OneByOne,
+                1 | 2 => DispatchMode::Streamed(self.dice.pick(&[0, 3, 50])),
+                3..=5 => DispatchMode::Plain,
+                _ => DispatchMode::Runs,
             },
-            again: self.dice.chance(50),
+            resend: self.dice.chance(50),
             cut: self.dice.maybe(cancels, |dice| Cut {
                 after_ms: dice.pick(&[0, 1, 10, 60, 200, 700, 3_000]),
                 by: dice.pick(&[CutBy::Cancel, CutBy::Drop]),
@@ -229,15 +231,15 @@ impl Maker {
     }
 
     fn batch(&mut self, depth: usize) -> BatchPlan {
-        let most = if self.mood.wide { self.mood.shape.width } else { 6 };
+        let most = if self.odds.wide { self.odds.bounds.width } else { 6 };
         let width = match self.dice.range(0..=29) {
             0 => 0,
-            1 => self.mood.shape.width,
-            _ if self.mood.wide => self.dice.range(1..=most as u64) as usize,
+            1 => self.odds.bounds.width,
+            _ if self.odds.wide => self.dice.range(1..=most as u64) as usize,
             _ => self.dice.few(1..=most),
         };
-        let width = width.min(self.left);
-        self.left -= width;
+        let width = width.min(self.calls_left);
+        self.calls_left -= width;
         // Adjacent calls of the same tool are what forms runs.
         let mut tool = self.dice.range(0..=self.tools.len() as u64 - 1) as usize;
         let calls = (0..width).map(|at| {
@@ -252,7 +254,7 @@ impl Maker {
     fn call(&mut self, tool: usize, at: usize, depth: usize) -> CallPlan {
         let node = self.node;
         self.node += 1;
-        let Mood { refusals, deadlines, .. } = self.mood;
+        let Odds { refusals, deadlines, .. } = self.odds;
         let refused = self.dice.chance(refusals).then(|| self.dice.range(0..=2));
         CallPlan {
             node,
@@ -289,9 +291,9 @@ impl Maker {
     }
 
     fn script(&mut self, tool: usize, depth: usize) -> Script {
-        let failures = self.mood.failures;
+        let failures = self.odds.failures;
         let tool = &self.tools[tool];
-        let (is_blocking, is_recursive) = (tool.placement == Where::Blocking, tool.recursive);
+        let (is_blocking, is_recursive) = (tool.placement == Placement::Blocking, tool.recursive);
         let mut steps: Vec<_> = (0..self.dice.few(0..=3)).map(|_| self.step(depth, is_blocking)).collect();
         if self.dice.chance(failures / 4) {
             steps.push(Step::Sleep(self.dice.pick(&[4_000, 12_000, 70_000])));
@@ -308,14 +310,14 @@ impl Maker {
         };
         Script {
             steps,
-            tries: Vec::new(),
+            first_ends: Vec::new(),
             end,
             on_cancel: self.dice.pick(&[OnCancel::Polite, OnCancel::Finish, OnCancel::Deaf]),
         }
     }
 
     fn step(&mut self, depth: usize, is_blocking: bool) -> Step {
-        let nests = if depth == 0 || self.left == 0 || is_blocking { 0 } else { 400 };
+        let nests = if depth == 0 || self.calls_left == 0 || is_blocking { 0 } else { 400 };
         match self.dice.range(0..=9) {
             _ if self.dice.chance(nests) => self.nest(depth - 1),
             0 => Step::Emit,
@@ -324,7 +326,7 @@ impl Maker {
     }
 
     fn nest(&mut self, depth: usize) -> Step {
-        let forks = self.mood.forks;
+        let forks = self.odds.forks;
         if self.dice.chance(forks) {
             return Step::Fork(self.fork(depth));
         }
@@ -333,7 +335,7 @@ impl Maker {
     }
 
     fn nested(&mut self, depth: usize) -> Nested {
-        let cancels = self.mood.cancels;
+        let cancels = self.odds.cancels;
         Nested {
             batch: self.batch(depth),
             dropped_ms: self.dice.maybe(cancels / 2, |dice| dice.pick(&[0, 5, 40, 400])),
@@ -343,7 +345,7 @@ impl Maker {
     fn orders(&mut self, sessions: usize) -> Vec<Order> {
         let count = if self.dice.chance(600) { 0 } else { self.dice.few(1..=5) };
         let mut orders: Vec<_> = (0..count).map(|_| self.order(sessions)).collect();
-        if self.mood.cancels > 0 && self.dice.chance(200) {
+        if self.odds.cancels > 0 && self.dice.chance(200) {
             let (finish, grace) = (self.dice.pick(&[0, 50, 30_000]), self.dice.pick(&[0, 50, 30_000]));
             orders.push(Order { at_ms: self.at(), act: Act::Shutdown(finish, grace) });
         }
@@ -352,7 +354,7 @@ impl Maker {
     }
 
     fn order(&mut self, sessions: usize) -> Order {
-        let cancels = if self.mood.cancels > 0 { 300 } else { 0 };
+        let cancels = if self.odds.cancels > 0 { 300 } else { 0 };
         let act = match () {
             () if self.dice.chance(cancels) => {
                 Act::CancelSession(self.dice.range(0..=sessions as u64 - 1) as usize)

@@ -5,14 +5,14 @@ use crate::sim::Dice;
 use toolyard::ToolClass;
 
 /// How likely each part is, in thousandths.
-struct Mood {
+struct Odds {
     policies: u64,
     denials: u64,
     questions: u64,
     bounds: u64,
 }
 
-impl Mood {
+impl Odds {
     fn of(dice: &mut Dice) -> Self {
         Self {
             policies: dice.pick(&[0, 0, 800]),
@@ -29,22 +29,22 @@ impl Program {
         if dice.chance(300) {
             return;
         }
-        let mood = Mood::of(dice);
-        self.questions(dice, &mood);
-        self.bounds(dice, &mood);
-        self.policies(dice, &mood);
+        let odds = Odds::of(dice);
+        self.questions(dice, &odds);
+        self.bounds(dice, &odds);
+        self.policies(dice, &odds);
         self.orders.sort_by_key(|order| order.at_ms);
     }
 
-    fn questions(&mut self, dice: &mut Dice, mood: &Mood) {
+    fn questions(&mut self, dice: &mut Dice, odds: &Odds) {
         // Tools with a breaker are left unchanged, because their programs are built around the breaker.
-        let plain = self.tools.iter_mut().filter(|tool| !tool.care.breaker.is_enabled());
+        let plain = self.tools.iter_mut().filter(|tool| !tool.guards.breaker.is_enabled());
         for tool in plain {
-            if tool.consent != Consent::Forbidden && dice.chance(mood.questions) {
+            if tool.consent != Consent::Forbidden && dice.chance(odds.questions) {
                 tool.consent = dice.pick(&[Consent::Asked, Consent::AskedOnce]);
             }
         }
-        if mood.questions == 0 {
+        if odds.questions == 0 {
             return;
         }
         self.each_call(&mut |call| {
@@ -64,14 +64,14 @@ impl Program {
         }
     }
 
-    fn bounds(&mut self, dice: &mut Dice, mood: &Mood) {
+    fn bounds(&mut self, dice: &mut Dice, odds: &Odds) {
         let tools = self.tools.len() - 1;
         for tool in &mut self.tools {
-            tool.hidden_from_forks = dice.chance(mood.bounds / 3);
-            tool.needs_no_capability = dice.chance(mood.bounds / 2);
+            tool.hidden_from_forks = dice.chance(odds.bounds / 3);
+            tool.needs_no_capability = dice.chance(odds.bounds / 2);
         }
         let mut bar = |barred: &mut Vec<usize>| {
-            if dice.chance(mood.bounds) {
+            if dice.chance(odds.bounds) {
                 *barred = (0..dice.few(1..=2)).map(|_| dice.few(0..=tools)).collect();
             }
         };
@@ -88,15 +88,15 @@ impl Program {
         });
     }
 
-    fn policies(&mut self, dice: &mut Dice, mood: &Mood) {
+    fn policies(&mut self, dice: &mut Dice, odds: &Odds) {
         if dice.chance(200) {
-            self.policies[0] = policy(dice, mood, self.tools.len());
+            self.policies[0] = policy(dice, odds, self.tools.len());
         }
-        if !dice.chance(mood.policies) {
+        if !dice.chance(odds.policies) {
             return;
         }
         for _ in 0..dice.few(1..=3) {
-            self.policies.push(policy(dice, mood, self.tools.len()));
+            self.policies.push(policy(dice, odds, self.tools.len()));
         }
         for _ in 0..dice.range(1..=5) {
             let at_ms = dice.pick(&[0, 2, 8, 25, 70, 200, 500, 1_100, 2_600, 6_000]);
@@ -126,9 +126,9 @@ impl ForkPlan {
     }
 }
 
-fn policy(dice: &mut Dice, mood: &Mood, tools: usize) -> PolicyPlan {
+fn policy(dice: &mut Dice, odds: &Odds, tools: usize) -> PolicyPlan {
     PolicyPlan {
-        denied: (0..tools).filter(|_| dice.chance(mood.denials)).collect(),
+        denied: (0..tools).filter(|_| dice.chance(odds.denials)).collect(),
         wall_ms: dice.maybe(250, |dice| dice.pick(&[800, 3_000, 20_000])),
     }
 }

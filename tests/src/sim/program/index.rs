@@ -1,6 +1,8 @@
 //! An index over a program: where each call is and how it is routed.
 
-use super::{BatchPlan, CallPlan, Consent, End, ForkPlan, HookPlan, How, Program, Step, ToolPlan, TurnPlan};
+use super::{
+    BatchPlan, CallPlan, Consent, DispatchMode, End, ForkPlan, HookPlan, Program, Step, ToolPlan, TurnPlan,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{Routing, ToolClass};
 
@@ -132,7 +134,7 @@ impl<'p> Index<'p> {
     fn place(&mut self, plan: &'p BatchPlan, owner: Owner<'p>, agent: usize, parent: Option<u32>) {
         let Some(batch) = plan.key() else { return };
         self.batches.insert(batch, Placed { plan, owner, agent, parent });
-        let one_by_one = matches!(owner, Owner::Turn(TurnPlan { how: How::OneByOne, .. }));
+        let one_by_one = matches!(owner, Owner::Turn(TurnPlan { mode: DispatchMode::OneByOne, .. }));
         let mut run = 0;
         let mut last = None;
         for (at, call) in plan.calls.iter().enumerate() {
@@ -211,7 +213,7 @@ impl<'p> Index<'p> {
     /// Whether calls of this tool may wait for a token, because it has a rate or its remote may ask for a pause.
     pub fn waits_for_tokens(&self, tool: usize) -> bool {
         let hints = |end: End| matches!(end, End::Limited(Some(_)));
-        self.program.tools.get(tool).is_some_and(|tool| tool.care.rate.is_some())
+        self.program.tools.get(tool).is_some_and(|tool| tool.guards.rate.is_some())
             || self.nodes.values().any(|it| it.call.tool == tool && it.call.script.ends().any(hints))
     }
 

@@ -8,7 +8,7 @@ pub struct Script {
     /// Its steps.
     pub steps: Vec<Step>,
     /// How its first attempts end; further attempts end as `end` says.
-    pub tries: Vec<End>,
+    pub first_ends: Vec<End>,
     /// How it ends.
     pub end: End,
     /// How it reacts to a cancel.
@@ -72,12 +72,12 @@ pub enum OnCancel {
 impl Script {
     /// How the attempt with this number ends; the first is 1.
     pub fn end_of(&self, attempt: u32) -> End {
-        self.tries.get(attempt.saturating_sub(1) as usize).copied().unwrap_or(self.end)
+        self.first_ends.get(attempt.saturating_sub(1) as usize).copied().unwrap_or(self.end)
     }
 
     /// All ways in which its attempts may end.
     pub fn ends(&self) -> impl Iterator<Item = End> {
-        self.tries.iter().copied().chain([self.end])
+        self.first_ends.iter().copied().chain([self.end])
     }
 
     /// The least and the most time that its own steps take, in milliseconds. How long it is parked during its agents'

@@ -27,12 +27,12 @@ impl Program {
     }
 
     /// This text as a tool says it: followed by the secret, if there is one.
-    pub fn told(&self, text: &str) -> String {
+    pub fn with_secret(&self, text: &str) -> String {
         self.secret.as_ref().map_or_else(|| text.to_owned(), |secret| format!("{text} {}", secret.whole))
     }
 
     /// A tool's text as it may be shown: with the secret redacted.
-    pub fn shown(&self, text: &str) -> String {
+    pub fn redacted(&self, text: &str) -> String {
         if self.secret.is_some() { format!("{text} [redacted]") } else { text.to_owned() }
     }
 }
@@ -40,6 +40,6 @@ impl Program {
 impl Index<'_> {
     /// The output of a call as it may be shown.
     pub fn output_of(&self, node: u32) -> String {
-        self.program.shown(&self.nodes[&node].id())
+        self.program.redacted(&self.nodes[&node].id())
     }
 }

@@ -91,8 +91,8 @@ impl Scissors {
         if turn.cut.is_some() && self.is_here() {
             turn.cut = None;
         }
-        if turn.again && self.is_here() {
-            turn.again = false;
+        if turn.resend && self.is_here() {
+            turn.resend = false;
         }
         self.batch(&mut turn.batch);
     }
@@ -114,8 +114,8 @@ impl Scissors {
                 return;
             }
         }
-        if !call.script.tries.is_empty() && self.is_here() {
-            call.script.tries.pop();
+        if !call.script.first_ends.is_empty() && self.is_here() {
+            call.script.first_ends.pop();
             return;
         }
         if call.held_ms.is_some() && self.is_here() {
@@ -157,12 +157,12 @@ fn settings(program: &Program) -> Vec<Program> {
         |it| it.tools.iter_mut().for_each(|tool| tool.limit_scope = LimitScope::Agent),
         |it| it.tools.iter_mut().for_each(|tool| tool.limit = None),
         |it| it.budgets = [Budget::UNLIMITED; 3],
-        |it| it.tools.iter_mut().for_each(|tool| tool.care.budget = Budget::UNLIMITED),
-        |it| it.tools.iter_mut().for_each(|tool| tool.care.rate = None),
-        |it| it.tools.iter_mut().for_each(|tool| tool.care.backend = None),
-        |it| it.tools.iter_mut().for_each(|tool| tool.care.breaker = BreakerPolicy::DISABLED),
-        |it| it.tools.iter_mut().for_each(|tool| tool.care.retry = RetryPolicy::NONE),
-        |it| it.tools.iter_mut().for_each(|tool| tool.care.key_fails = false),
+        |it| it.tools.iter_mut().for_each(|tool| tool.guards.budget = Budget::UNLIMITED),
+        |it| it.tools.iter_mut().for_each(|tool| tool.guards.rate = None),
+        |it| it.tools.iter_mut().for_each(|tool| tool.guards.backend = None),
+        |it| it.tools.iter_mut().for_each(|tool| tool.guards.breaker = BreakerPolicy::DISABLED),
+        |it| it.tools.iter_mut().for_each(|tool| tool.guards.retry = RetryPolicy::NONE),
+        |it| it.tools.iter_mut().for_each(|tool| tool.guards.key_fails = false),
     ];
     let change = |plainer: fn(&mut Program)| {
         let mut less = program.clone();

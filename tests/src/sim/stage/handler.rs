@@ -2,7 +2,7 @@
 
 use super::Stage;
 use crate::sim::{
-    journal::{Fact, Moved, Said, Shape},
+    journal::{Fact, HandlerEnd, HandlerStep, ResultView},
     nest::{self, Parent},
     program::{End, Nested, OnCancel, Script, Step},
 };
@@ -21,23 +21,23 @@ pub(super) struct Scripted {
 impl Tool for Scripted {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let plan = self.stage.plan(cx.call_id());
-        let role = Role { stage: &self.stage, node: plan.node, script: &plan.script, cx };
+        let attempt = Attempt { stage: &self.stage, node: plan.node, script: &plan.script, cx };
         self.stage.begin(plan.node, cx);
-        self.stage.look_at_given(plan.node, args);
+        self.stage.check_secret_given(plan.node, args);
         let _exit = Exit { stage: &self.stage, node: plan.node };
         if plan.script.on_cancel == OnCancel::Deaf {
-            return role.play().await;
+            return attempt.play().await;
         }
         tokio::select! {
             biased;
-            done = role.play() => done,
+            done = attempt.play() => done,
             () = cx.cancelled() => match plan.script.on_cancel {
                 OnCancel::Finish => {
-                    role.say(Said::CutShort);
+                    attempt.note_end(HandlerEnd::CutShort);
                     Ok(ToolOutput::text("cut short"))
                 }
                 OnCancel::Polite | OnCancel::Deaf => {
-                    role.say(Said::Stopped);
+                    attempt.note_end(HandlerEnd::Stopped);
                     Err(ToolError::cancelled("stopped"))
                 }
             },
@@ -58,19 +58,19 @@ impl Drop for Exit<'_> {
 }
 
 /// Panics without printing to stderr.
-pub(super) fn quiet_panic(said: String) -> ! {
-    std::panic::resume_unwind(Box::new(said))
+pub(super) fn quiet_panic(message: String) -> ! {
+    std::panic::resume_unwind(Box::new(message))
 }
 
 /// One attempt at a script.
-struct Role<'a> {
+struct Attempt<'a> {
     stage: &'a Arc<Stage>,
     node: u32,
     script: &'a Script,
     cx: &'a ToolContext,
 }
 
-impl Role<'_> {
+impl Attempt<'_> {
     async fn play(&self) -> Result<ToolOutput, ToolError> {
         for step in &self.script.steps {
             self.stage.shaker.nudge().await;
@@ -84,22 +84,22 @@ impl Role<'_> {
                 }
             }
         }
-        self.note(Moved::Wrote);
+        self.note(HandlerStep::Wrote);
         let end = self.script.end_of(self.cx.attempt());
         if end != End::Hang {
-            self.say(Said::End(end));
+            self.note_end(HandlerEnd::Scripted(end));
         }
-        let told = |text: &str| self.stage.program.told(text);
+        let text = |text: &str| self.stage.program.with_secret(text);
         match end {
-            End::Ok => Ok(ToolOutput::text(told(self.cx.call_id().as_str()))),
-            End::Fail => Err(ToolError::execution(told("HTTP 404: no such thing"))),
-            End::No => Ok(ToolOutput::failure(told("the tool says no"))),
-            End::Transient => Err(ToolError::transient(told("HTTP 500: connection refused"))),
-            End::Harmless => Err(ToolError::transient(told("connection refused")).no_side_effect()),
+            End::Ok => Ok(ToolOutput::text(text(self.cx.call_id().as_str()))),
+            End::Fail => Err(ToolError::execution(text("HTTP 404: no such thing"))),
+            End::No => Ok(ToolOutput::failure(text("the tool says no"))),
+            End::Transient => Err(ToolError::transient(text("HTTP 500: connection refused"))),
+            End::Harmless => Err(ToolError::transient(text("connection refused")).no_side_effect()),
             End::Limited(after) => {
-                Err(ToolError::rate_limited(told("HTTP 429: slow down"), after.map(Duration::from_millis)))
+                Err(ToolError::rate_limited(text("HTTP 429: slow down"), after.map(Duration::from_millis)))
             }
-            End::Panic => quiet_panic(told("told to")),
+            End::Panic => quiet_panic(text("scripted panic")),
             End::Hang => pending().await,
         }
     }
@@ -115,12 +115,12 @@ impl Role<'_> {
         }
     }
 
-    fn say(&self, said: Said) {
-        self.stage.journal.note(Fact::Said(self.node, said));
+    fn note_end(&self, end: HandlerEnd) {
+        self.stage.journal.note(Fact::HandlerEnd(self.node, end));
     }
 
-    fn note(&self, moved: Moved) {
-        self.stage.journal.note(Fact::Handler(self.node, moved));
+    fn note(&self, step: HandlerStep) {
+        self.stage.journal.note(Fact::Handler(self.node, step));
     }
 
     /// Runs a batch through the context. A handler whose nested batch was dropped counts as parked until its next
@@ -133,7 +133,7 @@ impl Role<'_> {
         let calls = self.stage.calls(&nested.batch);
         let dispatch = async {
             if parks {
-                self.note(Moved::Parked);
+                self.note(HandlerStep::Parked);
             }
             nest::dispatch(self.cx, calls).await
         };
@@ -149,13 +149,13 @@ impl Role<'_> {
             outcomes = &mut dispatch => {
                 if parks {
                     self.stage.note_given_up();
-                    self.note(Moved::Resumed);
+                    self.note(HandlerStep::Resumed);
                 }
-                awaited.are(self.stage.shapes(&outcomes));
+                awaited.record(self.stage.views(&outcomes));
             }
             () = dropped => {
                 if parks {
-                    self.note(Moved::Dropped);
+                    self.note(HandlerStep::NestedDropped);
                 }
             }
         }
@@ -174,7 +174,7 @@ impl<'a> Awaited<'a> {
     }
 
     /// Records the results. An empty batch has no key, so it is recorded only if it has results after all.
-    pub(super) fn are(mut self, results: Vec<Shape>) {
+    pub(super) fn record(mut self, results: Vec<ResultView>) {
         match self.batch.take() {
             Some(batch) => self.stage.journal.note(Fact::Results(batch, results)),
             None if results.is_empty() => {}

@@ -41,8 +41,8 @@ pub(in crate::sim) async fn play_order(
         Act::CancelCall(root, node) => {
             if let Some(session) = sessions.get(root) {
                 note(Fact::CancelCall(node));
-                let there = session.cancel_call(&call_id(node));
-                note(Fact::CallCancelled(node, there));
+                let found = session.cancel_call(&call_id(node));
+                note(Fact::CallCancelled(node, found));
             }
         }
         Act::CancelCalls(at) => {
@@ -63,17 +63,17 @@ pub(in crate::sim) async fn play_order(
                 session.forget_approvals();
             }
         }
-        Act::ForceOpen(of) => {
-            note(Fact::Operated(of));
-            engine.force_open(&of.breaker());
+        Act::ForceOpen(owner) => {
+            note(Fact::Operated(owner));
+            engine.force_open(&owner.breaker());
         }
-        Act::ForceClosed(of) => {
-            note(Fact::Operated(of));
-            engine.force_closed(&of.breaker());
+        Act::ForceClosed(owner) => {
+            note(Fact::Operated(owner));
+            engine.force_closed(&owner.breaker());
         }
-        Act::ResetBreaker(of) => {
-            note(Fact::Operated(of));
-            engine.reset_breaker(&of.breaker());
+        Act::ResetBreaker(owner) => {
+            note(Fact::Operated(owner));
+            engine.reset_breaker(&owner.breaker());
         }
         Act::Shutdown(finish, grace) => shut_down(stage, engine, finish, grace).await,
     }

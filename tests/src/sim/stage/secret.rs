@@ -2,7 +2,7 @@
 
 use super::Stage;
 use crate::sim::{
-    journal::{Fact, Shape},
+    journal::{Fact, ResultView},
     program::Program,
 };
 use serde_json::Value;
@@ -11,12 +11,12 @@ use toolyard::{Outcome, Redactor};
 /// The redactor that keeps the program's secret out of everything shown.
 pub(super) fn redactor(program: &Program) -> Option<Redactor> {
     let secret = program.secret.as_ref()?;
-    Some(Redactor::new().with_secret(&secret.whole).expect("it is long enough to be told from other text"))
+    Some(Redactor::new().with_secret(&secret.whole).expect("the secret is too short"))
 }
 
 impl Stage {
     /// Searches a shown text for the secret.
-    pub(super) fn look(&self, what: &str, text: impl FnOnce() -> String) {
+    pub(super) fn search(&self, what: &str, text: impl FnOnce() -> String) {
         if let Some(secret) = &self.program.secret
             && text().contains(&secret.core)
         {
@@ -25,23 +25,23 @@ impl Stage {
     }
 
     /// Searches the results for the secret and returns the parts that the checks compare.
-    pub(super) fn shapes(&self, outcomes: &[Outcome]) -> Vec<Shape> {
+    pub(super) fn views(&self, outcomes: &[Outcome]) -> Vec<ResultView> {
         for outcome in outcomes {
-            self.look_at(outcome);
+            self.search_outcome(outcome);
         }
-        outcomes.iter().map(Shape::of).collect()
+        outcomes.iter().map(ResultView::of).collect()
     }
 
     /// Searches all of a result: the text for the model, its log form, and its cause.
-    pub(super) fn look_at(&self, outcome: &Outcome) {
-        self.look("a result", || {
+    pub(super) fn search_outcome(&self, outcome: &Outcome) {
+        self.search("a result", || {
             let cause = outcome.error().and_then(|error| error.source.as_ref());
             format!("{outcome:?} {} {} {cause:?}", outcome.to_text(), outcome.arguments)
         });
     }
 
     /// Checks that a handler was given the secret that was sent.
-    pub(super) fn look_at_given(&self, node: u32, args: &Value) {
+    pub(super) fn check_secret_given(&self, node: u32, args: &Value) {
         if let Some(secret) = &self.program.secret
             && args["pass"] != secret.whole.as_str()
         {

@@ -5,7 +5,7 @@ use super::{
     turns::{Agent, cut},
 };
 use crate::sim::{
-    journal::{Fact, Moved},
+    journal::{Fact, HandlerStep},
     program::{Cut, CutBy, TurnPlan},
 };
 use std::time::Duration;
@@ -15,7 +15,7 @@ use toolyard::OpenBatch;
 /// Plays a turn whose calls arrive `gap_ms` apart.
 pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
     let shaker = &agent.stage.shaker;
-    agent.note(plan, Moved::Streams);
+    agent.note(plan, HandlerStep::StreamStarted);
     let awaited = Awaited::new(agent.stage, plan.batch.key());
     let mut open = agent.session.open_batch();
     let cut = cut(plan.cut);
@@ -33,22 +33,22 @@ pub(super) async fn play(agent: Agent<'_>, plan: &TurnPlan, gap_ms: u64) {
     } else if is_cut {
         // Recorded before it happens.
         drop(awaited);
-        agent.note(plan, Moved::Dropped);
-        agent.note(plan, Moved::Streamed);
+        agent.note(plan, HandlerStep::NestedDropped);
+        agent.note(plan, HandlerStep::StreamEnded);
         return;
     }
     let mut finished = shaker.shake(Box::pin(open.finish()));
     tokio::select! {
         biased;
         outcomes = &mut finished => {
-            agent.note(plan, Moved::Streamed);
+            agent.note(plan, HandlerStep::StreamEnded);
             agent.resumed(plan);
-            awaited.are(agent.stage.shapes(&outcomes));
+            awaited.record(agent.stage.views(&outcomes));
         }
         () = &mut cut, if !is_cut => {
             drop(awaited);
-            agent.note(plan, Moved::Dropped);
-            agent.note(plan, Moved::Streamed);
+            agent.note(plan, HandlerStep::NestedDropped);
+            agent.note(plan, HandlerStep::StreamEnded);
             drop(finished);
         }
     }

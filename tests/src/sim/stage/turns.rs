@@ -2,9 +2,9 @@
 
 use super::{Stage, handler::Awaited, stream};
 use crate::sim::{
-    journal::{Fact, Moved, Shape},
+    journal::{Fact, HandlerStep, ResultView},
     nest::{self, Parent},
-    program::{Cut, CutBy, ForkPlan, How, TurnPlan},
+    program::{Cut, CutBy, DispatchMode, ForkPlan, TurnPlan},
 };
 use futures::future::{BoxFuture, join, join_all};
 use std::{future::pending, sync::Arc, time::Duration};
@@ -60,7 +60,7 @@ impl Agent<'_> {
     /// Plays one turn after another, except for turns marked to run beside the next.
     async fn play_turns(self, mut turns: &[TurnPlan]) {
         while !turns.is_empty() {
-            let last = turns.iter().position(|turn| !turn.beside).unwrap_or(turns.len() - 1);
+            let last = turns.iter().position(|turn| !turn.overlaps_next).unwrap_or(turns.len() - 1);
             let (together, rest) = turns.split_at(last + 1);
             join_all(together.iter().map(|plan| self.play_turn(plan))).await;
             turns = rest;
@@ -70,7 +70,7 @@ impl Agent<'_> {
     async fn play_turn(self, plan: &TurnPlan) {
         sleep(Duration::from_millis(plan.gap_ms)).await;
         self.stage.shaker.nudge().await;
-        if let How::Streamed(gap_ms) = plan.how {
+        if let DispatchMode::Streamed(gap_ms) = plan.mode {
             return stream::play(self, plan, gap_ms).await;
         }
         let turn = self.session.turn();
@@ -80,16 +80,16 @@ impl Agent<'_> {
             biased;
             outcomes = &mut dispatch => {
                 self.resumed(plan);
-                awaited.are(self.stage.shapes(&outcomes));
-                return self.again(&turn, plan, &outcomes).await;
+                awaited.record(self.stage.views(&outcomes));
+                return self.resend(&turn, plan, &outcomes).await;
             }
             () = cut(plan.cut) => {}
         }
         let by_drop = matches!(plan.cut, Some(Cut { by: CutBy::Drop, .. }));
-        if by_drop || plan.how == How::Plain {
+        if by_drop || plan.mode == DispatchMode::Plain {
             // Recorded before it happens: dropping the future ends calls at once.
             drop(awaited);
-            self.note(plan, Moved::Dropped);
+            self.note(plan, HandlerStep::NestedDropped);
             drop(dispatch);
             return;
         }
@@ -99,22 +99,24 @@ impl Agent<'_> {
         turn.cancel();
         let outcomes = dispatch.await;
         self.resumed(plan);
-        awaited.are(self.stage.shapes(&outcomes));
+        awaited.record(self.stage.views(&outcomes));
     }
 
     async fn dispatch(self, turn: &Turn, plan: &TurnPlan) -> Vec<Outcome> {
         let calls = self.stage.calls(&plan.batch);
-        self.note(plan, Moved::Parked);
-        match plan.how {
-            How::Plain | How::Streamed(_) => self.session.dispatch(calls).await,
-            How::Runs => turn.dispatch(calls).await,
-            How::OneByOne => turn.dispatch_sequential(calls).await,
+        self.note(plan, HandlerStep::Parked);
+        match plan.mode {
+            DispatchMode::Plain | DispatchMode::Streamed(_) => self.session.dispatch(calls).await,
+            DispatchMode::Runs => turn.dispatch(calls).await,
+            DispatchMode::OneByOne => turn.dispatch_sequential(calls).await,
         }
     }
 
     /// Sends the calls that ran a second time; they must have the same results (CL-8).
-    async fn again(self, turn: &Turn, plan: &TurnPlan, outcomes: &[Outcome]) {
-        let Some(batch) = plan.batch.key().filter(|_| plan.again && plan.how != How::Plain) else { return };
+    async fn resend(self, turn: &Turn, plan: &TurnPlan, outcomes: &[Outcome]) {
+        let Some(batch) = plan.batch.key().filter(|_| plan.resend && plan.mode != DispatchMode::Plain) else {
+            return;
+        };
         let calls = self.stage.calls(&plan.batch);
         let ran = |outcome: &&Outcome| outcome.attempts > 0;
         let calls: Vec<_> =
@@ -122,21 +124,21 @@ impl Agent<'_> {
         if calls.is_empty() {
             return;
         }
-        let before = outcomes.iter().filter(ran).map(Shape::of).collect();
+        let before = outcomes.iter().filter(ran).map(ResultView::of).collect();
         self.stage.shaker.nudge().await;
-        let resend = Box::pin(async {
-            self.note(plan, Moved::Parked);
+        let replay = Box::pin(async {
+            self.note(plan, HandlerStep::Parked);
             turn.resend(calls).await
         });
-        let now = self.stage.shaker.shake(resend).await;
+        let now = self.stage.shaker.shake(replay).await;
         self.resumed(plan);
-        self.stage.journal.note(Fact::Resent(batch, before, self.stage.shapes(&now)));
+        self.stage.journal.note(Fact::Resent(batch, before, self.stage.views(&now)));
     }
 
     /// Records a step of the handler that drives this agent. An empty batch is answered at once and parks no handler.
-    pub(super) fn note(self, plan: &TurnPlan, moved: Moved) {
+    pub(super) fn note(self, plan: &TurnPlan, step: HandlerStep) {
         if let Some(handler) = self.handler.filter(|_| !plan.batch.calls.is_empty()) {
-            self.stage.journal.note(Fact::Handler(handler, moved));
+            self.stage.journal.note(Fact::Handler(handler, step));
         }
     }
 
@@ -145,7 +147,7 @@ impl Agent<'_> {
         if self.handler.is_some() {
             self.stage.note_given_up();
         }
-        self.note(plan, Moved::Resumed);
+        self.note(plan, HandlerStep::Resumed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The units and the stacks of the leases: I3, I4, CC-7, CC-8.
 
 use super::{Broken, Need};
-use crate::sim::Permits;
+use crate::sim::PermitChange;
 use std::collections::BTreeMap;
 
 /// The units and leases in use, according to the trace.
@@ -40,7 +40,7 @@ pub(super) enum State {
 
 impl<'a> Table<'a> {
     /// Applies a change.
-    pub(super) fn change(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
+    pub(super) fn change(&mut self, change: &'a PermitChange, broken: &mut Broken<'_>) {
         match change.what.as_str() {
             "open" | "resize" | "pause" => self.set(change),
             "close" => self.close(change, broken),
@@ -50,14 +50,14 @@ impl<'a> Table<'a> {
             }
             "resume" => {
                 self.take(change, true, broken);
-                if change.entry.as_deref().is_some_and(|entry| self.top_over(entry) != Some(entry)) {
-                    broken("CC-6c", "a handler goes on below the top of its lease".to_owned());
+                if change.entry.as_deref().is_some_and(|entry| self.top_above(entry) != Some(entry)) {
+                    broken("CC-6c", "a handler resumes below the top of its lease".to_owned());
                 }
                 self.state(change, State::Running);
             }
-            "park" => self.give_back(change, State::Parked, broken),
-            "release" | "zombie_end" => self.give_back(change, State::Stopped, broken),
-            "zombie" => self.give_back(change, State::Zombie, broken),
+            "park" => self.release(change, State::Parked, broken),
+            "release" | "zombie_end" => self.release(change, State::Stopped, broken),
+            "zombie" => self.release(change, State::Zombie, broken),
             "quiet" => self.pop(change, broken),
             "queue" => self.state(change, State::Resuming),
             "cancel" => self.state(change, State::Parked),
@@ -69,85 +69,89 @@ impl<'a> Table<'a> {
         self.compare(change, broken);
     }
 
-    fn set(&mut self, change: &'a Permits) {
-        for told in &change.units {
-            let in_use = self.units.get(told.name.as_str()).map_or(0, |unit| unit.in_use);
-            self.units.insert(&told.name, Unit { in_use, width: told.width, paused: told.paused });
+    fn set(&mut self, change: &'a PermitChange) {
+        for reported in &change.units {
+            let in_use = self.units.get(reported.name.as_str()).map_or(0, |unit| unit.in_use);
+            self.units
+                .insert(&reported.name, Unit { in_use, width: reported.width, paused: reported.paused });
         }
     }
 
-    fn close(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
-        for told in &change.units {
-            if self.units.remove(told.name.as_str()).is_none_or(|unit| unit.in_use > 0) {
-                broken("I3", "a unit is closed that is out".to_owned());
+    fn close(&mut self, change: &'a PermitChange, broken: &mut Broken<'_>) {
+        for reported in &change.units {
+            if self.units.remove(reported.name.as_str()).is_none_or(|unit| unit.in_use > 0) {
+                broken("I3", "a unit in use is closed".to_owned());
             }
         }
     }
 
-    fn take(&mut self, change: &'a Permits, is_resume: bool, broken: &mut Broken<'_>) {
-        for told in &change.units {
-            let Some(unit) = self.units.get_mut(told.name.as_str()) else { continue };
+    fn take(&mut self, change: &'a PermitChange, is_resume: bool, broken: &mut Broken<'_>) {
+        for reported in &change.units {
+            let Some(unit) = self.units.get_mut(reported.name.as_str()) else { continue };
             if unit.in_use >= unit.width {
-                broken("I3", format!("{} is out more than {} times", told.name, unit.width));
+                broken("I3", format!("{} is granted over its width of {}", reported.name, unit.width));
             }
             if unit.paused && !is_resume {
-                broken("CC-2", format!("{} is granted in a pause", told.name));
+                broken("CC-2", format!("{} is granted while paused", reported.name));
             }
             unit.in_use += 1;
         }
         if change.lease.is_some() && self.serial_paused && !is_resume {
-            broken("CC-2", "a lease is granted in a pause".to_owned());
+            broken("CC-2", "a lease is granted while paused".to_owned());
         }
     }
 
-    fn push(&mut self, change: &'a Permits, broken: &mut Broken<'_>) {
+    fn push(&mut self, change: &'a PermitChange, broken: &mut Broken<'_>) {
         let (Some(lease), Some(entry)) = (change.lease.as_deref(), change.entry.as_deref()) else { return };
         let lineage = change.lineage.as_deref();
         if !self.may_push(lease, self.holder(lease, lineage)) {
-            broken("I4", "a serial call runs on a lease that is not lent to it".to_owned());
+            broken("I4", "a serial call gets a lease that is not lent to it".to_owned());
         }
         self.stacks.entry(lease).or_default().push(entry);
         self.entries.insert(entry, Entry { lease, lineage, state: State::Running });
     }
 
-    fn pop(&mut self, change: &Permits, broken: &mut Broken<'_>) {
+    fn pop(&mut self, change: &PermitChange, broken: &mut Broken<'_>) {
         let entry = change.entry.as_deref();
         let Some(gone) = entry.and_then(|entry| self.entries.remove(entry)) else {
-            return broken("CC-7", "a call is quiescent twice".to_owned());
+            return broken("CC-7", "a call becomes quiescent twice".to_owned());
         };
         if gone.state != State::Stopped {
-            broken("V2", format!("a call is quiescent that is {:?}", gone.state));
+            broken("V2", format!("a call becomes quiescent in state {:?}", gone.state));
         }
         self.stacks.entry(gone.lease).or_default().retain(|at| Some(*at) != entry);
     }
 
-    fn give_back(&mut self, change: &Permits, state: State, broken: &mut Broken<'_>) {
-        for told in &change.units {
-            match self.units.get_mut(told.name.as_str()) {
+    fn release(&mut self, change: &PermitChange, state: State, broken: &mut Broken<'_>) {
+        for reported in &change.units {
+            match self.units.get_mut(reported.name.as_str()) {
                 Some(unit) if unit.in_use > 0 => unit.in_use -= 1,
-                _ => broken("I3", format!("{} comes back and was not out", told.name)),
+                _ => broken("I3", format!("{} is released although not in use", reported.name)),
             }
         }
         self.state(change, state);
     }
 
-    fn state(&mut self, change: &Permits, state: State) {
+    fn state(&mut self, change: &PermitChange, state: State) {
         let entry = change.entry.as_deref().and_then(|entry| self.entries.get_mut(entry));
         entry.into_iter().for_each(|entry| entry.state = state);
     }
 
     /// Checks that the counts here equal those of the engine.
-    fn compare(&self, change: &Permits, broken: &mut Broken<'_>) {
+    fn compare(&self, change: &PermitChange, broken: &mut Broken<'_>) {
         let rule = if change.what == "park" { "I11" } else { "I3" };
-        for told in &change.units {
-            let counted = self.units.get(told.name.as_str()).map(|unit| unit.in_use);
-            if counted.is_some_and(|counted| counted != told.in_use) {
-                broken(rule, format!("{} is {} times out and not {counted:?}", told.name, told.in_use));
+        for reported in &change.units {
+            let counted = self.units.get(reported.name.as_str()).map(|unit| unit.in_use);
+            if counted.is_some_and(|counted| counted != reported.in_use) {
+                broken(
+                    rule,
+                    format!("{} is in use {} times instead of {counted:?}", reported.name, reported.in_use),
+                );
             }
         }
     }
 
-    fn top_over(&self, entry: &str) -> Option<&'a str> {
+    fn top_above(&self, entry: &str) -> Option<&'a str> {
         self.top(self.entries.get(entry)?.lease)
     }
 
@@ -181,7 +185,12 @@ impl<'a> Table<'a> {
     }
 
     /// Whether a call could be granted all it needs now, with one of each thing that `held_back` needs out of reach.
-    pub(super) fn has(&self, need: &Need<'_>, holder: Option<&str>, held_back: Option<&Need<'_>>) -> bool {
+    pub(super) fn can_grant(
+        &self,
+        need: &Need<'_>,
+        holder: Option<&str>,
+        held_back: Option<&Need<'_>>,
+    ) -> bool {
         let is_free = |name: &&str| {
             let held_back = held_back.is_some_and(|it| it.units.contains(name));
             self.units.get(name).is_some_and(|it| !it.paused && it.in_use + usize::from(held_back) < it.width)
@@ -195,16 +204,16 @@ impl<'a> Table<'a> {
     }
 
     /// Whether a handler could resume now.
-    pub(super) fn has_again(&self, need: &Need<'_>, entry: Option<&str>) -> bool {
+    pub(super) fn can_resume(&self, need: &Need<'_>, entry: Option<&str>) -> bool {
         let has_room = |name: &&str| self.units.get(name).is_some_and(|it| it.in_use < it.width);
-        need.units.iter().all(has_room) && entry.is_none_or(|entry| self.top_over(entry) == Some(entry))
+        need.units.iter().all(has_room) && entry.is_none_or(|entry| self.top_above(entry) == Some(entry))
     }
 
     /// Everything still in use.
-    pub(super) fn left(&self) -> impl Iterator<Item = String> {
+    pub(super) fn still_held(&self) -> impl Iterator<Item = String> {
         let units = self.units.iter().filter(|(_, unit)| unit.in_use > 0);
-        let units = units.map(|(name, unit)| format!("{name} is {} times out", unit.in_use));
-        units.chain(self.entries.iter().map(|(name, entry)| format!("{name} is on {}", entry.lease)))
+        let units = units.map(|(name, unit)| format!("{name} is in use {} times", unit.in_use));
+        units.chain(self.entries.iter().map(|(name, entry)| format!("{name} holds {}", entry.lease)))
     }
 }
 

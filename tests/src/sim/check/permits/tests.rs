@@ -1,19 +1,19 @@
 //! Tests of the permit checks: a good trace, spoilt in one way, must break a certain rule.
 
 use crate::sim::{
-    Entry, Fact, Permits, Program,
+    Entry, Fact, PermitChange, Program,
     check::tests::{READ, SERIAL, breaks, find, mixed, program},
     program::{Nested, Step},
 };
 
-fn change(entries: &[Entry], is_it: impl Fn(&Permits) -> bool) -> usize {
+fn change(entries: &[Entry], is_it: impl Fn(&PermitChange) -> bool) -> usize {
     find(entries, |fact| matches!(fact, Fact::Permits(change) if is_it(change)))
 }
 
-fn told(entry: &mut Entry) -> &mut Permits {
+fn permit_change(entry: &mut Entry) -> &mut PermitChange {
     match &mut entry.fact {
         Fact::Permits(change) => change,
-        other => panic!("{other:?} is no change"),
+        other => panic!("not a permit change: {other:?}"),
     }
 }
 
@@ -21,7 +21,7 @@ fn told(entry: &mut Entry) -> &mut Permits {
 fn nested() -> Program {
     let mut program = program(1, &[&[SERIAL, READ]]);
     let batch = &mut program.sessions[0].turns[0].batch;
-    let inner = batch.calls.pop().expect("it has two");
+    let inner = batch.calls.pop().expect("the batch has two calls");
     let batch_of_inner = crate::sim::program::BatchPlan { calls: vec![inner] };
     batch.calls[0].script.steps = vec![Step::Nest(vec![Nested { batch: batch_of_inner, dropped_ms: None }])];
     batch.calls[0].tool = READ;
@@ -35,7 +35,7 @@ fn a_permit_that_never_comes_back_is_found() {
         let at = entries.iter().rposition(
             |entry| matches!(&entry.fact, Fact::Permits(it) if it.what == "release" && !it.units.is_empty()),
         );
-        entries.remove(at.expect("a unit comes back"));
+        entries.remove(at.expect("a unit is released"));
     });
 }
 
@@ -44,7 +44,7 @@ fn a_permit_that_never_comes_back_is_found() {
 fn a_grant_over_the_width_is_found() {
     breaks("I3", &mixed(), |entries| {
         let at = change(entries, |it| it.what == "open");
-        told(&mut entries[at]).units[0].width = 0;
+        permit_change(&mut entries[at]).units[0].width = 0;
     });
 }
 
@@ -62,7 +62,7 @@ fn a_lease_with_two_that_run_is_found() {
 fn a_unit_that_a_parked_handler_keeps_is_found() {
     breaks("I11", &nested(), |entries| {
         let at = change(entries, |it| it.what == "park");
-        told(&mut entries[at]).units[0].in_use += 1;
+        permit_change(&mut entries[at]).units[0].in_use += 1;
     });
 }
 
@@ -73,7 +73,8 @@ fn a_permit_without_a_handler_is_found() {
         entries.retain(|entry| !matches!(entry.fact, Fact::Handler(0, _)));
         let at = change(entries, |it| it.what == "release");
         entries[at..].iter_mut().for_each(|entry| entry.at_us += 10_000_000);
-        let (at_us, change) = (entries[at].at_us, Permits { what: "open".to_owned(), ..Permits::default() });
+        let (at_us, change) =
+            (entries[at].at_us, PermitChange { what: "open".to_owned(), ..PermitChange::default() });
         entries.insert(at, Entry { at_us, fact: Fact::Permits(Box::new(change)) });
     });
 }
@@ -104,7 +105,7 @@ fn a_session_that_is_passed_again_and_again_is_found() {
         let last = entries.iter().rposition(
             |entry| matches!(&entry.fact, Fact::Permits(it) if it.what == "queue" && it.root == Some(1)),
         );
-        told(&mut entries[last.expect("its calls wait")]).root = Some(7);
+        permit_change(&mut entries[last.expect("its calls queue")]).root = Some(7);
     });
 }
 
@@ -114,7 +115,7 @@ fn a_call_that_is_refused_and_may_wait_is_found() {
     breaks("CC-8", &program(1, &[&[READ, READ, READ]]), |entries| {
         let at = change(entries, |it| it.what == "queue");
         let mut refused = entries[at].clone();
-        told(&mut refused).what = "refuse".to_owned();
+        permit_change(&mut refused).what = "refuse".to_owned();
         entries.insert(at + 1, refused);
     });
 }

@@ -1,7 +1,7 @@
 //! I12: a waiter that could be granted is passed by a bounded number of others.
 
-use super::{Broken, Line, Need, Table};
-use crate::sim::Permits;
+use super::{Broken, Need, Table, Waiters};
+use crate::sim::PermitChange;
 use std::collections::BTreeMap;
 
 /// For each waiter: how often it could have been granted when a call of another session was, by that session and by
@@ -20,8 +20,8 @@ impl<'a> Turns<'a> {
     pub(super) fn before(
         &mut self,
         table: &Table<'_>,
-        line: &Line<'a>,
-        change: &'a Permits,
+        waiters: &Waiters<'a>,
+        change: &'a PermitChange,
         at_us: u64,
         broken: &mut Broken<'_>,
     ) {
@@ -30,20 +30,23 @@ impl<'a> Turns<'a> {
         }
         let Some(root) = change.root.filter(|_| change.what == "grant") else { return };
         let need = Need::of(change);
-        let aged = line.aged(table, at_us);
+        let aged = waiters.aged(table, at_us);
         if let Some(aged) = aged.filter(|aged| *aged != change.ticket) {
-            Self::leaves(table, line, aged, &need, broken);
+            Self::leaves(table, waiters, aged, &need, broken);
         }
-        for (ticket, waits) in line.waits.iter().filter(|(ticket, _)| **ticket != change.ticket) {
-            let shared: Vec<_> = need.shared(&waits.need).collect();
-            if shared.is_empty() || waits.root.is_none() {
+        for (ticket, waiter) in waiters.by_ticket.iter().filter(|(ticket, _)| **ticket != change.ticket) {
+            let shared: Vec<_> = need.shared(&waiter.need).collect();
+            if shared.is_empty() || waiter.root.is_none() {
                 continue;
             }
-            if waits.root == Some(root) {
+            if waiter.root == Some(root) {
                 self.passed.remove(ticket);
                 continue;
             }
-            if aged.is_some() || !line.is_head(*ticket) || !table.has(&waits.need, waits.holder, None) {
+            if aged.is_some()
+                || !waiters.is_head(*ticket)
+                || !table.can_grant(&waiter.need, waiter.holder, None)
+            {
                 continue;
             }
             let passed = self.passed.entry(*ticket).or_default();
@@ -53,7 +56,9 @@ impl<'a> Turns<'a> {
                 if *times > change.weight.unwrap_or(1) as usize {
                     broken(
                         "I12",
-                        format!("{ticket} could go and is passed by session {root} {times} times at {thing}"),
+                        format!(
+                            "ticket {ticket} could be granted but session {root} passed it {times} times at {thing}"
+                        ),
                     );
                 }
             }
@@ -61,15 +66,15 @@ impl<'a> Turns<'a> {
     }
 
     /// Checks that a call granted before an aged waiter leaves that waiter one of each resource (CC-3b).
-    fn leaves(table: &Table<'_>, line: &Line<'_>, aged: u64, need: &Need<'_>, broken: &mut Broken<'_>) {
-        let waits = &line.waits[&aged];
+    fn leaves(table: &Table<'_>, waiters: &Waiters<'_>, aged: u64, need: &Need<'_>, broken: &mut Broken<'_>) {
+        let waiter = &waiters.by_ticket[&aged];
         let is_last = |name: &&&str| table.units.get(*name).is_some_and(|unit| unit.in_use + 1 >= unit.width);
-        let last = need.units.iter().filter(|name| waits.need.units.contains(name)).find(is_last);
+        let last = need.units.iter().filter(|name| waiter.need.units.contains(name)).find(is_last);
         if let Some(name) = last {
-            broken("I12", format!("{aged} has waited for long and is not left {name}"));
+            broken("I12", format!("ticket {aged} is aged but the last {name} goes to another call"));
         }
-        if need.lease.is_some() && need.lease == waits.need.lease {
-            broken("I12", format!("{aged} has waited for long and is not left its lease"));
+        if need.lease.is_some() && need.lease == waiter.need.lease {
+            broken("I12", format!("ticket {aged} is aged but its lease goes to another call"));
         }
     }
 }

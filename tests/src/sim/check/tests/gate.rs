@@ -2,7 +2,7 @@
 
 use super::{ASKED, READ, SERIAL, breaks, event, find, forget_event, mixed, program};
 use crate::sim::{
-    Entry, Fact, Moved, Program,
+    Entry, Fact, HandlerStep, Program,
     program::{Act, AnswerPlan, Consent, Order, PolicyPlan},
 };
 use toolyard::{Answer, CallDigest, EventKind, event::Approval};
@@ -159,7 +159,7 @@ fn a_handler_of_a_tool_out_of_reach_is_found() {
     breaks("PO-1b", &barred, |entries| {
         let at = event(entries, "c0", EventKind::is_terminal);
         let at_us = entries[at].at_us;
-        entries.insert(at, Entry { at_us, fact: Fact::Handler(0, Moved::Began) });
+        entries.insert(at, Entry { at_us, fact: Fact::Handler(0, HandlerStep::Started) });
     });
 }
 
@@ -190,7 +190,8 @@ fn one_answer_is_for_all_of_its_kind() {
         assert_eq!(report.violations, []);
         let answers = report.entries.iter().filter(|entry| matches!(entry.fact, Fact::Answered(..)));
         assert_eq!(answers.count(), 1);
-        let ran = report.entries.iter().filter(|it| matches!(it.fact, Fact::Handler(_, Moved::Began)));
+        let ran =
+            report.entries.iter().filter(|it| matches!(it.fact, Fact::Handler(_, HandlerStep::Started)));
         assert_eq!(ran.count(), if matches!(answer, AnswerPlan::Yes(_)) { 3 } else { 0 });
     }
 }

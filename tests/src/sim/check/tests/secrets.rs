@@ -39,7 +39,7 @@ fn a_secret_in_a_stream_is_found() {
 #[test]
 fn a_secret_that_is_withheld_is_found() {
     breaks("I15", &planted(), |entries| {
-        let at = find(entries, |fact| matches!(fact, Fact::Said(0, _)));
+        let at = find(entries, |fact| matches!(fact, Fact::HandlerEnd(0, _)));
         entries[at].fact = Fact::Withheld(0);
     });
 }
@@ -50,7 +50,7 @@ fn what_is_shown_is_looked_at() {
     let mut program = planted();
     let whole = "something else".to_owned();
     for (core, shown) in
-        [("c0", "a result"), ("node", "a question"), ("c1", "execute_tool"), ("told to", "event")]
+        [("c0", "a result"), ("node", "a question"), ("c1", "execute_tool"), ("scripted panic", "event")]
     {
         program.secret = Some(Secret { core: core.to_owned(), whole: whole.clone() });
         let report = play(&program);

@@ -2,8 +2,8 @@
 
 use super::{READ, SERIAL, breaks, event, find, handler, program};
 use crate::sim::{
-    Entry, Fact, Moved, Program, Said,
-    program::{CallPlan, End, KeyPlan, Of, Step},
+    Entry, Fact, HandlerEnd, HandlerStep, Program,
+    program::{BreakerOwner, CallPlan, End, KeyPlan, Step},
 };
 use std::num::NonZeroU32;
 use toolyard::{BreakerPolicy, BreakerState, Budget, Dedupe, EventKind, RetryPolicy};
@@ -15,8 +15,8 @@ fn call(program: &mut Program, at: usize) -> &mut CallPlan {
 /// Two reads, the first of which is retried.
 fn again() -> Program {
     let mut program = program(2, &[&[READ, READ]]);
-    program.tools[READ].care.retry = RetryPolicy::default();
-    call(&mut program, 0).script.tries = vec![End::Transient];
+    program.tools[READ].guards.retry = RetryPolicy::default();
+    call(&mut program, 0).script.first_ends = vec![End::Transient];
     program
 }
 
@@ -32,13 +32,13 @@ fn keyed() -> Program {
 /// Reads behind a breaker that opens at the first failure; the last one arrives when it is half-open.
 fn broken() -> Program {
     let mut program = program(1, &[&[READ, SERIAL, READ]]);
-    program.tools[READ].care.breaker = BreakerPolicy::default().with_failures_min(NonZeroU32::MIN);
+    program.tools[READ].guards.breaker = BreakerPolicy::default().with_failures_min(NonZeroU32::MIN);
     let open = std::time::Duration::from_secs(1);
     let policy =
-        program.tools[READ].care.breaker.with_open(open, open).and_then(|policy| policy.with_jitter(0.0));
-    program.tools[READ].care.breaker = policy.expect("a breaker that makes sense");
+        program.tools[READ].guards.breaker.with_open(open, open).and_then(|policy| policy.with_jitter(0.0));
+    program.tools[READ].guards.breaker = policy.expect("valid breaker settings");
     call(&mut program, 0).script.end = End::Fail;
-    call(&mut program, 0).script.tries = vec![End::Transient];
+    call(&mut program, 0).script.first_ends = vec![End::Transient];
     call(&mut program, 1).script.steps = vec![Step::Sleep(1_500)];
     program
 }
@@ -47,7 +47,7 @@ fn retry(entries: &[Entry]) -> usize {
     event(entries, "c0", |kind| matches!(kind, EventKind::Retry { .. }))
 }
 
-fn moved(entries: &[Entry], state: BreakerState) -> usize {
+fn transition(entries: &[Entry], state: BreakerState) -> usize {
     find(
         entries,
         |fact| matches!(fact, Fact::Event(event) if matches!(event.kind, EventKind::BreakerTransition { to, .. } if to == state)),
@@ -82,8 +82,8 @@ fn an_attempt_before_its_time_is_found() {
 fn a_second_attempt_of_what_must_not_run_twice_is_found() {
     let good = again();
     breaks("I9", &good, |entries| {
-        let at = find(entries, |fact| matches!(fact, Fact::Said(0, _)));
-        entries[at].fact = Fact::Said(0, Said::End(End::Fail));
+        let at = find(entries, |fact| matches!(fact, Fact::HandlerEnd(0, _)));
+        entries[at].fact = Fact::HandlerEnd(0, HandlerEnd::Scripted(End::Fail));
         let at = retry(entries);
         if let Fact::Event(event) = &mut entries[at].fact
             && let EventKind::Retry { code, .. } = &mut event.kind
@@ -97,13 +97,14 @@ fn a_second_attempt_of_what_must_not_run_twice_is_found() {
 #[test]
 fn a_key_that_runs_twice_is_found() {
     breaks("I5", &keyed(), |entries| {
-        for at in
-            [event(entries, "c2", |kind| *kind == EventKind::Attempt), handler(entries, 2, Moved::Began)]
-        {
+        for at in [
+            event(entries, "c2", |kind| *kind == EventKind::Attempt),
+            handler(entries, 2, HandlerStep::Started),
+        ] {
             let mut second = entries[at].clone();
             match &mut second.fact {
                 Fact::Event(event) => (event.call_id, event.index) = (Some("c1".into()), Some(1)),
-                fact => *fact = Fact::Handler(1, Moved::Began),
+                fact => *fact = Fact::Handler(1, HandlerStep::Started),
             }
             entries.push(second);
         }
@@ -115,9 +116,9 @@ fn a_key_that_runs_twice_is_found() {
 fn a_wrong_word_on_whose_result_it_is_is_found() {
     breaks("ID-3", &keyed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
-        if let Fact::Results(_, shapes) = &mut entries[at].fact {
-            assert_eq!(shapes[1].dedupe, Dedupe::Joined);
-            shapes[1].dedupe = Dedupe::Fresh;
+        if let Fact::Results(_, results) = &mut entries[at].fact {
+            assert_eq!(results[1].dedupe, Dedupe::Joined);
+            results[1].dedupe = Dedupe::Fresh;
         }
     });
 }
@@ -127,8 +128,8 @@ fn a_wrong_word_on_whose_result_it_is_is_found() {
 fn a_replay_of_what_was_in_the_air_is_found() {
     breaks("ID-3", &keyed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
-        if let Fact::Results(_, shapes) = &mut entries[at].fact {
-            shapes[1].dedupe = Dedupe::Replayed;
+        if let Fact::Results(_, results) = &mut entries[at].fact {
+            results[1].dedupe = Dedupe::Replayed;
         }
     });
 }
@@ -137,7 +138,7 @@ fn a_replay_of_what_was_in_the_air_is_found() {
 #[test]
 fn starts_that_come_too_fast_are_found() {
     let mut program = program(4, &[&[READ, READ, READ]]);
-    program.tools[READ].care.rate = Some("1/s burst 1".parse().expect("a rate"));
+    program.tools[READ].guards.rate = Some("1/s burst 1".parse().expect("valid rate"));
     breaks("RT-10", &program, |entries| entries.iter_mut().for_each(|entry| entry.at_us /= 4));
 }
 
@@ -146,8 +147,8 @@ fn starts_that_come_too_fast_are_found() {
 fn a_start_in_a_pause_is_found() {
     let mut program = again();
     program.sessions[0].turns.push(super::turn(2, &[READ]));
-    call(&mut program, 0).script.tries = vec![End::Limited(Some(3_000))];
-    program.sessions[0].turns[0].beside = true;
+    call(&mut program, 0).script.first_ends = vec![End::Limited(Some(3_000))];
+    program.sessions[0].turns[0].overlaps_next = true;
     program.sessions[0].turns[1].gap_ms = 1_000;
     breaks("RT-3", &program, |entries| {
         for entry in entries.iter_mut().filter(|entry| entry.at_us > 1_000_000) {
@@ -165,7 +166,7 @@ fn a_start_in_a_pause_is_found() {
 #[test]
 fn a_breaker_that_is_half_open_too_soon_is_found() {
     breaks("I8", &broken(), |entries| {
-        let at = moved(entries, BreakerState::HalfOpen);
+        let at = transition(entries, BreakerState::HalfOpen);
         entries[at].at_us -= 900_000;
     });
 }
@@ -174,7 +175,7 @@ fn a_breaker_that_is_half_open_too_soon_is_found() {
 #[test]
 fn a_breaker_that_moves_where_it_may_not_is_found() {
     breaks("I8", &broken(), |entries| {
-        let at = moved(entries, BreakerState::HalfOpen);
+        let at = transition(entries, BreakerState::HalfOpen);
         if let Fact::Event(event) = &mut entries[at].fact
             && let EventKind::BreakerTransition { to, .. } = &mut event.kind
         {
@@ -187,7 +188,7 @@ fn a_breaker_that_moves_where_it_may_not_is_found() {
 #[test]
 fn a_start_behind_an_open_breaker_is_found() {
     breaks("I8", &broken(), |entries| {
-        let at = moved(entries, BreakerState::HalfOpen);
+        let at = transition(entries, BreakerState::HalfOpen);
         let last = entries.len() - 1;
         entries.swap(at, last);
     });
@@ -197,13 +198,13 @@ fn a_start_behind_an_open_breaker_is_found() {
 #[test]
 fn a_breaker_that_nobody_forced_is_found() {
     let mut program = broken();
-    let of = Of::Tool(SERIAL);
+    let owner = BreakerOwner::Tool(SERIAL);
     program
         .orders
-        .push(crate::sim::program::Order { at_ms: 1, act: crate::sim::program::Act::ForceClosed(of) });
+        .push(crate::sim::program::Order { at_ms: 1, act: crate::sim::program::Act::ForceClosed(owner) });
     breaks("I8", &program, |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Operated(_)));
-        entries[at].fact = Fact::Operated(Of::Tool(READ));
+        entries[at].fact = Fact::Operated(BreakerOwner::Tool(READ));
     });
 }
 

@@ -1,42 +1,42 @@
 //! The journal of a run, sorted by call.
 
-use crate::sim::{Entry, Fact, Moved, Said, Shape, program::Index};
+use crate::sim::{Entry, Fact, HandlerEnd, HandlerStep, ResultView, program::Index};
 use std::collections::{BTreeMap, BTreeSet};
 use toolyard::{ErrorKind, Event, EventKind, event::Failure};
 
 /// The journal of a run, sorted by call. A *place* is a position in the journal.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct Traces<'a> {
     /// All entries, in order.
     pub entries: &'a [Entry],
     /// The calls by number.
-    pub calls: BTreeMap<u32, Life<'a>>,
+    pub calls: BTreeMap<u32, CallTrace<'a>>,
     /// Events that do not belong to any call of the program.
-    pub strangers: Vec<&'a Event>,
+    pub unknown: Vec<&'a Event>,
     /// Events of calls that were sent again.
-    pub again: Vec<&'a Event>,
+    pub resent: Vec<&'a Event>,
     /// The results that callers received, by call.
-    pub results: BTreeMap<u32, &'a Shape>,
+    pub results: BTreeMap<u32, &'a ResultView>,
     /// Whether the run came to its end instead of getting stuck.
-    pub is_over: bool,
+    pub is_finished: bool,
 }
 
 /// Everything observed of one call.
 #[derive(Debug, Default)]
-pub struct Life<'a> {
+pub struct CallTrace<'a> {
     /// Its events, with places and times.
     pub events: Vec<(usize, u64, &'a Event)>,
     /// The steps of its handlers, with times.
-    pub moves: Vec<(u64, Moved)>,
+    pub steps: Vec<(u64, HandlerStep)>,
     /// When and how it ended.
-    pub end: Option<Ended>,
+    pub end: Option<CallEnd>,
     /// Its attempts, in order.
-    pub tries: Vec<Try>,
+    pub attempts: Vec<AttemptTrace>,
 }
 
 /// Everything observed of one attempt.
 #[derive(Debug, Clone, Copy)]
-pub struct Try {
+pub struct AttemptTrace {
     /// Its number, as reported.
     pub number: u32,
     /// The time of its event.
@@ -44,11 +44,11 @@ pub struct Try {
     /// The place of its event.
     pub place: usize,
     /// When its handler started, with the place.
-    pub began: Option<(u64, usize)>,
+    pub started: Option<(u64, usize)>,
     /// When and how its handler ended.
-    pub said: Option<(u64, Said)>,
-    /// When its handler was gone, with the place.
-    pub ended: Option<(u64, usize)>,
+    pub end: Option<(u64, HandlerEnd)>,
+    /// When its handler stopped running, with the place.
+    pub stopped: Option<(u64, usize)>,
     /// When the end of the call or its next attempt was reported, with the place.
     pub closed: Option<(u64, usize)>,
     /// The delay and code reported if the attempt is to be repeated.
@@ -57,44 +57,46 @@ pub struct Try {
 
 /// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct CallEnd {
     /// When.
     pub at_us: u64,
     /// The error code; `None` with an output.
     pub code: Option<ErrorKind>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Traces<'a> {
     /// Sorts the journal by call.
     pub fn new(index: &Index<'_>, entries: &'a [Entry]) -> Self {
-        let is_over = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_)));
-        let mut seen = Self {
+        let is_finished = !entries.iter().any(|entry| matches!(entry.fact, Fact::Stuck(_)));
+        let mut traces = Self {
             entries,
             calls: BTreeMap::new(),
-            strangers: Vec::new(),
-            again: Vec::new(),
+            unknown: Vec::new(),
+            resent: Vec::new(),
             results: BTreeMap::new(),
-            is_over,
+            is_finished,
         };
         let (mut batches, mut known) = (BTreeMap::new(), BTreeSet::new());
         for (place, Entry { at_us, fact }) in entries.iter().enumerate() {
             match fact {
-                Fact::Handler(node, moved) => {
-                    let life = seen.calls.entry(*node).or_default();
-                    life.moves.push((*at_us, *moved));
-                    match (moved, life.tries.last_mut()) {
-                        (Moved::Began, Some(it)) => it.began = Some((*at_us, place)),
-                        (Moved::Ended, Some(it)) => it.ended = Some((*at_us, place)),
+                Fact::Handler(node, step) => {
+                    let trace = traces.calls.entry(*node).or_default();
+                    trace.steps.push((*at_us, *step));
+                    match (step, trace.attempts.last_mut()) {
+                        (HandlerStep::Started, Some(it)) => it.started = Some((*at_us, place)),
+                        (HandlerStep::Ended, Some(it)) => it.stopped = Some((*at_us, place)),
                         _ => {}
                     }
                 }
-                Fact::Said(node, said) => {
-                    let last = seen.calls.get_mut(node).and_then(|life| life.tries.last_mut());
-                    last.into_iter().for_each(|it| it.said = Some((*at_us, *said)));
+                Fact::HandlerEnd(node, end) => {
+                    let last = traces.calls.get_mut(node).and_then(|trace| trace.attempts.last_mut());
+                    last.into_iter().for_each(|it| it.end = Some((*at_us, *end)));
                 }
-                Fact::Results(batch, shapes) => {
+                Fact::Results(batch, results) => {
                     let calls = index.batches.get(batch).map_or(&[][..], |placed| &placed.plan.calls);
-                    seen.results.extend(calls.iter().zip(shapes).map(|(call, shape)| (call.node, shape)));
+                    traces
+                        .results
+                        .extend(calls.iter().zip(results).map(|(call, result)| (call.node, result)));
                 }
                 Fact::Event(event) => {
                     let (Some(number), Some(at)) = (event.batch, event.index) else { continue };
@@ -102,76 +104,76 @@ impl<'a> Seen<'a> {
                     if let (EventKind::Received { .. }, 0, Some(first)) = (&event.kind, at, first_call(event))
                     {
                         let batch = index.nodes.get(&first).map(|node| node.batch);
-                        let is_again = batch.is_some_and(|batch| !known.insert(batch));
-                        batches.insert(key, (first, is_again));
+                        let is_resent = batch.is_some_and(|batch| !known.insert(batch));
+                        batches.insert(key, (first, is_resent));
                     }
-                    let Some((first, is_again)) = batches.get(&key) else {
-                        seen.strangers.push(event);
+                    let Some((first, is_resent)) = batches.get(&key) else {
+                        traces.unknown.push(event);
                         continue;
                     };
                     let plan = index.batches.get(first);
                     match plan.and_then(|placed| placed.plan.calls.get(at as usize)) {
-                        _ if *is_again => seen.again.push(event),
-                        Some(call) => seen.event(call.node, place, *at_us, event),
-                        None => seen.strangers.push(event),
+                        _ if *is_resent => traces.resent.push(event),
+                        Some(call) => traces.event(call.node, place, *at_us, event),
+                        None => traces.unknown.push(event),
                     }
                 }
                 _ => {}
             }
         }
-        seen
+        traces
     }
 
     fn event(&mut self, node: u32, place: usize, at_us: u64, event: &'a Event) {
-        let life = self.calls.entry(node).or_default();
-        life.events.push((place, at_us, event));
+        let trace = self.calls.entry(node).or_default();
+        trace.events.push((place, at_us, event));
         match (&event.kind, event.attempt) {
-            (EventKind::Attempt, number) => life.tries.push(Try {
+            (EventKind::Attempt, number) => trace.attempts.push(AttemptTrace {
                 number: number.unwrap_or(0),
                 at_us,
                 place,
-                began: None,
-                said: None,
-                ended: None,
+                started: None,
+                end: None,
+                stopped: None,
                 closed: None,
                 retry: None,
             }),
             (EventKind::Retry { delay_ms, code }, _) => {
-                let last = life.tries.last_mut().into_iter();
+                let last = trace.attempts.last_mut().into_iter();
                 last.for_each(|it| (it.retry, it.closed) = (Some((*delay_ms, *code)), Some((at_us, place))));
             }
             (kind, _) if kind.is_terminal() => {
-                let last = life.tries.last_mut().filter(|it| it.closed.is_none()).into_iter();
+                let last = trace.attempts.last_mut().filter(|it| it.closed.is_none()).into_iter();
                 last.for_each(|it| it.closed = Some((at_us, place)));
             }
             _ => {}
         }
         if event.kind.is_terminal() {
             let code = event.kind.failure().map(|failure| failure.code);
-            life.end.get_or_insert(Ended { at_us, code });
+            trace.end.get_or_insert(CallEnd { at_us, code });
         }
     }
 
     /// The end of a call, if it ended.
-    pub fn end(&self, node: u32) -> Option<Ended> {
+    pub fn end(&self, node: u32) -> Option<CallEnd> {
         self.calls.get(&node)?.end
     }
 }
 
-impl Try {
+impl AttemptTrace {
     /// When, at the latest, the engine knew that the attempt was over, with the place. A handler that cannot be
     /// dropped may keep running.
-    pub fn over(&self) -> Option<(u64, usize)> {
-        [self.ended, self.closed].into_iter().flatten().min_by_key(|(_, place)| *place)
+    pub fn finished(&self) -> Option<(u64, usize)> {
+        [self.stopped, self.closed].into_iter().flatten().min_by_key(|(_, place)| *place)
     }
 
-    /// When its handler was gone; `u64::MAX` if it is still running.
-    pub fn gone_us(&self) -> u64 {
-        self.ended.map_or(u64::MAX, |(at_us, _)| at_us)
+    /// When its handler stopped running; `u64::MAX` if it is still running.
+    pub fn stopped_us(&self) -> u64 {
+        self.stopped.map_or(u64::MAX, |(at_us, _)| at_us)
     }
 }
 
-impl Life<'_> {
+impl CallTrace<'_> {
     /// When the call was ready for its first permits, computed from its `called` event, to the millisecond.
     pub fn ready_us(&self) -> Option<u64> {
         self.events.iter().find_map(|(_, at_us, event)| match &event.kind {
@@ -186,8 +188,8 @@ impl Life<'_> {
     }
 
     /// When its handler first made this step.
-    pub fn when(&self, moved: Moved) -> Option<u64> {
-        self.moves.iter().find(|(_, did)| *did == moved).map(|(at, _)| *at)
+    pub fn first_time(&self, step: HandlerStep) -> Option<u64> {
+        self.steps.iter().find(|(_, did)| *did == step).map(|(at, _)| *at)
     }
 }
 

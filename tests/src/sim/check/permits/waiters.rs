@@ -2,7 +2,7 @@
 //! and no call waits for a lease that it may not wait for (CC-8).
 
 use super::{Broken, Need, Table};
-use crate::sim::Permits;
+use crate::sim::PermitChange;
 use std::collections::BTreeMap;
 
 /// Waiters older than this go first.
@@ -10,7 +10,7 @@ pub(super) const AGED_US: u64 = 2_000_000;
 
 /// A waiter.
 #[derive(Debug)]
-pub(super) struct Waits<'a> {
+pub(super) struct Waiter<'a> {
     pub(super) need: Need<'a>,
     /// The root session; `None` for a handler that waits to resume.
     pub(super) root: Option<u64>,
@@ -22,8 +22,8 @@ pub(super) struct Waits<'a> {
     may_not_wait: bool,
 }
 
-impl<'a> Waits<'a> {
-    fn of(table: &Table<'a>, change: &'a Permits, since_us: u64) -> Self {
+impl<'a> Waiter<'a> {
+    fn of(table: &Table<'a>, change: &'a PermitChange, since_us: u64) -> Self {
         let (need, lineage) = (Need::of(change), change.lineage.as_deref());
         let lease = need.lease.filter(|_| change.root.is_some());
         Self {
@@ -38,7 +38,7 @@ impl<'a> Waits<'a> {
     }
 
     /// Whether both wait in the same lane (CC-3).
-    fn is_like(&self, other: &Self) -> bool {
+    fn is_same_lane(&self, other: &Self) -> bool {
         let key = |it: &Self| (it.root, it.entry, it.depth, it.holder, it.may_not_wait);
         key(self) == key(other) && self.need == other.need
     }
@@ -50,30 +50,30 @@ impl<'a> Waits<'a> {
 
 /// The waiters by ticket.
 #[derive(Debug, Default)]
-pub(super) struct Line<'a> {
-    pub(super) waits: BTreeMap<u64, Waits<'a>>,
+pub(super) struct Waiters<'a> {
+    pub(super) by_ticket: BTreeMap<u64, Waiter<'a>>,
     /// The time of the last change.
     at_us: u64,
     /// The last change, to recognise the changes that belong to it.
-    last: Option<&'a Permits>,
+    last: Option<&'a PermitChange>,
     /// A lease that was refused to a call although, by the trace so far, it could still be pushed.
     refused: Option<&'a str>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Waiters<'a> {
     /// Checks the table before its next change: no waiter may be left that could be granted.
-    pub(super) fn before(&mut self, table: &Table<'a>, change: &'a Permits, broken: &mut Broken<'_>) {
+    pub(super) fn before(&mut self, table: &Table<'a>, change: &'a PermitChange, broken: &mut Broken<'_>) {
         if let Some(lease) = self.refused.take() {
             // A handler that wants to resume no longer lends its lease; the trace shows that a moment later.
             let resumes = change.what == "queue" && change.entry.as_deref() == table.top(lease);
             if !resumes && change.what == "refuse" {
                 self.refused = Some(lease);
             } else if !resumes {
-                broken("CC-8", format!("a call was refused {lease}, which it could have had; then"));
+                broken("CC-8", format!("a call was refused {lease} although it could get it, before"));
             }
         }
         if self.is_settled(change) {
-            self.nobody_could_go(table, broken);
+            self.check_none_grantable(table, broken);
         }
         if change.what == "refuse" {
             self.refuse(table, change, broken);
@@ -81,7 +81,7 @@ impl<'a> Line<'a> {
     }
 
     /// Whether this change starts a new step instead of belonging to the last one.
-    fn is_settled(&self, change: &Permits) -> bool {
+    fn is_settled(&self, change: &PermitChange) -> bool {
         let follows = match change.what.as_str() {
             "grant" | "resume" => change.ticket > 0,
             "quiet" => self.last.is_some_and(|last| last.what == "release" && last.entry == change.entry),
@@ -94,66 +94,72 @@ impl<'a> Line<'a> {
         !follows
     }
 
-    fn nobody_could_go(&self, table: &Table<'a>, broken: &mut Broken<'_>) {
+    fn check_none_grantable(&self, table: &Table<'a>, broken: &mut Broken<'_>) {
         let aged = self.aged(table, self.at_us);
-        for (ticket, waits) in &self.waits {
-            let held_back = aged.filter(|aged| aged != ticket).and_then(|aged| self.waits.get(&aged));
-            let could_go = match waits.root {
-                Some(_) => table.has(&waits.need, waits.holder, held_back.map(|it| &it.need)),
-                None => table.has_again(&waits.need, waits.entry),
+        for (ticket, waiter) in &self.by_ticket {
+            let held_back = aged.filter(|aged| aged != ticket).and_then(|aged| self.by_ticket.get(&aged));
+            let is_grantable = match waiter.root {
+                Some(_) => table.can_grant(&waiter.need, waiter.holder, held_back.map(|it| &it.need)),
+                None => table.can_resume(&waiter.need, waiter.entry),
             };
             // Calls behind the head of their lane wait for their turn.
-            if could_go && self.is_head(*ticket) {
-                broken("CC-3", format!("{ticket} waits and could go, {waits:?}, before"));
+            if is_grantable && self.is_head(*ticket) {
+                broken(
+                    "CC-3",
+                    format!("ticket {ticket} waits although it could be granted, {waiter:?}, before"),
+                );
             }
-            if waits.may_not_wait && !waits.could_push(table) {
-                broken("CC-8", format!("{ticket} waits for a lease and may not, {waits:?}, before"));
+            if waiter.may_not_wait && !waiter.could_push(table) {
+                broken(
+                    "CC-8",
+                    format!("ticket {ticket} waits for a lease although it may not, {waiter:?}, before"),
+                );
             }
         }
     }
 
     pub(super) fn is_head(&self, ticket: u64) -> bool {
-        let waits = &self.waits[&ticket];
-        self.waits.range(..ticket).all(|(_, other)| !other.is_like(waits))
+        let waiter = &self.by_ticket[&ticket];
+        self.by_ticket.range(..ticket).all(|(_, other)| !other.is_same_lane(waiter))
     }
 
     /// The oldest unpaused waiter over 2 s whose lease, if it needs one, could be pushed (CC-3b).
     pub(super) fn aged(&self, table: &Table<'_>, now_us: u64) -> Option<u64> {
-        let is_paused = |waits: &Waits<'_>| match waits.need.lease {
+        let is_paused = |waiter: &Waiter<'_>| match waiter.need.lease {
             Some(_) => table.serial_paused,
-            None => waits
+            None => waiter
                 .need
                 .units
                 .iter()
                 .filter(|name| name.starts_with("class"))
                 .any(|name| table.units.get(name).is_some_and(|unit| unit.paused)),
         };
-        let qualifies = |waits: &Waits<'_>| {
-            waits.root.is_some()
-                && now_us.saturating_sub(waits.since_us) > AGED_US
-                && !is_paused(waits)
-                && waits.could_push(table)
+        let qualifies = |waiter: &Waiter<'_>| {
+            waiter.root.is_some()
+                && now_us.saturating_sub(waiter.since_us) > AGED_US
+                && !is_paused(waiter)
+                && waiter.could_push(table)
         };
-        self.waits.iter().find(|(_, waits)| qualifies(waits)).map(|(ticket, _)| *ticket)
+        self.by_ticket.iter().find(|(_, waiter)| qualifies(waiter)).map(|(ticket, _)| *ticket)
     }
 
-    fn refuse(&mut self, table: &Table<'a>, change: &'a Permits, broken: &mut Broken<'_>) {
-        let asks = Waits::of(table, change, 0);
-        let waits = if change.ticket > 0 { self.waits.get(&change.ticket) } else { Some(&asks) };
-        let Some(waits) = waits else { return };
-        if !waits.may_not_wait {
-            broken("CC-8", "a call is refused that may wait".to_owned());
+    fn refuse(&mut self, table: &Table<'a>, change: &'a PermitChange, broken: &mut Broken<'_>) {
+        let asks = Waiter::of(table, change, 0);
+        let waiter = if change.ticket > 0 { self.by_ticket.get(&change.ticket) } else { Some(&asks) };
+        let Some(waiter) = waiter else { return };
+        if !waiter.may_not_wait {
+            broken("CC-8", "a call that may wait is refused".to_owned());
         }
-        if waits.could_push(table) {
-            self.refused = waits.need.lease;
+        if waiter.could_push(table) {
+            self.refused = waiter.need.lease;
         }
     }
 
     /// Updates the waiters after a change.
-    pub(super) fn after(&mut self, table: &Table<'a>, change: &'a Permits, at_us: u64) {
+    pub(super) fn after(&mut self, table: &Table<'a>, change: &'a PermitChange, at_us: u64) {
         match change.what.as_str() {
-            "queue" => drop(self.waits.insert(change.ticket, Waits::of(table, change, at_us))),
-            "grant" | "resume" | "cancel" | "refuse" => drop(self.waits.remove(&change.ticket)),
+            "queue" => drop(self.by_ticket.insert(change.ticket, Waiter::of(table, change, at_us))),
+            "grant" | "resume" | "cancel" | "refuse" => drop(self.by_ticket.remove(&change.ticket)),
             _ => {}
         }
         (self.at_us, self.last) = (at_us, Some(change));

@@ -6,7 +6,7 @@ use super::{Program, ToolPlan};
 
 /// The protection of a tool and its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Care {
+pub struct Guards {
     /// Whether running it twice is harmless.
     pub idempotent: bool,
     /// How often and when failed attempts are repeated.
@@ -25,7 +25,7 @@ pub struct Care {
     pub key_fails: bool,
 }
 
-impl Care {
+impl Guards {
     /// No protection at all.
     pub const NONE: Self = Self {
         idempotent: false,
@@ -42,7 +42,7 @@ impl Care {
 impl ToolPlan {
     /// Whether its calls may run twice.
     pub fn is_repeatable(&self) -> bool {
-        self.class == ToolClass::Read || self.care.idempotent
+        self.class == ToolClass::Read || self.guards.idempotent
     }
 }
 
@@ -57,14 +57,14 @@ pub struct KeyPlan {
 
 /// The owner of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Of {
+pub enum BreakerOwner {
     /// A tool.
     Tool(usize),
     /// A back-end.
     Backend(usize),
 }
 
-impl Of {
+impl BreakerOwner {
     /// The name of the tool or back-end.
     pub fn name(self) -> String {
         match self {
@@ -82,10 +82,10 @@ impl Of {
     }
 
     /// Whether attempts of this tool pass it.
-    pub fn guards(self, at: usize, tool: &ToolPlan) -> bool {
+    pub fn covers(self, at: usize, tool: &ToolPlan) -> bool {
         match self {
             Self::Tool(own) => own == at,
-            Self::Backend(backend) => tool.care.backend == Some(backend),
+            Self::Backend(backend) => tool.guards.backend == Some(backend),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::{Table, table::State};
 use crate::sim::{
     Entry, Fact,
-    check::{Violation, floor::Floor},
-    program::{Index, Where},
+    check::{Violation, handlers::Handlers},
+    program::{Index, Placement},
 };
 use toolyard::ToolClass;
 
@@ -15,7 +15,7 @@ const MOTION_US: u64 = 2_000_000;
 /// Compares the permits in use with the running handlers.
 #[derive(Debug, Default)]
 pub(super) struct Compare {
-    floor: Floor,
+    handlers: Handlers,
     /// For each class, since when more permits are in use than handlers may hold.
     over_since: [Option<u64>; ToolClass::ALL.len()],
 }
@@ -24,7 +24,7 @@ impl Compare {
     /// Compares after the next entry of the journal.
     pub(super) fn next(&mut self, index: &Index<'_>, table: &Table<'_>, entry: &Entry) -> Vec<Violation> {
         if let Fact::Handler(node, moved) = entry.fact {
-            self.floor.moved(node, moved);
+            self.handlers.apply(node, moved);
         }
         if !matches!(entry.fact, Fact::Handler(..) | Fact::Permits(_)) {
             return Vec::new();
@@ -43,13 +43,13 @@ impl Compare {
         class: ToolClass,
     ) -> Option<Violation> {
         let out = out(table, class);
-        let of_class = self.floor.all(index).filter(|(_, node)| node.class() == Some(class));
+        let of_class = self.handlers.all(index).filter(|(_, node)| node.class() == Some(class));
         let (mut at_least, mut at_most) = (0, 0);
-        for (standing, node) in of_class {
+        for (state, node) in of_class {
             // A read handler that was given up holds nothing, but the journal does not show at once when that happens.
-            let may_be_given_up = node.tool.is_some_and(|tool| tool.placement == Where::Blocking);
-            at_least += usize::from(standing.is_active() && !may_be_given_up);
-            at_most += usize::from(!standing.is_parked());
+            let may_be_given_up = node.tool.is_some_and(|tool| tool.placement == Placement::Blocking);
+            at_least += usize::from(state.is_active() && !may_be_given_up);
+            at_most += usize::from(!state.is_parked());
         }
         let since = &mut self.over_since[class.index()];
         match (out > at_most, *since) {
@@ -57,14 +57,15 @@ impl Compare {
             (true, None) => *since = Some(at_us),
             (true, Some(since)) if at_us > since + MOTION_US => {
                 let what = format!(
-                    "since {since} us {out} {class} permits are out, and {at_most} handlers may hold them"
+                    "since {since} us {out} {class} permits are in use, but only {at_most} handlers may hold them"
                 );
                 return Some(Violation::new("I11", what));
             }
             (true, Some(_)) => {}
         }
         (at_least > out).then(|| {
-            let what = format!("at {at_us} us {at_least} {class} handlers run with {out} permits");
+            let what =
+                format!("at {at_us} us {at_least} {class} handlers run but only {out} permits are in use");
             Violation::new("I3", what)
         })
     }

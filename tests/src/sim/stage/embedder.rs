@@ -14,16 +14,16 @@ use toolyard::{
 };
 
 /// An approver that answers as the calls' plans say.
-pub(super) struct Person {
+pub(super) struct ScriptedApprover {
     pub(super) stage: Arc<Stage>,
 }
 
 #[async_trait]
-impl Approver for Person {
+impl Approver for ScriptedApprover {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let plan = self.stage.plan(request.call_id());
         self.stage
-            .look("a question", || format!("{request:?} {} {}", request.arguments(), request.pattern()));
+            .search("a question", || format!("{request:?} {} {}", request.arguments(), request.pattern()));
         self.stage.shaker.nudge().await;
         if let Some(held_ms) = plan.held_ms {
             request.showing().hold();
@@ -35,7 +35,9 @@ impl Approver for Person {
             AnswerPlan::Always(after) => (after, Answer::Always),
             AnswerPlan::No(after) => (after, Answer::Deny),
             AnswerPlan::Never => pending().await,
-            AnswerPlan::Panic => super::handler::quiet_panic(self.stage.program.told("told to")),
+            AnswerPlan::Panic => {
+                super::handler::quiet_panic(self.stage.program.with_secret("scripted panic"))
+            }
         };
         sleep(Duration::from_millis(after)).await;
         self.stage.journal.note(Fact::Answered(plan.node, *request.digest(), answer));
@@ -44,12 +46,12 @@ impl Approver for Person {
 }
 
 /// Hooks that act as the calls' plans say.
-pub(super) struct Hooked {
+pub(super) struct ScriptedHooks {
     pub(super) stage: Arc<Stage>,
 }
 
 #[async_trait]
-impl Hooks for Hooked {
+impl Hooks for ScriptedHooks {
     async fn on_tool_call(&self, call: &Call, _: &Caller<'_>) -> Result<(), Abort> {
         self.stage.shaker.nudge().await;
         let plan = self.stage.plan(&call.id);
@@ -59,8 +61,8 @@ impl Hooks for Hooked {
                 sleep(Duration::from_millis(after)).await;
                 Ok(())
             }
-            HookPlan::Abort => Err(Abort::because(self.stage.program.told("the hook says no"))),
-            HookPlan::Panic => super::handler::quiet_panic(self.stage.program.told("told to")),
+            HookPlan::Abort => Err(Abort::because(self.stage.program.with_secret("the hook says no"))),
+            HookPlan::Panic => super::handler::quiet_panic(self.stage.program.with_secret("scripted panic")),
         }
     }
 
@@ -69,7 +71,7 @@ impl Hooks for Hooked {
     }
 
     async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
-        self.stage.look_at(outcome);
+        self.stage.search_outcome(outcome);
         self.stage.shaker.nudge().await;
     }
 }
