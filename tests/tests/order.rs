@@ -2,8 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
-use std::num::NonZeroUsize;
-use toolyard::{Batch, Call, EventKind, OnSerialFailure, Outcome, PoolWidths, Reason, Routing, ToolSpec};
+use serde_json::{Value, json};
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use toolyard::{
+    Batch, Call, EventKind, OnSerialFailure, Outcome, PoolWidths, Reason, Routing, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
 use toolyard_tests::{call, scripted, shape, yard};
 
 fn most(n: usize) -> NonZeroUsize {
@@ -44,6 +52,45 @@ async fn a_refused_call_is_a_run_of_its_own() {
     assert_eq!(yard.log.spans(), ["a 0..10", "c 10..20"]);
     assert_eq!(outcomes[1].routing, Routing::ShortCircuit);
     yard.events.check();
+}
+
+/// CL-3: in [Read A, Write A, Read A] the leading read is done before the write starts, and the trailing read sees
+/// the write, however slow each of them is.
+#[tokio::test(start_paused = true)]
+async fn a_read_after_a_write_sees_it() {
+    #[derive(Clone, Default)]
+    struct Cell(Arc<Mutex<String>>);
+    struct Access(Cell, Option<&'static str>);
+    #[async_trait]
+    impl Tool for Access {
+        async fn execute(&self, args: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            tokio::time::sleep(Duration::from_millis(args["ms"].as_u64().unwrap())).await;
+            let mut cell = self.0.0.lock().unwrap();
+            if let Some(value) = self.1 {
+                *cell = value.to_owned();
+            }
+            Ok(ToolOutput::text(cell.clone()))
+        }
+    }
+    for spec in [ToolSpec::write("write"), ToolSpec::write("write").concurrent()] {
+        for slow in [[50, 20, 0], [0, 50, 20], [20, 0, 50]] {
+            let cell = Cell(Arc::new(Mutex::new("old".to_owned())));
+            let (reader, writer) = (cell.clone(), cell);
+            let yard = yard(|builder, _| {
+                builder
+                    .tool(from_fn(ToolSpec::read("look"), move || Access(reader.clone(), None)))
+                    .tool(from_fn(spec.clone(), move || Access(writer.clone(), Some("new"))))
+            })
+            .await;
+            let calls = ["look", "write", "look"].iter().zip(slow).zip(["a", "b", "c"]);
+            let batch: Vec<_> =
+                calls.map(|((tool, ms), id)| Call::new(id, *tool, json!({"ms": ms}))).collect();
+            let outcomes = yard.engine.session("s").dispatch(batch).await;
+            let texts: Vec<_> = outcomes.iter().map(Outcome::to_text).collect();
+            assert_eq!(texts, ["old", "new", "new"], "{slow:?}");
+            yard.events.check();
+        }
+    }
 }
 
 /// CL-4: the terminal event of a call is emitted when it ends, results come in input order, an empty batch has none.

@@ -1,8 +1,14 @@
 //! PO-3, PO-4: which calls are asked about, and for which calls an answer holds.
 
 use super::{ends, questions};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+use tokio::time::Instant;
 use toolyard::{
     Answer, ApprovalDesk, Call, ConfirmationMode, Confirmations, EventKind, ForkPolicy, PathEscape,
     PathScope, Redactor, Resources, SessionOptions, SideEffects, Tool, ToolFactory, ToolSpec,
@@ -216,6 +222,54 @@ async fn a_request_says_what_would_change() {
     let batch = vec![call("a", "edit", 0, "ok"), call("b", "panics", 0, "ok")];
     let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a cancelled, b cancelled");
+    yard.events.check();
+}
+
+/// PO-4: a preview that hangs is given up after 5 s; its question is shown without it and can be answered.
+#[tokio::test(start_paused = true)]
+async fn a_preview_that_hangs_is_given_up() {
+    struct Hangs(Log, Arc<Mutex<mpsc::Receiver<()>>>);
+    impl ToolFactory for Hangs {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::write("hangs").blocking()
+        }
+        fn create(&self) -> Arc<dyn Tool> {
+            scripted(self.spec(), &self.0).create()
+        }
+        fn preview(&self, _: &Value, _: &Resources) -> Option<String> {
+            // Blocks until the test has ended.
+            let _ = self.1.lock().unwrap().recv();
+            Some("too late".to_owned())
+        }
+    }
+    /// One thread per job; paused time goes on while it blocks.
+    struct Threads;
+    impl toolyard::Blocking for Threads {
+        fn spawn(&self, job: BoxFuture<'static, ()>) {
+            std::thread::spawn(|| futures::executor::block_on(job));
+        }
+    }
+    let (_until_dropped, hanging) = mpsc::channel();
+    let desk = ApprovalDesk::default();
+    let yard = yard(|builder, log| {
+        builder
+            .tool(Hangs(log.clone(), Arc::new(Mutex::new(hanging))))
+            .blocking(Arc::new(Threads))
+            .confirmations(Confirmations::default())
+            .approver(desk.clone())
+    })
+    .await;
+    let person = async {
+        let [question] = questions(&desk).await;
+        let from = Instant::now();
+        assert_eq!(question.changes().await, None);
+        assert_eq!(from.elapsed(), Duration::from_secs(5));
+        desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
+    };
+    let session = yard.engine.session("s");
+    let batch = vec![call("a", "hangs", 0, "ok")];
+    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a user_denied");
     yard.events.check();
 }
 

@@ -142,6 +142,22 @@ async fn t10_what_the_server_asks_for_is_kept_or_handed_on() {
     yard.events.check();
 }
 
+/// RT-3, T10: a hint of up to 30 s is waited for exactly, and a longer one not at all.
+#[tokio::test(start_paused = true)]
+async fn t10_a_hint_of_up_to_30_s_is_waited_for() {
+    for (hint_ms, attempts) in [(2_000, 2), (29_999, 2), (30_000, 2), (30_001, 1)] {
+        let yard = yard(|builder, _| builder).await;
+        let from = Instant::now();
+        let args = json!({"ends": ["limited", "ok"], "hint_ms": hint_ms});
+        let outcome = one(&yard, Call::new("a", "read", args)).await;
+        assert_eq!((outcome.attempts, outcome.success()), (attempts, attempts == 2), "{hint_ms} ms");
+        let waited = if attempts == 2 { vec![hint_ms] } else { Vec::new() };
+        assert_eq!(delays(&yard), waited);
+        assert_eq!(from.elapsed(), Duration::from_millis(waited.iter().sum()));
+        yard.events.check();
+    }
+}
+
 /// RT-4: if a backoff would leave no time for an attempt, the call ends at once with the last real error.
 #[tokio::test(start_paused = true)]
 async fn there_is_no_sleep_past_the_deadline() {
