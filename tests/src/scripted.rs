@@ -38,7 +38,7 @@ impl Tool for Scripted {
             "harmless" => Err(hinted(ToolError::transient("connect: timed out").no_side_effect())),
             "limited" => Err(ToolError::rate_limited("HTTP 429", hint)),
             "unclassified" => Err(std::io::Error::other("secret path /home/me").into()),
-            "panic" => panic!("told to"),
+            "panic" => panic!("scripted panic"),
             "hang" | "deaf" => pending().await,
             "polite" => {
                 cx.cancelled().await;

@@ -1,6 +1,6 @@
 //! Real inputs: the official JSON Schema test suite and a JSON parsing suite, run through the engine.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use base64::Engine as _;
 use serde::Deserialize;
@@ -44,14 +44,14 @@ fn is_inside(schema: &Value) -> bool {
 /// A schema of the suite that keeps to the subset gives the suite's verdict; any other is refused at registration,
 /// with a pointer to the offending keyword.
 #[test]
-fn schemas_of_the_official_suite_give_their_verdict_or_are_refused() {
+fn the_official_schema_suite_agrees_or_is_refused() {
     let Some(cases) = lines::<SchemaCase>("json-schema/cases.jsonl") else { return };
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for case in cases.iter().filter(|case| case.tier != "format") {
         let verdict = match (Schema::compile(&case.schema), is_inside(&case.schema)) {
             (Ok(schema), true) => {
                 assert_eq!(schema.validate(&case.data).is_ok(), case.valid, "{}: {}", case.id, case.schema);
-                "as the suite says"
+                "according to the suite"
             }
             (Err(SchemaError::Unsupported { pointer }), false) => {
                 assert!(case.schema.pointer(&pointer).is_some(), "{}: '{pointer}' is no place", case.id);
@@ -62,7 +62,7 @@ fn schemas_of_the_official_suite_give_their_verdict_or_are_refused() {
         *counts.entry((case.tier.as_str(), verdict)).or_default() += 1;
     }
     println!("json-schema: {counts:?}");
-    assert!(counts[&("required", "as the suite says")] > 150);
+    assert!(counts[&("required", "according to the suite")] > 150);
 }
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ struct JsonCase {
 
 /// A text that is not JSON gives its call `invalid_input`; none causes a panic, and sibling calls run.
 #[tokio::test(start_paused = true)]
-async fn broken_json_as_arguments_is_that_calls_alone() {
+async fn broken_json_fails_only_its_call() {
     let Some(mut cases) = lines::<JsonCase>("json-parsing/cases.jsonl") else { return };
     for (id, text) in [("deep_arrays", "[".repeat(100_000)), ("deep_objects", "[{\"\":".repeat(50_000))] {
         let bytes_base64 = base64::prelude::BASE64_STANDARD.encode(text);

@@ -1,7 +1,7 @@
 //! Tests the checks of the simulation with deliberate faults of the engine; built and run by `.ci/faults`.
 
 #![cfg(toolyard_faults)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::{collections::BTreeMap, fs};
 use toolyard::fault::{self, Fault};

@@ -1,6 +1,6 @@
 //! The life of a call: timeouts, panics, cancels, drain, and tools that are replaced or removed.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use serde_json::{Value, json};
 use std::{
@@ -21,7 +21,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// T4, first half: a call times out at 30 s ⇒ its result comes at exactly 30 s, the permit is back, the future dropped.
 #[tokio::test(start_paused = true)]
-async fn t4_a_call_times_out_on_the_instant() {
+async fn t4_a_call_times_out_exactly() {
     let yard =
         yard(|builder, _| builder.tool_config("serial", ToolConfig::default().timeout(30 * SECOND))).await;
     let from = Instant::now();
@@ -66,7 +66,7 @@ async fn timeouts_have_their_defaults() {
 
 /// SC-2, SC-3: a batch of 37 good calls, one that panics, one that hangs and an unknown one gives 40 results in order.
 #[tokio::test(start_paused = true)]
-async fn a_bad_call_costs_its_own_result_alone() {
+async fn a_bad_call_fails_alone() {
     let yard = yard(|builder, _| builder).await;
     let mut batch: Vec<_> = (0..37).map(|n| call(&format!("g{n}"), "read", 5, "ok")).collect();
     batch.insert(5, call("panics", "read", 0, "panic"));
@@ -85,7 +85,7 @@ async fn a_bad_call_costs_its_own_result_alone() {
 /// SC-4, SC-5, T14: when a turn is cancelled, waiting calls end at once, a polite handler ends in its own time, one
 /// that finishes anyway completes, and a deaf one is given up after the grace; a sibling turn is untouched.
 #[tokio::test(start_paused = true)]
-async fn a_cancel_reaches_its_turn_and_nothing_else() {
+async fn a_cancel_reaches_only_its_turn() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("t14");
     let (turn, sibling) = (session.turn(), session.turn());
@@ -117,7 +117,7 @@ async fn a_cancel_reaches_its_turn_and_nothing_else() {
 
 /// SC-5: `Tool::cancel` is called in addition to firing the token.
 #[tokio::test(start_paused = true)]
-async fn a_running_tool_is_told_to_stop() {
+async fn a_running_tool_gets_its_cancel() {
     #[derive(Default)]
     struct Stoppable(tokio::sync::Notify);
     #[async_trait]
@@ -164,7 +164,7 @@ async fn a_dropped_dispatch_leaves_nothing_behind() {
 /// SC-8: a drain ends new and waiting calls as `shutting_down`; running ones may finish, then are cancelled, then
 /// given up; every call has its result.
 #[tokio::test(start_paused = true)]
-async fn a_drain_goes_step_by_step() {
+async fn a_drain_ends_calls_step_by_step() {
     let yard = yard(|builder, _| builder).await;
     let (session, other) = (yard.engine.session("a"), yard.engine.session("b"));
     let batch = vec![
@@ -225,7 +225,7 @@ async fn every_call_has_a_fresh_tool() {
 
 /// CL-8: after a `replace`, calls in flight finish on the old tool and later calls run on the new one.
 #[tokio::test(start_paused = true)]
-async fn a_tool_is_replaced_while_calls_fly() {
+async fn a_tool_is_replaced_while_calls_run() {
     let says = |word: &'static str| {
         tool_fn(ToolSpec::read("say"), move |(): (), _: ToolContext| async move {
             tokio::time::sleep(SECOND).await;
@@ -245,7 +245,7 @@ async fn a_tool_is_replaced_while_calls_fly() {
 
 /// When a tool is unregistered, its calls in flight finish, and waiting ones are `not_found`.
 #[tokio::test(start_paused = true)]
-async fn a_tool_goes_while_calls_wait() {
+async fn a_tool_is_removed_while_calls_wait() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let batch: Vec<_> = (0..22).map(|n| call(&format!("c{n}"), "read", 1000, "ok")).collect();
@@ -262,7 +262,7 @@ async fn a_tool_goes_while_calls_wait() {
 
 /// `ToolConfig` overrides a tool's settings; an unknown or duplicate name or a bad schema is an error at build time.
 #[tokio::test(start_paused = true)]
-async fn settings_from_outside_count() {
+async fn a_tool_config_overrides_settings() {
     let promoted =
         yard(|builder, _| builder.tool_config("serial", ToolConfig::default().concurrent(true))).await;
     let batch: Vec<_> = (0..3).map(|n| call(&format!("c{n}"), "serial", 10, "ok")).collect();
@@ -281,7 +281,7 @@ async fn settings_from_outside_count() {
 
 /// CC-2: a pool is resized and paused while calls are in flight.
 #[tokio::test(start_paused = true)]
-async fn a_pool_is_resized_and_paused_while_calls_fly() {
+async fn a_pool_is_resized_and_paused_while_calls_run() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let operator = async {

@@ -1,6 +1,6 @@
 //! The order in which calls run and results come: CL-*, CC-*, and the scenarios T3, T12, T19.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use serde_json::{Value, json};
 use std::{
@@ -20,7 +20,7 @@ fn most(n: usize) -> NonZeroUsize {
 
 /// T3: [R1,R2,S1,S2,C1,C2,R3], S1 fails ⇒ R1∥R2, S1, S2, C1∥C2, R3; 7 results in order.
 #[tokio::test(start_paused = true)]
-async fn t3_runs_go_one_after_another_and_results_in_order() {
+async fn t3_runs_are_sequential_and_results_in_order() {
     let yard = yard(|builder, _| builder).await;
     let outcomes = yard
         .engine
@@ -95,7 +95,7 @@ async fn a_read_after_a_write_sees_it() {
 
 /// CL-4: the terminal event of a call is emitted when it ends, results come in input order, an empty batch has none.
 #[tokio::test(start_paused = true)]
-async fn ends_are_told_as_they_come_and_results_in_order() {
+async fn terminal_events_come_as_calls_end_and_results_in_order() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     assert_eq!(session.dispatch(Batch::default()).await.len(), 0);
@@ -157,7 +157,7 @@ async fn t19_a_session_cap_holds_over_all_classes() {
 
 /// CL-6, CC-3: a tool's own limit holds, and calls of other tools pass those that wait for it.
 #[tokio::test(start_paused = true)]
-async fn a_tools_bound_holds_back_its_own_calls_only() {
+async fn a_tools_limit_delays_only_its_own_calls() {
     let yard =
         yard(|builder, log| builder.tool(scripted(ToolSpec::read("narrow").max_concurrency(most(2)), log)))
             .await;
@@ -230,7 +230,7 @@ async fn ten_thousand_calls_run_and_one_more_is_refused() {
 
 /// CC-4: a full queue refuses calls at once; the queued ones run.
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_answers_at_once() {
+async fn a_full_queue_refuses_at_once() {
     let mut limits = toolyard::Limits::default();
     limits.queue_session_max = 5;
     let yard = yard(|builder, _| builder.limits(limits)).await;
@@ -254,7 +254,7 @@ async fn one_by_one_runs_every_call_alone() {
 
 /// OB-1, OB-2: the events of a turn, in order.
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_told_from_begin_to_end() {
+async fn a_turn_emits_its_events_in_order() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     session.dispatch(vec![call("a", "read", 5, "delta"), call("b", "nothing", 0, "ok")]).await;

@@ -1,6 +1,6 @@
 //! The results that callers get: the codes of V4, the wordings of V5, and the refusals of the gate (V1, PO-1, PO-3).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -24,7 +24,7 @@ async fn end(yard: &Yard, end: &str) -> Outcome {
 
 /// V4, V5: a handler's own error message reaches the caller unchanged; that of a panic or unclassified error does not.
 #[tokio::test(start_paused = true)]
-async fn a_handlers_word_is_kept_and_its_accidents_are_not() {
+async fn tool_errors_keep_their_message_and_accidents_do_not() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     for (script, kind, message, effect) in [
         ("fail", ErrorKind::ExecutionError, "HTTP 404: no such thing", Effect::Failed),
@@ -54,15 +54,15 @@ async fn a_tool_that_says_no_keeps_its_content() {
 /// without a redactor.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_says_no_keeps_its_data() {
-    let mut said =
+    let mut output =
         ToolOutput::text("no such room").with_structured(json!({"free": ["17"]})).with_metadata("m", 1);
-    said.success = false;
+    output.success = false;
     for redactor in [None, Some(Redactor::new().with_secret("correct horse").unwrap())] {
-        let output = said.clone();
+        let returned = output.clone();
         let yard = yard(move |builder, _| {
             let book = tool_fn(ToolSpec::write("book"), move |(): (), _: ToolContext| {
-                let output = output.clone();
-                async move { Ok(output) }
+                let returned = returned.clone();
+                async move { Ok(returned) }
             });
             redactor.into_iter().fold(builder.tool(book), EngineBuilder::redact)
         })
@@ -72,7 +72,7 @@ async fn a_tool_that_says_no_keeps_its_data() {
         let session = yard.engine.session("s");
         for dedupe in [Dedupe::Fresh, Dedupe::Replayed] {
             let outcome = session.call(call.clone()).await;
-            assert_eq!((outcome.dedupe, error(&outcome).output()), (dedupe, Some(&said)));
+            assert_eq!((outcome.dedupe, error(&outcome).output()), (dedupe, Some(&output)));
             assert_eq!(error(&outcome).message, "no such room");
             assert_eq!(outcome.output()["structured"], json!({"free": ["17"]}));
         }
@@ -82,7 +82,7 @@ async fn a_tool_that_says_no_keeps_its_data() {
 
 /// V5: the message for an unknown name lists the available tools, sorted, at most 50 of them.
 #[tokio::test(start_paused = true)]
-async fn an_unknown_tool_is_answered_with_those_there_are() {
+async fn an_unknown_tool_lists_the_available_ones() {
     let few = yard(|builder, _| builder).await;
     let outcome = few.engine.session("s").call(Call::new("c", "X", "{broken")).await;
     assert_eq!(error(&outcome).message, "Tool 'X' not found. Available: [concurrent, read, serial]");
@@ -99,7 +99,7 @@ async fn an_unknown_tool_is_answered_with_those_there_are() {
 /// V1, V5: broken JSON and arguments that violate the schema fail only their own call, and the error says where;
 /// siblings go on.
 #[tokio::test(start_paused = true)]
-async fn bad_arguments_are_that_calls_alone() {
+async fn bad_arguments_fail_only_their_call() {
     let schema = json!({
         "type": "object",
         "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
@@ -147,9 +147,9 @@ async fn a_failure_may_be_as_large_as_a_success() {
     for redactor in [None, Some(Redactor::new().with_secret("correct horse").unwrap())] {
         let says = |success| {
             move |_: Value, _: ToolContext| async move {
-                let mut said = ToolOutput::json(json!({"why": "x".repeat(600)}));
-                said.success = success;
-                Ok(said)
+                let mut output = ToolOutput::json(json!({"why": "x".repeat(600)}));
+                output.success = success;
+                Ok(output)
             }
         };
         let mut limits = Limits::default();
@@ -182,7 +182,7 @@ impl RuntimePolicy for ByName {
         match tool.name.as_str() {
             "read" => Err(Denied::Disabled),
             "serial" => Err(Denied::Because("Not on a Sunday.".to_owned())),
-            "panics" => panic!("told to"),
+            "panics" => panic!("scripted panic"),
             "wasm" => Ok(Grant { sandbox: Sandbox::Wasm, ..Grant::host() }),
             "memory" => limits(|limits| limits.memory = Some(1)),
             "short" => limits(|limits| limits.wall_time = Some(Duration::from_millis(1500))),
@@ -202,15 +202,15 @@ async fn a_policy_decides_where_and_within_what() {
     })
     .await;
     let session = yard.engine.session("s");
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     for tool in ["read", "serial", "panics", "wasm", "memory", "small"] {
         let outcome = session.call(call(tool, tool, 0, "ok")).await;
-        said.push(format!("{}: {}", error(&outcome).kind, error(&outcome).message));
+        errors.push(format!("{}: {}", error(&outcome).kind, error(&outcome).message));
     }
     let short = session.call(call("short", "short", 0, "hang")).await;
-    said.push(format!("{}: {}", error(&short).kind, error(&short).message));
+    errors.push(format!("{}: {}", error(&short).kind, error(&short).message));
     assert_eq!(
-        said,
+        errors,
         [
             "permission_denied: Permission denied: tool 'read' is disabled by policy",
             "permission_denied: Not on a Sunday.",
@@ -227,7 +227,7 @@ async fn a_policy_decides_where_and_within_what() {
 
 /// PO-3: without an approver, calls that need approval are refused at once, and reads run.
 #[tokio::test(start_paused = true)]
-async fn nobody_to_ask_means_no() {
+async fn without_an_approver_calls_are_denied() {
     let events = toolyard_tests::Recorder::default();
     let log = toolyard_tests::Log::new();
     let kinds_of = [
@@ -271,7 +271,7 @@ impl Approver for Later {
 /// CL-3, CC-5, PO-4: all questions of a batch are asked at once; each call of a run starts as soon as its own answer
 /// arrives, and no run waits for the answers of a later one; no permit is held meanwhile.
 #[tokio::test(start_paused = true)]
-async fn questions_are_asked_at_once_and_hold_nothing() {
+async fn questions_are_asked_concurrently_and_hold_no_permit() {
     let (asked, mut questions) = tokio::sync::mpsc::unbounded_channel();
     let yard = yard(|builder, _| {
         builder
@@ -318,12 +318,12 @@ async fn questions_are_asked_at_once_and_hold_nothing() {
 
 /// PO-4: no answer for five minutes ⇒ `confirmation_timeout`; an approver that panics ⇒ `internal`.
 #[tokio::test(start_paused = true)]
-async fn a_question_that_is_not_answered_ends_its_call() {
+async fn an_unanswered_question_ends_its_call() {
     struct Silent;
     #[async_trait]
     impl Approver for Silent {
         async fn ask(&self, request: &ApprovalRequest) -> Answer {
-            assert!(request.call_id().as_str() != "p", "told to");
+            assert!(request.call_id().as_str() != "p", "scripted panic");
             std::future::pending().await
         }
     }
@@ -388,14 +388,14 @@ async fn a_path_that_leaves_the_workspace_is_refused_at_the_gate() {
 
 /// Hooks that record their calls and act according to the call id (V1).
 #[derive(Clone, Default)]
-struct Told(Arc<std::sync::Mutex<Vec<String>>>);
+struct HookLog(Arc<std::sync::Mutex<Vec<String>>>);
 
 #[async_trait]
-impl Hooks for Told {
+impl Hooks for HookLog {
     async fn on_tool_call(&self, call: &Call, _: &Caller<'_>) -> Result<(), Abort> {
         match call.id.as_str() {
             "abort" => return Err(Abort::because("not this one")),
-            "panic" => panic!("told to"),
+            "panic" => panic!("scripted panic"),
             "hang" => std::future::pending().await,
             _ => {}
         }
@@ -404,7 +404,7 @@ impl Hooks for Told {
     }
     async fn on_tool_start(&self, call: &Call, _: &Caller<'_>) {
         self.0.lock().unwrap().push(format!("start {}", call.id));
-        assert!(call.id.as_str() != "start_panics", "told to");
+        assert!(call.id.as_str() != "start_panics", "scripted panic");
     }
     async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
         self.0.lock().unwrap().push(format!("end {} {}", outcome.call_id, outcome.success()));
@@ -417,9 +417,9 @@ impl Hooks for Told {
 /// V1: a hook may refuse a call; a hook that panics or hangs before a call aborts that call, and after it only causes
 /// a log line.
 #[tokio::test(start_paused = true)]
-async fn a_hook_costs_its_own_call_alone() {
-    let told = Told::default();
-    let yard = yard(|builder, _| builder.hooks(told.clone())).await;
+async fn a_failing_hook_fails_only_its_call() {
+    let hooks = HookLog::default();
+    let yard = yard(|builder, _| builder.hooks(hooks.clone())).await;
     let ids = ["abort", "panic", "hang", "start_panics", "end_hangs", "fine"];
     let batch: Vec<_> = ids.iter().map(|id| call(id, "read", 0, "ok")).collect();
     let outcomes = yard.engine.session("s").dispatch(batch).await;
@@ -430,7 +430,7 @@ async fn a_hook_costs_its_own_call_alone() {
     assert_eq!(error(&outcomes[0]).message, "not this one");
     assert_eq!(error(&outcomes[2]).message, "the hook before this call took longer than 5s");
     let of_fine: Vec<_> =
-        told.0.lock().unwrap().iter().filter(|line| line.contains("fine")).cloned().collect();
+        hooks.0.lock().unwrap().iter().filter(|line| line.contains("fine")).cloned().collect();
     assert_eq!(of_fine, ["call fine", "start fine", "end fine true"]);
     yard.events.check();
 }
@@ -438,8 +438,8 @@ async fn a_hook_costs_its_own_call_alone() {
 /// The plan reports routing and refusals without running anything.
 #[tokio::test(start_paused = true)]
 async fn a_plan_runs_nothing() {
-    let told = Told::default();
-    let yard = yard(|builder, _| builder.hooks(told.clone())).await;
+    let hooks = HookLog::default();
+    let yard = yard(|builder, _| builder.hooks(hooks.clone())).await;
     let batch = vec![call("r", "read", 0, "ok"), Call::new("x", "read", "{"), call("s", "serial", 0, "ok")];
     let plan = yard.engine.session("s").plan(&batch.into());
     let routing: Vec<_> = plan.calls.iter().map(|call| call.routing.as_str()).collect();
@@ -447,5 +447,5 @@ async fn a_plan_runs_nothing() {
     assert_eq!(plan.calls[0].why, "side effects: read");
     assert_eq!(plan.calls[1].why, "refused: invalid_input");
     assert_eq!(plan.runs.iter().map(|run| run.calls.clone()).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
-    assert!(yard.log.started().is_empty() && told.0.lock().unwrap().is_empty());
+    assert!(yard.log.started().is_empty() && hooks.0.lock().unwrap().is_empty());
 }

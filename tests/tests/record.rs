@@ -1,6 +1,6 @@
 //! The event log of simulated runs: it is complete, reads back as written, and tampering is detected.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use toolyard::{Event, event::Line};
 use toolyard_tests::{
@@ -28,7 +28,7 @@ fn is_found(log: &[Event]) -> bool {
 
 /// I2, OB-2: the log of a run is complete, and each of its lines reads back as the original event.
 #[test]
-fn the_record_of_a_run_is_whole_and_reads_back() {
+fn the_event_log_of_a_run_is_complete_and_reads_back() {
     for seed in SEEDS {
         let log = events(seed);
         assert_eq!(event_faults(&log, true), [""; 0], "seed {seed}");
@@ -42,21 +42,21 @@ fn the_record_of_a_run_is_whole_and_reads_back() {
 /// I2: a missing event is detected, unless it is the last of its session: cutting off the end leaves no gap and is
 /// only detected if a call or a turn stays open.
 #[test]
-fn an_event_that_is_left_out_shows() {
+fn a_missing_event_is_detected() {
     for seed in SEEDS {
         let log = events(seed);
         for at in 0..log.len() {
             let is_last = log[at + 1..].iter().all(|later| later.session != log[at].session);
             let mut less = log.clone();
-            let gone = less.remove(at);
-            assert!(is_found(&less) || is_last, "seed {seed}: {at} {gone:?}");
+            let missing = less.remove(at);
+            assert!(is_found(&less) || is_last, "seed {seed}: {at} {missing:?}");
         }
     }
 }
 
 /// I2: a duplicated event is detected.
 #[test]
-fn an_event_that_is_there_twice_shows() {
+fn a_duplicated_event_is_detected() {
     for seed in SEEDS {
         let log = events(seed);
         for at in 0..log.len() {
@@ -70,7 +70,7 @@ fn an_event_that_is_there_twice_shows() {
 /// I2: swapping neighbouring events is detected, unless they belong to two sessions: events have an order within each
 /// session, but none across sessions.
 #[test]
-fn neighbours_that_change_places_show() {
+fn swapped_events_are_detected() {
     for seed in SEEDS {
         let log = events(seed);
         for at in 1..log.len() {

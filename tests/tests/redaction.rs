@@ -1,7 +1,7 @@
 //! A secret planted in everything that goes into an engine and comes out of its tools shows nowhere (I15, V5).
 //! These tests have a process to themselves, because the threads of a process share their log subscribers.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
@@ -248,7 +248,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// I15, V5, OB-1: a secret in pieces is held back until it is complete; the rest comes before the end of the attempt.
 #[tokio::test(start_paused = true)]
-async fn a_secret_in_pieces_is_held_back() {
+async fn a_secret_split_over_deltas_is_redacted() {
     let (yard, ..) = leaky(Redactor::new().with_secret(SECRET).unwrap()).await;
     yard.engine.session("s").call(leak("deltas")).await;
     let mut attempts = vec![String::new(); 3];
@@ -264,7 +264,7 @@ async fn a_secret_in_pieces_is_held_back() {
 
 /// I15, ID-6: results are redacted before they are kept for a key or shared with its callers.
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_is_redacted() {
+async fn kept_results_are_redacted() {
     let (yard, given, _) = leaky(redactor()).await;
     let session = yard.engine.session("s");
     for how in ["data", "error", "no_data"] {
@@ -302,7 +302,7 @@ async fn a_secret_of_two_lines_shows_in_no_failure() {
 
 /// I15: a streamed call that was cancelled before it was received has its arguments redacted like any other.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_never_came_in_is_redacted() {
+async fn a_call_cancelled_before_it_was_received_is_redacted() {
     let (yard, ..) = leaky(redactor()).await;
     let stream = yard.engine.session("s").open_batch();
     stream.push(leak("x"));

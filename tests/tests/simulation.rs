@@ -1,6 +1,6 @@
 //! The simulation of the whole engine (TS-2, TS-3; I1 to I16 as far as they apply).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::HashSet;
 use toolyard_tests::sim::sim;
@@ -19,7 +19,7 @@ fn a_thousand_seeds_break_no_rule() {
 
 /// TS-2: the same seed always takes the same course.
 #[test]
-fn a_seed_goes_one_way() {
+fn a_seed_is_deterministic() {
     for seed in 0..100 {
         assert_eq!(sim(seed).trace_hash, sim(seed).trace_hash, "seed {seed}");
     }

@@ -1,7 +1,7 @@
 //! A randomised stress test of the whole engine on several threads in real time (TS-4). The random choices are
 //! seeded, but the thread interleaving is not, so nothing is asserted about times: every call has one end, the
 //! grammar of events holds, and nothing is left over.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use futures::future::join_all;
 use rand::{RngExt as _, SeedableRng as _, rngs::Xoshiro256PlusPlus as Chance};
@@ -46,8 +46,8 @@ fn leaf(spec: ToolSpec) -> impl ToolFactory {
     tool_fn(spec, |args: serde_json::Value, cx: ToolContext| async move {
         tokio::task::yield_now().await;
         match args["end"].as_str().unwrap() {
-            "fail" => Err(ToolError::execution("told to")),
-            "panic" => panic!("told to"),
+            "fail" => Err(ToolError::execution("scripted failure")),
+            "panic" => panic!("scripted panic"),
             "polite_or_ok" if cx.is_cancelled() => Err(ToolError::cancelled("stopped")),
             _ => Ok("done"),
         }
@@ -278,7 +278,7 @@ fn flaky(beside: &Arc<Mutex<(u32, u32)>>) -> impl ToolFactory + use<> {
 /// ID-3, ID-4, SC-3: callers of one key come and leave at any moment; each has one end, and two handlers of one key
 /// never run at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn callers_of_one_key_come_and_leave() {
+async fn callers_of_one_key_join_and_cancel() {
     let beside = Arc::default();
     let tool = flaky(&beside);
     let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED).tool(tool)).await;
@@ -307,9 +307,9 @@ async fn callers_of_one_key_come_and_leave() {
             }
         });
         let all = join_all(callers.map(tokio::spawn).collect::<Vec<_>>());
-        let ended = tokio::time::timeout(Duration::from_secs(60), all).await.expect("they end");
+        let ended = tokio::time::timeout(Duration::from_secs(60), all).await.expect("timed out");
         ended.into_iter().for_each(Result::unwrap);
-        assert_eq!(beside.lock().unwrap().1, 0, "two handlers of one key");
+        assert_eq!(beside.lock().unwrap().1, 0, "at most one handler per key runs");
     }
     yard.events.check();
 }

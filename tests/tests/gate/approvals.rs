@@ -1,6 +1,6 @@
 //! PO-3, PO-4: which calls are asked about, and for which calls an answer holds.
 
-use super::{ends, questions};
+use super::{no_hang, questions};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::{
@@ -50,7 +50,7 @@ fn account(yard: &Yard) -> Vec<String> {
 /// PO-4: "always" settles the open questions with the same pattern, and later calls with that pattern are not asked
 /// about, including those of forks; other patterns and other sessions are.
 #[tokio::test(start_paused = true)]
-async fn always_is_for_the_pattern() {
+async fn always_covers_the_pattern() {
     let desk = ApprovalDesk::default();
     let yard = asking(&desk, Confirmations::default()).await;
     let session = yard.engine.session("s");
@@ -66,23 +66,24 @@ async fn always_is_for_the_pattern() {
         desk.answer(other.id(), other.digest(), Answer::Deny).unwrap();
     };
     let batch = vec![write("a", "notes", "1"), write("b", "notes", "2"), write("c", "other", "1")];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a ok, b ok, c user_denied");
 
     let fork = session.fork(ForkPolicy::default()).unwrap();
     let again = vec![write("d", "notes", "3")];
-    assert_eq!(shape(&ends(fork.dispatch(again)).await), "d ok");
+    assert_eq!(shape(&no_hang(fork.dispatch(again)).await), "d ok");
     let elsewhere = yard.engine.session("elsewhere");
     let deny = async {
         let [question] = questions(&desk).await;
         desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
     };
     let (outcomes, ()) =
-        ends(async { tokio::join!(elsewhere.dispatch(vec![write("e", "notes", "4")]), deny) }).await;
+        no_hang(async { tokio::join!(elsewhere.dispatch(vec![write("e", "notes", "4")]), deny) }).await;
     assert_eq!(shape(&outcomes), "e user_denied");
-    let said = account(&yard);
-    let of =
-        |id: &str| said.iter().filter(|line| line.starts_with(id)).map(|line| &line[2..]).collect::<Vec<_>>();
+    let account = account(&yard);
+    let of = |id: &str| {
+        account.iter().filter(|line| line.starts_with(id)).map(|line| &line[2..]).collect::<Vec<_>>()
+    };
     assert_eq!(of("a"), ["asked", "yes by approver"]);
     assert_eq!(of("b"), ["asked", "yes by pattern"]);
     assert_eq!(of("c"), ["asked", "no by nobody"]);
@@ -109,7 +110,7 @@ async fn prompt_once_asks_once() {
                 desk.answer(question.id(), question.digest(), answer).unwrap();
             }
         };
-        ends(async move { tokio::join!(session.dispatch(batch), person).0 })
+        no_hang(async move { tokio::join!(session.dispatch(batch), person).0 })
     };
     assert_eq!(shape(&round(vec![Answer::Allow, Answer::Deny]).await), "y ok, n user_denied");
     assert_eq!(shape(&round(vec![]).await), "y ok, n user_denied");
@@ -135,7 +136,7 @@ impl PathScope for Root {
 /// PO-3: in a trusted workspace, writes are not asked about; execution, network and tools with their own mode still
 /// are. A session may set its own modes.
 #[tokio::test(start_paused = true)]
-async fn a_trusted_workspace_lowers_writes_alone() {
+async fn a_trusted_workspace_relaxes_only_writes() {
     let confirmations = Confirmations::default().trust("/notes").tool("special", ConfirmationMode::Prompt);
     let yard = yard(|builder, log| {
         builder
@@ -165,7 +166,7 @@ async fn a_trusted_workspace_lowers_writes_alone() {
 
 /// CL-1, PO-3: a tool that classifies a call as a read changes the call's class, but it is still asked about.
 #[tokio::test(start_paused = true)]
-async fn a_class_by_arguments_does_not_spare_the_question() {
+async fn a_class_by_arguments_does_not_skip_the_question() {
     struct Query(Log);
     impl ToolFactory for Query {
         fn spec(&self) -> ToolSpec {
@@ -189,7 +190,7 @@ async fn a_class_by_arguments_does_not_spare_the_question() {
 
 /// PO-4: the preview shows the changes as of when it is requested; one that panics is left out.
 #[tokio::test(start_paused = true)]
-async fn a_request_says_what_would_change() {
+async fn a_request_previews_its_changes() {
     struct Editor(Log, &'static str);
     impl ToolFactory for Editor {
         fn spec(&self) -> ToolSpec {
@@ -199,7 +200,7 @@ async fn a_request_says_what_would_change() {
             scripted(self.spec(), &self.0).create()
         }
         fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
-            assert!(self.1 != "panics", "told to");
+            assert!(self.1 != "panics", "scripted panic");
             Some(format!("{} in {}", args["end"], resources.get::<String>().unwrap()))
         }
     }
@@ -220,7 +221,7 @@ async fn a_request_says_what_would_change() {
         session.cancel();
     };
     let batch = vec![call("a", "edit", 0, "ok"), call("b", "panics", 0, "ok")];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a cancelled, b cancelled");
     yard.events.check();
 }
@@ -268,14 +269,14 @@ async fn a_preview_that_hangs_is_given_up() {
     };
     let session = yard.engine.session("s");
     let batch = vec![call("a", "hangs", 0, "ok")];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a user_denied");
     yard.events.check();
 }
 
 /// PO-4, SC-4: cancelling one call withdraws its question and leaves the others open.
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_call_withdraws_its_question_alone() {
+async fn a_cancelled_call_withdraws_only_its_question() {
     let desk = ApprovalDesk::default();
     let yard = asking(&desk, Confirmations::default()).await;
     let session = yard.engine.session("s");
@@ -289,7 +290,7 @@ async fn a_cancelled_call_withdraws_its_question_alone() {
         desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
     };
     let batch = vec![write("a", "x", "1"), write("b", "x", "2")];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a cancelled, b ok");
     yard.events.check();
 }
@@ -333,16 +334,16 @@ async fn a_request_shows_no_secret() {
         tokio::time::sleep(Duration::from_millis(1)).await;
         desk.answer(b.id(), b.digest(), Answer::Deny).unwrap();
     };
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "cor ok, bat user_denied");
-    let told = format!("{:?}", yard.events.events());
-    assert!(SECRETS.iter().all(|secret| !told.contains(secret)));
+    let events = format!("{:?}", yard.events.events());
+    assert!(SECRETS.iter().all(|secret| !events.contains(secret)));
     yard.events.check();
 }
 
 /// PO-4: text that only looks like a secret is shown to the approver, because a yes lets it run; events hide it.
 #[tokio::test(start_paused = true)]
-async fn nothing_that_runs_is_hidden_from_whom_is_asked() {
+async fn nothing_that_would_run_is_hidden_from_the_approver() {
     let desk = ApprovalDesk::default();
     let yard = yard(|builder, log| {
         let builder = builder.tool(scripted(ToolSpec::execute("sh"), log)).redact(Redactor::standard());
@@ -362,10 +363,10 @@ async fn nothing_that_runs_is_hidden_from_whom_is_asked() {
             desk.answer(question.id(), question.digest(), Answer::Deny).unwrap();
         };
         let call = Call::new("a", "sh", json!({"command": command}));
-        let (outcome, ()) = ends(async { tokio::join!(session.call(call), person) }).await;
+        let (outcome, ()) = no_hang(async { tokio::join!(session.call(call), person) }).await;
         assert_eq!(shape(&[outcome]), "a user_denied");
     }
-    let told = format!("{:?}", yard.events.events());
-    assert!(!told.contains('~') && told.contains("[redacted: private key]"), "{told}");
+    let events = format!("{:?}", yard.events.events());
+    assert!(!events.contains('~') && events.contains("[redacted: private key]"), "{events}");
     yard.events.check();
 }

@@ -1,6 +1,6 @@
 //! PO-4, T13: an answer binds to one question, and the first answer counts.
 
-use super::{ends, questions};
+use super::{no_hang, questions};
 use std::time::Duration;
 use toolyard::{Answer, AnswerError, ApprovalDesk, CallDigest, Confirmations, RequestId, SessionId};
 use toolyard_tests::{Yard, call, shape, yard};
@@ -12,7 +12,7 @@ async fn asking(desk: &ApprovalDesk) -> Yard {
 /// T13: while a question is open, no permit is in use; an answer with another digest, to an answered or to an unknown
 /// id is refused and changes nothing; the first of two answers counts.
 #[tokio::test(start_paused = true)]
-async fn t13_an_answer_binds_what_it_is_for() {
+async fn t13_an_answer_binds_its_question() {
     let desk = ApprovalDesk::default();
     let yard = asking(&desk).await;
     let session = yard.engine.session("s");
@@ -31,7 +31,7 @@ async fn t13_an_answer_binds_what_it_is_for() {
         desk.answer(b.id(), b.digest(), Answer::Allow).unwrap();
     };
     let batch = vec![call("a", "concurrent", 0, "ok"), call("b", "concurrent", 1, "ok")];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a user_denied, b ok");
     assert_eq!(yard.log.started(), ["b"]);
     yard.events.check();
@@ -44,7 +44,8 @@ async fn t13_an_expired_question_takes_no_answer() {
     let yard = asking(&desk).await;
     let session = yard.engine.session("s");
     let (outcomes, question) =
-        ends(async { tokio::join!(session.dispatch(vec![call("a", "serial", 0, "ok")]), desk.next()) }).await;
+        no_hang(async { tokio::join!(session.dispatch(vec![call("a", "serial", 0, "ok")]), desk.next()) })
+            .await;
     assert_eq!(shape(&outcomes), "a confirmation_timeout");
     let id = question.id();
     assert_eq!(desk.answer(id, question.digest(), Answer::Allow), Err(AnswerError::Withdrawn(id)));
@@ -71,7 +72,7 @@ async fn time_counts_from_when_a_question_is_shown() {
         b.showing().hold();
     };
     let batch = ["a", "b", "c"].map(|id| call(id, "concurrent", 0, "ok")).to_vec();
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), person) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
     assert_eq!(shape(&outcomes), "a ok, b confirmation_timeout, c confirmation_timeout");
     assert_eq!(from.elapsed(), toolyard::Showing::HELD_MAX);
     yard.events.check();
@@ -106,7 +107,7 @@ async fn fifty_questions_are_answered_in_any_order() {
         }
         from.elapsed()
     };
-    let (outcomes, (), took) = ends(async { tokio::join!(session.dispatch(batch), person, reads) }).await;
+    let (outcomes, (), took) = no_hang(async { tokio::join!(session.dispatch(batch), person, reads) }).await;
     assert_eq!(took, Duration::from_millis(200), "twenty rounds of 10 ms");
     for (at, outcome) in outcomes.iter().enumerate() {
         assert_eq!(outcome.success(), !at.is_multiple_of(3), "{}", outcome.call_id);

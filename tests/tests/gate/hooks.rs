@@ -1,6 +1,6 @@
 //! V1: hooks run where the rule says, and a bad hook affects only its own call.
 
-use super::ends;
+use super::no_hang;
 use std::sync::Arc;
 use std::{future::pending, sync::Mutex, time::Duration};
 use toolyard::{
@@ -27,7 +27,7 @@ impl Hooks for Diary {
     async fn on_tool_call(&self, call: &Call, _: &Caller<'_>) -> Result<(), Abort> {
         self.note(format!("call {} {}", call.id, call.arguments.text()));
         match call.id.as_str() {
-            "panics" => panic!("told to"),
+            "panics" => panic!("scripted panic"),
             "hangs" => pending().await,
             "stopped" => Err(Abort::because("not today")),
             _ => Ok(()),
@@ -43,7 +43,7 @@ impl Hooks for Diary {
 
     async fn on_tool_end(&self, outcome: &Outcome, _: &Caller<'_>) {
         self.note(format!("end {}", outcome.call_id));
-        assert!(outcome.call_id.as_str() != "late", "told to");
+        assert!(outcome.call_id.as_str() != "late", "scripted panic");
     }
 }
 
@@ -59,7 +59,7 @@ impl Approver for Diary {
 /// permits, then the end hook. A hook before the call that panics, hangs for 5 s or refuses ends its own call as
 /// `aborted`.
 #[tokio::test(start_paused = true)]
-async fn hooks_stand_in_the_order_of_v1() {
+async fn hooks_run_in_the_order_of_v1() {
     let diary = Diary::default();
     let yard = yard(|builder, _| {
         builder.hooks(diary.clone()).approver(diary.clone()).confirmations(Confirmations::default())
@@ -75,7 +75,7 @@ async fn hooks_stand_in_the_order_of_v1() {
     ];
     let from = tokio::time::Instant::now();
     let session = yard.engine.session("s");
-    let outcomes = ends(session.dispatch(batch)).await;
+    let outcomes = no_hang(session.dispatch(batch)).await;
     assert_eq!(
         shape(&outcomes),
         "unknown not_found, panics aborted, hangs aborted, stopped aborted, late ok, good ok"

@@ -1,6 +1,6 @@
 //! The gate: the rules of policies, capabilities, visibility, approvals and hooks, in paused time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod approvals;
 mod desk;
@@ -15,8 +15,8 @@ use toolyard::{ApprovalDesk, ApprovalRequest, Outcome};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Fails a test that would hang: no test here needs two days of paused time.
-async fn ends<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(48 * 3600 * SECOND, future).await.expect("this ends")
+async fn no_hang<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(48 * 3600 * SECOND, future).await.expect("timed out")
 }
 
 /// The message for the model.
@@ -28,7 +28,7 @@ fn message(outcome: &Outcome) -> &str {
 async fn questions<const N: usize>(desk: &ApprovalDesk) -> [ApprovalRequest; N] {
     let mut taken = Vec::new();
     for _ in 0..N {
-        taken.push(ends(desk.next()).await);
+        taken.push(no_hang(desk.next()).await);
     }
     taken.sort_by_key(|question| question.call_id().to_string());
     taken.try_into().unwrap()

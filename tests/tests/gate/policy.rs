@@ -1,6 +1,6 @@
 //! PO-1, PO-5, PO-6: the policy in force decides.
 
-use super::{ends, message};
+use super::{message, no_hang};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolyard::{
@@ -19,7 +19,7 @@ fn deny(tool: &str) -> PolicyRules {
 
 /// PO-1, PO-5: rules match by name and by side effects; if the default is to deny, a tool without a rule is refused.
 #[tokio::test(start_paused = true)]
-async fn rules_say_who_runs() {
+async fn rules_decide_who_runs() {
     let rules = PolicyRules::new(Rule::Deny)
         .side_effects(SideEffects::Read, Rule::host())
         .tool("conc*", Rule::host());
@@ -36,7 +36,7 @@ async fn rules_say_who_runs() {
 /// PO-1: an unavailable sandbox is `sandbox_error`, and so is a limit that the host cannot enforce; the handler never
 /// runs on the host instead.
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_granted_is_not_run() {
+async fn a_grant_that_cannot_be_enforced_is_refused() {
     let mut memory = ResourceLimits::unlimited();
     memory.memory = Some(1 << 20);
     let rules = [Sandbox::Process, Sandbox::Wasm, Sandbox::MicroVm, Sandbox::Remote]
@@ -48,8 +48,8 @@ async fn what_cannot_be_granted_is_not_run() {
         let yard = yard(|builder, _| builder.policy(rules)).await;
         let outcomes = yard.engine.session("s").dispatch(vec![call("r", "read", 0, "ok")]).await;
         assert_eq!(kinds(&outcomes), [Some(ErrorKind::SandboxError)]);
-        let told = message(&outcomes[0]);
-        assert!(told.contains(grant.sandbox.as_str()) && told.contains("not run"), "{told}");
+        let message = message(&outcomes[0]);
+        assert!(message.contains(grant.sandbox.as_str()) && message.contains("not run"), "{message}");
         assert_eq!((outcomes[0].attempts, outcomes[0].sandbox), (0, grant.sandbox));
         assert_eq!(yard.log.started(), [""; 0]);
         yard.events.check();
@@ -59,7 +59,7 @@ async fn what_cannot_be_granted_is_not_run() {
 /// V1: a new policy applies to waiting calls, whether they wait for permits, for their next attempt or for their run;
 /// running calls go on.
 #[tokio::test(start_paused = true)]
-async fn a_new_policy_is_asked_about_calls_that_wait() {
+async fn a_new_policy_rechecks_waiting_calls() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let batch = vec![
@@ -75,7 +75,7 @@ async fn a_new_policy_is_asked_about_calls_that_wait() {
         assert_eq!(yard.engine.set_policy(rules), 2);
     };
     let (other, third) = (yard.engine.session("s"), yard.engine.session("t"));
-    let (outcomes, queued, retried, ()) = ends(async {
+    let (outcomes, queued, retried, ()) = no_hang(async {
         tokio::join!(session.dispatch(batch), other.dispatch(queued), third.dispatch(retried), swap)
     })
     .await;
@@ -123,7 +123,7 @@ async fn an_output_is_bounded_by_the_grant_in_force() {
 
 /// V1: a waiting call runs under the grant of the new policy.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_runs_under_the_new_grant() {
+async fn a_waiting_call_runs_under_the_new_grant() {
     let yard = yard(|builder, _| builder).await;
     let batch =
         vec![call("a", "serial", 1000, "ok"), call("b", "serial", 5000, "ok"), call("c", "serial", 0, "ok")];
@@ -154,7 +154,7 @@ async fn t13_a_revoked_policy_ends_the_question() {
     };
     let from = tokio::time::Instant::now();
     let (outcomes, question) =
-        ends(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), revoke) }).await;
+        no_hang(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), revoke) }).await;
     assert_eq!(shape(&outcomes), "s permission_denied");
     assert!(from.elapsed() < super::SECOND);
     let late = desk.answer(question.id(), question.digest(), Answer::Allow);
@@ -165,7 +165,7 @@ async fn t13_a_revoked_policy_ends_the_question() {
 /// PO-4: an answer holds only for the policy under which the question was asked. If another policy also allows the
 /// call, the question is asked anew within its time, and an answer to the old question is refused.
 #[tokio::test(start_paused = true)]
-async fn a_question_is_asked_anew_under_another_policy() {
+async fn a_question_is_asked_again_under_a_new_policy() {
     let desk = ApprovalDesk::default();
     let yard =
         yard(|builder, _| builder.confirmations(toolyard::Confirmations::default()).approver(desk.clone()))
@@ -184,7 +184,7 @@ async fn a_question_is_asked_anew_under_another_policy() {
         *new.digest()
     };
     let (outcomes, asked) =
-        ends(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), person) }).await;
+        no_hang(async { tokio::join!(session.dispatch(vec![call("s", "serial", 0, "ok")]), person) }).await;
     assert_eq!(shape(&outcomes), "s ok");
     let called = yard.events.events().into_iter().find_map(|event| match event.kind {
         EventKind::Called { digest, policy_version, .. } => Some((digest, policy_version)),
@@ -196,7 +196,7 @@ async fn a_question_is_asked_anew_under_another_policy() {
 
 /// PO-4, TS-2: under another policy, questions are asked anew in their original order.
 #[tokio::test(start_paused = true)]
-async fn questions_are_asked_anew_in_their_order() {
+async fn questions_are_asked_again_in_order() {
     #[derive(Clone, Default)]
     struct Asked(Arc<Mutex<Vec<String>>>);
     #[async_trait]
@@ -218,7 +218,7 @@ async fn questions_are_asked_anew_in_their_order() {
         tokio::time::sleep(super::SECOND).await;
         session.cancel();
     };
-    ends(async { tokio::join!(session.dispatch(calls), swap) }).await;
+    no_hang(async { tokio::join!(session.dispatch(calls), swap) }).await;
     let asked = asked.0.lock().unwrap();
     assert_eq!(asked.len(), 60);
     assert_eq!(asked[..30], asked[30..]);
@@ -252,23 +252,23 @@ async fn the_policy_knows_the_caller() {
             match caller.role {
                 Some("writer") => Ok(Grant::host()),
                 Some(role) => Err(Denied::Because(format!("a {role} does not do this"))),
-                None => panic!("told to"),
+                None => panic!("scripted panic"),
             }
         }
     }
     let yard = yard(|builder, log| builder.policy(ByRole).tool(scripted(ToolSpec::read("more"), log))).await;
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     for role in [Some("writer"), Some("reader"), None] {
         let options =
             role.map_or_else(Default::default, |role| toolyard::SessionOptions::default().role(role));
         let session = yard.engine.session_with(role.unwrap_or("none"), options);
         let outcome = session.call(call("c", "more", 0, "ok")).await;
-        said.push(
+        errors.push(
             outcome.error().map_or_else(String::new, |error| format!("{}: {}", error.kind, error.message)),
         );
     }
     let refused = "permission_denied: a reader does not do this";
-    assert_eq!(said, ["", refused, "internal: the policy could not be asked"]);
+    assert_eq!(errors, ["", refused, "internal: the policy could not be asked"]);
     assert_eq!(yard.log.started(), ["c"]);
     yard.events.check();
 }

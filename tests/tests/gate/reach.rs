@@ -117,8 +117,8 @@ async fn a_path_argument_may_be_anything() {
         (json!({"path": {"path": "docs"}}), Some(InvalidInput), Some(InvalidInput), Some(InvalidInput)),
         (json!({"path": true}), Some(InvalidInput), Some(InvalidInput), Some(InvalidInput)),
     ] {
-        let said = [&some, &all, &free].map(|session| kind(session, "look", args.clone()));
-        assert_eq!(futures::future::join_all(said).await, [of_some, of_all, of_free], "{args}");
+        let kinds = [&some, &all, &free].map(|session| kind(session, "look", args.clone()));
+        assert_eq!(futures::future::join_all(kinds).await, [of_some, of_all, of_free], "{args}");
     }
     desk.yard.events.check();
 }
@@ -142,7 +142,7 @@ async fn grants_of_paths_grant_nothing_without_a_workspace() {
 /// PO-1b: a host is compared the way a client reads it; a missing grant, a text that names no host and a missing
 /// argument are `net_denied`.
 #[tokio::test(start_paused = true)]
-async fn a_host_is_granted_by_what_it_is() {
+async fn a_host_is_granted_by_its_canonical_form() {
     let desk = Desk::open().await;
     let session = desk.session("s", net(&["*.example.com", "127.0.0.1", "api.test:443"]));
     use ErrorKind::{InvalidInput, NetDenied};

@@ -8,7 +8,7 @@ use toolyard_tests::{call, shape, yard};
 
 /// V5: the model reads both a tool's error and the output that came before it.
 #[tokio::test(start_paused = true)]
-async fn a_fault_is_told_with_what_came_before_it() {
+async fn a_later_failure_includes_the_earlier_one() {
     let yard = yard(|builder, _| {
         builder.tool(tool_fn(ToolSpec::read("half"), |(): (), _: ToolContext| async {
             let half = vec![Content::text("first line\nsecond line")];
@@ -27,7 +27,7 @@ async fn a_fault_is_told_with_what_came_before_it() {
 
 /// V5: the text of an unsuccessful output starts with its message, which is not repeated.
 #[tokio::test(start_paused = true)]
-async fn a_no_is_told_once() {
+async fn a_failure_text_is_not_repeated() {
     let yard = yard(|builder, _| builder).await;
     let outcome = yard.engine.session("s").call(call("c", "read", 0, "no")).await;
     assert_eq!(outcome.to_text().matches("the tool says no").count(), 1, "{}", outcome.to_text());

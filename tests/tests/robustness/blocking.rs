@@ -1,6 +1,6 @@
 //! Blocking handlers whose threads are late, lost or never released (SC-6, V2).
 
-use crate::{SECOND, Tasks, ends};
+use crate::{SECOND, Tasks, no_hang};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::{
@@ -33,7 +33,7 @@ async fn a_job_that_is_dropped_is_internal() {
     let session = yard.engine.session("s");
     let from = Instant::now();
     let outcomes =
-        ends(session.dispatch(vec![call("b", "blocks", 0, "ok"), call("s", "serial", 0, "ok")])).await;
+        no_hang(session.dispatch(vec![call("b", "blocks", 0, "ok"), call("s", "serial", 0, "ok")])).await;
     assert_eq!(shape(&outcomes), "b internal, s ok");
     assert_eq!(from.elapsed(), Duration::ZERO, "nothing is left to wait for");
     assert_eq!(outcomes[0].error().unwrap().effect, Effect::Unknown);
@@ -42,7 +42,7 @@ async fn a_job_that_is_dropped_is_internal() {
 
 /// SC-3, SC-6: a job whose thread becomes free after its call has ended does not run, and its lease comes back.
 #[tokio::test(start_paused = true)]
-async fn a_job_that_comes_too_late_does_not_run() {
+async fn a_job_started_too_late_does_not_run() {
     struct Busy;
     impl Blocking for Busy {
         fn spawn(&self, job: BoxFuture<'static, ()>) {
@@ -54,18 +54,18 @@ async fn a_job_that_comes_too_late_does_not_run() {
     }
     let yard = yard_on(Busy).await;
     let session = yard.engine.session("s");
-    let late = ends(session.call(call("b", "blocks", 0, "ok"))).await;
+    let late = no_hang(session.call(call("b", "blocks", 0, "ok"))).await;
     assert_eq!(shape(&[late]), "b timeout");
     let from = Instant::now();
-    assert!(ends(session.call(call("s", "serial", 0, "ok"))).await.success());
-    assert_eq!(from.elapsed(), 4 * SECOND, "the lease is free when the job has been let go");
+    assert!(no_hang(session.call(call("s", "serial", 0, "ok"))).await.success());
+    assert_eq!(from.elapsed(), 4 * SECOND, "the lease is free once the job is dropped");
     assert_eq!(yard.log.started(), ["s"]);
     yard.events.check();
 }
 
 /// V2, CL-3: a batch with nothing left to start does not wait for a zombie.
 #[tokio::test(start_paused = true)]
-async fn a_batch_with_nothing_left_does_not_wait_for_zombies() {
+async fn the_end_of_a_batch_does_not_wait_for_zombies() {
     let yard = yard_on(Tasks).await;
     let from = Instant::now();
     let batch = vec![call("z", "blocks", 3_600_000, "ok"), call("u", "unknown", 0, "ok")];
@@ -116,7 +116,7 @@ async fn a_timeout_reaches_no_sibling() {
     let outcomes = yard.engine.session("s").dispatch(batch).await;
     assert_eq!(shape(&outcomes), "hangs timeout, blocks timeout, goes on ok");
     assert!(!outcomes[2].cancel_requested);
-    assert_eq!(yard.log.running(), 0, "the blocking handler was told of its own timeout");
+    assert_eq!(yard.log.running(), 0, "the blocking handler saw its own timeout");
     yard.events.check();
 }
 
@@ -178,7 +178,7 @@ async fn a_zombie_ends_the_batch_after_thirty_seconds() {
 /// V3: a call that waits only for permits held by a zombie waits 30 s, whether it came before or after the timeout; a
 /// call whose permits become free in time runs.
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_ever_behind_a_zombie() {
+async fn no_call_waits_forever_behind_a_zombie() {
     let yard = yard_on(Tasks).await;
     let session = yard.engine.session("s");
     let from = Instant::now();

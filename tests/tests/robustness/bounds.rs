@@ -8,7 +8,7 @@ const OUTPUT_MAX: usize = 1000;
 
 /// V4: the bound on outputs is the same for a success, for `success: false` and for a `ToolError` with content.
 #[tokio::test(start_paused = true)]
-async fn every_way_to_end_has_the_same_bound() {
+async fn every_end_has_the_same_size_limit() {
     let mut limits = Limits::default();
     limits.output_bytes_max = OUTPUT_MAX;
     let yard = yard(|builder, _| {
@@ -52,7 +52,7 @@ async fn every_way_to_end_has_the_same_bound() {
 
 /// V1: the bound on arguments is checked before the name is looked up.
 #[tokio::test(start_paused = true)]
-async fn arguments_are_bounded_before_their_tool_is_looked_up() {
+async fn argument_size_is_checked_before_the_tool() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let call = |id: &str, bytes: usize| Call::new(id, "nothing", format!("\"{}\"", "x".repeat(bytes - 2)));
@@ -64,7 +64,7 @@ async fn arguments_are_bounded_before_their_tool_is_looked_up() {
 
 /// CC-4, V5: the error about invalid arguments stays short, however large they are and however many places are wrong.
 #[tokio::test(start_paused = true)]
-async fn what_is_told_of_misfits_is_short() {
+async fn schema_errors_are_short() {
     let schema = json!({
         "type": "object",
         "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "string"}}},

@@ -1,6 +1,6 @@
 //! Handlers that use up their task's cooperative budget at every poll, and tasks that have no budget left.
 
-use crate::{SECOND, ends};
+use crate::{SECOND, no_hang};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::{
@@ -64,7 +64,7 @@ async fn runs(session: &Session, call: Call, then: impl Fn(u32)) -> (Outcome, Du
 
 /// SC-4, SC-6: a handler that uses up its task's budget at every poll is cancelled and given up after the grace.
 #[tokio::test(start_paused = true)]
-async fn a_busy_handler_hears_of_a_cancel() {
+async fn a_busy_handler_is_cancelled() {
     let engine = engine().await;
     for tool in ["busy", "inline", "graced"] {
         let session = engine.session(tool);
@@ -81,7 +81,7 @@ async fn a_busy_handler_hears_of_a_cancel() {
 
 /// V3, SC-5: a busy handler times out on time, with and without a grace.
 #[tokio::test(start_paused = true)]
-async fn a_busy_handler_has_its_time_and_no_more() {
+async fn a_busy_handler_times_out() {
     let engine = engine().await;
     for (tool, seconds) in [("busy", 60), ("inline", 60), ("graced", 65)] {
         let (outcome, after) = runs(&engine.session(tool), busy(tool), |_| {}).await;
@@ -92,7 +92,7 @@ async fn a_busy_handler_has_its_time_and_no_more() {
 
 /// V3: a busy handler also ends at its call's deadline, even in the middle of the grace of a cancel.
 #[tokio::test(start_paused = true)]
-async fn a_busy_handler_has_until_its_calls_deadline() {
+async fn a_busy_handler_ends_by_its_deadline() {
     let engine = engine().await;
     let session = engine.session("s");
     let (outcome, after) = runs(&session, busy("busy").deadline(7 * SECOND), |_| {}).await;
@@ -133,7 +133,7 @@ impl Tool for Pumps {
 
 /// SC-4, SC-5: `Tool::cancel` of a busy handler is called and gets its share of the task.
 #[tokio::test(start_paused = true)]
-async fn a_busy_tool_is_told_to_stop() {
+async fn a_busy_tool_gets_its_cancel() {
     let spec = |name: &'static str| ToolSpec::read(name).timeout(9 * SECOND);
     let builder = Engine::builder().retry(RetryPolicy::NONE).tool(from_fn(spec("pumps"), Pumps::default));
     let graced = spec("graced").timeout_grace(5 * SECOND);
@@ -185,7 +185,7 @@ impl Spawner for Spent {
 
 /// SC-7: work that completes at the instant of its timeout counts, even if its task has no budget left to notice it.
 #[tokio::test(start_paused = true)]
-async fn what_is_done_counts_though_its_task_has_no_share_left() {
+async fn a_finished_handler_counts_without_coop_budget() {
     let sleeps = |_: Value, _: ToolContext| async {
         sleep(SECOND).await;
         Ok("done")
@@ -198,7 +198,7 @@ async fn what_is_done_counts_though_its_task_has_no_share_left() {
         let timed = busy(tool).timeout(SECOND);
         for call in [timed.clone(), busy(tool).deadline(SECOND), timed.deadline(SECOND)] {
             let from = Instant::now();
-            let outcome = ends(engine.session("s").call(call)).await;
+            let outcome = no_hang(engine.session("s").call(call)).await;
             assert_eq!((outcome.to_text().as_str(), from.elapsed()), ("done", SECOND), "{tool}");
         }
     }

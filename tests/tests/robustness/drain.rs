@@ -1,20 +1,21 @@
 //! Shutdowns at awkward moments, and durations at the ends of their range (SC-5, SC-8).
 
-use crate::{SECOND, ends};
+use crate::{SECOND, no_hang};
 use std::time::Duration;
 use toolyard::{Confirmations, Drain};
 use toolyard_tests::{call, shape, yard};
 
 /// SC-8: with an unlimited grace, the shutdown waits for the handler and no longer.
 #[tokio::test(start_paused = true)]
-async fn a_drain_may_have_a_grace_without_end() {
+async fn a_drain_may_have_an_unlimited_grace() {
     let yard = yard(|builder, _| builder.grace(Duration::MAX)).await;
     let session = yard.engine.session("s");
     let shutdown = async {
         tokio::time::sleep(SECOND).await;
         yard.engine.shutdown(Drain::default().finish(Duration::ZERO).grace(Duration::MAX)).await
     };
-    let (outcome, report) = tokio::join!(ends(session.call(call("a", "read", 0, "polite"))), ends(shutdown));
+    let (outcome, report) =
+        tokio::join!(no_hang(session.call(call("a", "read", 0, "polite"))), no_hang(shutdown));
     assert_eq!(shape(&[outcome]), "a cancelled");
     assert_eq!(report.abandoned, 0);
     assert_eq!(yard.log.spans(), ["a 0..1000"]);
@@ -24,7 +25,7 @@ async fn a_drain_may_have_a_grace_without_end() {
 /// SC-8: a drain during the grace of an earlier cancel gives the handler up at the end of its own grace, and every
 /// call has its result when the shutdown returns.
 #[tokio::test(start_paused = true)]
-async fn a_drain_cuts_the_grace_of_an_earlier_cancel() {
+async fn a_drain_shortens_the_grace_of_an_earlier_cancel() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let calls = {
@@ -33,20 +34,20 @@ async fn a_drain_cuts_the_grace_of_an_earlier_cancel() {
     };
     tokio::time::sleep(SECOND).await;
     session.cancel();
-    let report = ends(yard.engine.shutdown(Drain::default().finish(Duration::ZERO).grace(SECOND))).await;
+    let report = no_hang(yard.engine.shutdown(Drain::default().finish(Duration::ZERO).grace(SECOND))).await;
     assert_eq!(report.abandoned, 1);
     assert_eq!(yard.log.spans(), ["a 0..2000"]);
     assert_eq!(yard.events.ended(), ["a"]);
-    assert_eq!(shape(&[ends(calls).await.unwrap()]), "a cancelled");
+    assert_eq!(shape(&[no_hang(calls).await.unwrap()]), "a cancelled");
     yard.events.check();
 }
 
 /// V4: a call refused by an engine that is shutting down is retryable on the next engine, and its error says when.
 #[tokio::test(start_paused = true)]
-async fn shutting_down_says_when_to_try_again() {
+async fn shutting_down_has_a_retry_after() {
     let yard = yard(|builder, _| builder).await;
     yard.engine.shutdown(Drain::default()).await;
-    let outcome = ends(yard.engine.session("s").call(call("a", "read", 0, "ok"))).await;
+    let outcome = no_hang(yard.engine.session("s").call(call("a", "read", 0, "ok"))).await;
     assert_eq!(shape(std::slice::from_ref(&outcome)), "a shutting_down");
     let error = outcome.error().unwrap();
     assert!(error.retryable);
@@ -56,7 +57,7 @@ async fn shutting_down_says_when_to_try_again() {
 
 /// V3, SC-5: timeouts and graces at the ends of their range neither overflow nor end a call early.
 #[tokio::test(start_paused = true)]
-async fn durations_may_be_as_long_as_they_can_be() {
+async fn durations_may_be_maximal() {
     let long = [
         Duration::MAX,
         Duration::MAX / 2,
@@ -70,13 +71,13 @@ async fn durations_may_be_as_long_as_they_can_be() {
         let session = yard.engine.session("s");
         if !time.is_zero() {
             let slow = session.call(call("slow", "serial", 3_600_000 - 1, "ok").timeout(time));
-            assert!(ends(slow).await.success(), "{time:?}");
+            assert!(no_hang(slow).await.success(), "{time:?}");
         }
         let cancel = async {
             tokio::time::sleep(SECOND).await;
             session.cancel();
         };
-        let (outcome, ()) = tokio::join!(ends(session.call(call("a", "read", 0, "polite"))), cancel);
+        let (outcome, ()) = tokio::join!(no_hang(session.call(call("a", "read", 0, "polite"))), cancel);
         assert_eq!(shape(&[outcome]), "a cancelled", "{time:?}");
         yard.events.check();
     }

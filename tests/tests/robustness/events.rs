@@ -1,6 +1,6 @@
 //! The event stream when calls, sessions and threads interfere (OB-1, OB-2).
 
-use crate::{SECOND, Tasks, ends, soon};
+use crate::{SECOND, Tasks, no_hang, soon};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -108,14 +108,14 @@ async fn a_late_result_comes_after_the_end() {
 #[tokio::test(start_paused = true)]
 async fn an_empty_batch_is_a_turn() {
     let yard = yard(|builder, _| builder).await;
-    assert!(ends(yard.engine.session("s").dispatch(Batch::default())).await.is_empty());
+    assert!(no_hang(yard.engine.session("s").dispatch(Batch::default())).await.is_empty());
     assert_eq!(names(&yard), ["session.opened", "turn.started", "turn.ended", "session.closed"]);
     yard.events.check();
 }
 
 /// OB-1, CC-2: a resize is reported with the old and the new width; a refused resize is not.
 #[tokio::test(start_paused = true)]
-async fn a_new_width_is_told() {
+async fn a_resize_is_reported() {
     let yard = yard(|builder, _| builder).await;
     yard.engine.resize(ToolClass::Read, 3).await.unwrap();
     yard.engine.resize(ToolClass::Concurrent, 4).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_new_width_is_told() {
 
 /// OB-2: a session that reuses a closed session's name is a new one: it is opened first and counts from 1.
 #[tokio::test(start_paused = true)]
-async fn a_session_of_an_old_name_begins_anew() {
+async fn a_reused_session_name_starts_afresh() {
     let yard = yard(|builder, _| builder).await;
     for _ in 0..3 {
         yard.engine.session("x").call(call("c", "read", 1, "ok")).await;

@@ -1,6 +1,6 @@
 //! Many calls, sessions and threads at once (CC-3, I1, I3).
 
-use crate::{SECOND, ends, soon};
+use crate::{SECOND, no_hang, soon};
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -22,7 +22,7 @@ fn most(n: usize) -> NonZeroUsize {
 
 /// SC-2, V1: hooks of inline calls run concurrently, and so do inline calls that wait.
 #[tokio::test(start_paused = true)]
-async fn inline_calls_and_their_hooks_go_side_by_side() {
+async fn inline_calls_and_their_hooks_run_concurrently() {
     struct Slow;
     #[async_trait]
     impl Hooks for Slow {
@@ -37,7 +37,7 @@ async fn inline_calls_and_their_hooks_go_side_by_side() {
         yard(|builder, log| builder.hooks(Slow).tool(scripted(ToolSpec::read("inline").inline(), log))).await;
     let from = Instant::now();
     let batch: Vec<_> = (0..20).map(|n| call(&format!("c{n}"), "inline", 1000, "ok")).collect();
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert!(outcomes.iter().all(Outcome::success));
     assert_eq!(from.elapsed(), 3 * SECOND, "one after the other: start, handler, end");
     assert_eq!(yard.log.most_at_once(), 20);
@@ -46,7 +46,7 @@ async fn inline_calls_and_their_hooks_go_side_by_side() {
 
 /// SC-2: an inline call that waits does not delay its siblings.
 #[tokio::test(start_paused = true)]
-async fn an_inline_call_that_waits_holds_up_nobody() {
+async fn a_waiting_inline_call_delays_no_other() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("inline").inline(), log))).await;
     let batch = vec![
         call("a", "inline", 1000, "ok"),
@@ -54,7 +54,7 @@ async fn an_inline_call_that_waits_holds_up_nobody() {
         call("c", "read", 1000, "ok"),
         call("d", "inline", 1000, "ok"),
     ];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
     let mut spans = yard.log.spans();
     spans.sort_unstable();
@@ -64,7 +64,7 @@ async fn an_inline_call_that_waits_holds_up_nobody() {
 
 /// CC-3: sessions that make one call at a time do not starve a session whose calls wait in line.
 #[tokio::test(start_paused = true)]
-async fn short_lines_do_not_starve_a_long_one() {
+async fn short_queues_do_not_starve_a_long_one() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
     let one_by_one = |name: &'static str| {
         let session = yard.engine.session(name);
@@ -95,7 +95,7 @@ async fn eight_thousand_sessions_with_a_call_each() {
         let session = yard.engine.session(format!("s{n}"));
         async move { session.call(call("c", "read", 1, "ok")).await }
     };
-    let outcomes = ends(futures::future::join_all((0..8000).map(one))).await;
+    let outcomes = no_hang(futures::future::join_all((0..8000).map(one))).await;
     assert_eq!(outcomes.len(), 8000);
     assert!(outcomes.iter().all(Outcome::success));
     assert_eq!(yard.log.most_at_once(), 20);
@@ -120,7 +120,7 @@ async fn quiet(yard: &Yard) {
 /// I1, I2, I3, SC-4: turns are cancelled and dropped at any moment on four threads while pools are resized and
 /// paused: every call ends once and follows the grammar, and every permit comes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn turns_are_cut_off_at_any_moment() {
+async fn turns_may_be_dropped_at_any_moment() {
     let yard = yard(|builder, log| {
         builder
             .tool(scripted(ToolSpec::read("inline").inline(), log))

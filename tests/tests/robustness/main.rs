@@ -1,7 +1,7 @@
 //! Robustness against misbehaving surroundings: embedder code that panics, threads that are lost, runtimes that shut
 //! down, tools and sessions that come and go under load.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod answers;
 mod blocking;
@@ -33,11 +33,11 @@ impl toolyard::Blocking for Tasks {
 }
 
 /// Fails a test that would hang: no test here needs an hour, paused or real.
-async fn ends<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(3600 * SECOND, future).await.expect("this ends")
+async fn no_hang<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(3600 * SECOND, future).await.expect("timed out")
 }
 
-/// Like [`ends`], for time that is not paused; far above what any test here takes.
+/// Like [`no_hang`], for time that is not paused; far above what any test here takes.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(60 * SECOND, future).await.expect("this ends")
+    tokio::time::timeout(60 * SECOND, future).await.expect("timed out")
 }

@@ -1,6 +1,6 @@
 //! Code of tools and embedders that panics where the caller does not expect it.
 
-use crate::{SECOND, Tasks, ends};
+use crate::{SECOND, Tasks, no_hang};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::{path::Path, sync::Arc};
@@ -25,13 +25,13 @@ impl Tool for AtOnce {
         'c: 'd,
         Self: 'd,
     {
-        panic!("told to")
+        panic!("scripted panic")
     }
 }
 
 /// SC-2: a handler that panics before its first wait ends only its own call, both in a task and inline.
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_at_once_ends_its_own_call() {
+async fn a_panicking_handler_ends_only_its_call() {
     let yard = yard(|builder, _| {
         builder
             .tool(from_fn(ToolSpec::read("task"), || AtOnce))
@@ -39,7 +39,7 @@ async fn a_handler_that_panics_at_once_ends_its_own_call() {
     })
     .await;
     let batch = ["task", "inline", "read"].map(|tool| call(tool, tool, 0, "ok"));
-    let outcomes = ends(yard.engine.session("s").dispatch(batch.to_vec())).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "task panic, inline panic, read ok");
     assert!(outcomes[..2].iter().all(|outcome| outcome.attempts == 1));
     yard.events.check();
@@ -57,13 +57,13 @@ impl Tool for InDrop {
 
 impl Drop for InDrop {
     fn drop(&mut self) {
-        panic!("told to")
+        panic!("scripted panic")
     }
 }
 
 /// SC-2: a tool whose drop panics ends only its own call and keeps no permit.
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_panics_in_its_drop_ends_its_own_call() {
+async fn a_tool_that_panics_on_drop_ends_only_its_call() {
     let yard = yard(|builder, _| {
         builder
             .tool(from_fn(ToolSpec::write("task"), || InDrop))
@@ -71,25 +71,25 @@ async fn a_tool_that_panics_in_its_drop_ends_its_own_call() {
     })
     .await;
     let batch = ["task", "inline", "serial"].map(|tool| call(tool, tool, 0, "ok"));
-    let outcomes = ends(yard.engine.session("s").dispatch(batch.to_vec())).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "task panic, inline panic, serial ok");
     yard.events.check();
 }
 
 /// SC-2: a factory that panics ends only the call it was to create a tool for.
 #[tokio::test(start_paused = true)]
-async fn a_factory_that_panics_ends_its_own_call() {
-    let make = || -> InDrop { panic!("told to") };
+async fn a_panicking_factory_ends_only_its_call() {
+    let make = || -> InDrop { panic!("scripted panic") };
     let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("makes"), make))).await;
     let batch = vec![call("m", "makes", 0, "ok"), call("r", "read", 0, "ok")];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "m panic, r ok");
     yard.events.check();
 }
 
 /// SC-4: a tool whose `cancel` panics still gets its grace, and its call ends.
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
+async fn a_tool_that_panics_in_cancel_has_its_grace() {
     struct Stubborn;
     #[async_trait]
     impl Tool for Stubborn {
@@ -102,7 +102,7 @@ async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
             'a: 'd,
             Self: 'd,
         {
-            panic!("told to")
+            panic!("scripted panic")
         }
     }
     let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("stubborn"), || Stubborn))).await;
@@ -111,7 +111,7 @@ async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
         tokio::time::sleep(SECOND).await;
         session.cancel();
     };
-    let (outcome, ()) = tokio::join!(ends(session.call(call("c", "stubborn", 0, "ok"))), cancel);
+    let (outcome, ()) = tokio::join!(no_hang(session.call(call("c", "stubborn", 0, "ok"))), cancel);
     assert_eq!(outcome.to_text(), "finished all the same");
     assert!(outcome.cancel_requested);
     yard.events.check();
@@ -119,7 +119,7 @@ async fn a_tool_that_panics_when_told_to_stop_has_its_grace() {
 
 /// PO-4: an approver that panics before its first wait gives no answer: the call is `internal` and does not run.
 #[tokio::test(start_paused = true)]
-async fn an_approver_that_panics_at_once_is_no_answer() {
+async fn a_panicking_approver_gives_no_answer() {
     struct NoApprover;
     impl Approver for NoApprover {
         fn ask<'a, 'b, 'd>(&'a self, _: &'b ApprovalRequest) -> BoxFuture<'d, Answer>
@@ -128,12 +128,12 @@ async fn an_approver_that_panics_at_once_is_no_answer() {
             'b: 'd,
             Self: 'd,
         {
-            panic!("told to")
+            panic!("scripted panic")
         }
     }
     let yard = yard(|builder, _| builder.confirmations(Confirmations::default()).approver(NoApprover)).await;
     let batch = vec![call("s", "serial", 0, "ok"), call("r", "read", 0, "ok")];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "s internal, r ok");
     let error = outcomes[0].error().unwrap();
     assert_eq!((error.message.as_str(), error.effect), ("the approver panicked", Effect::NotStarted));
@@ -145,7 +145,7 @@ async fn an_approver_that_panics_at_once_is_no_answer() {
 struct PanickyHooks;
 
 fn panic_at(hook: &str, id: &str) {
-    assert!(hook != id, "told to");
+    assert!(hook != id, "scripted panic");
 }
 
 impl Hooks for PanickyHooks {
@@ -191,14 +191,14 @@ impl Hooks for PanickyHooks {
 /// V1: a hook that panics before its first wait refuses the call if it runs before it, and only causes a log line
 /// after.
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_at_once_costs_its_own_call_alone() {
+async fn a_panicking_hook_fails_only_its_call() {
     let yard = yard(|builder, log| {
         builder.hooks(PanickyHooks).tool(scripted(ToolSpec::read("inline").inline(), log))
     })
     .await;
     for tool in ["read", "serial", "inline"] {
         let batch = ["call", "start", "end", "fine"].map(|id| call(id, tool, 0, "ok"));
-        let outcomes = ends(yard.engine.session("s").dispatch(batch.to_vec())).await;
+        let outcomes = no_hang(yard.engine.session("s").dispatch(batch.to_vec())).await;
         assert_eq!(shape(&outcomes), "call aborted, start ok, end ok, fine ok", "{tool}");
     }
     yard.events.check();
@@ -206,14 +206,14 @@ async fn a_hook_that_panics_at_once_costs_its_own_call_alone() {
 
 /// PO-6: a workspace whose check panics refuses the call; its siblings go on.
 #[tokio::test(start_paused = true)]
-async fn a_workspace_that_panics_refuses_its_own_call() {
+async fn a_panicking_workspace_refuses_only_its_call() {
     struct NoScope;
     impl PathScope for NoScope {
         fn root(&self) -> &Path {
             Path::new("/")
         }
         fn check(&self, _: &str) -> Result<(), PathEscape> {
-            panic!("told to")
+            panic!("scripted panic")
         }
     }
     let yard = yard(|builder, log| {
@@ -222,7 +222,7 @@ async fn a_workspace_that_panics_refuses_its_own_call() {
     })
     .await;
     let batch = vec![Call::new("c", "cat", json!({"path": "x"})), call("r", "read", 0, "ok")];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "c internal, r ok");
     assert_eq!(outcomes[0].error().unwrap().effect, Effect::NotStarted);
     assert_eq!(yard.log.started(), ["r"]);
@@ -231,18 +231,18 @@ async fn a_workspace_that_panics_refuses_its_own_call() {
 
 /// SC-3, OB-3: a sink that panics loses only its own events; every call has its result, and other sinks see all events.
 #[tokio::test(start_paused = true)]
-async fn a_sink_that_panics_loses_its_own_events_alone() {
+async fn a_panicking_sink_loses_only_its_events() {
     let after = Recorder::default();
     let yard = yard(|builder, _| {
-        let panics = |event: &Event| assert!(event.call_id.is_none(), "told to");
+        let panics = |event: &Event| assert!(event.call_id.is_none(), "scripted panic");
         builder.events(panics).events(after.clone())
     })
     .await;
     let session = yard.engine.session("s");
     let batch = ["read", "serial", "concurrent", "nothing"].map(|tool| call(tool, tool, 1, "ok"));
-    let outcomes = ends(session.dispatch(batch.to_vec())).await;
+    let outcomes = no_hang(session.dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "read ok, serial ok, concurrent ok, nothing not_found");
-    assert!(ends(session.call(call("again", "serial", 0, "ok"))).await.success(), "the lease came back");
+    assert!(no_hang(session.call(call("again", "serial", 0, "ok"))).await.success(), "the lease came back");
     assert_eq!(after.events(), yard.events.events());
     assert_eq!(after.ended(), ["nothing", "read", "serial", "concurrent", "again"]);
     after.check();
@@ -250,25 +250,25 @@ async fn a_sink_that_panics_loses_its_own_events_alone() {
 
 /// SC-2: a blocking handler that panics ends only its own call, whose lease comes back.
 #[tokio::test(start_paused = true)]
-async fn a_blocking_handler_that_panics_ends_its_own_call() {
+async fn a_panicking_blocking_handler_ends_only_its_call() {
     let yard = yard(|builder, log| {
         builder.tool(scripted(ToolSpec::write("blocks").blocking(), log)).blocking(Arc::new(Tasks))
     })
     .await;
     let batch = vec![call("b", "blocks", 0, "panic"), call("s", "serial", 0, "ok")];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "b panic, s ok");
     yard.events.check();
 }
 
 /// SC-2: a blocking handler that panics before its first wait also ends its call as a panic.
 #[tokio::test(start_paused = true)]
-async fn a_blocking_handler_that_panics_at_once_is_its_calls_panic() {
+async fn a_blocking_handler_that_panics_at_once_ends_as_panic() {
     let yard = yard(|builder, _| {
         builder.tool(from_fn(ToolSpec::read("blocking").blocking(), || AtOnce)).blocking(Arc::new(Tasks))
     })
     .await;
-    let outcome = ends(yard.engine.session("s").call(call("b", "blocking", 0, "ok"))).await;
+    let outcome = no_hang(yard.engine.session("s").call(call("b", "blocking", 0, "ok"))).await;
     assert_eq!(shape(&[outcome]), "b panic");
     yard.events.check();
 }

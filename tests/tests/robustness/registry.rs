@@ -1,6 +1,6 @@
 //! Tools that are replaced or removed while calls wait for them (CL-8, PO-3).
 
-use crate::{SECOND, ends};
+use crate::{SECOND, no_hang};
 use std::{num::NonZeroUsize, time::Duration};
 use toolyard::{
     Confirmations, Drain, Engine, ErrorKind, Outcome, PoolWidths, SideEffects, ToolConfig, ToolSpec,
@@ -17,7 +17,7 @@ fn limited(name: &str, n: usize, log: &Log) -> impl toolyard::ToolFactory + use<
 
 /// CL-8, CC-1: ten thousand calls waiting for a tool that is removed are all answered, without recursion on the stack.
 #[tokio::test(start_paused = true)]
-async fn a_tool_goes_under_ten_thousand_calls() {
+async fn a_tool_is_removed_under_ten_thousand_calls() {
     let yard = yard(|builder, _| builder.pools(PoolWidths::new(most(1), most(1)))).await;
     let session = yard.engine.session("s");
     let batch: Vec<_> = (0..10_000).map(|n| call(&format!("c{n}"), "read", 300, "ok")).collect();
@@ -25,7 +25,7 @@ async fn a_tool_goes_under_ten_thousand_calls() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(yard.engine.registry().unregister("read"));
     };
-    let (outcomes, ()) = tokio::join!(ends(session.dispatch(batch)), go);
+    let (outcomes, ()) = tokio::join!(no_hang(session.dispatch(batch)), go);
     assert!(outcomes[0].success(), "the one in flight finishes");
     assert_eq!(kinds(&outcomes[1..]), [Some(ErrorKind::NotFound); 9_999]);
     assert_eq!(yard.log.started(), ["c0"]);
@@ -36,7 +36,7 @@ async fn a_tool_goes_under_ten_thousand_calls() {
 
 /// CL-8: calls that wait for a replaced tool are also `not_found` when its successor is removed.
 #[tokio::test(start_paused = true)]
-async fn a_replaced_tool_goes_with_its_successor() {
+async fn a_replaced_tool_is_removed_with_its_successor() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let batch: Vec<_> = (0..22).map(|n| call(&format!("c{n}"), "read", 1000, "ok")).collect();
@@ -54,7 +54,7 @@ async fn a_replaced_tool_goes_with_its_successor() {
 
 /// CL-6, CL-8: the limit of a replacing tool, narrower or wider, applies to later calls.
 #[tokio::test(start_paused = true)]
-async fn a_replaced_tool_brings_its_own_bound() {
+async fn a_replacing_tool_has_its_own_limit() {
     let yard = yard(|builder, log| builder.tool(limited("narrow", 5, log))).await;
     let session = yard.engine.session("s");
     let batch = || (0..12).map(|n| call(&format!("c{n}"), "narrow", 10, "ok")).collect::<Vec<_>>();
@@ -71,7 +71,7 @@ async fn a_replaced_tool_brings_its_own_bound() {
 
 /// CL-6, CL-8: calls in flight of the replaced tool count towards the new limit.
 #[tokio::test(start_paused = true)]
-async fn calls_of_the_replaced_tool_count_under_the_new_bound() {
+async fn calls_of_the_replaced_tool_count_towards_the_new_limit() {
     let yard = yard(|builder, log| builder.tool(limited("narrow", 3, log))).await;
     let session = yard.engine.session("s");
     let old = (0..3).map(|n| call(&format!("old{n}"), "narrow", 1000, "ok")).collect::<Vec<_>>();
@@ -90,7 +90,7 @@ async fn calls_of_the_replaced_tool_count_under_the_new_bound() {
 /// PO-3: the operator's configuration of a name applies to any tool with that name: a tool that declares itself
 /// harmless after a replace is still asked about.
 #[tokio::test(start_paused = true)]
-async fn the_operators_word_outlives_a_replace() {
+async fn operator_settings_outlive_a_replace() {
     let (log, events) = (Log::new(), Recorder::default());
     let config = ToolConfig::default().side_effects(SideEffects::Network).timeout(SECOND);
     let engine = Engine::builder()
@@ -110,7 +110,7 @@ async fn the_operators_word_outlives_a_replace() {
     assert!(registry.unregister("fetch"));
     assert_eq!(denied().await, "c not_found");
     registry.register(scripted(ToolSpec::pure("fetch"), &log)).unwrap();
-    assert_eq!(denied().await, "c user_denied", "after it went and came back");
+    assert_eq!(denied().await, "c user_denied", "after it was removed and added again");
     let spec = registry.get("fetch").unwrap().spec().clone();
     assert_eq!((spec.side_effects, spec.timeout), (SideEffects::Network, Some(SECOND)));
     assert!(log.started().is_empty());

@@ -1,6 +1,6 @@
 //! Calls that start together, on tasks that wake one another (SC-2).
 
-use crate::ends;
+use crate::no_hang;
 use futures::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 use std::{
@@ -53,10 +53,10 @@ async fn calls_that_wait_for_each_other_all_start() {
     for at_rest in 0..=WIDTH {
         let (one, other) = (engine.session("one"), engine.session("other"));
         // Leaves about this many idle tasks for the next batches.
-        assert!(all_ok(&ends(one.dispatch(batch(at_rest, |_| json!({"waits": false})))).await));
+        assert!(all_ok(&no_hang(one.dispatch(batch(at_rest, |_| json!({"waits": false})))).await));
         let waits = |calls| batch(calls, |_| json!({"waits": true}));
         let outcomes =
-            ends(join_all([one.dispatch(waits(WIDTH / 2)), other.dispatch(waits(WIDTH / 2))])).await;
+            no_hang(join_all([one.dispatch(waits(WIDTH / 2)), other.dispatch(waits(WIDTH / 2))])).await;
         assert!(outcomes.iter().all(|outcomes| all_ok(outcomes)), "{at_rest}");
     }
 }
@@ -71,7 +71,7 @@ struct Met {
 }
 
 impl Met {
-    fn tell(&self) {
+    fn notify(&self) {
         *self.is_so.lock().unwrap() = true;
         self.changed.notify_all();
     }
@@ -81,7 +81,7 @@ impl Met {
         self.is_awaited.notify_one();
         let is_so = self.is_so.lock().unwrap();
         let (is_so, _) = self.changed.wait_timeout_while(is_so, STUCK, |is_so| !*is_so).unwrap();
-        assert!(*is_so, "those who do not block were kept");
+        assert!(*is_so, "calls that do not block are not delayed");
     }
 }
 
@@ -102,7 +102,7 @@ impl Meeting {
                 async move {
                     match args["blocks"].as_bool() {
                         Some(true) => met.wait(),
-                        Some(false) if others.wait().await.is_leader() => met.tell(),
+                        Some(false) if others.wait().await.is_leader() => met.notify(),
                         _ => {}
                     }
                     Ok("ok")
@@ -148,19 +148,19 @@ async fn blocked_workers_keep_no_other(workers: usize) {
 /// SC-2: handlers that block all workers but one prevent no other handler from starting or ending, whether in the
 /// same batch or in others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_blocks_its_worker_keeps_no_other() {
+async fn a_handler_that_blocks_its_worker_delays_no_other() {
     blocked_workers_keep_no_other(2).await;
 }
 
 /// SC-2: the same with more workers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn handlers_that_block_their_workers_keep_no_other() {
+async fn handlers_that_block_their_workers_delay_no_other() {
     blocked_workers_keep_no_other(4).await;
 }
 
 /// SC-2: a call that arrives while another's handler blocks its worker does not wait for a task woken for that one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_comes_later_is_not_kept_by_one_that_blocks() {
+async fn a_later_call_is_not_delayed_by_a_blocking_one() {
     let meeting = Meeting::new().await;
     for round in 0..48 {
         meeting.begin(2).await;
@@ -199,7 +199,7 @@ impl Spawner for Leaving {
 
 /// SC-3: a task that is never polled again, even when woken, holds up at most one call, and only until another arrives.
 #[tokio::test(start_paused = true)]
-async fn a_task_that_is_left_where_it_is_keeps_one_call_at_most() {
+async fn a_task_never_polled_again_delays_at_most_one_call() {
     let waits = tool_fn(ToolSpec::read("meets"), |_: Value, _: ToolContext| async {
         tokio::time::sleep(Duration::from_millis(5)).await;
         Ok("ok")
@@ -222,7 +222,7 @@ async fn a_task_that_is_left_where_it_is_keeps_one_call_at_most() {
 
 /// SC-2: tasks are reused even if wakers of a finished handler are called later.
 #[tokio::test(start_paused = true)]
-async fn tasks_are_used_again_after_wakers_that_come_late() {
+async fn tasks_are_reused_after_late_wakers() {
     let late: Arc<Mutex<Vec<Waker>>> = Arc::default();
     let keeps = tool_fn(ToolSpec::read("meets"), {
         let late = late.clone();
@@ -237,7 +237,7 @@ async fn tasks_are_used_again_after_wakers_that_come_late() {
     let tasks = Arc::new(Leaving::default());
     let engine = Engine::builder().tool(keeps).spawner(tasks.clone()).build().await.unwrap();
     for _ in 0..600 {
-        assert!(all_ok(&ends(engine.session("s").dispatch(batch(2, |_| json!({})))).await));
+        assert!(all_ok(&no_hang(engine.session("s").dispatch(batch(2, |_| json!({})))).await));
         late.lock().unwrap().drain(..).for_each(Waker::wake);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

@@ -16,7 +16,7 @@ fn callers() -> Runtime {
 
 /// SC-3: a caller without a runtime gets its results, over several runs too.
 #[test]
-fn a_caller_may_be_outside_of_tokio() {
+fn a_caller_may_be_outside_tokio() {
     let engines = engines();
     let yard = engines.block_on(yard(|builder, _| builder));
     let session = yard.engine.session("s");
@@ -30,7 +30,7 @@ fn a_caller_may_be_outside_of_tokio() {
 /// SC-3: if the engine's runtime shuts down, every call of a dispatch driven by another runtime ends as `internal`,
 /// whether running or waiting.
 #[test]
-fn a_runtime_goes_under_calls_that_run_and_wait() {
+fn a_runtime_shuts_down_under_running_and_waiting_calls() {
     let engines = engines();
     let yard = engines.block_on(yard(|builder, _| builder));
     let session = yard.engine.session("s");
@@ -54,7 +54,7 @@ fn a_runtime_goes_under_calls_that_run_and_wait() {
 /// SC-3, CL-5: if the engine's runtime shuts down, every call of a stream ends as `internal`, whether it runs or
 /// waits for its run.
 #[test]
-fn a_runtime_goes_under_a_stream() {
+fn a_runtime_shuts_down_under_a_stream() {
     let engines = engines();
     let yard = engines.block_on(yard(|builder, _| builder));
     let batch = yard.engine.session("s").open_batch();
@@ -72,7 +72,7 @@ fn a_runtime_goes_under_a_stream() {
 /// SC-3: the same holds for calls that wait without a permit: for their next attempt, for a token, or for the result
 /// of another call with their key.
 #[test]
-fn a_runtime_goes_under_calls_that_hold_nothing() {
+fn a_runtime_shuts_down_under_calls_without_permits() {
     let keyed = |id: &str| {
         let mut call = Call::new(id, "again", json!({"end": "transient", "hint_ms": 20_000}));
         call.idempotency_key = Some("k".into());
@@ -111,7 +111,7 @@ fn a_runtime_goes_under_calls_that_hold_nothing() {
 
 /// SC-3: a call that arrives after the engine's runtime has shut down ends as `internal`, even if it needs approval.
 #[test]
-fn a_call_may_come_when_the_runtime_is_gone() {
+fn a_call_may_arrive_after_the_runtime_shut_down() {
     let engines = engines();
     let yard = engines.block_on(yard(|builder, log| {
         builder
@@ -130,7 +130,7 @@ fn a_call_may_come_when_the_runtime_is_gone() {
 
 /// V1: hooks have timers whatever drives the dispatch.
 #[test]
-fn hooks_run_for_a_caller_outside_of_tokio() {
+fn hooks_run_for_a_caller_outside_tokio() {
     struct Quick;
     #[toolyard::async_trait]
     impl toolyard::Hooks for Quick {}
@@ -143,7 +143,7 @@ fn hooks_run_for_a_caller_outside_of_tokio() {
 
 /// SC-2: an inline handler has timers whatever drives the dispatch.
 #[test]
-fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
+fn an_inline_handler_runs_for_a_caller_outside_tokio() {
     let engines = engines();
     let yard =
         engines.block_on(yard(|builder, log| builder.tool(scripted(ToolSpec::read("inline").inline(), log))));
@@ -154,7 +154,7 @@ fn an_inline_handler_runs_for_a_caller_outside_of_tokio() {
 
 /// SC-2, SC-3: a call does not wait for idle tasks of earlier calls that were lost with their runtime.
 #[test]
-fn a_call_may_come_when_the_tasks_of_earlier_ones_are_gone() {
+fn a_call_does_not_wait_for_tasks_lost_earlier() {
     let engines = engines();
     let yard = engines.block_on(yard(|builder, _| builder));
     let session = yard.engine.session("s");
@@ -169,7 +169,7 @@ fn a_call_may_come_when_the_tasks_of_earlier_ones_are_gone() {
 
 /// SC-2: a dropped engine leaves no task behind, and a live one keeps a bounded number of idle tasks.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn an_engine_that_goes_takes_its_tasks_along() {
+async fn a_dropped_engine_drops_its_tasks() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = alive();
     let yard = yard(|builder, _| {

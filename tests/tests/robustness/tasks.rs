@@ -1,6 +1,6 @@
 //! Tasks of attempts that are reused or lost (SC-2, SC-3).
 
-use crate::{ends, soon};
+use crate::{no_hang, soon};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::{
@@ -81,11 +81,11 @@ fn now(id: &str, panics: bool) -> Call {
 
 /// SC-3: if a task is lost after it was woken for a call, another task runs the call.
 #[tokio::test(start_paused = true)]
-async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
+async fn a_lost_task_leaves_its_call_to_another() {
     for lost in 1..4 {
         let session = engine(Arc::new(Tasks { lost: lost.into(), ..Tasks::default() })).await.session("s");
         for id in ["a", "b", "c", "d"] {
-            let outcomes = ends(session.dispatch(vec![now(id, false)])).await;
+            let outcomes = no_hang(session.dispatch(vec![now(id, false)])).await;
             assert_eq!(shape(&outcomes), format!("{id} ok"));
         }
     }
@@ -93,18 +93,18 @@ async fn a_task_that_is_lost_on_its_way_leaves_its_call_to_another() {
 
 /// SC-2: a call unblocked by the end of another runs on that call's task, but its result is its own.
 #[tokio::test(start_paused = true)]
-async fn calls_that_follow_each_other_share_a_task_and_nothing_else() {
+async fn consecutive_calls_share_only_a_task() {
     let tasks = Arc::new(Tasks::default());
     let session = engine(tasks.clone()).await.session("s");
     let calls = ["a", "b", "c", "d"].map(|id| now(id, id == "b"));
-    let outcomes = ends(session.dispatch(calls.to_vec())).await;
+    let outcomes = no_hang(session.dispatch(calls.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b panic, c ok, d ok");
     assert_eq!(tasks.spawned.load(Ordering::SeqCst), 1);
 }
 
 /// SC-2: a handler that starts to wait when its task has no budget left is woken like any other.
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_comes_to_wait_without_budget_is_woken() {
+async fn a_handler_that_waits_without_coop_budget_is_woken() {
     let waits = tool_fn(ToolSpec::read("waits"), |units: Value, _: ToolContext| async move {
         let permits = Semaphore::new(1);
         for _ in 0..units["units"].as_u64().unwrap() {
@@ -118,14 +118,14 @@ async fn a_handler_that_comes_to_wait_without_budget_is_woken() {
     let engine = Engine::builder().tool(waits).build().await.unwrap();
     for units in 100..140 {
         let call = Call::new("a", "waits", json!({ "units": units }));
-        let outcomes = ends(engine.session("s").dispatch(vec![call])).await;
+        let outcomes = no_hang(engine.session("s").dispatch(vec![call])).await;
         assert_eq!(shape(&outcomes), "a ok", "{units}");
     }
 }
 
 /// SC-4: cancelling a call wakes only the task it runs on.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_told_to_stop_wakes_its_own_task_alone() {
+async fn cancelling_a_call_wakes_only_its_task() {
     let waits = tool_fn(ToolSpec::read("waits"), |_: Value, cx: ToolContext| async move {
         cx.cancelled().await;
         Ok("stopped")
@@ -145,7 +145,7 @@ async fn a_call_that_is_told_to_stop_wakes_its_own_task_alone() {
     let woken = before.iter().zip(polls.counts()).filter(|(before, after)| *before < after).count();
     assert_eq!((before.len(), woken), (3, 1));
     assert_eq!(session.cancel_calls(), 2);
-    let outcomes = ends(dispatch).await.unwrap();
+    let outcomes = no_hang(dispatch).await.unwrap();
     assert_eq!(shape(&outcomes), "a ok, b ok, c ok");
     assert!(outcomes.iter().all(|outcome| outcome.cancel_requested));
 }
@@ -187,7 +187,7 @@ impl Spawner for Cancelling {
 /// SC-3: no lock of a call is held while a waker of its task is dropped: at its end, before its next attempt, or
 /// while it goes on for other callers.
 #[tokio::test]
-async fn a_waker_may_look_at_its_call_when_it_is_dropped() {
+async fn a_waker_may_use_its_call_on_drop() {
     let waits = |spec: ToolSpec| {
         tool_fn(spec.concurrent().idempotent(), |_: Value, cx: ToolContext| async move {
             yield_now().await;

@@ -1,6 +1,6 @@
 //! Turns with several batches, and turns that are cut off (CL-8, SC-1, SC-4).
 
-use crate::{SECOND, ends};
+use crate::{SECOND, no_hang};
 use tokio::time::Instant;
 use toolyard::{Abort, Call, Caller, Dedupe, Effect, Hooks, Outcome, RetryPolicy, async_trait};
 use toolyard_tests::{call, shape, yard};
@@ -20,9 +20,9 @@ async fn a_resend_finds_calls_of_every_batch() {
     let again = turn.resend(vec![two, call("d", "read", 1, "ok")]).await;
     assert_eq!(shape(&again), shape(&failed));
     assert_eq!(dedupe(&again), [Dedupe::Replayed; 2]);
-    assert_eq!(again[0].error().unwrap().message, "HTTP 404: no such thing", "an error is a result too");
+    assert_eq!(again[0].error().unwrap().message, "HTTP 404: no such thing", "errors are replayed too");
     assert_eq!(dedupe(&turn.resend(vec![one.clone()]).await), [Dedupe::Replayed]);
-    assert_eq!(dedupe(&turn.resend(vec![one]).await), [Dedupe::Replayed], "and what was resent once more");
+    assert_eq!(dedupe(&turn.resend(vec![one]).await), [Dedupe::Replayed], "a resent call is replayed again");
     assert_eq!(yard.log.started(), ["c", "c", "d"]);
     yard.events.check();
 }
@@ -83,7 +83,7 @@ async fn a_cancel_reaches_every_batch_of_its_turn() {
     assert_eq!(shape(&other), "o timeout", "nobody told it to stop");
     assert_eq!(yard.log.spans(), ["a 0..1000", "b 0..1000", "o 0..3000"]);
     assert_eq!(from.elapsed(), 3 * SECOND);
-    assert_eq!(shape(&ends(turn.resend(vec![call("c", "read", 0, "ok")])).await), "c cancelled");
+    assert_eq!(shape(&no_hang(turn.resend(vec![call("c", "read", 0, "ok")])).await), "c cancelled");
     yard.events.check();
 }
 
@@ -109,7 +109,7 @@ async fn a_cancel_does_not_wait_for_hooks_of_later_calls() {
         };
         let from = Instant::now();
         let (outcomes, ()) = tokio::join!(turn.dispatch(batch()), cancel);
-        assert_eq!(from.elapsed(), 4 * SECOND, "the hook that was asked has its time");
+        assert_eq!(from.elapsed(), 4 * SECOND, "the running hook has its timeout");
         assert_eq!(outcomes.len(), 40);
         assert!(outcomes.iter().all(|outcome| shape(std::slice::from_ref(outcome)).ends_with(" cancelled")));
         assert!(yard.log.started().is_empty());

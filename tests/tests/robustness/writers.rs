@@ -1,6 +1,6 @@
 //! Event writers that are slow, stuck or broken (OB-3, PO-6).
 
-use crate::{SECOND, Tasks, ends, soon};
+use crate::{SECOND, Tasks, no_hang, soon};
 use futures::future::BoxFuture;
 use std::{
     io,
@@ -58,7 +58,7 @@ impl EventWriter for Fails {
     fn write(&mut self, _: &Event) -> io::Result<()> {
         self.at -= 1;
         match self.at {
-            0 if self.panics => panic!("told to"),
+            0 if self.panics => panic!("scripted panic"),
             0 => Err(io::ErrorKind::StorageFull.into()),
             _ => Ok(()),
         }
@@ -74,7 +74,7 @@ impl Stuck {
         Self(watch::Sender::new(false))
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         self.0.send_replace(true);
     }
 }
@@ -124,7 +124,7 @@ async fn stuck(change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> (Yard, St
     (yard, stuck, written)
 }
 
-fn told(outcome: &Outcome) -> (ErrorKind, Option<Reason>, u32) {
+fn ending(outcome: &Outcome) -> (ErrorKind, Option<Reason>, u32) {
     let error = outcome.error().unwrap();
     (error.kind, error.reason, outcome.attempts)
 }
@@ -150,8 +150,8 @@ async fn a_full_queue_holds_new_calls_back() {
     assert!(yard.log.started().is_empty());
     let pools = yard.engine.status().await.unwrap();
     assert!(pools.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{pools:?}");
-    stuck.let_go();
-    let outcomes = ends(waiting).await.unwrap();
+    stuck.release();
+    let outcomes = no_hang(waiting).await.unwrap();
     assert_eq!(shape(&outcomes), "b ok, c ok");
     assert_eq!(outcomes[0].queued(), 10 * SECOND);
     assert!(running.await.unwrap().success());
@@ -165,18 +165,18 @@ async fn a_full_queue_holds_new_calls_back() {
 
 /// OB-3: a call ends after 30 s without room; its deadline, a cancel or a shutdown may end it earlier.
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_room_for_30_s() {
+async fn a_call_waits_30_s_for_queue_room() {
     let (yard, stuck, written) = stuck(|builder| builder).await;
     let session = yard.engine.session("s");
     session.call(call("first", "read", 0, "ok")).await;
     let began = tokio::time::Instant::now();
     let hurried = call("hurried", "read", 0, "ok").deadline(5 * SECOND);
-    assert_eq!(told(&session.call(hurried).await).0, ErrorKind::DeadlineExceeded);
+    assert_eq!(ending(&session.call(hurried).await).0, ErrorKind::DeadlineExceeded);
     assert_eq!(began.elapsed(), 5 * SECOND);
     let outcomes = session.dispatch(vec![call("a", "read", 0, "ok"), call("b", "read", 0, "ok")]).await;
     assert_eq!(began.elapsed(), 35 * SECOND);
     for outcome in &outcomes {
-        assert_eq!(told(outcome), (ErrorKind::Internal, Some(Reason::Sink), 0));
+        assert_eq!(ending(outcome), (ErrorKind::Internal, Some(Reason::Sink), 0));
         assert_eq!(outcome.error().unwrap().effect, toolyard::Effect::NotStarted);
     }
     let turn = session.turn();
@@ -186,7 +186,7 @@ async fn a_call_waits_for_room_for_30_s() {
     assert_eq!(shape(&cancelled.as_mut().await), "c cancelled");
     drop(cancelled);
     assert_eq!(began.elapsed(), 35 * SECOND);
-    stuck.let_go();
+    stuck.release();
     assert!(session.call(call("last", "read", 0, "ok")).await.success());
     assert_eq!(yard.log.started(), ["first", "last"]);
     drop((turn, session));
@@ -196,7 +196,7 @@ async fn a_call_waits_for_room_for_30_s() {
 
 /// OB-3, SC-8: a drain ends calls that wait for room; it waits 10 s for a writer that never writes.
 #[tokio::test(start_paused = true)]
-async fn a_drain_ends_calls_that_wait_for_room() {
+async fn a_drain_ends_calls_waiting_for_queue_room() {
     let (yard, _stuck, written) = stuck(|builder| builder).await;
     let session = yard.engine.session("s");
     session.call(call("first", "read", 0, "ok")).await;
@@ -205,13 +205,13 @@ async fn a_drain_ends_calls_that_wait_for_room() {
     let began = tokio::time::Instant::now();
     yard.engine.shutdown(Drain::default()).await;
     assert_eq!(began.elapsed(), 10 * SECOND);
-    assert_eq!(told(&waiting.await.unwrap()).0, ErrorKind::ShuttingDown);
+    assert_eq!(ending(&waiting.await.unwrap()).0, ErrorKind::ShuttingDown);
     assert!(!yard.engine.events_written().await && written.names().is_empty());
 }
 
 /// PO-6: with a broken writer, no call with side effects runs, not even one that waits for its permits; reads do.
 #[tokio::test(start_paused = true)]
-async fn a_broken_writer_stops_what_changes_something() {
+async fn a_broken_writer_stops_calls_with_side_effects() {
     for panics in [false, true] {
         // Opened, started, received, called, attempt; started, received; the writer fails as the third turn starts.
         let writer = Fails { at: 8, panics };
@@ -229,7 +229,7 @@ async fn a_broken_writer_stops_what_changes_something() {
             ["a ok", "b internal", "c ok, d internal"]
         );
         let refused = (ErrorKind::Internal, Some(Reason::Sink), 0);
-        assert_eq!((told(&in_line[0]), told(&rest[1])), (refused, refused));
+        assert_eq!((ending(&in_line[0]), ending(&rest[1])), (refused, refused));
         assert_eq!(yard.log.started(), ["a", "c"]);
         drop(session);
         yard.engine.shutdown(Drain::default()).await;
@@ -252,7 +252,7 @@ impl Hooks for SlowStart {
 /// PO-6: if the writer breaks while a call waits for a rate token, for the hook before its permits, or for a flight
 /// that it takes over, the call does not start.
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
+async fn a_writer_that_breaks_stops_waiting_calls() {
     let rate = |builder: EngineBuilder| {
         builder.tool_config("serial", ToolConfig::default().rate("1/3s".parse().unwrap()))
     };
@@ -277,9 +277,9 @@ async fn a_writer_that_breaks_meanwhile_stops_what_waits() {
             tokio::time::sleep(SECOND / 2).await;
             session.call(call("breaks", "read", 0, "ok")).await;
         };
-        let (leads, follows, ()) = ends(async { tokio::join!(leads, follows, breaks) }).await;
+        let (leads, follows, ()) = no_hang(async { tokio::join!(leads, follows, breaks) }).await;
         for outcome in leads.iter().chain(&follows) {
-            assert_eq!(told(outcome), (ErrorKind::Internal, Some(Reason::Sink), 0));
+            assert_eq!(ending(outcome), (ErrorKind::Internal, Some(Reason::Sink), 0));
         }
         assert_eq!(yard.log.started(), ["first", "breaks"]);
         yard.events.check();
@@ -298,8 +298,8 @@ async fn a_writer_that_breaks_between_attempts_stops_the_next() {
         beside.call(call("breaks", "read", 0, "ok")).await;
     };
     let twice = session.dispatch(vec![tries("w", "serial", 0, &["harmless", "ok"])]);
-    let (outcomes, ()) = ends(async { tokio::join!(twice, breaks) }).await;
-    assert_eq!(told(&outcomes[0]), (ErrorKind::Internal, Some(Reason::Sink), 1));
+    let (outcomes, ()) = no_hang(async { tokio::join!(twice, breaks) }).await;
+    assert_eq!(ending(&outcomes[0]), (ErrorKind::Internal, Some(Reason::Sink), 1));
     let before = outcomes[0].error().unwrap().last_error.as_ref().map(|error| error.kind);
     assert_eq!(before, Some(ErrorKind::Transient));
     assert_eq!(yard.log.started(), ["w", "breaks"]);
@@ -308,7 +308,7 @@ async fn a_writer_that_breaks_between_attempts_stops_the_next() {
 
 /// PO-6, OB-3: a full queue no longer holds calls back once its writer is broken.
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_whose_writer_breaks_lets_go() {
+async fn a_full_queue_releases_calls_if_its_writer_breaks() {
     let stuck = Stuck::new();
     let yard = yard(|builder, _| {
         let builder = builder.blocking(Arc::new(stuck.clone())).limits(limits(5));
@@ -321,8 +321,8 @@ async fn a_full_queue_whose_writer_breaks_lets_go() {
         std::pin::pin!(session.dispatch(vec![call("a", "read", 0, "ok"), call("b", "serial", 0, "ok")]));
     assert!(futures::poll!(&mut waiting).is_pending());
     tokio::time::sleep(SECOND).await;
-    stuck.let_go();
-    assert_eq!(shape(&ends(waiting).await), "a ok, b internal");
+    stuck.release();
+    assert_eq!(shape(&no_hang(waiting).await), "a ok, b internal");
 }
 
 /// SC-8: a shutdown writes and flushes every event before it returns, including its own last one; later events are
@@ -337,7 +337,7 @@ async fn a_shutdown_writes_everything() {
     assert!(written.names().is_empty());
     let later = async {
         tokio::time::sleep(3 * SECOND).await;
-        stuck.let_go();
+        stuck.release();
     };
     tokio::join!(yard.engine.shutdown(Drain::default()), later);
     assert_eq!(*written.events.lock().unwrap(), yard.events.events());
@@ -389,18 +389,18 @@ async fn a_writer_misses_nothing_under_load() {
 
 /// OB-3: a slow subscriber learns how many events it missed and continues; the engine does not wait for it.
 #[tokio::test(start_paused = true)]
-async fn a_slow_subscriber_is_told_what_it_missed() {
+async fn a_slow_subscriber_learns_what_it_missed() {
     let spec = ToolSpec::read("streams").timeout(10_000 * SECOND);
     let yard = yard(|builder, _| builder.tool(from_fn(spec, || Streams))).await;
     let mut slow = yard.engine.subscribe();
     let session = yard.engine.session("s");
     assert!(session.call(Call::new("a", "streams", serde_json::json!({"times": 5000}))).await.success());
-    let told = yard.events.events().len() as u64;
+    let emitted = yard.events.events().len() as u64;
     let Some(Received::Missed(missed)) = slow.try_next() else { panic!("it was too slow") };
     let mut seen = 0;
     while let Some(Received::Event(event)) = slow.try_next() {
         seen += 1;
         assert_eq!(event.seq, missed + seen);
     }
-    assert_eq!(missed + seen, told);
+    assert_eq!(missed + seen, emitted);
 }

@@ -32,7 +32,7 @@ fn children() -> String {
 
 /// A tool argument reaches the tool byte for byte and starts no process.
 #[tokio::test]
-async fn a_command_line_is_text_for_a_tool_that_is_no_shell() {
+async fn other_tools_treat_a_command_line_as_text() {
     let yard = yard_with(Shell::new(supervised()), |builder| {
         builder.tools(toolyard_tools::builtin("echo").into_iter().collect::<Vec<_>>())
     })
@@ -50,7 +50,7 @@ async fn a_command_line_is_text_for_a_tool_that_is_no_shell() {
 
 /// PO-1: a refused shell runs no command: no attempt, no process.
 #[tokio::test]
-async fn a_shell_that_is_refused_runs_no_command() {
+async fn a_refused_shell_runs_no_command() {
     let yard = yard_with(Shell::new(supervised()), |builder| builder.policy(NoShell)).await;
     let payloads = payloads();
     let call = |(number, command): (usize, &String)| {

@@ -15,7 +15,7 @@ async fn limited(yard: &Yard, command: &str, limit: u64) -> Outcome {
 
 /// SC-6: a program that is killed outright leaves no process.
 #[tokio::test]
-async fn a_program_that_is_killed_leaves_nothing() {
+async fn a_killed_program_leaves_no_process() {
     let root = tempfile::tempdir().unwrap();
     let mark = root.path().canonicalize().unwrap().to_str().unwrap().to_owned();
     let command = format!(
@@ -51,7 +51,7 @@ async fn no_descriptor_is_inherited() {
 
 /// A command that asks its supervisor to terminate is itself terminated.
 #[tokio::test]
-async fn a_supervisor_that_is_asked_to_end_ends_the_command_first() {
+async fn a_terminated_supervisor_ends_the_command_first() {
     let yard = yard().await;
     let outcome = yard.run("(setsid sleep 60 &); echo begun; kill -TERM $PPID; sleep 60").await;
     let error = outcome.error().unwrap();
@@ -74,7 +74,7 @@ async fn the_session_of_a_command_without_supervisor_is_killed() {
 
 /// A command that stops its supervisor gains nothing: everything under it is killed from outside.
 #[tokio::test]
-async fn a_supervisor_that_was_stopped_is_done_without() {
+async fn a_stopped_supervisor_does_not_protect_its_command() {
     let yard = yard().await;
     let outcome = limited(&yard, "(setsid sleep 60 &); kill -STOP $PPID; sleep 60", 300).await;
     assert_eq!(outcome.error().unwrap().kind, ErrorKind::Timeout);
@@ -95,7 +95,7 @@ async fn a_group_is_ended() {
 
 /// A process that leaves the group escapes, as documented; this is why the supervisor exists.
 #[tokio::test]
-async fn a_group_does_not_hold_who_leaves_it() {
+async fn a_group_does_not_contain_who_leaves_it() {
     let yard = yard_with(Shell::new(Containment::Group), |builder| builder).await;
     let outcome = yard.run("setsid sleep 60 >/dev/null 2>&1 & echo $! > pid; sleep 0.3; echo ok").await;
     assert_eq!(outcome.to_text(), "ok\n");
@@ -107,7 +107,7 @@ async fn a_group_does_not_hold_who_leaves_it() {
 
 /// A program that cannot be started as a supervisor is reported as such, and nothing runs.
 #[tokio::test]
-async fn a_supervisor_that_is_not_there_is_an_error() {
+async fn a_missing_supervisor_is_an_error() {
     let nowhere = toolyard_tools::shell::Supervisor::program("/no/such/program");
     let yard = yard_with(Shell::new(Containment::Supervisor(nowhere)), |builder| builder).await;
     let outcome = yard.run("echo x").await;
@@ -120,7 +120,7 @@ async fn a_supervisor_that_is_not_there_is_an_error() {
 
 /// A hundred background processes, each in its own session, are all found and terminated.
 #[tokio::test]
-async fn many_who_scatter_are_found() {
+async fn many_scattered_processes_are_found() {
     let yard = yard().await;
     let command =
         "i=0; while [ $i -lt 100 ]; do (trap '' TERM; setsid sleep 60 &); i=$((i+1)); done; echo ok";

@@ -11,7 +11,7 @@ fn shell(command: &str) -> Call {
 
 /// PO-1, CL-2: without an approver, the shell is refused and does not run.
 #[tokio::test]
-async fn without_an_answer_it_does_not_run() {
+async fn an_unapproved_command_does_not_run() {
     let yard = super::yard_with(toolyard_tools::shell::Shell::new(super::supervised()), |builder| {
         builder.confirmations(toolyard::Confirmations::default())
     })
@@ -24,7 +24,7 @@ async fn without_an_answer_it_does_not_run() {
 
 /// V5: a non-zero exit code or a signal is the tool's failure, with the whole output.
 #[tokio::test]
-async fn an_exit_code_and_a_signal_are_told() {
+async fn exit_codes_and_signals_are_reported() {
     let yard = yard().await;
     let outcome = yard.run("echo out; echo err >&2; exit 3").await;
     let error = outcome.error().unwrap();
@@ -41,7 +41,7 @@ async fn an_exit_code_and_a_signal_are_told() {
 
 /// V3, V5: a command is terminated at its time limit, with the exact wording and the output so far.
 #[tokio::test]
-async fn a_time_limit_keeps_what_came_out() {
+async fn a_timeout_keeps_the_output_so_far() {
     let yard = yard().await;
     let command = yard.marked("echo begun; sleep 60; echo never");
     let by_argument = Call::new("a", "shell", json!({"command": command, "timeout_ms": 300}));
@@ -58,7 +58,7 @@ async fn a_time_limit_keeps_what_came_out() {
 
 /// SC-5: a cancelled command terminates, and its result has the output so far.
 #[tokio::test]
-async fn a_cancel_keeps_what_came_out() {
+async fn a_cancel_keeps_the_output_so_far() {
     let yard = yard().await;
     let session = yard.engine.session("s");
     let command = yard.marked("echo begun; (setsid sleep 60 &); sleep 60");
@@ -76,7 +76,7 @@ async fn a_cancel_keeps_what_came_out() {
 
 /// A command that catches SIGTERM has three seconds to clean up.
 #[tokio::test]
-async fn a_polite_command_may_put_its_work_in_order() {
+async fn a_command_may_clean_up_on_sigterm() {
     let yard = yard().await;
     let command = "trap 'echo order > order; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
     let call = Call::new("a", "shell", json!({"command": command, "timeout_ms": 300}));
@@ -127,7 +127,7 @@ async fn the_directory_stays_in_the_workspace() {
 
 /// A command that starts with a dash is not taken as an option of the shell.
 #[tokio::test]
-async fn a_command_is_no_option() {
+async fn a_command_is_not_parsed_as_an_option() {
     let yard = yard().await;
     let outcome = yard.call(shell("-x")).await;
     assert!(outcome.error().unwrap().message.starts_with("exit code 127"), "{}", outcome.to_text());

@@ -3,7 +3,7 @@
 //! Real processes know no paused time, so these tests poll for conditions, each with a bound far beyond the usual time.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot set up its surroundings has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod census;
 mod commands;

@@ -28,7 +28,7 @@ async fn characters_are_whole_and_all_else_is_replaced() {
 
 /// Of a long output, head and tail are kept and the bytes between are counted; streamed output is bounded too.
 #[tokio::test]
-async fn the_middle_of_a_flood_is_marked() {
+async fn a_cut_in_long_output_is_marked() {
     let yard = yard_with(Shell::new(supervised()).output_bytes(20), |builder| builder).await;
     let text = yard.run("seq 1 200000").await.to_text();
     assert_eq!(text, "1\n2\n3\n4\n5\n[… 1288878 bytes left out …]\n200000\n");
@@ -41,7 +41,7 @@ async fn the_middle_of_a_flood_is_marked() {
 
 /// An output of 50 MB in a single line is cut like any other.
 #[tokio::test]
-async fn a_line_without_end_is_cut() {
+async fn an_endless_line_is_cut() {
     let yard = yard().await;
     let text = yard.run("head -c 50000000 /dev/zero | tr '\\0' x").await.to_text();
     assert!(text.len() < (64 << 10) + 100 && text.contains("\n[… 49934464 bytes left out …]\n"));

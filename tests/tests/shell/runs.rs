@@ -43,7 +43,7 @@ const KINDS: [(&str, u64, Result<(), ErrorKind>); 10] = [
 
 /// SC-5, SC-6: every command ends within four seconds after its limit, leaves no process, and memory is bounded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_runs_leave_nothing() {
+async fn two_hundred_runs_leave_no_process() {
     let yard = yard().await;
     let mark = yard.mark();
     let before = (marked(&mark).len(), memory());
@@ -82,7 +82,7 @@ async fn run(yard: &Yard, number: usize) -> Duration {
 
 /// SC-6: a call that is given up leaves no process either: its cleanup goes on without it.
 #[tokio::test]
-async fn a_call_that_is_given_up_leaves_nothing() {
+async fn an_abandoned_call_leaves_no_process() {
     let grace = Duration::from_millis(50);
     let yard = yard_with(Shell::new(supervised()), |builder| builder.grace(grace)).await;
     let session = yard.engine.session("s");

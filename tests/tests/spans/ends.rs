@@ -115,7 +115,7 @@ async fn cancelled_in_backoff() {
 
 /// OB-4, ID-4: a caller that takes over a flight has its own span for the attempts that follow.
 #[tokio::test(start_paused = true)]
-async fn flights_that_are_taken_over() {
+async fn taken_over_flights() {
     let (spans, _listening) = Spans::listen();
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");

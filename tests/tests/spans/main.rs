@@ -1,6 +1,6 @@
 //! The spans that the engine emits through `tracing`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod ends;
 mod parents;

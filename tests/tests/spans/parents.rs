@@ -23,7 +23,7 @@ fn nests(builder: EngineBuilder, _: &Log) -> EngineBuilder {
 
 /// OB-4: the parent of a call's span is the span in which its batch was dispatched.
 #[tokio::test(start_paused = true)]
-async fn calls_hang_under_who_dispatches_them() {
+async fn calls_are_children_of_the_dispatching_span() {
     let (spans, _listening) = Spans::listen();
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
@@ -44,7 +44,7 @@ async fn calls_hang_under_who_dispatches_them() {
 
 /// OB-4: the parent of a nested call's span is the handler's call, from whatever task it was dispatched.
 #[tokio::test(start_paused = true)]
-async fn nested_calls_hang_under_their_handlers() {
+async fn nested_calls_are_children_of_their_handlers_span() {
     let (spans, _listening) = Spans::listen();
     let yard = yard(nests).await;
     let session = yard.engine.session("s");
@@ -62,7 +62,7 @@ async fn nested_calls_hang_under_their_handlers() {
 
 /// OB-4: keeping a turn or a session does not keep any span open.
 #[tokio::test(start_paused = true)]
-async fn parents_are_let_go() {
+async fn parent_spans_are_closed() {
     let (spans, _listening) = Spans::listen();
     let yard = yard(nests).await;
     let turn = yard.engine.session("s").turn();

@@ -1,6 +1,6 @@
 //! Breakers: tools that keep failing are not called for a while (CB-1 to CB-10), nor are tools with too many zombies.
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use futures::future::BoxFuture;
 use std::{
     sync::{Arc, Mutex},
@@ -18,11 +18,11 @@ use toolyard::{
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 async fn read(yard: &Yard, ms: u64, end: &str) -> Outcome {
-    ends(yard.engine.session("s").call(call("a", "read", ms, end))).await
+    no_hang(yard.engine.session("s").call(call("a", "read", ms, end))).await
 }
 
 fn error(outcome: &Outcome) -> &CallError {
-    outcome.error().expect("it has failed")
+    outcome.error().expect("expected a failed call")
 }
 
 fn state(engine: &Engine, of: &BreakerOf) -> BreakerState {
@@ -35,14 +35,14 @@ fn of_read() -> BreakerOf {
 
 /// The transitions in the events: owner, from, to.
 fn moves(yard: &Yard) -> Vec<String> {
-    let told = |kind: &EventKind| match kind {
+    let transition = |kind: &EventKind| match kind {
         EventKind::BreakerTransition { tool_name, backend, from, to } => {
             let of = tool_name.as_ref().or(backend.as_ref()).unwrap();
             Some(format!("{of} {}→{}", from.as_str(), to.as_str()))
         }
         _ => None,
     };
-    yard.events.events().iter().filter_map(|event| told(&event.kind)).collect()
+    yard.events.events().iter().filter_map(|event| transition(&event.kind)).collect()
 }
 
 /// Opens the breaker with five failures within ten seconds.
@@ -56,7 +56,7 @@ async fn open(yard: &Yard) {
 /// one probe is admitted and no other call. If the probe is cancelled, the next call is the probe; a failed probe
 /// opens the breaker for twice as long, a successful one closes it.
 #[tokio::test(start_paused = true)]
-async fn t8_a_tool_that_fails_is_left_alone_for_a_while() {
+async fn t8_a_failing_tool_opens_its_breaker() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     open(&yard).await;
     let from = Instant::now();
@@ -75,12 +75,12 @@ async fn t8_a_tool_that_fails_is_left_alone_for_a_while() {
         assert_eq!(error(&second).kind, ErrorKind::CircuitOpen);
         assert!(session.cancel_call("probe"));
     };
-    let (probe, ()) = ends(async { tokio::join!(probe, beside) }).await;
+    let (probe, ()) = no_hang(async { tokio::join!(probe, beside) }).await;
     assert_eq!(error(&probe).kind, ErrorKind::Cancelled);
     assert_eq!(state(&yard.engine, &of_read()), BreakerState::HalfOpen);
 
     let failed = read(&yard, 0, "transient").await;
-    assert_eq!(error(&failed).kind, ErrorKind::Transient, "the slot came back, this is the probe");
+    assert_eq!(error(&failed).kind, ErrorKind::Transient, "the slot is free again, this is the probe");
     let wait = error(&read(&yard, 0, "ok").await).retry_after.unwrap();
     assert!((48 * SECOND..=72 * SECOND).contains(&wait), "{wait:?}");
 
@@ -101,7 +101,7 @@ async fn t8_a_tool_that_fails_is_left_alone_for_a_while() {
 
 /// T9, CB-6: a call admitted while closed that fails after the breaker went open and half-open causes no transition.
 #[tokio::test(start_paused = true)]
-async fn t9_who_was_admitted_before_moves_nothing() {
+async fn t9_calls_admitted_earlier_do_not_move_the_breaker() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     let late = yard.engine.session("late");
     let late = late.call(call("late", "read", 56_000, "transient"));
@@ -113,7 +113,7 @@ async fn t9_who_was_admitted_before_moves_nothing() {
         let probe = session.call(call("probe", "read", 30_000, "ok"));
         assert!(probe.await.success());
     };
-    let (late, ()) = ends(async { tokio::join!(late, meanwhile) }).await;
+    let (late, ()) = no_hang(async { tokio::join!(late, meanwhile) }).await;
     assert_eq!(error(&late).kind, ErrorKind::Transient);
     assert_eq!(moves(&yard), ["read closed→open", "read open→half_open", "read half_open→closed"]);
     yard.events.check();
@@ -121,7 +121,7 @@ async fn t9_who_was_admitted_before_moves_nothing() {
 
 /// CB-2, V4: outcomes that say nothing about a tool's health are ignored, and a tool that says no counts as a success.
 #[tokio::test(start_paused = true)]
-async fn what_a_tool_says_is_no_failure_of_it() {
+async fn tool_reported_errors_are_not_breaker_failures() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     for _ in 0..20 {
         read(&yard, 0, "fail").await;
@@ -134,7 +134,7 @@ async fn what_a_tool_says_is_no_failure_of_it() {
 
 /// RT-8: a breaker that opens between two attempts ends the call; the result has the last attempt's error.
 #[tokio::test(start_paused = true)]
-async fn a_breaker_that_opens_ends_retries() {
+async fn an_opening_breaker_ends_retries() {
     let yard = yard(|builder, _| builder).await;
     read(&yard, 0, "transient").await;
     let outcome = read(&yard, 0, "transient").await;
@@ -158,22 +158,23 @@ async fn tools_with_one_back_end_fail_together() {
     .await;
     let session = yard.engine.session("s");
     for _ in 0..10 {
-        ends(session.call(call("a", "one", 0, "panic"))).await;
+        no_hang(session.call(call("a", "one", 0, "panic"))).await;
     }
     assert_eq!(state(&yard.engine, &BreakerOf::backend("host")), BreakerState::Closed);
     for _ in 0..5 {
-        ends(session.call(call("a", "one", 0, "transient"))).await;
+        no_hang(session.call(call("a", "one", 0, "transient"))).await;
     }
-    let outcomes = ends(session.dispatch(vec![call("a", "two", 0, "ok"), call("b", "read", 0, "ok")])).await;
+    let outcomes =
+        no_hang(session.dispatch(vec![call("a", "two", 0, "ok"), call("b", "read", 0, "ok")])).await;
     assert_eq!(shape(&outcomes), "a circuit_open, b ok");
-    assert_eq!(outcomes[0].run, outcomes[1].run, "it is routed as ever");
+    assert_eq!(outcomes[0].run, outcomes[1].run, "its routing is unchanged");
     assert_eq!(moves(&yard), ["host closed→open"]);
     yard.events.check();
 }
 
 /// CB-10: an operator opens, closes and resets a breaker.
 #[tokio::test(start_paused = true)]
-async fn an_operator_has_the_last_word() {
+async fn an_operator_overrides_the_breaker() {
     let yard = yard(|builder, _| builder.retry(RetryPolicy::NONE)).await;
     assert!(!yard.engine.force_open(&BreakerOf::tool("nobody")));
     assert!(yard.engine.force_open(&of_read()));
@@ -233,22 +234,22 @@ async fn stuck(spec: ToolSpec) -> (Yard, Stuck) {
 
 /// SC-6: a tool with four zombies is refused until they have stopped.
 #[tokio::test(start_paused = true)]
-async fn four_zombies_close_a_tool() {
+async fn four_zombies_open_the_breaker() {
     let (yard, stuck) = stuck(ToolSpec::read("stuck")).await;
     let session = yard.engine.session("s");
     let calls = (0..4).map(|n| call(&format!("c{n}"), "stuck", 0, ""));
-    let outcomes = ends(session.dispatch(calls.collect::<Vec<_>>())).await;
+    let outcomes = no_hang(session.dispatch(calls.collect::<Vec<_>>())).await;
     assert!(
         outcomes.iter().all(|outcome| error(outcome).kind == ErrorKind::Timeout && outcome.attempts == 1)
     );
-    let refused = ends(session.call(call("c5", "stuck", 0, ""))).await;
+    let refused = no_hang(session.call(call("c5", "stuck", 0, ""))).await;
     assert_eq!(
         (error(&refused).kind, error(&refused).reason),
         (ErrorKind::CircuitOpen, Some(Reason::Zombie))
     );
     stuck.go.notify_waiters();
     sleep(Duration::from_millis(1)).await;
-    assert_eq!(error(&ends(session.call(call("c6", "stuck", 0, ""))).await).kind, ErrorKind::Timeout);
+    assert_eq!(error(&no_hang(session.call(call("c6", "stuck", 0, ""))).await).kind, ErrorKind::Timeout);
     assert_eq!(*stuck.jobs.lock().unwrap(), 5);
     yard.events.check();
 }
@@ -260,7 +261,7 @@ async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
     for released in [false, true] {
         let (yard, stuck) = stuck(ToolSpec::write("stuck")).await;
         let session = yard.engine.session("s");
-        assert_eq!(error(&ends(session.call(call("a", "stuck", 0, ""))).await).kind, ErrorKind::Timeout);
+        assert_eq!(error(&no_hang(session.call(call("a", "stuck", 0, ""))).await).kind, ErrorKind::Timeout);
         let from = Instant::now();
         let end = async {
             sleep(5 * SECOND).await;
@@ -269,15 +270,16 @@ async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
                 false => stuck.go.notify_waiters(),
             }
         };
-        let (next, ()) = ends(async { tokio::join!(session.call(call("b", "serial", 0, "ok")), end) }).await;
+        let (next, ()) =
+            no_hang(async { tokio::join!(session.call(call("b", "serial", 0, "ok")), end) }).await;
         assert!(next.success());
         assert_eq!(from.elapsed(), 5 * SECOND, "it waited for the lease");
-        let told = yard
+        let reported = yard
             .events
             .events()
             .iter()
             .any(|event| matches!(event.kind, EventKind::ZombiesReleased { count: 1, .. }));
-        assert_eq!(told, released);
+        assert_eq!(reported, released);
         assert_eq!(yard.engine.release_zombies("stuck"), 0);
         stuck.go.notify_waiters();
         sleep(SECOND).await;
@@ -288,7 +290,7 @@ async fn t4_a_serial_zombie_keeps_the_lease_until_it_ends_or_is_released() {
 /// CB-3, CB-2: each attempt counts, a timeout at the instant it happens; an attempt cut off by a deadline or a cancel
 /// is ignored.
 #[tokio::test(start_paused = true)]
-async fn what_is_cut_short_is_not_counted() {
+async fn cancelled_attempts_are_not_counted() {
     let yard =
         yard(|builder, _| builder.tool_config("read", ToolConfig::default().timeout(10 * SECOND))).await;
     let session = yard.engine.session("s");
@@ -309,7 +311,7 @@ async fn what_is_cut_short_is_not_counted() {
         call("late", "read", 0, "hang").deadline(2 * SECOND),
         call("hangs", "read", 0, "hang").deadline(11 * SECOND),
     ];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch), cancel) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), cancel) }).await;
     assert_eq!(shape(&outcomes), "cancelled cancelled, late deadline_exceeded, hangs timeout");
     assert!(!read(&yard, 0, "transient").await.success());
     assert_eq!(counts(), (4, 0), "three attempts more");
@@ -318,7 +320,7 @@ async fn what_is_cut_short_is_not_counted() {
 
 /// CB-7: the breaker is checked before the approver is asked and again after a yes.
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_about_a_tool_that_is_closed() {
+async fn no_question_is_asked_while_the_circuit_is_open() {
     struct Slow;
     #[async_trait]
     impl toolyard::Approver for Slow {
@@ -336,9 +338,9 @@ async fn nobody_is_asked_about_a_tool_that_is_closed() {
         assert!(yard.engine.force_open(&of));
     };
     let write = |id: &str| call(id, "concurrent", 0, "ok");
-    let (asked, ()) = ends(async { tokio::join!(session.call(write("a")), close) }).await;
+    let (asked, ()) = no_hang(async { tokio::join!(session.call(write("a")), close) }).await;
     assert_eq!((error(&asked).kind, from.elapsed()), (ErrorKind::CircuitOpen, 10 * SECOND));
-    let unasked = ends(session.call(write("b"))).await;
+    let unasked = no_hang(session.call(write("b"))).await;
     assert_eq!((error(&unasked).kind, from.elapsed()), (ErrorKind::CircuitOpen, 10 * SECOND));
     assert!(yard.log.started().is_empty());
     yard.events.check();

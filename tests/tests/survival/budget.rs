@@ -1,6 +1,6 @@
 //! Budgets (RT-11, I13).
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use serde_json::json;
 use tokio::time::sleep;
 use toolyard::{
@@ -15,7 +15,7 @@ fn calls(count: usize, ms: u64) -> Vec<Call> {
 }
 
 async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
-    let outcomes = ends(session.dispatch(batch)).await;
+    let outcomes = no_hang(session.dispatch(batch)).await;
     let refused = |kind: &Option<ErrorKind>| *kind == Some(ErrorKind::BudgetExceeded);
     assert!(kinds(&outcomes).iter().all(|kind| kind.is_none() || refused(kind)), "{}", shape(&outcomes));
     assert!(outcomes.iter().all(|outcome| outcome.success() || outcome.attempts == 0));
@@ -24,13 +24,13 @@ async fn succeeded(session: &Session, batch: Vec<Call>) -> usize {
 
 /// T16: budget 10, 50 parallel calls ⇒ 10 are admitted, 40 are `budget_exceeded`; calls that never start are refunded.
 #[tokio::test(start_paused = true)]
-async fn t16_so_many_start_and_no_more() {
+async fn t16_a_budget_admits_exactly_its_calls() {
     let yard = yard(|builder, _| {
         builder.budgets(Budgets::default().tree(Budget::calls(10))).max_in_flight(1.try_into().unwrap())
     })
     .await;
     let session = yard.engine.session("s");
-    let (outcomes, ()) = ends(async {
+    let (outcomes, ()) = no_hang(async {
         tokio::join!(session.dispatch(calls(50, 1000)), async {
             sleep(SECOND + SECOND / 2).await;
             assert_eq!(session.budget_left(), Budget::calls(0));
@@ -54,7 +54,7 @@ async fn t16_so_many_start_and_no_more() {
 
 /// RT-11: turn, session and tree each have their own count; a fork also draws on its ancestors.
 #[tokio::test(start_paused = true)]
-async fn children_draw_on_their_parents() {
+async fn children_draw_on_their_parents_budgets() {
     let budgets = Budgets::default().turn(Budget::calls(3)).session(Budget::calls(5)).tree(Budget::calls(7));
     let yard = yard(|builder, _| builder.budgets(budgets)).await;
     let session = yard.engine.session("s");
@@ -72,7 +72,7 @@ async fn children_draw_on_their_parents() {
 
 /// RT-11: nested calls of a handler, and those of its sub-agents, draw on the budget of its turn.
 #[tokio::test(start_paused = true)]
-async fn a_turn_pays_for_all_that_is_called_in_it() {
+async fn a_turns_budget_covers_nested_calls() {
     struct Calls;
     #[async_trait]
     impl Tool for Calls {
@@ -88,7 +88,7 @@ async fn a_turn_pays_for_all_that_is_called_in_it() {
     })
     .await;
     let session = yard.engine.session("s");
-    let outcome = ends(session.call(Call::new("a", "calls", "{}"))).await;
+    let outcome = no_hang(session.call(Call::new("a", "calls", "{}"))).await;
     assert_eq!(outcome.to_text(), "c0 ok, c1 ok and 1");
     assert_eq!(succeeded(&session, calls(9, 1)).await, 4, "another turn has its own");
     yard.events.check();
@@ -107,7 +107,7 @@ async fn a_tool_has_a_price_and_a_budget() {
     .await;
     let session = yard.engine.session("s");
     let batch = ["a", "b", "c"].map(|id| tries(id, "dear", 0, &["transient", "ok"]));
-    let outcomes = ends(session.dispatch(batch.to_vec())).await;
+    let outcomes = no_hang(session.dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b ok, c budget_exceeded");
     let message = &outcomes[2].error().unwrap().message;
     assert_eq!(message, "the budget of this session is spent: 20 of 100 units of cost left");
@@ -117,7 +117,7 @@ async fn a_tool_has_a_price_and_a_budget() {
         2,
         "the other tool costs nothing and may be called twice"
     );
-    let outcome = ends(session.call(Call::new("n", "nobody", json!({})))).await;
+    let outcome = no_hang(session.call(Call::new("n", "nobody", json!({})))).await;
     assert_eq!(outcome.error().unwrap().kind, ErrorKind::NotFound);
     assert_eq!(session.budget_left(), Budget::cost(20));
     yard.events.check();
@@ -137,7 +137,7 @@ async fn a_call_that_its_sandbox_refuses_costs_nothing() {
     let budgets = Budgets::default().session(Budget::calls(3));
     let yard = yard(|builder, _| builder.policy(Bounded).budgets(budgets)).await;
     let session = yard.engine.session("s");
-    let outcome = ends(session.call(call("a", "read", 0, "ok"))).await;
+    let outcome = no_hang(session.call(call("a", "read", 0, "ok"))).await;
     let error = outcome.error().unwrap();
     assert_eq!((error.kind, error.effect), (ErrorKind::SandboxError, Effect::NotStarted));
     assert_eq!(session.budget_left(), Budget::calls(3));
@@ -146,14 +146,14 @@ async fn a_call_that_its_sandbox_refuses_costs_nothing() {
 
 /// RT-11: a call draws on the budget of the tool version it came for, and its refund goes to that budget only.
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_takes_the_place_of_another_has_a_budget_of_its_own() {
+async fn a_replacing_tool_has_its_own_budget() {
     let dear = |calls: u64| ToolSpec::read("dear").budget(Budget::calls(calls));
     let yard =
         yard(|builder, log| builder.tool(scripted(dear(4), log)).max_in_flight(1.try_into().unwrap())).await;
     let session = yard.engine.session("s");
     let batch =
         |count: usize| (0..count).map(|n| call(&format!("d{n}"), "dear", 1000, "ok")).collect::<Vec<_>>();
-    let (outcomes, ()) = ends(async {
+    let (outcomes, ()) = no_hang(async {
         tokio::join!(session.dispatch(batch(5)), async {
             sleep(SECOND / 2).await;
             yard.engine.registry().replace(scripted(dear(2), &yard.log)).unwrap();
@@ -162,8 +162,8 @@ async fn a_tool_that_takes_the_place_of_another_has_a_budget_of_its_own() {
     })
     .await;
     assert_eq!(shape(&outcomes), "d0 ok, d1 cancelled, d2 cancelled, d3 cancelled, d4 budget_exceeded");
-    assert_eq!(succeeded(&session, batch(3)).await, 2, "neither more nor less for what the other gave back");
+    assert_eq!(succeeded(&session, batch(3)).await, 2, "refunds of the replaced tool do not count");
     yard.engine.registry().replace(scripted(dear(4), &yard.log)).unwrap();
-    assert_eq!(succeeded(&session, batch(5)).await, 4, "a new one begins anew");
+    assert_eq!(succeeded(&session, batch(5)).await, 4, "a new tool starts with its full budget");
     yard.events.check();
 }

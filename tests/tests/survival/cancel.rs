@@ -1,6 +1,6 @@
 //! Cancelling a single call, and all calls of a session.
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use std::{future::pending, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
@@ -15,12 +15,12 @@ async fn beside(session: &Session, calls: Vec<Call>, then: impl FnOnce(&Session)
         sleep(SECOND).await;
         then(session);
     };
-    ends(async { tokio::join!(session.dispatch(calls), aside).0 }).await
+    no_hang(async { tokio::join!(session.dispatch(calls), aside).0 }).await
 }
 
 /// SC-1, SC-4: cancelling one call reaches it and no sibling, whether it runs or waits.
 #[tokio::test(start_paused = true)]
-async fn one_call_is_cancelled_and_its_siblings_go_on() {
+async fn one_call_is_cancelled_and_its_siblings_continue() {
     let yard = yard(|builder, _| builder).await;
     yard.engine.resize(ToolClass::Read, 2).await.unwrap();
     let session = yard.engine.session("s");
@@ -62,7 +62,7 @@ async fn a_question_about_one_call_is_withdrawn() {
 
 /// SC-1: cancelling a call also cancels its nested calls.
 #[tokio::test(start_paused = true)]
-async fn the_calls_of_a_cancelled_call_go_with_it() {
+async fn nested_calls_are_cancelled_with_their_parent() {
     struct Nests;
     #[async_trait]
     impl Tool for Nests {
@@ -84,7 +84,7 @@ async fn the_calls_of_a_cancelled_call_go_with_it() {
 /// SC-5: the cancel of a call shows in its token, in `is_cancelled` and in `Tool::cancel`, also if the handler looks
 /// later.
 #[tokio::test(start_paused = true)]
-async fn one_call_is_told_in_every_way() {
+async fn a_cancelled_call_is_notified_in_every_way() {
     #[derive(Default)]
     struct Listens(tokio::sync::Notify);
     #[async_trait]
@@ -104,7 +104,7 @@ async fn one_call_is_told_in_every_way() {
                 "tool" => self.0.notified().await,
                 _ => pending().await,
             }
-            Err(ToolError::cancelled("told"))
+            Err(ToolError::cancelled("stopped"))
         }
 
         async fn cancel(&self) -> bool {
@@ -127,7 +127,7 @@ async fn one_call_is_told_in_every_way() {
 
 /// SC-1: all calls in flight of a session are cancelled, including those of its forks; the session and others go on.
 #[tokio::test(start_paused = true)]
-async fn the_tools_of_a_session_are_cancelled_and_the_session_goes_on() {
+async fn cancel_calls_leaves_the_session_open() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::network("slow").concurrent(), log))).await;
     let (session, other) = (yard.engine.session("s"), yard.engine.session("other"));
     let fork = session.fork(toolyard::ForkPolicy::default()).unwrap();
@@ -137,7 +137,7 @@ async fn the_tools_of_a_session_are_cancelled_and_the_session_goes_on() {
         assert_eq!(engine.cancel_session_tools(&SessionId::from("s")), 3);
         assert_eq!(engine.cancel_session_tools(&SessionId::from("nobody")), 0);
     };
-    let (a, b, c, ()) = ends(async {
+    let (a, b, c, ()) = no_hang(async {
         tokio::join!(
             session.dispatch(vec![call("a", "slow", 0, "polite"), call("z", "serial", 0, "ok")]),
             fork.dispatch(vec![call("b", "slow", 0, "polite")]),
@@ -148,7 +148,7 @@ async fn the_tools_of_a_session_are_cancelled_and_the_session_goes_on() {
     .await;
     assert_eq!(shape(&a), "a cancelled, z cancelled");
     assert_eq!((shape(&b), shape(&c)), ("b cancelled".to_owned(), "c ok".to_owned()));
-    let outcome = ends(session.call(call("d", "serial", 0, "ok"))).await;
+    let outcome = no_hang(session.call(call("d", "serial", 0, "ok"))).await;
     assert!(outcome.success());
     yard.engine.shutdown(Drain::default()).await;
     yard.events.check();
@@ -167,7 +167,7 @@ async fn a_turn_cancels_its_own_call() {
     };
     let calls = || vec![call("a", "read", 2000, "ok")];
     let (first, second, ()) =
-        ends(async { tokio::join!(one.dispatch(calls()), two.dispatch(calls()), aside) }).await;
+        no_hang(async { tokio::join!(one.dispatch(calls()), two.dispatch(calls()), aside) }).await;
     assert_eq!((shape(&first), shape(&second)), ("a ok".to_owned(), "a ok".to_owned()));
     assert!(first[0].cancel_requested && !second[0].cancel_requested);
     assert_eq!(first[0].error().map(|error| error.kind), None::<ErrorKind>);
@@ -176,7 +176,7 @@ async fn a_turn_cancels_its_own_call() {
 
 /// SC-7: if several things happen in one instant, the handler's own end wins over a cancel and over its timeout.
 #[tokio::test(start_paused = true)]
-async fn who_is_done_in_the_same_instant_is_done() {
+async fn a_call_done_at_the_instant_of_its_cancel_is_done() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let calls = vec![call("a", "read", 1000, "ok"), call("b", "read", 1000, "ok").timeout(SECOND)];
@@ -207,7 +207,7 @@ impl toolyard::Blocking for OneFree {
 /// RT-11, V5: an attempt that no thread had taken up when its call was cancelled did not start: a call without
 /// another attempt costs nothing, and one with an earlier attempt reports that one.
 #[tokio::test(start_paused = true)]
-async fn what_no_thread_took_up_did_not_start() {
+async fn a_job_no_thread_picked_up_did_not_start() {
     let yard = yard(|builder, log| {
         builder
             .blocking(Arc::new(OneFree::default()))
@@ -219,10 +219,10 @@ async fn what_no_thread_took_up_did_not_start() {
     let calls = vec![toolyard_tests::tries("a", "slow", 0, &["transient", "ok"]), call("b", "slow", 0, "ok")];
     let outcomes = beside(&session, calls, |session| assert_eq!(session.cancel_calls(), 2)).await;
     assert_eq!(shape(&outcomes), "a cancelled, b cancelled");
-    let told: Vec<_> = outcomes.iter().map(|outcome| outcome.error().unwrap()).collect();
-    assert_eq!((told[0].attempts, told[0].effect), (1, Effect::Failed));
-    assert_eq!(told[0].last_error.as_ref().unwrap().kind, ErrorKind::Transient);
-    assert_eq!((told[1].attempts, told[1].effect), (0, Effect::NotStarted));
+    let errors: Vec<_> = outcomes.iter().map(|outcome| outcome.error().unwrap()).collect();
+    assert_eq!((errors[0].attempts, errors[0].effect), (1, Effect::Failed));
+    assert_eq!(errors[0].last_error.as_ref().unwrap().kind, ErrorKind::Transient);
+    assert_eq!((errors[1].attempts, errors[1].effect), (0, Effect::NotStarted));
     assert_eq!(yard.log.started(), ["a"]);
     assert_eq!(session.budget_left(), toolyard::Budget::calls(1));
     yard.events.check();

@@ -1,6 +1,6 @@
 //! Keyed calls whose wait would be circular are refused instead of waiting (ID-3a).
 
-use super::ends;
+use super::no_hang;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -14,7 +14,7 @@ fn keyed(key: &str, mut call: Call) -> Call {
 }
 
 async fn one(yard: &Yard, call: Call) -> Outcome {
-    ends(yard.engine.session("s").call(call)).await
+    no_hang(yard.engine.session("s").call(call)).await
 }
 
 /// A tool that dispatches the call in its arguments.
@@ -62,7 +62,7 @@ async fn a_call_does_not_wait_for_the_flight_above_it() {
         "x",
         Call::new("outer", "nests", json!({"inner": {"tool": "write", "args": {"ms": 10}, "key": "y"}})),
     );
-    let (first, second) = ends(async {
+    let (first, second) = no_hang(async {
         let session = yard.engine.session("s");
         let busy = session.clone();
         tokio::join!(busy.call(keyed("y", Call::new("w", "write", json!({"ms": 10})))), session.call(outer))
@@ -102,7 +102,7 @@ async fn two_agents_that_cross_two_keys_do_not_wait_for_each_other() {
     let fork = session.fork(toolyard::ForkPolicy::default()).unwrap();
     let from = Instant::now();
     let (a, b) = (keyed("a", crossing("a", "b")), keyed("b", crossing("b", "a")));
-    let (a, b) = ends(async { tokio::join!(session.call(a), fork.call(b)) }).await;
+    let (a, b) = no_hang(async { tokio::join!(session.call(a), fork.call(b)) }).await;
     assert_eq!((a.to_text().as_str(), b.to_text().as_str()), (REFUSED, REFUSED));
     assert_eq!(from.elapsed(), Duration::from_millis(20));
     yard.events.check();
@@ -123,7 +123,7 @@ async fn a_joiner_under_a_serial_handler_does_not_wait() {
         sleep(Duration::from_millis(5)).await;
         session.call(keyed("k", Call::new("leader", "serial", serial.clone()))).await
     };
-    let (outer, leader) = ends(async { tokio::join!(session.call(outer), leader) }).await;
+    let (outer, leader) = no_hang(async { tokio::join!(session.call(outer), leader) }).await;
     assert_eq!(outer.to_text(), REFUSED);
     assert!(leader.success());
     yard.events.check();

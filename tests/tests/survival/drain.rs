@@ -1,6 +1,6 @@
 //! Ends a mix of calls at once: by cancelling their turn (T14) or draining the engine (T17, SC-8).
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolyard::{
@@ -81,7 +81,7 @@ async fn t14_a_cancelled_turn_ends_each_call_by_its_phase() {
         sleep(Duration::from_millis(50)).await;
         turn.cancel();
     };
-    let (outcomes, other, ()) = ends(async {
+    let (outcomes, other, ()) = no_hang(async {
         tokio::join!(turn.dispatch(mix()), sibling.call(call("other", "read", 60_000 - 1, "ok")), cancel)
     })
     .await;
@@ -114,7 +114,7 @@ async fn t17_a_drain_ends_each_call_by_its_phase() {
         yard.engine.shutdown(Drain::default()).await
     };
     let from = Instant::now();
-    let (outcomes, report) = ends(async { tokio::join!(session.dispatch(batch), drain) }).await;
+    let (outcomes, report) = no_hang(async { tokio::join!(session.dispatch(batch), drain) }).await;
     for id in ["queued", "backoff", "waits_for_token", "asked", "finishes"] {
         assert_eq!(kind_of(&outcomes, id), Some(ErrorKind::ShuttingDown), "{id}, {}", shape(&outcomes));
     }
@@ -164,7 +164,7 @@ async fn an_approval_or_retry_never_runs_a_finished_sibling_again() {
         call("slow", "read", 2000, "ok"),
         call("asked", "concurrent", 0, "ok"),
     ];
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "done ok, fails execution_error, flaky ok, panics panic, slow ok, asked ok");
     let started = yard.log.started();
     let count = |id: &str| started.iter().filter(|call| *call == id).count();

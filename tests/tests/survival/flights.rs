@@ -1,6 +1,6 @@
 //! Calls that share a flight: leaving it, taking it over, and what its handler may still do (ID-3, ID-4).
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -21,7 +21,7 @@ fn keyed(mut call: Call) -> Call {
 }
 
 fn error(outcome: &Outcome) -> &CallError {
-    outcome.error().expect("it has failed")
+    outcome.error().expect("expected a failed call")
 }
 
 /// An engine with a tool `write`, which must not run twice, and a tool `again`, which may.
@@ -36,7 +36,7 @@ async fn keys() -> Yard {
 
 /// ID-4, SC-4: a leader that is cancelled ends alone; its handler goes on for the followers.
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_is_cancelled_alone_ends_alone() {
+async fn cancelling_a_leader_ends_only_the_leader() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let batch = ["a", "b"].map(|id| keyed(call(id, "write", 100, "ok")));
@@ -46,7 +46,7 @@ async fn a_leader_that_is_cancelled_alone_ends_alone() {
         sleep(ms(10)).await;
         assert!(!session.cancel_call("a"), "it has ended");
     };
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(batch.to_vec()), cancel) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch.to_vec()), cancel) }).await;
     assert_eq!(shape(&outcomes), "a cancelled, b ok");
     assert_eq!(outcomes[0].ran(), ms(10));
     yard.events.check();
@@ -54,7 +54,7 @@ async fn a_leader_that_is_cancelled_alone_ends_alone() {
 
 /// ID-4, SC-4: the last caller of a flight can still be cancelled by its id; it then waits for the handler to stop.
 #[tokio::test(start_paused = true)]
-async fn the_last_who_waits_is_there_to_be_cancelled() {
+async fn the_last_waiter_can_still_be_cancelled() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let (one, two) = (session.turn(), session.turn());
@@ -66,7 +66,7 @@ async fn the_last_who_waits_is_there_to_be_cancelled() {
         assert!(two.cancel_call("b"));
     };
     let (a, b, ()) =
-        ends(async { tokio::join!(one.dispatch(write("a")), two.dispatch(write("b")), cancel) }).await;
+        no_hang(async { tokio::join!(one.dispatch(write("a")), two.dispatch(write("b")), cancel) }).await;
     assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b cancelled"]);
     assert_eq!(yard.log.spans(), ["a 0..40"]);
     yard.events.check();
@@ -75,7 +75,7 @@ async fn the_last_who_waits_is_there_to_be_cancelled() {
 /// ID-4, SC-5: a handler that goes on for others has its whole grace when the last caller leaves, whatever the
 /// deadline of an earlier caller, and whether that was cancelled or left at its deadline.
 #[tokio::test(start_paused = true)]
-async fn who_left_before_takes_nothing_of_the_grace() {
+async fn earlier_leavers_do_not_shorten_the_grace() {
     for leaves_at in [50, 500] {
         let yard = keys().await;
         let session = yard.engine.session("s");
@@ -89,7 +89,8 @@ async fn who_left_before_takes_nothing_of_the_grace() {
         };
         let a = write("a").deadline(ms(leaves_at.min(100)));
         let (a, b, ()) =
-            ends(async { tokio::join!(one.dispatch(vec![a]), two.dispatch(vec![write("b")]), cancel) }).await;
+            no_hang(async { tokio::join!(one.dispatch(vec![a]), two.dispatch(vec![write("b")]), cancel) })
+                .await;
         let left = if leaves_at == 50 { "a deadline_exceeded" } else { "a cancelled" };
         assert_eq!([shape(&a), shape(&b)], [left, "b cancelled"]);
         assert_eq!(yard.log.spans(), ["a 0..110"], "it was not given up at 100");
@@ -112,7 +113,7 @@ async fn narrow(has_hooks: bool) -> Yard {
 
 /// V3: a caller that takes over a flight has the full attempt timeout from its start, however long it waited before.
 #[tokio::test(start_paused = true)]
-async fn who_takes_over_has_its_attempts_time() {
+async fn a_successor_has_a_full_attempt_timeout() {
     let yard = narrow(false).await;
     let session = yard.engine.session("s");
     let (turn, fork) = (session.turn(), session.fork(ForkPolicy::default()).unwrap());
@@ -125,7 +126,7 @@ async fn who_takes_over_has_its_attempts_time() {
     let all = async {
         tokio::join!(session.dispatch(busy), turn.dispatch(write("a")), fork.dispatch(write("b")), cancel)
     };
-    let (_, a, b, ()) = ends(all).await;
+    let (_, a, b, ()) = no_hang(all).await;
     assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
     assert_eq!((b[0].queued(), b[0].ran()), (5 * SECOND, ms(500)));
     yard.events.check();
@@ -133,7 +134,7 @@ async fn who_takes_over_has_its_attempts_time() {
 
 /// V3: a caller that takes over a flight has its own deadline from when it was ready, with or without hooks.
 #[tokio::test(start_paused = true)]
-async fn who_takes_over_keeps_its_deadline() {
+async fn a_successor_keeps_its_deadline() {
     for has_hooks in [false, true] {
         let yard = narrow(has_hooks).await;
         let session = yard.engine.session("s");
@@ -147,7 +148,7 @@ async fn who_takes_over_keeps_its_deadline() {
         let follower = async { (fork.call(write("b").deadline(ms(600))).await, from.elapsed()) };
         let busy = session.dispatch(vec![call("busy", "write", 900, "ok")]);
         let all = async { tokio::join!(busy, turn.dispatch(vec![write("a")]), follower, cancel) };
-        let (_, a, (b, at), ()) = ends(all).await;
+        let (_, a, (b, at), ()) = no_hang(all).await;
         assert_eq!([shape(&a), shape(&[b])], ["a cancelled", "b deadline_exceeded"]);
         assert_eq!(at, ms(600), "with hooks: {has_hooks}");
         yard.events.check();
@@ -157,7 +158,7 @@ async fn who_takes_over_keeps_its_deadline() {
 /// ID-3, SC-3, V2: if the nested calls of a handler are quiescent before its own end is recorded, nobody is left
 /// waiting and its key has a result.
 #[tokio::test(start_paused = true)]
-async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
+async fn a_handlers_leftovers_may_quiesce_before_it_ends() {
     struct Leaves;
     #[async_trait]
     impl Tool for Leaves {
@@ -174,9 +175,9 @@ async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
     let session = yard.engine.session("s");
     let leaves = |id: &str| keyed(Call::new(id, "leaves", json!({})));
     let batch = vec![leaves("a"), leaves("b"), call("behind", "serial", 0, "ok")];
-    let outcomes = ends(session.dispatch(batch)).await;
+    let outcomes = no_hang(session.dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "a ok, b ok, behind ok");
-    let again = ends(session.call(leaves("c"))).await;
+    let again = no_hang(session.call(leaves("c"))).await;
     assert_eq!((again.to_text(), again.dedupe), ("left".to_owned(), Dedupe::Replayed));
     yard.events.check();
 }
@@ -184,14 +185,14 @@ async fn what_a_handler_leaves_behind_may_rest_before_its_end() {
 /// ID-4, RT-4: there is time for another attempt as long as one of a flight's callers has time, whether the leader
 /// leaves before or after the decision.
 #[tokio::test(start_paused = true)]
-async fn a_flight_has_the_time_of_all_its_callers() {
+async fn a_flight_has_the_latest_deadline_of_its_callers() {
     for (takes, led) in [(50, ms(120)), (150, ms(120))] {
         let yard = keys().await;
         let session = yard.engine.session("s");
         let again = |id: &str| keyed(tries(id, "again", takes, &["transient", "ok"]));
         let from = Instant::now();
         let leader = async { (session.call(again("a").deadline(led)).await, from.elapsed()) };
-        let ((a, at), b) = ends(async { tokio::join!(leader, session.call(again("b"))) }).await;
+        let ((a, at), b) = no_hang(async { tokio::join!(leader, session.call(again("b"))) }).await;
         assert_eq!(shape(&[a, b]), "a deadline_exceeded, b ok", "{takes} ms");
         assert_eq!(at, led);
         assert!(from.elapsed() >= ms(2 * takes + 100), "RT-2: the backoff is that of the flight");
@@ -201,7 +202,7 @@ async fn a_flight_has_the_time_of_all_its_callers() {
 
 /// V3: a follower has its own deadline but no queue timeout, because it is in no queue.
 #[tokio::test(start_paused = true)]
-async fn who_follows_has_a_deadline_and_no_queue_timeout() {
+async fn a_follower_has_a_deadline_but_no_queue_timeout() {
     let yard = yard(|builder, log| {
         builder.tool(scripted(ToolSpec::write("write").concurrent(), log)).queue_timeout(SECOND)
     })
@@ -211,7 +212,7 @@ async fn who_follows_has_a_deadline_and_no_queue_timeout() {
     let from = Instant::now();
     let short = async { (session.call(write("b").deadline(3 * SECOND)).await, from.elapsed()) };
     let all = async { tokio::join!(session.call(write("a")), short, session.call(write("c"))) };
-    let (a, (b, at), c) = ends(all).await;
+    let (a, (b, at), c) = no_hang(all).await;
     assert_eq!((error(&b).kind, at), (ErrorKind::DeadlineExceeded, 3 * SECOND));
     assert_eq!(shape(&[a, c]), "a ok, c ok");
     yard.events.check();
@@ -239,7 +240,7 @@ impl Tool for Nests {
 /// ID-4, CC-7: a handler that goes on for others still makes nested calls, under its lease and within its callers'
 /// time, whether its own caller left before or leaves during those calls.
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_goes_on_for_others_makes_calls() {
+async fn a_handler_kept_for_others_can_still_dispatch() {
     for (n, (outer, inner)) in (0..).zip([("nests", "read"), ("serial_nests", "serial")].repeat(8)) {
         let (as_agent, twice, has_deadline, at) = (n & 2 > 0, n & 4 > 0, n & 8 > 0, [10, 100][n / 2 % 2]);
         let yard = yard(|builder, _| {
@@ -261,7 +262,7 @@ async fn a_handler_that_goes_on_for_others_makes_calls() {
         };
         let follower = keyed(Call::new("b", outer, args));
         let all = async { tokio::join!(one.dispatch(vec![leader]), two.dispatch(vec![follower]), cancel) };
-        let (a, b, ()) = ends(all).await;
+        let (a, b, ()) = no_hang(all).await;
         assert!(!a[0].success());
         assert_eq!(b[0].to_text(), "inner ok", "{outer} {as_agent} {twice} {has_deadline} {at}");
         yard.events.check();
@@ -270,11 +271,11 @@ async fn a_handler_that_goes_on_for_others_makes_calls() {
 
 /// V5: a caller that leaves a read handler knows that nothing was changed.
 #[tokio::test(start_paused = true)]
-async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
+async fn a_caller_leaving_a_read_knows_nothing_changed() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let read = |id: &str| keyed(call(id, "read", 100, "ok"));
-    let outcomes = ends(session.dispatch(vec![read("a").deadline(ms(50)), read("b")])).await;
+    let outcomes = no_hang(session.dispatch(vec![read("a").deadline(ms(50)), read("b")])).await;
     assert_eq!(shape(&outcomes), "a deadline_exceeded, b ok");
     assert_eq!(error(&outcomes[0]).effect, Effect::Failed);
     yard.events.check();
@@ -282,7 +283,7 @@ async fn who_leaves_a_reader_knows_that_it_changed_nothing() {
 
 /// ID-4, SC-1: when a cancelled sub-agent's handler goes on for another agent, so do its nested calls.
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
+async fn a_cancelled_agents_flight_continues_with_its_nested_calls() {
     struct Nests;
     #[async_trait]
     impl Tool for Nests {
@@ -302,7 +303,7 @@ async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
         fork.cancel();
     };
     let (a, b, ()) =
-        ends(async { tokio::join!(fork.call(nests("a")), session.call(nests("b")), cancel) }).await;
+        no_hang(async { tokio::join!(fork.call(nests("a")), session.call(nests("b")), cancel) }).await;
     assert_eq!(shape(&[a]), "a cancelled");
     assert_eq!(b.to_text(), "first ok, second ok");
     // Cancelled by both agents, the flight ends with all its nested calls.
@@ -317,7 +318,7 @@ async fn a_cancelled_agents_flight_goes_on_with_all_it_calls() {
         session.cancel();
     };
     let (a, b, ()) =
-        ends(async { tokio::join!(fork.call(again("a")), session.call(again("b")), cancel) }).await;
+        no_hang(async { tokio::join!(fork.call(again("a")), session.call(again("b")), cancel) }).await;
     assert_eq!(shape(&[a, b]), "a ok, b cancelled", "the last one has its handler's grace");
     assert_eq!(yard.log.running(), 0);
     yard.events.check();

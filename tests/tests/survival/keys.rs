@@ -1,6 +1,6 @@
 //! Calls with an idempotency key run only once (ID-1 to ID-8).
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -18,11 +18,11 @@ fn keyed(key: &str, call: Call) -> Call {
 }
 
 fn error(outcome: &Outcome) -> &CallError {
-    outcome.error().expect("it has failed")
+    outcome.error().expect("expected a failed call")
 }
 
 async fn one(yard: &Yard, call: Call) -> Outcome {
-    ends(yard.engine.session("s").call(call)).await
+    no_hang(yard.engine.session("s").call(call)).await
 }
 
 /// An engine with a tool `write`, which must not run twice, and a tool `again`, which may.
@@ -38,7 +38,7 @@ async fn keys() -> Yard {
 
 /// ID-3: of all calls with one key one runs; the others share its result and hold no permit; each has its own end.
 #[tokio::test(start_paused = true)]
-async fn a_key_runs_once_and_all_have_its_result() {
+async fn a_key_runs_once_and_all_share_its_result() {
     let yard = keys().await;
     yard.engine.resize(ToolClass::Concurrent, 2).await.unwrap();
     let session = yard.engine.session("s");
@@ -48,7 +48,7 @@ async fn a_key_runs_once_and_all_have_its_result() {
         call
     });
     let from = Instant::now();
-    let outcomes = ends(session.dispatch(renamed.collect::<Vec<_>>())).await;
+    let outcomes = no_hang(session.dispatch(renamed.collect::<Vec<_>>())).await;
     assert_eq!(from.elapsed(), Duration::from_millis(100));
     assert_eq!(yard.log.started(), ["c0"]);
     assert!(outcomes.iter().all(|outcome| outcome.to_text() == "c0" && outcome.attempts == 1));
@@ -60,14 +60,14 @@ async fn a_key_runs_once_and_all_have_its_result() {
 
 /// ID-1: a key counts per session tree, forks included, and per tool; another tree has its own keys.
 #[tokio::test(start_paused = true)]
-async fn a_key_counts_in_its_tree() {
+async fn a_key_is_scoped_to_its_tree() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let fork = session.fork(ForkPolicy::default()).unwrap();
     let write = |id: &str| keyed("k", call(id, "write", 10, "ok"));
-    let (a, b) = ends(async { tokio::join!(session.call(write("a")), fork.call(write("b"))) }).await;
-    let other = ends(yard.engine.session("other").call(write("c"))).await;
-    let tool = ends(session.call(keyed("k", call("d", "again", 10, "ok")))).await;
+    let (a, b) = no_hang(async { tokio::join!(session.call(write("a")), fork.call(write("b"))) }).await;
+    let other = no_hang(yard.engine.session("other").call(write("c"))).await;
+    let tool = no_hang(session.call(keyed("k", call("d", "again", 10, "ok")))).await;
     let texts = [&a, &b, &other, &tool].map(|outcome| outcome.to_text());
     assert_eq!(texts, ["a", "a", "c", "d"]);
     yard.events.check();
@@ -90,7 +90,7 @@ async fn t5_a_cancelled_leaders_followers_get_the_value() {
     };
     let from = Instant::now();
     let leader = async { (leader.await, from.elapsed()) };
-    let ((led, at), followed, ()) = ends(async { tokio::join!(leader, follower, cancel) }).await;
+    let ((led, at), followed, ()) = no_hang(async { tokio::join!(leader, follower, cancel) }).await;
     assert_eq!((shape(&led), at), ("leader cancelled".to_owned(), Duration::from_millis(10)));
     assert_eq!(error(&led[0]).effect, Effect::Unknown);
     assert!(followed[0].success() && followed[0].to_text() == "leader");
@@ -101,7 +101,7 @@ async fn t5_a_cancelled_leaders_followers_get_the_value() {
 /// I1, ID-4: a cancelled leader has ended: if its deadline passes while its handler goes on for others, it does not
 /// end a second time.
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_leaders_deadline_is_over() {
+async fn a_cancelled_leaders_deadline_no_longer_applies() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let (one, two) = (session.turn(), session.turn());
@@ -111,7 +111,7 @@ async fn a_cancelled_leaders_deadline_is_over() {
         one.cancel();
     };
     let leader = one.dispatch(vec![write("a").deadline(SECOND)]);
-    let (a, b, ()) = ends(async { tokio::join!(leader, two.dispatch(vec![write("b")]), cancel) }).await;
+    let (a, b, ()) = no_hang(async { tokio::join!(leader, two.dispatch(vec![write("b")]), cancel) }).await;
     assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
     assert_eq!(yard.log.spans(), ["a 0..2000"]);
     yard.events.check();
@@ -134,7 +134,7 @@ async fn a_flight_ends_with_its_last_caller() {
         session.dispatch(write("c")).await
     };
     let (a, b, c) =
-        ends(async { tokio::join!(one.dispatch(write("a")), two.dispatch(write("b")), script) }).await;
+        no_hang(async { tokio::join!(one.dispatch(write("a")), two.dispatch(write("b")), script) }).await;
     assert_eq!([shape(&a), shape(&b), shape(&c)], ["a cancelled", "b cancelled", "c cancelled"]);
     assert_eq!(yard.log.spans(), ["a 0..40"]);
     yard.events.check();
@@ -154,7 +154,7 @@ async fn the_oldest_follower_leads_after_a_leader_that_never_started() {
         turns[0].cancel();
     };
     let [one, two, three] = &turns;
-    let (_, a, b, c, ()) = ends(async {
+    let (_, a, b, c, ()) = no_hang(async {
         tokio::join!(
             busy,
             one.dispatch(write("a")),
@@ -173,7 +173,7 @@ async fn the_oldest_follower_leads_after_a_leader_that_never_started() {
 /// ID-3, RT-9: if a leader is cancelled between two attempts, a follower makes the next one: the attempts of a flight
 /// count as those of one call.
 #[tokio::test(start_paused = true)]
-async fn a_flight_goes_on_with_its_next_attempt() {
+async fn a_flight_continues_with_its_next_attempt() {
     let yard =
         yard(|builder, log| builder.tool(scripted(ToolSpec::write("again").concurrent().idempotent(), log)))
             .await;
@@ -185,7 +185,7 @@ async fn a_flight_goes_on_with_its_next_attempt() {
         one.cancel();
     };
     let (a, b, ()) =
-        ends(async { tokio::join!(one.dispatch(flaky("a")), two.dispatch(flaky("b")), cancel) }).await;
+        no_hang(async { tokio::join!(one.dispatch(flaky("a")), two.dispatch(flaky("b")), cancel) }).await;
     assert_eq!([shape(&a), shape(&b)], ["a cancelled", "b ok"]);
     assert_eq!(error(&a[0]).last_error.as_ref().unwrap().kind, ErrorKind::Transient);
     assert_eq!((b[0].attempts, yard.log.started()), (3, vec!["a".to_owned(), "b".into(), "b".into()]));
@@ -216,16 +216,16 @@ async fn t6_results_are_kept_for_a_minute() {
     let session = yard.engine.session("s");
     let at = |id: &str, tool: &str, ms| keyed("k", call(id, tool, ms, "ok"));
     for tool in ["write", "again"] {
-        ends(session.call(at("first", tool, 10))).await;
+        no_hang(session.call(at("first", tool, 10))).await;
         sleep(59 * SECOND).await;
-        let kept = ends(session.call(at("second", tool, 10))).await;
+        let kept = no_hang(session.call(at("second", tool, 10))).await;
         assert_eq!((kept.to_text(), kept.dedupe), ("first".to_owned(), Dedupe::Replayed));
         sleep(2 * SECOND).await;
-        let later = ends(session.call(at("third", tool, 10))).await;
+        let later = no_hang(session.call(at("third", tool, 10))).await;
         match tool {
             "write" => {
                 assert_eq!(error(&later).kind, ErrorKind::AlreadyExecuted);
-                let other = ends(session.call(at("fourth", tool, 11))).await;
+                let other = no_hang(session.call(at("fourth", tool, 11))).await;
                 assert_eq!(error(&other).kind, ErrorKind::KeyMismatch);
             }
             _ => assert_eq!((later.to_text(), later.dedupe), ("third".to_owned(), Dedupe::Fresh)),
@@ -237,7 +237,7 @@ async fn t6_results_are_kept_for_a_minute() {
 
 /// V4, ID-5: which failures are kept for replay depends on the error and on whether the tool may run twice.
 #[tokio::test(start_paused = true)]
-async fn failures_are_kept_where_the_effect_may_be_there() {
+async fn failures_are_kept_if_they_may_have_taken_effect() {
     let yard = yard(|builder, log| {
         builder
             .tool(scripted(ToolSpec::write("write").concurrent().timeout(SECOND), log))
@@ -254,8 +254,8 @@ async fn failures_are_kept_where_the_effect_may_be_there() {
     ] {
         for end in ends_with {
             let write = |id: &str| keyed(&format!("{tool} {end}").replace(' ', "-"), call(id, tool, 0, end));
-            let first = ends(session.call(write("a"))).await;
-            let second = ends(session.call(write("b"))).await;
+            let first = no_hang(session.call(write("a"))).await;
+            let second = no_hang(session.call(write("b"))).await;
             let expected = if kept.contains(&end) { Dedupe::Replayed } else { Dedupe::Fresh };
             assert_eq!(second.dedupe, expected, "{tool} {end}");
             assert_eq!(error(&first).kind, error(&second).kind, "{tool} {end}");
@@ -266,10 +266,10 @@ async fn failures_are_kept_where_the_effect_may_be_there() {
 
 /// T7, ID-7: the leader panics with three waiters ⇒ four `panic` results, one start, one breaker failure.
 #[tokio::test(start_paused = true)]
-async fn t7_a_panic_is_everybodys() {
+async fn t7_a_panic_reaches_every_caller() {
     let yard = keys().await;
     let batch: Vec<_> = (0..4).map(|n| keyed("k", call(&format!("c{n}"), "write", 10, "panic"))).collect();
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "c0 panic, c1 panic, c2 panic, c3 panic");
     assert_eq!(yard.log.started(), ["c0"]);
     let failures = yard.engine.breakers().into_iter().map(|breaker| breaker.failures).sum::<u64>();
@@ -292,7 +292,7 @@ async fn a_key_runs_once_although_the_pool_is_full() {
         sleep(Duration::from_millis(5)).await;
         session.call(keyed("later", call("first", "write", 10, "ok"))).await
     };
-    let (outcomes, first) = ends(async { tokio::join!(session.dispatch(batch), other) }).await;
+    let (outcomes, first) = no_hang(async { tokio::join!(session.dispatch(batch), other) }).await;
     assert!(outcomes.iter().all(Outcome::success));
     assert_eq!((first.dedupe, outcomes[5].dedupe), (Dedupe::Fresh, Dedupe::Replayed));
     assert_eq!(yard.log.started(), ["busy", "c0", "first", "read"]);
@@ -308,7 +308,7 @@ async fn a_conflict_may_be_an_error() {
     })
     .await;
     let batch = ["a", "b"].map(|id| keyed("k", call(id, "write", 10, "ok")));
-    let outcomes = ends(yard.engine.session("s").dispatch(batch.to_vec())).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b key_in_progress");
     yard.events.check();
 }
@@ -322,30 +322,30 @@ async fn a_deadline_ends_its_own_caller() {
         keyed("k", call(id, "write", 1000, "ok")).deadline(Duration::from_millis(within))
     };
     let batch = vec![write("a", 100), write("b", 200), write("c", 5000)];
-    let outcomes = ends(session.dispatch(batch)).await;
+    let outcomes = no_hang(session.dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "a deadline_exceeded, b deadline_exceeded, c ok");
     assert_eq!(yard.log.spans(), ["a 0..1000"]);
     let deaf = |id: &str, within: u64| {
         keyed("d", call(id, "write", 0, "polite")).deadline(Duration::from_millis(within))
     };
     let from = Instant::now();
-    let outcomes = ends(session.dispatch(vec![deaf("a", 100), deaf("b", 300)])).await;
+    let outcomes = no_hang(session.dispatch(vec![deaf("a", 100), deaf("b", 300)])).await;
     assert_eq!(shape(&outcomes), "a deadline_exceeded, b deadline_exceeded");
     assert_eq!(from.elapsed(), Duration::from_millis(300));
     sleep(SECOND).await;
-    assert_eq!(yard.log.running(), 0, "nobody waits for it any more");
+    assert_eq!(yard.log.running(), 0, "no caller waits for it any more");
     yard.events.check();
 }
 
 /// V2, CL-3: if a call leaves a flight, the next run still waits until the flight is quiescent.
 #[tokio::test(start_paused = true)]
-async fn who_has_left_a_flight_rests_with_it() {
+async fn a_caller_that_left_is_quiescent_with_its_flight() {
     let yard = keys().await;
     let session = yard.engine.session("s");
     let leader = session.call(keyed("k", call("leader", "write", 1000, "ok")));
     let follower = keyed("k", call("follower", "write", 1000, "ok")).deadline(Duration::from_millis(100));
     let batch = vec![follower, call("behind", "read", 0, "ok")];
-    let (leader, outcomes) = ends(async { tokio::join!(leader, session.dispatch(batch)) }).await;
+    let (leader, outcomes) = no_hang(async { tokio::join!(leader, session.dispatch(batch)) }).await;
     assert!(leader.success());
     assert_eq!(shape(&outcomes), "follower deadline_exceeded, behind ok");
     assert_eq!(yard.log.spans(), ["leader 0..1000", "behind 1000..1000"]);
@@ -354,7 +354,7 @@ async fn who_has_left_a_flight_rests_with_it() {
 
 /// ID-2: an invalid key is refused together with its call.
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_none_is_refused() {
+async fn an_invalid_key_is_refused() {
     let yard = keys().await;
     for bad in ["", "a b", "a\n", "schlüssel", &"k".repeat(256)] {
         let outcome = one(&yard, keyed(bad, call("a", "write", 0, "ok"))).await;
@@ -366,7 +366,7 @@ async fn a_key_that_is_none_is_refused() {
 
 /// V1, CB-7: the result of a key is replayed even if its tool's breaker is open.
 #[tokio::test(start_paused = true)]
-async fn a_result_is_replayed_though_the_tool_is_closed() {
+async fn a_result_is_replayed_although_the_circuit_is_open() {
     let yard = keys().await;
     let _open = yard.engine.session("s");
     let write = || keyed("k", call("a", "write", 0, "ok"));
@@ -379,7 +379,7 @@ async fn a_result_is_replayed_though_the_tool_is_closed() {
 
 /// V1, PO-3: each caller of a key needs its own approval to share the result.
 #[tokio::test(start_paused = true)]
-async fn each_caller_of_a_key_is_asked_for_itself() {
+async fn each_caller_of_a_key_needs_its_own_approval() {
     struct NotTheLast;
     #[async_trait]
     impl toolyard::Approver for NotTheLast {
@@ -398,7 +398,7 @@ async fn each_caller_of_a_key_is_asked_for_itself() {
     })
     .await;
     let batch: Vec<_> = (0..3).map(|n| keyed("k", call(&format!("c{n}"), "write", 10, "ok"))).collect();
-    let outcomes = ends(yard.engine.session("s").dispatch(batch)).await;
+    let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 user_denied");
     assert_eq!((outcomes[1].dedupe, yard.log.started().len()), (Dedupe::Joined, 1));
     yard.events.check();

@@ -1,7 +1,7 @@
 //! Calls that survive: the rules of deadlines, retries, keys, breakers, rates, budgets, cancels and drain, in paused
 //! time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod breaker;
 mod budget;
@@ -18,6 +18,6 @@ use std::{future::Future, time::Duration};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Fails a test that would hang: no test here needs an hour of paused time.
-async fn ends<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(3600 * SECOND, future).await.expect("this ends")
+async fn no_hang<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(3600 * SECOND, future).await.expect("timed out")
 }

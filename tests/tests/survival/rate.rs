@@ -1,6 +1,6 @@
 //! Rate limits on attempts (RT-10), and pauses that a server asks for (RT-3).
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -29,7 +29,7 @@ async fn attempts_wait_for_their_token_in_order() {
         assert!(status.pools.iter().all(|pool| pool.running == 0 && pool.queued == 0), "{status:?}");
         two.dispatch(vec![call("late", "read", 0, "ok")]).await
     };
-    let (first, second) = ends(async { tokio::join!(one.dispatch(calls(12)), beside) }).await;
+    let (first, second) = no_hang(async { tokio::join!(one.dispatch(calls(12)), beside) }).await;
     assert!(first.iter().all(|outcome| outcome.success()), "{}", shape(&first));
     assert_eq!(from.elapsed(), 5 * SECOND);
     let order: Vec<_> = (0..12).map(|n| format!("c{n}")).collect();
@@ -43,7 +43,7 @@ async fn attempts_wait_for_their_token_in_order() {
 
 /// RT-10, CC-9: a cancelled call leaves the line at once, and those behind it move up.
 #[tokio::test(start_paused = true)]
-async fn who_is_cancelled_leaves_the_line() {
+async fn a_cancelled_call_gives_up_its_place() {
     let yard = limited("1/s").await;
     let session = yard.engine.session("s");
     let cancel = async {
@@ -51,7 +51,7 @@ async fn who_is_cancelled_leaves_the_line() {
         assert!(session.cancel_call("c1"));
     };
     let from = Instant::now();
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(calls(3)), cancel) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(calls(3)), cancel) }).await;
     assert_eq!(shape(&outcomes), "c0 ok, c1 cancelled, c2 ok");
     assert_eq!(from.elapsed(), SECOND);
     yard.events.check();
@@ -70,17 +70,17 @@ async fn each_attempt_takes_a_token() {
     let session = yard.engine.session("s");
     let from = Instant::now();
     let flaky = Call::new("a", "read", json!({"ends": ["transient", "ok"]}));
-    assert!(ends(session.call(flaky)).await.success());
+    assert!(no_hang(session.call(flaky)).await.success());
     assert_eq!(from.elapsed(), SECOND);
     let batch = vec![
         call("b", "read", 0, "ok"),
         call("c", "read", 0, "ok").deadline(SECOND / 2),
         call("d", "read", 0, "ok"),
     ];
-    let outcomes = ends(session.dispatch(batch)).await;
+    let outcomes = no_hang(session.dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "b ok, c deadline_exceeded, d ok");
-    assert_eq!(from.elapsed(), 3 * SECOND, "what c leaves d takes");
-    let outcomes = ends(session.dispatch(calls(3))).await;
+    assert_eq!(from.elapsed(), 3 * SECOND, "d takes the token that c left");
+    let outcomes = no_hang(session.dispatch(calls(3))).await;
     assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 queue_timeout");
     yard.events.check();
 }
@@ -88,7 +88,7 @@ async fn each_attempt_takes_a_token() {
 /// T10, second half: after a hint of 2 s, the next attempt comes at least 2 s later, and other sessions' calls of
 /// that tool wait too; calls of other tools do not.
 #[tokio::test(start_paused = true)]
-async fn t10_a_hint_pauses_the_tool_for_everybody() {
+async fn t10_a_hint_pauses_the_tool_for_all_sessions() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("other"), log))).await;
     let (one, two) = (yard.engine.session("one"), yard.engine.session("two"));
     let hinted = Call::new("a", "read", json!({"ends": ["limited", "ok"], "hint_ms": 2000}));
@@ -97,7 +97,7 @@ async fn t10_a_hint_pauses_the_tool_for_everybody() {
         let batch = vec![call("b", "read", 0, "ok"), call("c", "other", 0, "ok")];
         two.dispatch(batch).await
     };
-    let (a, others) = ends(async { tokio::join!(one.call(hinted), beside) }).await;
+    let (a, others) = no_hang(async { tokio::join!(one.call(hinted), beside) }).await;
     assert!(a.success() && a.attempts == 2);
     assert_eq!(shape(&others), "b ok, c ok");
     let spans = yard.log.spans();

@@ -1,6 +1,6 @@
 //! Retries of failed attempts (RT-1 to RT-9).
 
-use super::{SECOND, ends};
+use super::{SECOND, no_hang};
 use serde_json::json;
 use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -11,11 +11,11 @@ use toolyard::{
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
 async fn one(yard: &Yard, call: Call) -> Outcome {
-    ends(yard.engine.session("s").call(call)).await
+    no_hang(yard.engine.session("s").call(call)).await
 }
 
 fn error(outcome: &Outcome) -> &CallError {
-    outcome.error().expect("it has failed")
+    outcome.error().expect("expected a failed call")
 }
 
 /// The delays in the events, in milliseconds.
@@ -29,7 +29,7 @@ fn delays(yard: &Yard) -> Vec<u64> {
 
 /// RT-1, RT-2: a read has up to three attempts, 0.1–0.15 s and 0.4–0.6 s apart.
 #[tokio::test(start_paused = true)]
-async fn a_fault_that_passes_is_tried_again() {
+async fn a_transient_failure_is_retried() {
     let yard = yard(|builder, _| builder.seed(7)).await;
     let from = Instant::now();
     let outcome = one(&yard, tries("a", "read", 0, &["transient", "transient", "ok"])).await;
@@ -38,7 +38,7 @@ async fn a_fault_that_passes_is_tried_again() {
     let delays = delays(&yard);
     assert!((100..=150).contains(&delays[0]) && (400..=600).contains(&delays[1]), "{delays:?}");
     assert!(from.elapsed() >= Duration::from_millis(500), "{:?}", from.elapsed());
-    assert_eq!(outcome.ran(), from.elapsed(), "all attempts and what is between them");
+    assert_eq!(outcome.ran(), from.elapsed(), "all attempts and the delays between them");
     yard.events.check();
 }
 
@@ -55,7 +55,7 @@ async fn there_are_three_attempts_at_most() {
 
 /// RT-1: which failures of which tools are retried.
 #[tokio::test(start_paused = true)]
-async fn only_what_may_be_repeated_is_tried_again() {
+async fn only_repeatable_failures_are_retried() {
     let yard = yard(|builder, log| {
         let idempotent = ToolSpec::write("idempotent").idempotent().timeout(SECOND);
         let recursive = ToolSpec::read("recursive").recursive();
@@ -88,7 +88,7 @@ async fn only_what_may_be_repeated_is_tried_again() {
 
 /// RT-2: a tool may have its own policy, with full jitter and other numbers.
 #[tokio::test(start_paused = true)]
-async fn a_tool_has_a_policy_of_its_own() {
+async fn a_tool_may_set_its_retry_policy() {
     let (five, second) = (NonZeroU32::new(5).unwrap(), Duration::from_secs(1));
     let policy = RetryPolicy::default().with_max_attempts(five).with_jitter(Jitter::Full);
     let policy = policy.with_delays(second, 1.0, second).unwrap();
@@ -118,19 +118,19 @@ async fn backoff_frees_the_slot() {
         assert!(status.pools.iter().all(|pool| pool.running == 0), "{status:?}");
         session.dispatch(vec![call("other", "serial", 10, "ok")]).await
     };
-    let (outcomes, other) = ends(async { tokio::join!(session.dispatch(first), beside) }).await;
+    let (outcomes, other) = no_hang(async { tokio::join!(session.dispatch(first), beside) }).await;
     assert_eq!((shape(&outcomes), shape(&other)), ("a ok, b ok".to_owned(), "other ok".to_owned()));
     assert_eq!(
         yard.log.started(),
         ["a", "other", "a", "b"],
-        "another goes meanwhile, its own next run does not"
+        "another session runs meanwhile, its own next run does not"
     );
     yard.events.check();
 }
 
 /// RT-3, T10: a hint over 30 s ends the call at once and is passed on in the error.
 #[tokio::test(start_paused = true)]
-async fn t10_what_the_server_asks_for_is_kept_or_handed_on() {
+async fn t10_a_hint_over_30_s_is_passed_on() {
     let yard = yard(|builder, _| builder).await;
     let hinted = |ms: u64| Call::new("a", "read", json!({"ends": ["limited", "ok"], "hint_ms": ms}));
     let from = Instant::now();
@@ -173,7 +173,7 @@ async fn there_is_no_sleep_past_the_deadline() {
 
 /// RT-5, T18: ten failing retries drain the bucket, so the next failure has one attempt; ten successes buy one retry.
 #[tokio::test(start_paused = true)]
-async fn t18_retries_in_vain_use_up_the_bucket() {
+async fn t18_failing_retries_drain_the_bucket() {
     let yard = yard(|builder, _| builder.breaker(BreakerPolicy::DISABLED)).await;
     for _ in 0..5 {
         assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 3);
@@ -231,7 +231,7 @@ async fn a_cancel_ends_a_backoff_at_once() {
     };
     let from = Instant::now();
     let calls = vec![call("a", "read", 0, "transient"), call("b", "read", 10, "ok")];
-    let (outcomes, ()) = ends(async { tokio::join!(session.dispatch(calls), cancel) }).await;
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(calls), cancel) }).await;
     assert_eq!(shape(&outcomes), "a cancelled, b ok");
     assert_eq!(from.elapsed(), Duration::from_millis(50));
     let error = error(&outcomes[0]);
@@ -244,26 +244,26 @@ async fn a_cancel_ends_a_backoff_at_once() {
 
 /// RT-9: attempts of a call have consecutive numbers and the same key.
 #[tokio::test(start_paused = true)]
-async fn attempts_share_a_key_and_know_their_number() {
-    struct Tells;
+async fn attempts_share_a_key_and_are_numbered() {
+    struct Streams;
     #[async_trait]
-    impl Tool for Tells {
+    impl Tool for Streams {
         async fn execute(&self, _: &serde_json::Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
             cx.emit(&format!("{} {}", cx.attempt(), cx.idempotency_key().unwrap()));
             if cx.attempt() == 3 { Ok("done".into()) } else { Err(ToolError::transient("not yet")) }
         }
     }
-    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("tells"), || Tells))).await;
-    let mut call = Call::new("a", "tells", "{}");
+    let yard = yard(|builder, _| builder.tool(from_fn(ToolSpec::read("streams"), || Streams))).await;
+    let mut call = Call::new("a", "streams", "{}");
     call.idempotency_key = Some("k".into());
     assert!(one(&yard, call).await.success());
-    let told = yard.events.events();
-    let told = told.iter().filter_map(|event| match &event.kind {
+    let events = yard.events.events();
+    let streamed = events.iter().filter_map(|event| match &event.kind {
         EventKind::OutputDelta { text } => Some((event.attempt, text.clone())),
         _ => None,
     });
     let expected = ["1 k", "2 k", "3 k"].iter().zip(1..).map(|(text, n)| (Some(n), (*text).to_owned()));
-    assert_eq!(told.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    assert_eq!(streamed.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     yard.events.check();
 }
 
@@ -284,12 +284,12 @@ async fn a_timeout_may_leave_a_grace() {
         builder.tool(from_fn(spec, || Tidies))
     })
     .await;
-    for (ms, took, said) in [(500, 1500, "as far as it came"), (5000, 2000, "")] {
+    for (ms, took, output) in [(500, 1500, "as far as it came"), (5000, 2000, "")] {
         let from = Instant::now();
         let outcome = one(&yard, Call::new("a", "tidies", json!({"ms": ms}))).await;
         let error = error(&outcome);
         assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
-        assert_eq!(ToolOutput::parts(error.content().to_vec()).to_text(), said);
+        assert_eq!(ToolOutput::parts(error.content().to_vec()).to_text(), output);
         assert_eq!(from.elapsed(), Duration::from_millis(took));
     }
     yard.events.check();
@@ -297,7 +297,7 @@ async fn a_timeout_may_leave_a_grace() {
 
 /// V3: each time a call asks for its permits it has a full queue timeout, whatever it waited before.
 #[tokio::test(start_paused = true)]
-async fn another_attempt_has_a_queue_timeout_of_its_own() {
+async fn each_attempt_has_a_full_queue_timeout() {
     let yard = yard(|builder, _| builder.queue_timeout(SECOND)).await;
     yard.engine.resize(ToolClass::Read, 1).await.unwrap();
     let session = yard.engine.session("s");
@@ -307,7 +307,7 @@ async fn another_attempt_has_a_queue_timeout_of_its_own() {
         session.call(call("late", "read", 700, "ok")).await
     };
     // It waits until 0.5 s, runs until 0.6 s, and waits again for the last call, which ends at 1.3 s.
-    let (outcomes, late) = ends(async { tokio::join!(session.dispatch(batch), late) }).await;
+    let (outcomes, late) = no_hang(async { tokio::join!(session.dispatch(batch), late) }).await;
     assert_eq!(shape(&outcomes), "busy ok, flaky ok");
     assert!(late.success());
     yard.events.check();
@@ -325,10 +325,10 @@ async fn a_retry_that_is_not_made_costs_nothing() {
             sleep(Duration::from_millis(50)).await;
             assert!(session.cancel_call(&id));
         };
-        let (outcome, ()) = ends(async { tokio::join!(session.call(flaky(&id)), cancel) }).await;
+        let (outcome, ()) = no_hang(async { tokio::join!(session.call(flaky(&id)), cancel) }).await;
         assert_eq!((error(&outcome).kind, outcome.attempts), (ErrorKind::Cancelled, 1));
     }
-    let outcome = ends(session.call(flaky("last"))).await;
+    let outcome = no_hang(session.call(flaky("last"))).await;
     assert!(outcome.success(), "{:?}", outcome.error());
     yard.events.check();
 }
@@ -336,7 +336,7 @@ async fn a_retry_that_is_not_made_costs_nothing() {
 /// V1, RT-8: the `on_tool_end` hook also runs, once, for a call that ends between two attempts, and the call does not
 /// wait for it.
 #[tokio::test(start_paused = true)]
-async fn the_hook_hears_of_an_end_between_two_attempts() {
+async fn the_end_hook_runs_for_an_end_between_attempts() {
     #[derive(Clone, Default)]
     struct Ends(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
     #[async_trait]
@@ -355,7 +355,7 @@ async fn the_hook_hears_of_an_end_between_two_attempts() {
     };
     let from = Instant::now();
     let (outcome, ()) =
-        ends(async { tokio::join!(session.call(call("a", "read", 0, "transient")), cancel) }).await;
+        no_hang(async { tokio::join!(session.call(call("a", "read", 0, "transient")), cancel) }).await;
     assert_eq!((error(&outcome).kind, from.elapsed()), (ErrorKind::Cancelled, Duration::from_millis(50)));
     sleep(2 * SECOND).await;
     assert_eq!(*ended.0.lock().unwrap(), ["a cancelled"]);
@@ -363,7 +363,7 @@ async fn the_hook_hears_of_an_end_between_two_attempts() {
 
 /// CC-9: a cancelled backoff keeps nothing alive: the session closes with its last call.
 #[tokio::test(start_paused = true)]
-async fn a_backoff_that_is_called_off_keeps_nothing() {
+async fn a_cancelled_backoff_keeps_nothing_alive() {
     let yard = yard(|builder, _| builder).await;
     let session = yard.engine.session("s");
     let hinted = Call::new("a", "read", json!({"ends": ["transient", "ok"], "hint_ms": 20_000}));
@@ -371,9 +371,9 @@ async fn a_backoff_that_is_called_off_keeps_nothing() {
         sleep(SECOND).await;
         session.cancel();
     };
-    ends(async { tokio::join!(session.call(hinted), cancel) }).await;
+    no_hang(async { tokio::join!(session.call(hinted), cancel) }).await;
     drop(session);
     tokio::task::yield_now().await;
     let closed = yard.events.events().iter().any(|event| matches!(event.kind, EventKind::SessionClosed));
-    assert!(closed, "it does not wait for the attempt that is not made");
+    assert!(closed, "the session does not wait for the cancelled attempt");
 }

@@ -38,7 +38,7 @@ async fn go(spec: ToolSpec) {
 
 /// CC-6: calls nest to any depth, and dropping the last owner of a long chain of batches does not overflow the stack.
 #[tokio::test]
-async fn the_last_of_a_long_chain_of_batches_drops_it() {
+async fn a_long_chain_of_batches_is_dropped_without_overflow() {
     go(ToolSpec::read("chain")).await;
 }
 

@@ -44,7 +44,7 @@ async fn a_call_from_another_engine_is_an_ordinary_waiter() {
 /// CC-7, CC-7b: a call that returns through another engine is a descendant of the handler it comes from, which lends
 /// it its lease; otherwise the two would wait for each other.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_comes_back_stands_on_the_lease_above() {
+async fn a_call_back_into_the_engine_uses_the_lease_above() {
     let (here, there) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let (one, other) = (
         yard(|builder, _| builder.tool(reaches("go", &there, Call::new("back", "back", json!({}))))).await,
@@ -54,8 +54,8 @@ async fn a_call_that_comes_back_stands_on_the_lease_above() {
     there.get_or_init(|| other.engine.session("other"));
     // Shifts the ids of lease entries, so that they differ between the two engines.
     session.call(call("before", "serial", 10, "ok")).await;
-    let gone = timeout(Duration::from_secs(60), session.call(Call::new("go", "go", json!({})))).await;
-    assert_eq!(gone.expect("nobody waits for himself").to_text(), "back ok");
+    let outcome = timeout(Duration::from_secs(60), session.call(Call::new("go", "go", json!({})))).await;
+    assert_eq!(outcome.expect("no call waits for itself").to_text(), "back ok");
     assert_eq!(one.log.spans(), ["before 0..10", "home 10..20"]);
     one.events.check();
     other.events.check();

@@ -41,7 +41,7 @@ async fn a_fork_has_its_own_concurrent_pool_and_the_trees_serial_lease() {
 
 /// CL-6: a tool's limit counts per agent, tree or engine; a tree cap counts for the whole tree.
 #[tokio::test(start_paused = true)]
-async fn limits_count_where_they_say() {
+async fn limits_count_in_their_scope() {
     for (scope, tree_cap, most) in [
         (LimitScope::Agent, None, 4),
         (LimitScope::Tree, None, 2),
@@ -97,7 +97,7 @@ async fn a_fork_only_narrows_its_tools() {
 
 /// CL-7: forks nest 8 deep; at the bottom, a tool that spawns sub-agents is refused.
 #[tokio::test(start_paused = true)]
-async fn forks_go_8_deep() {
+async fn forks_nest_8_deep() {
     let yard = yard(|builder, log| builder.tool(scripted(ToolSpec::read("spawns").recursive(), log))).await;
     let mut agent = yard.engine.session("s");
     for _ in 0..FORK_DEPTH_MAX {

@@ -1,5 +1,5 @@
 //! Nested calls, sub-agents, and the serial lease they share.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod deadlines;
 mod deep;

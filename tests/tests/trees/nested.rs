@@ -84,7 +84,7 @@ async fn tools_of_any_class_call_tools_of_any_class() {
 /// CC-6: of several concurrent dispatches none yields before the last is done; only then does the handler count
 /// against its pool again.
 #[tokio::test(start_paused = true)]
-async fn of_several_dispatches_none_yields_before_the_last_is_done() {
+async fn concurrent_dispatches_return_when_the_last_is_done() {
     let yard = yard(|builder, log| {
         let log = log.clone();
         let both = tool_fn(ToolSpec::read("both"), move |(): (), cx: ToolContext| {
@@ -112,7 +112,7 @@ async fn of_several_dispatches_none_yields_before_the_last_is_done() {
 
 /// V3: the attempt timeout's clock stands still while the handler is parked or waits to resume.
 #[tokio::test(start_paused = true)]
-async fn the_clock_of_an_attempt_stands_still_while_it_is_parked() {
+async fn the_attempt_clock_stops_while_parked() {
     let yard = yard(|builder, _| {
         let slow = tool_fn(
             ToolSpec::read("slow").timeout(Duration::from_millis(100)),
@@ -135,7 +135,7 @@ async fn the_clock_of_an_attempt_stands_still_while_it_is_parked() {
 
 /// CC-6b: a dropped dispatch cancels its calls, and the handler's next dispatch waits until they have stopped.
 #[tokio::test(start_paused = true)]
-async fn what_comes_after_a_dropped_dispatch_waits_for_its_calls() {
+async fn a_dispatch_after_a_dropped_one_waits_for_its_calls() {
     let yard = yard(|builder, log| {
         let log = log.clone();
         let drops = tool_fn(ToolSpec::write("drops"), move |(): (), cx: ToolContext| {
@@ -165,7 +165,7 @@ async fn what_comes_after_a_dropped_dispatch_waits_for_its_calls() {
 /// CC-6, CC-6b: dropping a dispatch whose calls are quiescent affects no other dispatch, not even one that was made
 /// later and has not started because it waits for the calls of a third, dropped one.
 #[tokio::test(start_paused = true)]
-async fn a_dispatch_that_is_dropped_at_rest_touches_no_other() {
+async fn dropping_a_quiescent_dispatch_affects_no_other() {
     let yard = yard(|builder, log| {
         let log = log.clone();
         let many = tool_fn(ToolSpec::read("many"), move |(): (), cx: ToolContext| {
@@ -227,7 +227,7 @@ async fn a_hook_may_dispatch_before_a_nested_call() {
 
 /// CL-3, V2: a dispatch that another task started and stopped polling before it had a batch does not delay its run.
 #[tokio::test(start_paused = true)]
-async fn a_dispatch_that_nobody_polls_any_more_is_not_waited_for() {
+async fn a_dispatch_no_longer_polled_is_not_waited_for() {
     let yard = yard(|builder, _| {
         let lends = tool_fn(ToolSpec::read("lends"), |(): (), cx: ToolContext| async move {
             let begun = cx.dispatch(vec![call("dropped", "read", 0, "stops_late")]);
@@ -267,7 +267,7 @@ async fn a_cancel_reaches_what_handlers_dispatched() {
     let (outcomes, others, ()) =
         tokio::join!(turn.dispatch(batch), other.dispatch(vec![call("e", "serial", 50, "ok")]), go);
     assert_eq!(shape(&others), "e ok");
-    assert_eq!(outcomes[0].to_text(), "b ok", "a handler that is told to stop may finish: {outcomes:?}");
+    assert_eq!(outcomes[0].to_text(), "b ok", "a cancelled handler may finish: {outcomes:?}");
     assert_eq!(shape(&outcomes), "a ok, d cancelled");
     assert!(yard.events.of_call("c").ends_with(&["tool.failed"]));
     yard.events.check();
@@ -343,7 +343,7 @@ impl Blocking for Deaf {
 
 /// CC-6: a dispatch that is held but not polled still makes progress, so that a later dispatch does not deadlock.
 #[tokio::test(start_paused = true)]
-async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
+async fn a_held_but_unpolled_dispatch_continues() {
     let yard = yard(|builder, _| {
         let holds = tool_fn(ToolSpec::read("holds"), |(): (), cx: ToolContext| async move {
             let calls = vec![call("first", "read", 10, "ok"), call("second", "serial", 10, "ok")];
@@ -367,26 +367,26 @@ async fn a_dispatch_that_is_held_and_not_polled_goes_on() {
 /// Dispatches a call through its session when it is dropped.
 struct Parting {
     session: Session,
-    said: mpsc::UnboundedSender<String>,
+    sender: mpsc::UnboundedSender<String>,
 }
 
 impl Drop for Parting {
     fn drop(&mut self) {
-        let (open, said) = (self.session.open_batch(), self.said.clone());
+        let (open, sender) = (self.session.open_batch(), self.sender.clone());
         open.push(call("last", "read", 0, "ok"));
-        tokio::spawn(async move { said.send(shape(&open.finish().await)) });
+        tokio::spawn(async move { sender.send(shape(&open.finish().await)) });
     }
 }
 
 /// CC-7b: a call dispatched while a handler is dropped counts as the handler's, and ends with its call.
 #[tokio::test(start_paused = true)]
-async fn what_a_dropped_handler_dispatches_is_its_own() {
-    let (say, mut said) = mpsc::unbounded_channel();
+async fn dispatches_of_a_dropped_handler_stay_its_own() {
+    let (sender, mut results) = mpsc::unbounded_channel();
     let own: Arc<OnceLock<Session>> = Arc::default();
     let parts = tool_fn(ToolSpec::read("parts").timeout(Duration::from_secs(1)), {
         let own = own.clone();
         move |_: Value, _: ToolContext| {
-            let parting = Parting { session: own.get().unwrap().clone(), said: say.clone() };
+            let parting = Parting { session: own.get().unwrap().clone(), sender: sender.clone() };
             async move {
                 let _parting = parting;
                 std::future::pending::<()>().await;
@@ -399,6 +399,6 @@ async fn what_a_dropped_handler_dispatches_is_its_own() {
     assert!(own.set(session.clone()).is_ok());
     let outcomes = session.dispatch(vec![Call::new("parts", "parts", "{}")]).await;
     assert_eq!(shape(&outcomes), "parts timeout");
-    assert_eq!(said.recv().await.unwrap(), "last cancelled");
+    assert_eq!(results.recv().await.unwrap(), "last cancelled");
     yard.events.check();
 }

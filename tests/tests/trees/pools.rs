@@ -62,7 +62,7 @@ async fn waiting(engine: &Engine) -> Vec<String> {
 
 /// CC-2: the status shows which calls wait, for what, for how long, and which calls hold the leases.
 #[tokio::test(start_paused = true)]
-async fn the_status_says_who_waits_for_what() {
+async fn the_status_lists_waiters_and_what_they_need() {
     let yard = yard(|builder, log| {
         builder
             .pools(PoolWidths::new(most(2), most(1)))
@@ -174,7 +174,7 @@ async fn a_drain_reaches_forks() {
         assert_eq!(ran.len(), if outcomes.len() == 5 { 2 } else { 0 });
         assert!(refused.iter().all(|outcome| outcome.error().unwrap().kind == ErrorKind::ShuttingDown));
     }
-    assert_eq!(yard.log.now(), 10, "the paused pool held nobody up");
+    assert_eq!(yard.log.now(), 10, "the paused pool delays no one else");
     yard.engine.status().await.unwrap_err();
     yard.events.check();
 }

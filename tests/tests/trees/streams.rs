@@ -36,7 +36,7 @@ fn steady(outcomes: &[Outcome]) -> Vec<String> {
 
 /// CL-5, CL-8, CC-4: the results are those of the same batch dispatched at once, including refusals, repeats and runs.
 #[tokio::test(start_paused = true)]
-async fn the_results_are_those_of_the_whole_batch() {
+async fn a_stream_has_the_results_of_the_whole_batch() {
     let tools = ["read", "read", "nothing", "read", "serial", "serial", "concurrent", "concurrent", "read"];
     let mut calls: Vec<_> =
         tools.iter().enumerate().map(|(n, tool)| call(&format!("c{n}"), tool, 5, "ok")).collect();
@@ -108,7 +108,7 @@ async fn an_open_batch_can_be_dropped_and_cancelled() {
 
 /// CL-4: an empty stream has no results; after its session is cancelled, a stream still answers later calls.
 #[tokio::test(start_paused = true)]
-async fn streams_end_with_nothing_and_with_their_session() {
+async fn empty_streams_end_and_streams_end_with_their_session() {
     let yard = plain().await;
     let session = yard.engine.session("s");
     assert!(session.open_batch().finish().await.is_empty());
@@ -148,7 +148,7 @@ async fn a_handler_may_stream_calls_of_its_own() {
 /// CC-6b: after a handler drops a stream, its next dispatch waits for the stream's calls; after it drops a dispatch,
 /// its next stream waits for the dispatch's calls.
 #[tokio::test(start_paused = true)]
-async fn what_comes_after_something_dropped_waits_for_its_calls() {
+async fn a_stream_after_a_dropped_one_waits_for_its_calls() {
     let yard = yard(|builder, _| {
         let stream_first = tool_fn(ToolSpec::read("stream_first"), |(): (), cx: ToolContext| async move {
             let stream = cx.fork(ForkPolicy::default())?.open_batch();
@@ -189,7 +189,7 @@ impl toolyard::Hooks for Slow {
 /// CC-6, I16: finishing a stream long after its calls are quiescent does not end another dispatch made meanwhile: the
 /// handler stays parked, and the call it waits for gets the only permit of the tree.
 #[tokio::test(start_paused = true)]
-async fn a_stream_at_rest_does_not_end_another_dispatch() {
+async fn a_quiescent_stream_does_not_end_another_dispatch() {
     let yard = yard(|builder, _| {
         let streams = tool_fn(ToolSpec::write("streams"), |(): (), cx: ToolContext| async move {
             use toolyard::SubAgents;

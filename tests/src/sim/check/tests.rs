@@ -186,7 +186,7 @@ fn a_batch_that_is_never_answered_is_found() {
 
 /// I1.
 #[test]
-fn a_result_that_its_event_does_not_tell_is_found() {
+fn a_result_unlike_its_event_is_found() {
     breaks("I1", &mixed(), |entries| {
         spoil_results(entries, |results| results[0].code = Some(ErrorKind::Panic))
     });
@@ -200,7 +200,7 @@ fn results_in_another_order_are_found() {
 
 /// I6.
 #[test]
-fn a_result_too_few_is_found() {
+fn a_missing_result_is_found() {
     breaks("I6", &mixed(), |entries| spoil_results(entries, |results| drop(results.pop())));
 }
 
@@ -223,7 +223,7 @@ fn a_pool_over_its_width_is_found() {
 
 /// I3.
 #[test]
-fn a_permit_that_is_held_when_quiet_is_found() {
+fn a_permit_held_after_all_work_is_found() {
     breaks("I3", &mixed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Quiet(_)));
         if let Fact::Quiet(pools) = &mut entries[at].fact {
@@ -256,7 +256,7 @@ fn a_parked_handler_overlaps_nobody() {
 
 /// I7.
 #[test]
-fn a_run_that_begins_too_early_is_found() {
+fn a_run_that_starts_too_early_is_found() {
     breaks("I7", &mixed(), |entries| {
         let (end, begin) =
             (handler(entries, 1, HandlerStep::Ended), handler(entries, 2, HandlerStep::Started));
@@ -266,7 +266,7 @@ fn a_run_that_begins_too_early_is_found() {
 
 /// I7.
 #[test]
-fn a_run_that_begins_before_the_results_of_the_last_is_found() {
+fn a_run_that_starts_before_earlier_results_is_found() {
     breaks("I7", &mixed(), |entries| {
         let (end, begin) =
             (event(entries, "c1", EventKind::is_terminal), handler(entries, 2, HandlerStep::Started));
@@ -317,7 +317,7 @@ fn a_refused_call_that_runs_is_found() {
 
 /// I14.
 #[test]
-fn a_handler_that_runs_without_a_yes_is_found() {
+fn a_handler_that_runs_without_approval_is_found() {
     breaks("I14", &mixed(), |entries| {
         let yes = event(entries, "c4", |kind| matches!(kind, EventKind::ConfirmationResolved { .. }));
         forget_event(entries, yes);
@@ -326,7 +326,7 @@ fn a_handler_that_runs_without_a_yes_is_found() {
 
 /// SC-3.
 #[test]
-fn a_call_that_ran_and_is_told_of_as_not_started_is_found() {
+fn a_call_that_ran_and_is_reported_as_not_started_is_found() {
     let mut program = mixed();
     program.sessions[0].turns[0].batch.calls[0].script.end = End::Fail;
     breaks("SC-3", &program, |entries| {
@@ -341,7 +341,7 @@ fn a_call_that_ran_and_is_told_of_as_not_started_is_found() {
 
 /// The model: an undisturbed call ends as it does alone.
 #[test]
-fn an_end_that_nothing_explains_is_found() {
+fn an_unexplained_end_is_found() {
     let mut program = mixed();
     program.sessions[0].turns[0].batch.calls[0].script.end = End::Fail;
     breaks("model", &program, |entries| {
@@ -391,7 +391,7 @@ fn a_session_that_waits_for_another_is_found() {
 
 /// TS-3.
 #[test]
-fn what_is_stuck_is_found() {
+fn a_stuck_run_is_found() {
     breaks("TS-3", &mixed(), |entries| {
         entries.push(Entry { at_us: 7_200_000_000, fact: Fact::Stuck("held".to_owned()) });
     });

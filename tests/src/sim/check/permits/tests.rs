@@ -30,7 +30,7 @@ fn nested() -> Program {
 
 /// I3.
 #[test]
-fn a_permit_that_never_comes_back_is_found() {
+fn a_permit_that_is_never_released_is_found() {
     breaks("I3", &mixed(), |entries| {
         let at = entries.iter().rposition(
             |entry| matches!(&entry.fact, Fact::Permits(it) if it.what == "release" && !it.units.is_empty()),
@@ -50,7 +50,7 @@ fn a_grant_over_the_width_is_found() {
 
 /// I4, CC-7.
 #[test]
-fn a_lease_with_two_that_run_is_found() {
+fn a_lease_with_two_running_calls_is_found() {
     breaks("I4", &mixed(), |entries| {
         let at = change(entries, |it| it.what == "quiet");
         entries.remove(at);
@@ -59,7 +59,7 @@ fn a_lease_with_two_that_run_is_found() {
 
 /// I11.
 #[test]
-fn a_unit_that_a_parked_handler_keeps_is_found() {
+fn a_unit_kept_by_a_parked_handler_is_found() {
     breaks("I11", &nested(), |entries| {
         let at = change(entries, |it| it.what == "park");
         permit_change(&mut entries[at]).units[0].in_use += 1;
@@ -81,7 +81,7 @@ fn a_permit_without_a_handler_is_found() {
 
 /// CC-3: c1 waits for c0 and is granted too late.
 #[test]
-fn one_who_could_go_and_waits_is_found() {
+fn a_grantable_waiter_is_found() {
     breaks("CC-3", &mixed(), |entries| {
         let at = change(entries, |it| it.what == "grant" && it.ticket > 0);
         entries.remove(at);
@@ -90,7 +90,7 @@ fn one_who_could_go_and_waits_is_found() {
 
 /// CC-3b.
 #[test]
-fn one_who_has_waited_for_long_and_is_passed_is_found() {
+fn an_aged_waiter_that_is_passed_is_found() {
     breaks("I12", &program(1, &[&[READ, READ], &[READ; 12]]), |entries| {
         let at = change(entries, |it| it.what == "grant" && it.ticket > 0);
         entries.remove(at);
@@ -100,7 +100,7 @@ fn one_who_has_waited_for_long_and_is_passed_is_found() {
 
 /// I12: the last waiter of a session is reported as one of another session.
 #[test]
-fn a_session_that_is_passed_again_and_again_is_found() {
+fn a_session_that_is_passed_repeatedly_is_found() {
     breaks("I12", &program(1, &[&[READ, READ], &[READ; 12]]), |entries| {
         let last = entries.iter().rposition(
             |entry| matches!(&entry.fact, Fact::Permits(it) if it.what == "queue" && it.root == Some(1)),

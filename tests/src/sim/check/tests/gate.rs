@@ -36,7 +36,7 @@ fn called(entries: &mut [Entry], call: &str, spoil: impl FnOnce(&mut EventKind))
 
 /// I14: a call starts under a policy that is no longer in force.
 #[test]
-fn a_start_under_a_policy_that_is_over_is_found() {
+fn a_start_under_a_replaced_policy_is_found() {
     breaks("I14", &changed(), |entries| {
         called(entries, "c1", |kind| {
             if let EventKind::Called { policy_version, digest, .. } = kind {
@@ -59,7 +59,7 @@ fn a_start_that_no_policy_allows_is_found() {
 
 /// PO-1: a change of policy without its event.
 #[test]
-fn a_change_of_policy_that_is_not_told_is_found() {
+fn an_unreported_policy_change_is_found() {
     breaks("PO-1", &changed(), |entries| {
         entries.retain(|entry| {
             !matches!(&entry.fact, Fact::Event(event) if matches!(event.kind, EventKind::PolicyChanged { .. }))
@@ -69,7 +69,7 @@ fn a_change_of_policy_that_is_not_told_is_found() {
 
 /// I14: a yes that the approver never gave.
 #[test]
-fn a_yes_that_nobody_gave_is_found() {
+fn an_approval_that_nobody_gave_is_found() {
     breaks("I14", &mixed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Answered(4, ..)));
         entries.remove(at);
@@ -84,7 +84,7 @@ fn a_yes_that_nobody_gave_is_found() {
 
 /// I14: a yes to something other than what runs.
 #[test]
-fn a_yes_for_something_else_is_found() {
+fn an_approval_of_another_call_is_found() {
     let other = CallDigest::of_text("else", "", &"s0".into());
     breaks("I14", &mixed(), |entries| {
         called(entries, "c4", |kind| {
@@ -121,7 +121,7 @@ fn a_start_without_a_question_is_found() {
 
 /// I14: an answer holds for other calls only if it was meant to, and only until it is forgotten.
 #[test]
-fn a_start_on_an_answer_that_is_not_remembered_is_found() {
+fn a_start_on_an_answer_not_remembered_is_found() {
     breaks("I14", &always(), |entries| {
         called(entries, "c1", |kind| {
             assert!(matches!(kind, EventKind::Called { approval: Some(Approval::Remembered), .. }));
@@ -140,7 +140,7 @@ fn a_start_on_an_answer_that_is_not_remembered_is_found() {
 
 /// PO-3: a question that already has its answer.
 #[test]
-fn a_question_that_has_its_answer_is_found() {
+fn a_needless_question_is_found() {
     let mut twice = always();
     twice.sessions[0].turns[0].batch.calls[0].answer = AnswerPlan::Yes(1);
     breaks("PO-3", &twice, |entries| {
@@ -153,7 +153,7 @@ fn a_question_that_has_its_answer_is_found() {
 
 /// PO-1b: a handler runs for an agent that may not call its tool.
 #[test]
-fn a_handler_of_a_tool_out_of_reach_is_found() {
+fn a_handler_of_a_forbidden_tool_is_found() {
     let mut barred = program(1, &[&[READ]]);
     barred.sessions[0].barred = vec![READ];
     breaks("PO-1b", &barred, |entries| {
@@ -177,7 +177,7 @@ fn a_refusal_that_no_policy_explains_is_found() {
 
 /// PO-3: one answer, yes or no, holds for all calls of its pattern, both earlier and later ones.
 #[test]
-fn one_answer_is_for_all_of_its_kind() {
+fn one_answer_covers_its_pattern() {
     for answer in [AnswerPlan::Yes(50), AnswerPlan::No(50)] {
         let mut program = always();
         program.tools[ASKED].consent = Consent::AskedOnce;

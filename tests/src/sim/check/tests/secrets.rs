@@ -46,7 +46,7 @@ fn a_secret_that_is_withheld_is_found() {
 
 /// I15: results, questions, spans, log lines and events are all searched; text that is not redacted is found in each.
 #[test]
-fn what_is_shown_is_looked_at() {
+fn everything_shown_is_searched() {
     let mut program = planted();
     let whole = "something else".to_owned();
     for (core, shown) in

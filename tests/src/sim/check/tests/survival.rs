@@ -69,7 +69,7 @@ fn a_delay_out_of_bounds_is_found() {
 
 /// I9.
 #[test]
-fn an_attempt_before_its_time_is_found() {
+fn an_early_attempt_is_found() {
     breaks("I9", &again(), |entries| {
         let at = retry(entries);
         let at_us = entries[at].at_us;
@@ -79,7 +79,7 @@ fn an_attempt_before_its_time_is_found() {
 
 /// RT-1.
 #[test]
-fn a_second_attempt_of_what_must_not_run_twice_is_found() {
+fn a_retry_of_an_unrepeatable_call_is_found() {
     let good = again();
     breaks("I9", &good, |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::HandlerEnd(0, _)));
@@ -113,7 +113,7 @@ fn a_key_that_runs_twice_is_found() {
 
 /// ID-3.
 #[test]
-fn a_wrong_word_on_whose_result_it_is_is_found() {
+fn a_wrong_origin_of_a_result_is_found() {
     breaks("ID-3", &keyed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
         if let Fact::Results(_, results) = &mut entries[at].fact {
@@ -125,7 +125,7 @@ fn a_wrong_word_on_whose_result_it_is_is_found() {
 
 /// ID-3.
 #[test]
-fn a_replay_of_what_was_in_the_air_is_found() {
+fn a_replay_of_a_call_in_flight_is_found() {
     breaks("ID-3", &keyed(), |entries| {
         let at = find(entries, |fact| matches!(fact, Fact::Results(..)));
         if let Fact::Results(_, results) = &mut entries[at].fact {
@@ -136,7 +136,7 @@ fn a_replay_of_what_was_in_the_air_is_found() {
 
 /// RT-10.
 #[test]
-fn starts_that_come_too_fast_are_found() {
+fn starts_over_the_rate_are_found() {
     let mut program = program(4, &[&[READ, READ, READ]]);
     program.tools[READ].guards.rate = Some("1/s burst 1".parse().expect("valid rate"));
     breaks("RT-10", &program, |entries| entries.iter_mut().for_each(|entry| entry.at_us /= 4));
@@ -173,7 +173,7 @@ fn a_breaker_that_is_half_open_too_soon_is_found() {
 
 /// I8.
 #[test]
-fn a_breaker_that_moves_where_it_may_not_is_found() {
+fn an_illegal_breaker_transition_is_found() {
     breaks("I8", &broken(), |entries| {
         let at = transition(entries, BreakerState::HalfOpen);
         if let Fact::Event(event) = &mut entries[at].fact
@@ -196,7 +196,7 @@ fn a_start_behind_an_open_breaker_is_found() {
 
 /// I8.
 #[test]
-fn a_breaker_that_nobody_forced_is_found() {
+fn an_unexplained_forced_breaker_is_found() {
     let mut program = broken();
     let owner = BreakerOwner::Tool(SERIAL);
     program
@@ -210,7 +210,7 @@ fn a_breaker_that_nobody_forced_is_found() {
 
 /// I13.
 #[test]
-fn what_is_not_given_back_is_found() {
+fn a_missing_refund_is_found() {
     let mut program = program(1, &[&[READ, READ]]);
     program.budgets[1] = Budget::calls(5);
     breaks("I13", &program, |entries| {
@@ -221,7 +221,7 @@ fn what_is_not_given_back_is_found() {
 
 /// I13.
 #[test]
-fn a_refusal_that_others_do_not_explain_is_found() {
+fn an_unexplained_budget_refusal_is_found() {
     let mut program = program(1, &[&[READ, READ, READ]]);
     program.budgets[0] = Budget::calls(2);
     breaks("I13", &program, |entries| {
