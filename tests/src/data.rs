@@ -9,8 +9,8 @@ use std::path::PathBuf;
 /// # Panics
 /// If the file is missing and `CI=true`, because CI must have the inputs.
 pub fn data_file(name: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    let file = std::env::var_os("TOOLYARD_DATA").map_or_else(beside, PathBuf::from).join(name);
+    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    let file = std::env::var_os("TOOLYARD_DATA").map_or_else(default, PathBuf::from).join(name);
     if file.exists() {
         return Some(file);
     }

@@ -111,9 +111,9 @@ impl Stage {
     /// Records that a handler has ended.
     fn end(&self, node: u32) {
         // The handler's context is dropped outside the lock.
-        let gone = self.running().remove(&node);
+        let handler = self.running().remove(&node);
         self.journal.note(Fact::Handler(node, HandlerStep::Ended));
-        drop(gone);
+        drop(handler);
     }
 
     /// The calls of a batch as the engine takes them.

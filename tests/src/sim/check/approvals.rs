@@ -23,12 +23,12 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (number, trace) in &traces.calls {
         let Some(node) = index.nodes.get(number) else { continue };
-        let of_call =
+        let approval =
             CallApproval { index, traces, in_force: &in_force, remembered: &remembered, node, trace };
         let mut broken =
             |rule, what: &str| violations.push(Violation::new(rule, format!("c{number} {what}")));
-        of_call.check_question(&mut broken);
-        of_call.check_start(&mut broken);
+        approval.check_question(&mut broken);
+        approval.check_start(&mut broken);
     }
     violations
 }

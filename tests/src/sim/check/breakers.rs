@@ -15,10 +15,10 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let tools = 0..index.program.tools.len();
     for owner in tools.map(BreakerOwner::Tool).chain((0..2).map(BreakerOwner::Backend)) {
-        let watched = Watched::new(index, traces, owner);
-        violations.extend(watched.check_moves());
-        violations.extend(watched.check_starts());
-        violations.extend(watched.check_refusals());
+        let breaker = BreakerTrace::new(index, traces, owner);
+        violations.extend(breaker.check_transitions());
+        violations.extend(breaker.check_starts());
+        violations.extend(breaker.check_refusals());
     }
     violations
 }
@@ -34,7 +34,7 @@ struct StatePeriod {
 }
 
 /// A breaker and everything observed of it.
-struct Watched<'a> {
+struct BreakerTrace<'a> {
     index: &'a Index<'a>,
     traces: &'a Traces<'a>,
     owner: BreakerOwner,
@@ -44,7 +44,7 @@ struct Watched<'a> {
     attempts: Vec<(u32, &'a AttemptTrace)>,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> BreakerTrace<'a> {
     fn new(index: &'a Index<'a>, traces: &'a Traces<'a>, owner: BreakerOwner) -> Self {
         let closed = BreakerState::Closed;
         let mut periods = vec![StatePeriod { state: closed, at_us: 0, place: 0, from: closed }];
@@ -86,7 +86,7 @@ impl<'a> Watched<'a> {
         periods.find(|period| period.place <= place).unwrap_or(&self.periods[0])
     }
 
-    fn check_moves(&self) -> Vec<Violation> {
+    fn check_transitions(&self) -> Vec<Violation> {
         let (mut violations, mut opens) = (Vec::new(), 0_u32);
         for (before, now) in self.periods.iter().zip(&self.periods[1..]) {
             let StatePeriod { state, at_us, from, .. } = *now;
@@ -120,11 +120,11 @@ impl<'a> Watched<'a> {
         violations
     }
 
-    /// Whether an operator caused the move.
+    /// Whether an operator caused the transition.
     fn was_operated(&self, period: &StatePeriod) -> bool {
-        let mut reported =
+        let mut at_once =
             self.traces.entries[..period.place].iter().filter(|entry| entry.at_us == period.at_us);
-        reported.any(|entry| matches!(entry.fact, Fact::Operated(owner) if owner == self.owner))
+        at_once.any(|entry| matches!(entry.fact, Fact::Operated(owner) if owner == self.owner))
     }
 
     /// The least time it stays open (CB-4).
@@ -197,7 +197,7 @@ impl<'a> Watched<'a> {
     /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe exists.
     fn check_refusals(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
-        let reported = format!("'{}' fails often at present; its circuit is ", self.owner.name());
+        let prefix = format!("'{}' fails often at present; its circuit is ", self.owner.name());
         // With hooks, the event of a refusal comes a while after the check.
         if self.index.program.hooks {
             return violations;
@@ -207,15 +207,15 @@ impl<'a> Watched<'a> {
             else {
                 continue;
             };
-            let Some(word) =
-                failure.message.strip_prefix(&reported).filter(|_| failure.reason != Some(Reason::Zombie))
+            let Some(state) =
+                failure.message.strip_prefix(&prefix).filter(|_| failure.reason != Some(Reason::Zombie))
             else {
                 continue;
             };
             let (period, at_us) = (self.at(place), self.traces.entries[place].at_us);
-            if !word.starts_with(&format!("{},", period.state.as_str())) {
+            if !state.starts_with(&format!("{},", period.state.as_str())) {
                 let what = format!(
-                    "c{number} is refused at {at_us} us with the state {word}, but it is {:?}",
+                    "c{number} is refused at {at_us} us with the state {state}, but it is {:?}",
                     period.state
                 );
                 violations.push(self.broken(what));

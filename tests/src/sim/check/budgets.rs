@@ -21,7 +21,7 @@ enum BudgetOwner {
 }
 
 impl BudgetOwner {
-    /// The word for it in the engine's messages.
+    /// Its name in the engine's messages.
     fn name(self) -> &'static str {
         match self {
             Self::Turn(_) => "turn",
@@ -132,8 +132,8 @@ fn refused(
     place: usize,
     failure: &Failure,
 ) -> Option<Violation> {
-    let (word, left, unit) = parse_refusal(&failure.message)?;
-    let possible = owners(index, node).filter(|owner| owner.name() == word).any(|owner| {
+    let (name, left, unit) = parse_refusal(&failure.message)?;
+    let possible = owners(index, node).filter(|owner| owner.name() == name).any(|owner| {
         let limit = owner.limit(index);
         let others = traces.calls.iter().filter_map(|(it, trace)| Some((index.nodes.get(it)?, trace)));
         let held = others.filter(|(it, trace)| owner.charges(index, it) && may_hold(trace, place));
@@ -162,8 +162,8 @@ fn may_hold(trace: &CallTrace<'_>, place: usize) -> bool {
 
 /// Parses owner, remainder and unit from `the budget of this turn is spent: 0 of 3 calls left`.
 fn parse_refusal(message: &str) -> Option<(&str, u64, &str)> {
-    let (word, rest) = message.strip_prefix("the budget of this ")?.split_once(" is spent: ")?;
+    let (name, rest) = message.strip_prefix("the budget of this ")?.split_once(" is spent: ")?;
     let (left, rest) = rest.split_once(" of ")?;
     let (_, unit) = rest.strip_suffix(" left")?.split_once(' ')?;
-    Some((word, left.parse().ok()?, unit))
+    Some((name, left.parse().ok()?, unit))
 }

@@ -52,8 +52,8 @@ impl Handlers {
     }
 
     /// Applies a step of a handler.
-    pub(super) fn apply(&mut self, node: u32, moved: HandlerStep) {
-        match moved {
+    pub(super) fn apply(&mut self, node: u32, step: HandlerStep) {
+        match step {
             HandlerStep::Started => drop(self.handlers.insert(node, HandlerState::default())),
             HandlerStep::Ended => drop(self.handlers.remove(&node)),
             HandlerStep::Parked => self.change(node, |it| it.parked = true),
@@ -76,9 +76,9 @@ pub(super) fn replay(traces: &Traces<'_>, mut on: impl FnMut(&Handlers, u64, &Fa
     let mut handlers = Handlers::default();
     for entry in traces.entries {
         let mut starts = None;
-        if let Fact::Handler(node, moved) = entry.fact {
-            handlers.apply(node, moved);
-            starts = matches!(moved, HandlerStep::Started | HandlerStep::Resumed).then_some(node);
+        if let Fact::Handler(node, step) = entry.fact {
+            handlers.apply(node, step);
+            starts = matches!(step, HandlerStep::Started | HandlerStep::Resumed).then_some(node);
         }
         on(&handlers, entry.at_us, &entry.fact, starts);
     }

@@ -33,7 +33,7 @@ fn runs_once(index: &Index<'_>, traces: &Traces<'_>, group: &[u32]) -> Option<Vi
     let tool = index.nodes[group.first()?].tool.filter(|tool| !tool.is_repeatable())?;
     let starts = group.iter().filter_map(|node| Some((node, traces.calls.get(node)?)));
     let counts = |it: &&AttemptTrace| {
-        it.started.is_some() && it.end.is_none_or(|(_, said)| said != HandlerEnd::Scripted(End::Harmless))
+        it.started.is_some() && it.end.is_none_or(|(_, end)| end != HandlerEnd::Scripted(End::Harmless))
     };
     let starts: Vec<_> = starts
         .flat_map(|(node, trace)| trace.attempts.iter().filter(counts).map(move |_| format!("c{node}")))
@@ -143,9 +143,9 @@ impl Caller<'_> {
         let ended_us = self.trace.end?.at_us;
         let attempts = self.group.iter().filter_map(|node| Some((*node, self.traces.calls.get(node)?)));
         let attempts = attempts.flat_map(|(node, trace)| trace.attempts.iter().map(move |it| (node, it)));
-        let gave =
+        let matching =
             attempts.filter(|(node, it)| it.at_us <= ended_us && produces(self.index, *node, it, result));
-        gave.map(|(_, it)| it).max_by_key(|it| it.place)
+        matching.map(|(_, it)| it).max_by_key(|it| it.place)
     }
 
     /// Checks a replay: a call whose run starts while a flight of its key is in flight must join it, whatever waits
@@ -170,9 +170,9 @@ impl Caller<'_> {
         if streamed || self.index.program.hooks || !is_free(self.node) {
             return None;
         }
-        let beside = placed.plan.calls.iter().filter_map(|call| self.index.nodes.get(&call.node));
-        let beside = beside.filter(|node| node.run == self.node.run && is_free(node));
-        beside.filter_map(|node| self.traces.calls.get(&node.call.node)?.ready_us()).min()
+        let same_run = placed.plan.calls.iter().filter_map(|call| self.index.nodes.get(&call.node));
+        let same_run = same_run.filter(|node| node.run == self.node.run && is_free(node));
+        same_run.filter_map(|node| self.traces.calls.get(&node.call.node)?.ready_us()).min()
     }
 
     /// Checks what its result says about its effect: "not started" only if nothing ran for it.
@@ -188,7 +188,7 @@ impl Caller<'_> {
             peers.filter_map(|peer| self.traces.calls.get(peer)).flat_map(|trace| &trace.attempts);
         let for_it = |it: &&AttemptTrace| {
             it.at_us > ready_us + ROUNDING_US
-                && it.started.is_some_and(|(_, began)| began < place)
+                && it.started.is_some_and(|(_, started)| started < place)
                 && it.stopped.is_none_or(|(_, ended)| ended > place)
         };
         if let Some(it) = attempts.find(for_it) {
@@ -199,17 +199,17 @@ impl Caller<'_> {
 
 /// Whether an attempt produced this result.
 fn produces(index: &Index<'_>, node: u32, it: &AttemptTrace, result: &ResultView) -> bool {
-    let said = it.end.map(|(_, said)| said);
-    let is = |ends: &[End]| matches!(said, Some(HandlerEnd::Scripted(end)) if ends.contains(&end));
+    let end = it.end.map(|(_, end)| end);
+    let is = |ends: &[End]| matches!(end, Some(HandlerEnd::Scripted(end)) if ends.contains(&end));
     match result.code {
-        None => match said {
+        None => match end {
             Some(HandlerEnd::CutShort) => result.text == "cut short",
             Some(HandlerEnd::Scripted(End::Ok)) => result.text == index.output_of(node),
             _ => false,
         },
         Some(ErrorKind::ExecutionError) => is(&[End::Fail, End::No]),
         Some(ErrorKind::Transient) => is(&[End::Transient, End::Harmless]),
-        Some(ErrorKind::RateLimited) => matches!(said, Some(HandlerEnd::Scripted(End::Limited(_)))),
+        Some(ErrorKind::RateLimited) => matches!(end, Some(HandlerEnd::Scripted(End::Limited(_)))),
         Some(ErrorKind::Panic) => is(&[End::Panic]),
         _ => true,
     }

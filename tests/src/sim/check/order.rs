@@ -79,8 +79,8 @@ fn beside_flights(index: &Index<'_>, traces: &Traces<'_>, at_us: u64, started: u
             let Some(end) = traces.end(call) else { continue };
             let runs = |peer: &&u32| {
                 let attempts = traces.calls.get(peer).map_or(&[][..], |trace| &trace.attempts);
-                let mut began = attempts.iter().filter_map(|it| Some((it, it.started?.0)));
-                began.any(|(it, began_us)| began_us < end.at_us && it.stopped_us() > at_us)
+                let mut starts = attempts.iter().filter_map(|it| Some((it, it.started?.0)));
+                starts.any(|(it, started_us)| started_us < end.at_us && it.stopped_us() > at_us)
             };
             if let Some(peer) = index.peers(call).iter().find(runs) {
                 let what = format!(

@@ -16,7 +16,7 @@ use waiters::Waiters;
 /// Checks I3, I4 and CC-7 (`table.rs`), CC-3, CC-3b and CC-8 (`waiters.rs`), I12 (`turns.rs`), I11 (`handlers.rs`).
 pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
     let (mut table, mut waiters, mut turns) = (Table::default(), Waiters::default(), Turns::default());
-    let mut handlers = handlers::Compare::default();
+    let mut held = handlers::PermitCheck::default();
     let mut violations = Vec::new();
     for entry in traces.entries {
         if let Fact::Permits(change) = &entry.fact {
@@ -29,7 +29,7 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             table.change(change, &mut broken);
             waiters.after(&table, change, at_us);
         }
-        violations.extend(handlers.next(index, &table, entry));
+        violations.extend(held.next(index, &table, entry));
         // One fault causes many violations.
         if violations.len() > 5 {
             return violations;

@@ -64,8 +64,8 @@ fn check_retry(
         broken(format!("is retried after {code:?} ({:?}) although it must not run twice", it.end));
     }
     let (from_us, to_us) = (it.started.map_or(u64::MAX, |(at_us, _)| at_us), it.stopped_us());
-    let parks = |(at_us, moved): &(u64, HandlerStep)| {
-        *moved == HandlerStep::Parked && (from_us..=to_us).contains(at_us)
+    let parks = |(at_us, step): &(u64, HandlerStep)| {
+        *step == HandlerStep::Parked && (from_us..=to_us).contains(at_us)
     };
     let has_called = trace.steps.iter().any(parks);
     if has_called {

@@ -119,8 +119,8 @@ pub(super) fn find(entries: &[Entry], is_it: impl Fn(&Fact) -> bool) -> usize {
     entries.iter().position(|entry| is_it(&entry.fact)).expect("no such entry in the journal")
 }
 
-fn handler(entries: &[Entry], node: u32, moved: HandlerStep) -> usize {
-    find(entries, |fact| matches!(fact, Fact::Handler(it, did) if (*it, *did) == (node, moved)))
+fn handler(entries: &[Entry], node: u32, step: HandlerStep) -> usize {
+    find(entries, |fact| matches!(fact, Fact::Handler(it, did) if (*it, *did) == (node, step)))
 }
 
 fn event(entries: &[Entry], call: &str, is_it: impl Fn(&EventKind) -> bool) -> usize {

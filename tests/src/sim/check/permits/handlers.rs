@@ -10,21 +10,21 @@ use toolyard::ToolClass;
 
 /// A handler starts a little after its grant, and its permit returns a little after its end. Within this time the two
 /// counts agree at least once.
-const MOTION_US: u64 = 2_000_000;
+const LAG_US: u64 = 2_000_000;
 
 /// Compares the permits in use with the running handlers.
 #[derive(Debug, Default)]
-pub(super) struct Compare {
+pub(super) struct PermitCheck {
     handlers: Handlers,
     /// For each class, since when more permits are in use than handlers may hold.
     over_since: [Option<u64>; ToolClass::ALL.len()],
 }
 
-impl Compare {
+impl PermitCheck {
     /// Compares after the next entry of the journal.
     pub(super) fn next(&mut self, index: &Index<'_>, table: &Table<'_>, entry: &Entry) -> Vec<Violation> {
-        if let Fact::Handler(node, moved) = entry.fact {
-            self.handlers.apply(node, moved);
+        if let Fact::Handler(node, step) = entry.fact {
+            self.handlers.apply(node, step);
         }
         if !matches!(entry.fact, Fact::Handler(..) | Fact::Permits(_)) {
             return Vec::new();
@@ -42,7 +42,7 @@ impl Compare {
         at_us: u64,
         class: ToolClass,
     ) -> Option<Violation> {
-        let out = out(table, class);
+        let in_use = in_use(table, class);
         let of_class = self.handlers.all(index).filter(|(_, node)| node.class() == Some(class));
         let (mut at_least, mut at_most) = (0, 0);
         for (state, node) in of_class {
@@ -52,27 +52,27 @@ impl Compare {
             at_most += usize::from(!state.is_parked());
         }
         let since = &mut self.over_since[class.index()];
-        match (out > at_most, *since) {
+        match (in_use > at_most, *since) {
             (false, _) => *since = None,
             (true, None) => *since = Some(at_us),
-            (true, Some(since)) if at_us > since + MOTION_US => {
+            (true, Some(since)) if at_us > since + LAG_US => {
                 let what = format!(
-                    "since {since} us {out} {class} permits are in use, but only {at_most} handlers may hold them"
+                    "since {since} us {in_use} {class} permits are in use, but only {at_most} handlers may hold them"
                 );
                 return Some(Violation::new("I11", what));
             }
             (true, Some(_)) => {}
         }
-        (at_least > out).then(|| {
+        (at_least > in_use).then(|| {
             let what =
-                format!("at {at_us} us {at_least} {class} handlers run but only {out} permits are in use");
+                format!("at {at_us} us {at_least} {class} handlers run but only {in_use} permits are in use");
             Violation::new("I3", what)
         })
     }
 }
 
 /// How many permits of a class are in use.
-fn out(table: &Table<'_>, class: ToolClass) -> usize {
+fn in_use(table: &Table<'_>, class: ToolClass) -> usize {
     if class == ToolClass::Serial {
         let runs = |state| matches!(state, State::Running | State::Zombie);
         return table.entries.values().filter(|entry| runs(entry.state)).count();

@@ -113,13 +113,13 @@ impl<'a> Table<'a> {
 
     fn pop(&mut self, change: &PermitChange, broken: &mut Broken<'_>) {
         let entry = change.entry.as_deref();
-        let Some(gone) = entry.and_then(|entry| self.entries.remove(entry)) else {
+        let Some(popped) = entry.and_then(|entry| self.entries.remove(entry)) else {
             return broken("CC-7", "a call becomes quiescent twice".to_owned());
         };
-        if gone.state != State::Stopped {
-            broken("V2", format!("a call becomes quiescent in state {:?}", gone.state));
+        if popped.state != State::Stopped {
+            broken("V2", format!("a call becomes quiescent in state {:?}", popped.state));
         }
-        self.stacks.entry(gone.lease).or_default().retain(|at| Some(*at) != entry);
+        self.stacks.entry(popped.lease).or_default().retain(|at| Some(*at) != entry);
     }
 
     fn release(&mut self, change: &PermitChange, state: State, broken: &mut Broken<'_>) {

@@ -183,9 +183,9 @@ fn one_answer_covers_its_pattern() {
         program.tools[ASKED].consent = Consent::AskedOnce;
         let first = &mut program.sessions[0].turns[0].batch.calls;
         first[0].answer = answer;
-        let mut beside = first[0].clone();
-        (beside.node, beside.answer) = (2, AnswerPlan::Never);
-        first.push(beside);
+        let mut second = first[0].clone();
+        (second.node, second.answer) = (2, AnswerPlan::Never);
+        first.push(second);
         let report = crate::sim::play(&program);
         assert_eq!(report.violations, []);
         let answers = report.entries.iter().filter(|entry| matches!(entry.fact, Fact::Answered(..)));

@@ -25,9 +25,9 @@ fn a_secret_in_a_stream_is_found() {
             let delta = |fact: &Fact| matches!(fact, Fact::Event(event) if matches!(event.kind, EventKind::OutputDelta { .. }));
             let at = find(entries, delta);
             let mut next = entries[at].clone();
-            for (entry, said) in [(&mut entries[at], text), (&mut next, "ush01")] {
+            for (entry, piece) in [(&mut entries[at], text), (&mut next, "ush01")] {
                 if let Fact::Event(event) = &mut entry.fact {
-                    event.kind = EventKind::OutputDelta { text: said.to_owned() };
+                    event.kind = EventKind::OutputDelta { text: piece.to_owned() };
                 }
             }
             entries.insert(at + 1, next);
