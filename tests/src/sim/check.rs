@@ -35,6 +35,7 @@ pub use traces::Traces;
 
 use super::{Entry, Program, program::Index};
 use std::fmt;
+use toolyard::ErrorKind;
 
 /// A rule that a run broke.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,11 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.rule, self.what)
     }
+}
+
+/// An error code as text; `ok` for an output.
+fn code_name(code: Option<ErrorKind>) -> &'static str {
+    code.map_or("ok", ErrorKind::code)
 }
 
 /// How much later than planned, in virtual microseconds, shaking and the engine's short steps may make things happen.

@@ -3,6 +3,7 @@
 use super::{
     SLACK_US, Traces, Violation,
     cancels::Reach,
+    code_name,
     gate::{Gate, answer},
     traces::{CallEnd, CallTrace},
 };
@@ -38,7 +39,9 @@ pub(super) fn check(index: &Index<'_>, traces: &Traces<'_>) -> Vec<Violation> {
             violations.push(Violation::new("V3", format!("c{number} ended {late_us} us after its deadline")));
         }
         if !may_be.contains(&end.code) {
-            let what = format!("c{number} ended with {:?}, expected one of {may_be:?}", end.code);
+            let expected: Vec<_> = may_be.into_iter().map(code_name).collect();
+            let (actual, expected) = (code_name(end.code), expected.join(", "));
+            let what = format!("c{number} ended with {actual}, expected one of {expected}");
             violations.push(Violation::new("model", what));
         }
     }

@@ -1,6 +1,6 @@
 //! I1, I6: one result per call, in the order of the calls, and each as its event reports it.
 
-use super::{Traces, Violation};
+use super::{Traces, Violation, code_name};
 use crate::sim::{Fact, ResultView, program::Index};
 use toolyard::{Dedupe, EventKind};
 
@@ -55,8 +55,10 @@ fn of_batch(
             Some(end) if end.code != result.code => broken(
                 "I1",
                 format!(
-                    "c{} ended with {:?} in its event but {:?} in its result",
-                    call.node, end.code, result.code
+                    "c{} ended with {} in its event but {} in its result",
+                    call.node,
+                    code_name(end.code),
+                    code_name(result.code)
                 ),
             ),
             Some(_) => {}

@@ -131,7 +131,7 @@ fn check_last(
     }
     match result.stopped {
         None => {
-            broken(format!("ended with {code:?} after {} of {most} attempts without a reason", last.number))
+            broken(format!("ended with {code} after {} of {most} attempts without a reason", last.number))
         }
         Some(RetryStopped::Attempts) if last.number != most => {
             broken(format!("claims all {most} attempts were made, but made {}", last.number));

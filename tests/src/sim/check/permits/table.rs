@@ -142,10 +142,10 @@ impl<'a> Table<'a> {
         let rule = if change.what == "park" { "I11" } else { "I3" };
         for reported in &change.units {
             let counted = self.units.get(reported.name.as_str()).map(|unit| unit.in_use);
-            if counted.is_some_and(|counted| counted != reported.in_use) {
+            if let Some(counted) = counted.filter(|counted| *counted != reported.in_use) {
                 broken(
                     rule,
-                    format!("{} is in use {} times instead of {counted:?}", reported.name, reported.in_use),
+                    format!("{} is in use {} times instead of {counted}", reported.name, reported.in_use),
                 );
             }
         }
