@@ -277,7 +277,7 @@ fn text(file: &Path) -> Result<String, String> {
     if bytes.len() > BYTES_MAX {
         return Err(format!("longer than {BYTES_MAX} bytes: a configuration is a short text"));
     }
-    let not_text = |at| format!("byte {at} is no UTF-8 text: save it as UTF-8");
+    let not_text = |at| format!("byte {at} is not valid UTF-8: save the file as UTF-8");
     String::from_utf8(bytes).map_err(|error| not_text(error.utf8_error().valid_up_to()))
 }
 

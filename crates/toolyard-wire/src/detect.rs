@@ -69,7 +69,7 @@ impl StreamFormat {
     /// The error of a stream in which no event decided the format.
     pub(crate) fn unknown(&self) -> DecodeError {
         let seen = self.seen.as_ref();
-        let seen = seen.map_or("SSE text without data".to_owned(), |seen| format!("SSE events of {seen}"));
+        let seen = seen.map_or("SSE text without data".to_owned(), |seen| format!("SSE events with {seen}"));
         DecodeError::UnknownFormat { seen }
     }
 }

@@ -18,7 +18,7 @@ pub enum DecodeError {
         max: usize,
     },
     /// The bytes are not UTF-8.
-    #[error("byte {position} is no UTF-8 text: save it as UTF-8")]
+    #[error("byte {position} is not valid UTF-8: save the file as UTF-8")]
     NotText {
         /// The first byte that is not UTF-8, from 0.
         position: usize,
@@ -63,7 +63,7 @@ pub enum DecodeError {
         seen: String,
     },
     /// The JSON is not of the format that was asked for.
-    #[error("this is no {format} response: found {seen}; name its format with --from, or leave that out")]
+    #[error("this is not a {format} response: found {seen}; name the right format with --from, or omit it")]
     WrongFormat {
         /// The format asked for.
         format: Format,
@@ -84,7 +84,7 @@ pub enum DecodeError {
         found: &'static str,
     },
     /// The provider answered with an error instead of a message.
-    #[error("the response is an error of the provider: {message}")]
+    #[error("the provider returned an error: {message}")]
     Provider {
         /// The provider's own words.
         message: String,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, error::Category};
 use std::fmt::Display;
 
 /// The likely cause of several values in one text.
-const LINES: &str = "one response at a time; JSON lines of episodes are read with --from episodes";
+const LINES: &str = "pass one response at a time; read JSON lines of episodes with --from episodes";
 
 /// The fields of a JSON object.
 pub(crate) type Fields = Map<String, Value>;
@@ -83,7 +83,7 @@ pub(crate) fn seen(value: &Value) -> String {
         }
         Value::Array(items) => match items.first() {
             Some(Value::Array(_)) => "an array of arrays".to_owned(),
-            Some(first) => format!("an array of which the first item is {}", seen(first)),
+            Some(first) => format!("an array whose first item is {}", seen(first)),
             None => "an empty array".to_owned(),
         },
         other => kind(other).to_owned(),
@@ -204,6 +204,6 @@ mod tests {
     fn a_provider_error_is_one_line() {
         let value = parse(r#"{"type":"error","error":{"type":"overloaded_error","message":"Over\nloaded"}}"#);
         let error = refuse_provider_error(&value.unwrap()).unwrap_err();
-        assert_eq!(error.to_string(), "the response is an error of the provider: Over loaded");
+        assert_eq!(error.to_string(), "the provider returned an error: Over loaded");
     }
 }

@@ -101,7 +101,7 @@ impl StreamDecoder {
         json::refuse_provider_error(&event)?;
         let format = self.message.format();
         if detect::of_event(&event).is_some_and(|seen| seen != format) {
-            let seen = format!("a stream's event: {}", json::seen(&event));
+            let seen = format!("a stream event: {}", json::seen(&event));
             return Err(DecodeError::WrongFormat { format, seen });
         }
         let mut drafts = Vec::new();

@@ -20,7 +20,7 @@ pub(super) struct LogLine<'a> {
 pub(super) enum LineFault {
     #[error("longer than 64 MiB ({LINE_BYTES_MAX} bytes)")]
     TooLong,
-    #[error("byte {0} is no UTF-8 text")]
+    #[error("byte {0} is not valid UTF-8")]
     NotText(usize),
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),

@@ -19,7 +19,7 @@ pub(crate) enum LineError {
     #[error("the line is longer than {BODY_BYTES_MAX} bytes: split the episode")]
     TooLong,
     /// Not UTF-8.
-    #[error("byte {0} is no UTF-8 text: save it as UTF-8")]
+    #[error("byte {0} is not valid UTF-8: save the file as UTF-8")]
     NotText(usize),
     /// The line could not be read, and neither can anything after it.
     #[error("cannot be read: {0}")]

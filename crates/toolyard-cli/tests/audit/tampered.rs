@@ -126,7 +126,7 @@ fn bytes_that_are_no_text_are_refused() {
     fs::write(&file, b"{\"a\":\"\xff\"}\n{}\n").unwrap();
     let done = toolyard(&["audit", file.to_str().unwrap()], "");
     assert_eq!(done.code, Some(3), "{done:?}");
-    assert!(done.stderr.contains("line 1: byte 6 is no UTF-8 text"), "{done:?}");
+    assert!(done.stderr.contains("line 1: byte 6 is not valid UTF-8"), "{done:?}");
 }
 
 /// OB-2: an event kind of a later program is skipped and reported, and its number counts.

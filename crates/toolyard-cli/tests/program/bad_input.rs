@@ -180,7 +180,7 @@ fn a_configuration_without_end_or_text() {
     fs::write(&file, "#".repeat((1 << 20) + 1)).unwrap();
     no_configuration(path, "longer than 1048576 bytes: a configuration is a short text");
     fs::write(&file, b"# \xff").unwrap();
-    no_configuration(path, "byte 2 is no UTF-8 text: save it as UTF-8");
+    no_configuration(path, "byte 2 is not valid UTF-8: save the file as UTF-8");
     fs::write(&file, "#".repeat(1 << 20)).unwrap();
     assert_eq!(toolyard(&["check", "--config", path], "").code, Some(0));
 }

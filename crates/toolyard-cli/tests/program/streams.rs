@@ -206,7 +206,7 @@ fn a_stream_that_breaks_costs_the_half_call_alone() {
 fn an_error_in_the_stream_comes_after_the_results_of_what_ran() {
     let error =
         event(json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}));
-    let line = "toolyard: standard input: the response is an error of the provider: Overloaded";
+    let line = "toolyard: standard input: the provider returned an error: Overloaded";
     let mut writing = Writing::start("error", &["--report", "none"]);
     writing.write(echo(0, "a").as_bytes());
     writing.wait_for("a", "tool.completed");
@@ -229,8 +229,10 @@ fn an_error_in_the_stream_comes_after_the_results_of_what_ran() {
     let mut writing = Writing::start("error-bytes", &["--report", "none"]);
     writing.write(&bytes);
     let done = writing.end();
-    let line =
-        format!("toolyard: standard input: byte {} is no UTF-8 text: save it as UTF-8\n", bytes.len() - 3);
+    let line = format!(
+        "toolyard: standard input: byte {} is not valid UTF-8: save the file as UTF-8\n",
+        bytes.len() - 3
+    );
     assert_eq!(
         (done.code, &done.stderr, &done.json()["content"][0]["content"]),
         (Some(3), &line, &json!("x"))

@@ -9,7 +9,7 @@ use toolyard_core::{Arguments, Call, Outcome};
 #[non_exhaustive]
 pub enum Mismatch {
     /// The numbers of calls and outcomes differ.
-    #[error("{calls} calls and {outcomes} outcomes: each call has one outcome, in call order")]
+    #[error("{calls} calls but {outcomes} outcomes: pass one outcome per call, in call order")]
     Count {
         /// How many calls there are.
         calls: usize,
@@ -17,7 +17,7 @@ pub enum Mismatch {
         outcomes: usize,
     },
     /// The outcome at a call's position belongs to another call.
-    #[error("the outcome at place {at} is of call '{outcome}', the call there is '{call}'")]
+    #[error("the outcome at position {at} is for call '{outcome}', but the call there is '{call}'")]
     Id {
         /// The position, from 0.
         at: usize,
@@ -27,7 +27,7 @@ pub enum Mismatch {
         outcome: String,
     },
     /// The outcome at a call's position is of another tool.
-    #[error("the outcome at place {at} is of tool '{outcome}', the call there is of '{call}'")]
+    #[error("the outcome at position {at} is for tool '{outcome}', but the call there is for '{call}'")]
     Tool {
         /// The position, from 0.
         at: usize,
@@ -37,7 +37,7 @@ pub enum Mismatch {
         outcome: String,
     },
     /// Two calls share an id, which no provider accepts.
-    #[error("the call at place {at} has the id '{id}' of an earlier one")]
+    #[error("the call at position {at} reuses the id '{id}'")]
     Twice {
         /// The position of the later one, from 0.
         at: usize,
@@ -45,7 +45,7 @@ pub enum Mismatch {
         id: String,
     },
     /// The arguments of a call are not an object, and the format has no place for anything else.
-    #[error("the arguments of call '{id}' are no JSON object: {format} has no place for them")]
+    #[error("the arguments of call '{id}' are not a JSON object, which {format} requires")]
     Arguments {
         /// The call.
         id: String,

@@ -120,15 +120,15 @@ fn what_does_not_fit_is_refused() {
         assert_eq!(error.to_string(), expect);
     };
     let (a, b) = (call("a", "f"), call("b", "f"));
-    let count = "2 calls and 1 outcomes: each call has one outcome, in call order";
+    let count = "2 calls but 1 outcomes: pass one outcome per call, in call order";
     check(&[a.clone(), b.clone()], std::slice::from_ref(&a), count);
-    let swapped = "the outcome at place 0 is of call 'b', the call there is 'a'";
+    let swapped = "the outcome at position 0 is for call 'b', but the call there is 'a'";
     check(&[a.clone(), b.clone()], &[b, a.clone()], swapped);
-    let other = "the outcome at place 0 is of tool 'g', the call there is of 'f'";
+    let other = "the outcome at position 0 is for tool 'g', but the call there is for 'f'";
     check(std::slice::from_ref(&a), &[call("a", "g")], other);
-    let twice = "the call at place 1 has the id 'a' of an earlier one";
+    let twice = "the call at position 1 reuses the id 'a'";
     check(&[a.clone(), a.clone()], &[a.clone(), a], twice);
     let broken = Call::new("a", "f", Arguments::from("{broken"));
-    let no_object = "the arguments of call 'a' are no JSON object: anthropic has no place for them";
+    let no_object = "the arguments of call 'a' are not a JSON object, which anthropic requires";
     check(std::slice::from_ref(&broken), std::slice::from_ref(&broken), no_object);
 }

@@ -252,7 +252,7 @@ fn what_cannot_be_read_says_where_and_what_to_do() {
     );
     fails(
         "{\"error\":{\"code\":429,\"message\":\"quota exceeded\"}}",
-        "the response is an error of the provider: quota exceeded",
+        "the provider returned an error: quota exceeded",
     );
     fails(
         "data: {\"choices\":[]}\n\ndata: {\"choices\"}\n\n",
@@ -278,8 +278,8 @@ fn a_format_that_does_not_fit_is_named() {
     let error = decode(r#"{"choices":[]}"#, Some(Format::Gemini)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this is no gemini response: found an object with the keys choices; name its format with --from, or \
-         leave that out"
+        "this is not a gemini response: found an object with the keys choices; name the right format with --from, \
+         or omit it"
     );
 }
 

@@ -105,7 +105,7 @@ impl Items {
 fn failed(event: &Fields) -> DecodeError {
     let error = event.get("response").and_then(|response| response.get("error")).unwrap_or(&Value::Null);
     let message = error.get("message").or_else(|| event.get("message"));
-    let message = message.and_then(Value::as_str).unwrap_or("it says no more");
+    let message = message.and_then(Value::as_str).unwrap_or("no details given");
     DecodeError::Provider { message: message.replace(['\r', '\n'], " ") }
 }
 
