@@ -102,7 +102,7 @@ pub(crate) fn refused(setup: &Setup) -> Vec<String> {
     let of_server = |status: ServerStatus| {
         let name = status.name;
         let line = move |refused: toolyard_mcp::Refused| {
-            format!("mcp '{name}': the tool '{}' is not taken: {}", refused.tool.escape_debug(), refused.why)
+            format!("mcp '{name}': the tool '{}' was refused: {}", refused.tool.escape_debug(), refused.why)
         };
         status.refused.into_iter().map(line)
     };

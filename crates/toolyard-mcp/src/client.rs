@@ -2,7 +2,7 @@
 
 mod answer;
 mod caller;
-#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what servers still use")]
 mod calls;
 mod changes;
 mod class;
@@ -14,7 +14,7 @@ mod environment;
 mod form;
 mod greeting;
 mod group;
-#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what servers still use")]
 mod handler;
 #[cfg(feature = "http")]
 mod http;
@@ -24,9 +24,9 @@ mod line;
 mod listing;
 mod pins;
 mod process;
-#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what servers still use")]
 mod prompt;
-#[expect(deprecated, reason = "what newer protocols leave out is what servers of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what servers still use")]
 mod questions;
 #[cfg(feature = "http")]
 mod remote;

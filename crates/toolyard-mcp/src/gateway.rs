@@ -17,27 +17,27 @@
 mod answer;
 mod arrival;
 mod asking;
-#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod clients;
 mod connection;
 mod flying;
-#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod handler;
 mod http;
 mod listing;
-#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod notes;
 mod pipes;
 mod posted;
 mod refusal;
-#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod relay;
 mod request;
 mod sent;
 mod sessions;
 mod shown;
 mod transport;
-#[expect(deprecated, reason = "what newer protocols leave out is what clients of today use")]
+#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod waited;
 
 pub use clients::Clients;

@@ -156,7 +156,7 @@ fn servers_are_run_as_readme_says() {
     assert!(results[1]["content"][0]["text"].as_str().unwrap().contains("21:00"), "{results}");
     let table = printed(shown);
     assert_eq!(row(&table, "files__read_file")[1..4], ["files", "read", "auto"]);
-    assert!(row(&table, "files__read_file").join(" ").contains("its trusted server says that it only reads"));
+    assert!(row(&table, "files__read_file").join(" ").contains("its trusted server declares it read-only"));
     assert_eq!(row(&table, "time__convert_time")[1..4], ["time", "serial", "prompt"]);
     assert!(row(&table, "time__convert_time").join(" ").contains("its server is not trusted"));
 }

@@ -30,12 +30,12 @@ const GONE: [&str; 2] = ["not_found", "ok"];
 
 /// The start and the end of the message about a changed tool.
 const CHANGED: [&str; 2] =
-    ["its definition has changed: look at it, take '", " to approve it, and start the server anew"];
+    ["its definition has changed: review it; to approve it, remove '", " and restart the server"];
 
 /// The line to remove, and the file to remove it from, according to the message.
 fn advice(said: &str) -> Option<(&str, &str)> {
     let (said, _) = said.split_once(CHANGED[0])?.1.split_once(CHANGED[1])?;
-    said.split_once("' out of ")
+    said.split_once("' from ")
 }
 
 /// A tool that differs from its approved definition is gone, while its server's other tools stay. The error says what
@@ -52,14 +52,14 @@ fn a_tool_that_changes_is_gone_until_it_is_approved_again() {
         let done = run(&inn);
         assert_eq!((came(&done), done.code), (GONE.map(str::to_owned), Some(1)), "{done:?}");
         let told = format!(
-            "a tool of an MCP server is not taken server=\"inn\" tool=\"inn__book\" why=\"{}",
+            "a tool of an MCP server was refused server=\"inn\" tool=\"inn__book\" why=\"{}",
             CHANGED[0]
         );
         assert!(done.stderr.contains(&told) && advice(&done.stderr).is_some(), "{}", done.stderr);
     }
     let done = toolyard(&["tools", "--config", &inn.config()], "");
     assert!(!done.stdout.lines().any(|line| line.starts_with("inn__book")), "{}", done.stdout);
-    assert!(done.stdout.contains("warning: mcp 'inn': the tool 'inn__book' is not taken: its definition"));
+    assert!(done.stdout.contains("warning: mcp 'inn': the tool 'inn__book' was refused: its definition"));
     let (line, file) = advice(&done.stdout).unwrap();
     assert_eq!((line, fs::canonicalize(file).unwrap()), ("inn book", lock.canonicalize().unwrap()));
     assert_eq!(fs::read_to_string(&lock).unwrap(), first, "nobody has approved it");

@@ -32,7 +32,7 @@ fn a_server_that_is_required_keeps_the_program_from_its_work() {
         // Whether writing to it or reading from it fails first is a matter of chance.
         let (begin, end) = (
             "toolyard: the MCP server 'lame' cannot be used: it closed its ",
-            "(exit status: 3; it last said: no licence)\n",
+            "(exit status: 3; its last line on stderr: no licence)\n",
         );
         assert!(done.stderr.starts_with(begin) && done.stderr.ends_with(end), "{}", done.stderr);
         assert_eq!(done.stderr.lines().count(), 1);
@@ -44,7 +44,7 @@ fn one_that_is_not_required_is_told_of_and_left_out() {
     let more = "required = false\n[tools.lame__x]\nside_effects = \"read\"";
     let done = with_a_broken_server("not_required", more, RUN);
     assert_eq!((done.code, done.json()["results"][0]["status"].as_str()), (Some(0), Some("ok")));
-    assert!(done.stderr.contains("an MCP server cannot be used, and is not required"), "{}", done.stderr);
+    assert!(done.stderr.contains("cannot use an MCP server that is not required"), "{}", done.stderr);
     assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
     let done = with_a_broken_server("not_required", more, &["tools"]);
     assert!(done.stdout.contains("warning: mcp 'lame' is not there"), "{}", done.stdout);
@@ -78,7 +78,7 @@ fn what_a_server_mutters_is_logged_on_request() {
         assert_eq!(done.json()["results"][0]["content"][0]["text"], "no such room\n[audio audio/wav]");
         done.stderr
     };
-    let line = r#"an MCP server says server="inn" line="all rooms are taken, says postgres://ada:[redacted: url password]@db""#;
+    let line = r#"an MCP server wrote to stderr server="inn" line="all rooms are taken, says postgres://ada:[redacted: url password]@db""#;
     let log = run("toolyard_mcp=info");
     let lines = log.lines().filter(|said| said.contains("INFO") && said.ends_with(line));
     assert_eq!(lines.count(), 1, "{log}");
@@ -112,6 +112,6 @@ fn a_public_address_is_not_served_without_a_token() {
     child.kill().unwrap();
     child.wait().unwrap();
     let said =
-        "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 can be reached from elsewhere: that takes a bearer token\n";
+        "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 is not a loopback address: a bearer token is required\n";
     assert_eq!(line, said);
 }

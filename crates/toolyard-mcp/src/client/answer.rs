@@ -34,10 +34,10 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
     match answer {
         ServerResult::CallToolResult(result) => Ok(output(result)),
         ServerResult::CreateTaskResult(_) => {
-            Err(ToolError::execution(format!("'{server}' made a task of the call, which is not waited for")))
+            Err(ToolError::execution(format!("'{server}' answered with a task, which is not supported")))
         }
         _ => {
-            let what = format!("what '{server}' answered is no result of a tool");
+            let what = format!("the answer of '{server}' is not a tool result");
             Err(ToolError::new(ToolErrorKind::OutputInvalid, what))
         }
     }
@@ -54,7 +54,7 @@ pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> T
         ServiceError::TransportSend(error) => unsent(server, &error),
         ServiceError::McpError(error) => ToolError::execution(clean::text(&error.message, MESSAGE_MAX)),
         ServiceError::UnexpectedResponse => {
-            let what = format!("what '{server}' answered is no result of a tool");
+            let what = format!("the answer of '{server}' is not a tool result");
             ToolError::new(ToolErrorKind::OutputInvalid, what)
         }
         _ => lost_call(server, gone.unwrap_or("the connection ended")),
@@ -78,7 +78,7 @@ pub(super) fn lost(id: RequestId, why: &str) -> ServerJsonRpcMessage {
 fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
     use told::Fault;
     let why = told::causes(error.error.as_ref());
-    let said = format!("the server '{server}' did not take the call: {why}");
+    let said = format!("the server '{server}' did not accept the call: {why}");
     match told::find(error.error.as_ref()) {
         Some(Fault::AuthRequired(_) | Fault::InsufficientScope(_)) => {
             ToolError::new(ToolErrorKind::PermissionDenied, said).no_side_effect()
@@ -130,7 +130,7 @@ fn part(part: ContentBlock) -> Content {
         ContentBlock::Audio(audio) => Content::text(format!("[audio {}]", audio.mime_type)),
         ContentBlock::Resource(embedded) => resource(embedded.resource),
         ContentBlock::ResourceLink(link) => Content::text(format!("[resource {} {}]", link.name, link.uri)),
-        _ => Content::text("[a part of a kind that is not known]"),
+        _ => Content::text("[content of an unknown kind]"),
     }
 }
 
@@ -143,9 +143,9 @@ fn resource(resource: ResourceContents) -> Content {
             Content::Image { media_type, data: blob }
         }
         ResourceContents::BlobResourceContents { uri, mime_type, .. } => {
-            Content::text(format!("[resource {uri} {}]", mime_type.as_deref().unwrap_or("of bytes")))
+            Content::text(format!("[resource {uri} {}]", mime_type.as_deref().unwrap_or("binary")))
         }
-        _ => Content::text("[a resource of a kind that is not known]"),
+        _ => Content::text("[resource of an unknown kind]"),
     }
 }
 

@@ -30,10 +30,10 @@ const LEFT_FOR: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unclear {
     /// There is no call.
-    #[error("there is no call that this could belong to")]
+    #[error("no call is running that this could belong to")]
     Nobody,
     /// It may belong to one client or to another.
-    #[error("there are calls of several clients, and nothing says to which of them this belongs")]
+    #[error("calls of several clients are running, and it is unclear which of them this belongs to")]
     Several,
 }
 
@@ -110,7 +110,7 @@ impl Calls {
     pub(super) fn log(&self, mut log: LoggingMessageNotificationParam) {
         log.logger = log.logger.map(|logger| clean::text(&logger, clean::NAME_MAX));
         log.data = clean::value(log.data, MESSAGE_MAX);
-        tracing::debug!(level = ?log.level, data = %log.data, "an MCP server logs");
+        tracing::debug!(level = ?log.level, data = %log.data, "an MCP server sent a log message");
         let Ok(caller) = self.caller(None) else { return };
         if let Some(clients) = caller.call.context.resource::<Clients>() {
             clients.log(&caller.call.context, log);

@@ -28,7 +28,7 @@ pub(super) fn take_over(starter: &Starter, roster: &Roster, mut definitions: Def
     let known = shared.definitions().refused;
     for refused in definitions.refused.iter().filter(|refused| !known.contains(refused)) {
         let (server, tool, why) = (config.name(), &refused.tool, &refused.why);
-        tracing::warn!(server, tool, why, "a tool of an MCP server is not taken");
+        tracing::warn!(server, tool, why, "a tool of an MCP server was refused");
     }
     shared.define(definitions);
 }
@@ -59,9 +59,11 @@ async fn look_again(starter: &Starter, roster: &Roster, connection: &Connection)
     };
     match timeout(config.startup_timeout, listed).await {
         Ok(Ok(listed)) => take_over(starter, roster, definition::define(listed, config, pins, shared)),
-        Ok(Err(error)) => tracing::warn!(server = config.name(), %error, "the tools stay as they were"),
+        Ok(Err(error)) => {
+            tracing::warn!(server = config.name(), %error, "listing its tools failed: the tools are unchanged")
+        }
         Err(_) => {
-            tracing::warn!(server = config.name(), "its list did not come: the tools stay as they were")
+            tracing::warn!(server = config.name(), "listing its tools timed out: the tools are unchanged")
         }
     }
 }

@@ -18,22 +18,22 @@ pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class 
         return Class { side_effects: SideEffects::Execute, idempotent: false, why };
     }
     let Some(hints) = annotations else {
-        let why = "its trusted server does not say what it does";
+        let why = "its trusted server declares nothing about it";
         return Class { side_effects: SideEffects::Execute, idempotent: false, why };
     };
     if hints.read_only_hint == Some(true) {
-        let why = "its trusted server says that it only reads";
+        let why = "its trusted server declares it read-only";
         return Class { side_effects: SideEffects::Read, idempotent: true, why };
     }
     let idempotent = hints.is_idempotent();
     if hints.open_world_hint == Some(false) {
         let why = match hints.is_destructive() {
-            true => "its trusted server says that it changes things here",
-            false => "its trusted server says that it only adds things here",
+            true => "its trusted server declares that it changes local things only",
+            false => "its trusted server declares that it only adds local things",
         };
         return Class { side_effects: SideEffects::Write, idempotent, why };
     }
-    let why = "its trusted server says that it changes things, and not that they are here";
+    let why = "its trusted server declares it neither read-only nor local";
     Class { side_effects: SideEffects::Network, idempotent, why }
 }
 

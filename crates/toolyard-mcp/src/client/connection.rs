@@ -71,13 +71,13 @@ impl Connection {
             let gave = tokio::select! {
                 biased;
                 gave = input::give(&self.questions, &caller, asked) => gave,
-                () = cx.cancelled() => return Err(ToolError::cancelled("the call was told to stop")),
+                () = cx.cancelled() => return Err(ToolError::cancelled("the call was cancelled")),
             };
             given = gave.map_err(|why| {
-                ToolError::execution(format!("'{}' asks for more before it goes on: {why}", self.server))
+                ToolError::execution(format!("'{}' needs input that cannot be given: {why}", self.server))
             })?;
         }
-        Err(ToolError::execution(format!("'{}' asks for more again and again", self.server)))
+        Err(ToolError::execution(format!("'{}' asks for input too often", self.server)))
     }
 
     /// Sends one request and waits for its answer.
@@ -95,7 +95,7 @@ impl Connection {
             answer = in_air.answer() => answer.map_err(failed),
             () = cx.cancelled() => {
                 in_air.cancel().await;
-                Err(ToolError::cancelled("the call was told to stop, and so was its server"))
+                Err(ToolError::cancelled("the call was cancelled, and so was its request"))
             }
         }
     }

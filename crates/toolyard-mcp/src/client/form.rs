@@ -21,13 +21,13 @@ pub(super) enum Unfit {
     #[error("the form has more than {FORM_BYTES_MAX} bytes")]
     Large,
     /// The name of a field hides something or is too long to be read.
-    #[error("a field of the form has a name that cannot be shown as it is")]
+    #[error("a field of the form has a name that is too long or has invisible characters")]
     Name,
     /// Choices look alike, or one has nothing visible.
-    #[error("two choices of a field of the form look alike, or one has nothing to be seen")]
+    #[error("two choices of a field of the form look alike, or one is invisible")]
     Choices,
     /// The form is not valid once it is made fit to be seen.
-    #[error("the form makes no sense when it is shown")]
+    #[error("the form is not valid without its invisible characters")]
     Senseless,
 }
 

@@ -18,10 +18,7 @@ pub(super) struct Patience {
     /// For the answer to the newer greeting.
     pub(super) discover: Duration,
     /// For any answer.
-    #[cfg_attr(
-        not(feature = "http"),
-        expect(dead_code, reason = "pipes are dropped, and what waits with them")
-    )]
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "over pipes, dropping them ends the wait"))]
     pub(super) any: Duration,
 }
 

@@ -60,23 +60,23 @@ pub(super) fn connect(
 }
 
 fn url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("its URL is none: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("its URL is not valid: {error}"))?;
     match url.scheme() {
         _ if !url.username().is_empty() || url.password().is_some() => {
-            Err("its URL must have no user and password: use a header".to_owned())
+            Err("its URL must not contain a user or password: use a header".to_owned())
         }
         "http" => Ok(url),
         "https" if cfg!(feature = "https") => Ok(url),
-        "https" => Err("its URL begins with https://, and this program was built without TLS".to_owned()),
+        "https" => Err("its URL begins with https://, but this program was built without TLS".to_owned()),
         other => Err(format!("its URL begins with '{other}:', which is neither http: nor https:")),
     }
 }
 
 fn header(header: &Header) -> Result<(HeaderName, HeaderValue), String> {
     let name = HeaderName::try_from(&header.name)
-        .map_err(|_| format!("'{}' is no name of a header", header.name.escape_debug()))?;
+        .map_err(|_| format!("'{}' is not a valid header name", header.name.escape_debug()))?;
     let mut value = HeaderValue::try_from(&header.value.0)
-        .map_err(|_| format!("the value of the header '{name}' cannot be sent"))?;
+        .map_err(|_| format!("the value of the header '{name}' is not valid"))?;
     value.set_sensitive(true);
     Ok((name, value))
 }
@@ -92,7 +92,7 @@ fn client(url: &Url, remote: &Remote) -> Result<Client, String> {
     let builder = builder.tls_backend_preconfigured(super::tls::config(url, remote.ca.as_deref())?);
     #[cfg(not(feature = "https"))]
     let _ = (url, remote);
-    builder.build().map_err(|error| format!("no client can be made for it: {error}"))
+    builder.build().map_err(|error| format!("no HTTP client can be created for it: {error}"))
 }
 
 /// Follows a redirect within the server that keeps the message. One that would lose the message is treated like any
@@ -103,12 +103,12 @@ fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let Some(first) = attempt.previous().first() else { return attempt.stop() };
     if first.origin() != attempt.url().origin() {
         let there = attempt.url().origin().ascii_serialization();
-        return attempt.error(format!("it sends on to {there}, another server, which is not followed"));
+        return attempt.error(format!("it redirects to {there}, another server, which is not followed"));
     }
     match attempt.previous().len() {
         _ if !keeps_message => attempt.stop(),
         hops if hops > REDIRECTS_MAX => {
-            attempt.error(format!("it sends on more than {REDIRECTS_MAX} times in a row"))
+            attempt.error(format!("it redirects more than {REDIRECTS_MAX} times in a row"))
         }
         _ => attempt.follow(),
     }
@@ -123,9 +123,9 @@ mod tests {
         assert!(url("http://127.0.0.1:9/mcp").is_ok());
         assert_eq!(url("https://h/mcp").is_ok(), cfg!(feature = "https"));
         for (text, why) in [
-            ("h/mcp", "its URL is none"),
+            ("h/mcp", "its URL is not valid"),
             ("file:///etc/passwd", "neither http: nor https:"),
-            ("http://me:secret@h/", "no user and password"),
+            ("http://me:secret@h/", "not contain a user or password"),
         ] {
             let said = url(text).unwrap_err();
             assert!(said.contains(why) && !said.contains("secret"), "{said}");
@@ -138,10 +138,12 @@ mod tests {
             |name: &str| super::super::config::ServerConfig::http("a", "http://h").header(name, "se\ncret");
         let config = remote("x-key");
         let said = header(&config.remote.as_ref().unwrap().headers[0]).unwrap_err();
-        assert_eq!(said, "the value of the header 'x-key' cannot be sent");
+        assert_eq!(said, "the value of the header 'x-key' is not valid");
         let config = remote("x key");
         assert!(
-            header(&config.remote.as_ref().unwrap().headers[0]).unwrap_err().contains("no name of a header")
+            header(&config.remote.as_ref().unwrap().headers[0])
+                .unwrap_err()
+                .contains("not a valid header name")
         );
     }
 }

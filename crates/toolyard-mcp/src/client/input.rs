@@ -31,7 +31,7 @@ pub(super) async fn give(
     let requests = asked.input_requests.unwrap_or_default();
     if requests.is_empty() {
         if asked.request_state.is_none() {
-            return Err("it does not say what".to_owned());
+            return Err("it does not say which".to_owned());
         }
         sleep(AGAIN_AFTER).await;
         return Ok((None, asked.request_state));

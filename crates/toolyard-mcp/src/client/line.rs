@@ -17,7 +17,7 @@ pub(super) enum LineFault {
     #[error("it sent a line that is not UTF-8")]
     NotText,
     /// Too many lines in a row that are not messages.
-    #[error("it sent {STRAY_MAX} lines in a row that are no messages")]
+    #[error("it sent {STRAY_MAX} lines in a row that are not messages")]
     OnlyStray,
 }
 
@@ -37,7 +37,7 @@ impl Reader {
         let message = serde_json::from_str::<ServerJsonRpcMessage>(text).ok().or_else(|| unreadable(text));
         self.strays = if message.is_some() { 0 } else { self.strays + 1 };
         if message.is_none() {
-            tracing::debug!(bytes = text.len(), "a line that is no message was passed over");
+            tracing::debug!(bytes = text.len(), "skipped a line that is not a message");
         }
         if self.strays >= STRAY_MAX { Err(LineFault::OnlyStray) } else { Ok(message) }
     }
@@ -50,7 +50,7 @@ fn unreadable(text: &str) -> Option<ServerJsonRpcMessage> {
         return None;
     }
     let id = envelope.request_id()?;
-    let error = ErrorData::internal_error("the server's answer makes no sense", None);
+    let error = ErrorData::internal_error("the server's answer is not valid", None);
     Some(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error)))
 }
 

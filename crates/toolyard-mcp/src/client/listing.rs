@@ -35,19 +35,19 @@ const WHY_MAX: usize = 300;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListFault {
     /// Too many tools or pages.
-    #[error("it lists more than {TOOLS_MAX} tools, or more than {PAGES_MAX} pages of them")]
+    #[error("it lists more than {TOOLS_MAX} tools, or more than {PAGES_MAX} pages")]
     Endless,
     /// Too many bytes.
     #[error("it lists more than {LIST_BYTES_MAX} bytes of tools")]
     Large,
     /// The list goes in a circle: a cursor repeats.
-    #[error("its list of tools goes back to a page that was there before")]
+    #[error("its list of tools repeats a page")]
     Circle,
     /// The answer is not a list of tools.
-    #[error("what it answers is no list of tools")]
+    #[error("its answer is not a list of tools")]
     NoList,
     /// The request failed.
-    #[error("it does not list its tools: {}", told::service(.0))]
+    #[error("listing its tools failed: {}", told::service(.0))]
     Service(#[from] ServiceError),
 }
 
@@ -140,7 +140,7 @@ fn read(entry: Value) -> Result<Tool, (Option<String>, String)> {
         Some(why) => why.to_owned(),
         None => match serde_json::from_value(entry) {
             Ok(tool) => return Ok(tool),
-            Err(error) => clean::text(&format!("it is no tool: {error}"), WHY_MAX),
+            Err(error) => clean::text(&format!("it is not a tool: {error}"), WHY_MAX),
         },
     };
     Err((name, why))
@@ -151,19 +151,19 @@ fn bounded(tool: Tool) -> Result<(Tool, usize), (Option<String>, String)> {
     let why = match size::of(&tool, ENTRY_BYTES_MAX) {
         _ if tool.name.len() > 4 * clean::NAME_MAX => format!("its name is {} bytes long", tool.name.len()),
         Ok(bytes) => return Ok((tool, bytes)),
-        Err(TooLarge) => format!("what is said of it is more than {ENTRY_BYTES_MAX} bytes"),
+        Err(TooLarge) => format!("its definition has more than {ENTRY_BYTES_MAX} bytes"),
     };
     Err((shown(&tool.name), why))
 }
 
 /// What is wrong with the fields that every tool has.
 fn fault(entry: &Value) -> Option<&'static str> {
-    let Value::Object(words) = entry else { return Some("it is no object") };
+    let Value::Object(words) = entry else { return Some("it is not an object") };
     match (words.get("name"), words.get("inputSchema")) {
         (None, _) => Some("it has no name"),
-        (Some(name), _) if !name.is_string() => Some("its name is no text"),
+        (Some(name), _) if !name.is_string() => Some("its name is not a string"),
         (_, None) => Some("it has no inputSchema"),
-        (_, Some(schema)) if !schema.is_object() => Some("its inputSchema is no object"),
+        (_, Some(schema)) if !schema.is_object() => Some("its inputSchema is not an object"),
         _ => None,
     }
 }
@@ -191,13 +191,17 @@ mod tests {
         let good = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
         for (bad, name, why) in [
             (json!({"inputSchema": {}}), None, "it has no name"),
-            (json!({"name": 7, "inputSchema": {}}), None, "its name is no text"),
+            (json!({"name": 7, "inputSchema": {}}), None, "its name is not a string"),
             (json!({"name": "x"}), Some("x"), "it has no inputSchema"),
-            (json!({"name": "x", "inputSchema": []}), Some("x"), "its inputSchema is no object"),
-            (json!({"name": "x", "inputSchema": {}, "title": 7}), Some("x"), "it is no tool: invalid type"),
-            (json!({"name": "x", "inputSchema": {}, "annotations": "all"}), Some("x"), "it is no tool"),
-            (json!("tool"), None, "it is no object"),
-            (json!(null), None, "it is no object"),
+            (json!({"name": "x", "inputSchema": []}), Some("x"), "its inputSchema is not an object"),
+            (
+                json!({"name": "x", "inputSchema": {}, "title": 7}),
+                Some("x"),
+                "it is not a tool: invalid type",
+            ),
+            (json!({"name": "x", "inputSchema": {}, "annotations": "all"}), Some("x"), "it is not a tool"),
+            (json!("tool"), None, "it is not an object"),
+            (json!(null), None, "it is not an object"),
         ] {
             for more in [json!({}), json!({"resultType": "complete", "ttlMs": 5, "cacheScope": "private"})] {
                 let mut list = json!({"tools": [good("a"), bad, good("b")], "nextCursor": "2"});

@@ -49,10 +49,10 @@ impl Pins {
         match self {
             _ if is_as_it_was => Ok(()),
             Self::File(file) => Err(format!(
-                "its definition has changed: look at it, take '{key}' out of {} to approve it, and start the server anew",
+                "its definition has changed: review it; to approve it, remove '{key}' from {} and restart the server",
                 file.display()
             )),
-            _ => Err("its definition has changed since the start: start anew to approve it".to_owned()),
+            _ => Err("its definition has changed since the start: restart to approve it".to_owned()),
         }
     }
 }
@@ -93,7 +93,8 @@ fn read(file: &Path) -> Result<BTreeMap<String, String>, String> {
         (digest.len() == 64).then(|| (key.trim().to_owned(), digest.to_owned()))
     };
     let pins = lines.map(|line| {
-        pin(line).ok_or_else(|| format!("{}: '{line}' is no pin: DIGEST SERVER TOOL", file.display()))
+        pin(line)
+            .ok_or_else(|| format!("{}: '{line}' is not a pin (expected DIGEST SERVER TOOL)", file.display()))
     });
     pins.collect()
 }
@@ -112,7 +113,7 @@ mod tests {
         Pins::open(&pinning).unwrap().check("time", "now", &a).unwrap();
         let later = Pins::open(&pinning).unwrap();
         assert_eq!(later.check("git", "add", &a), Ok(()));
-        assert!(later.check("git", "add", &b).unwrap_err().contains("take 'git add' out of"));
+        assert!(later.check("git", "add", &b).unwrap_err().contains("remove 'git add' from"));
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text, format!("{a} git add\n{a} time now\n"));
         fs::write(&file, format!("{a} time now\n")).unwrap();

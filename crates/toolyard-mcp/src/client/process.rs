@@ -81,10 +81,10 @@ impl Process {
     }
 
     fn how_it_ended(&self, status: Option<String>) -> String {
-        let status = status.unwrap_or_else(|| "it did not end by itself".to_owned());
+        let status = status.unwrap_or_else(|| "it had to be terminated or killed".to_owned());
         match self.last_words.get() {
             words if words.is_empty() => status,
-            words => format!("{status}; it last said: {words}"),
+            words => format!("{status}; its last line on stderr: {words}"),
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
         until_dead(&number).await;
         assert!(group.has_ended(&mut process.child) && !group.is_there(&mut process.child));
         group.terminate();
-        assert_eq!(state(&number), Some(false), "it was buried before its time");
+        assert_eq!(state(&number), Some(false), "it was reaped too early");
         assert_eq!(process.end(EXIT_GRACE).await, "exit status: 3");
         assert_eq!(state(&number), None);
     }

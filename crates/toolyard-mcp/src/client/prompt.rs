@@ -17,13 +17,13 @@ const PROMPT_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unfit {
     /// Tools, which were not declared as supported.
-    #[error("tools in sampling were not declared")]
+    #[error("tools in sampling are not supported")]
     Tools,
     /// Too many messages.
-    #[error("more than {MESSAGES_MAX} messages are to be sampled from")]
+    #[error("the sampling request has more than {MESSAGES_MAX} messages")]
     Many,
     /// Messages that are too long.
-    #[error("what is to be sampled from has more than {PROMPT_BYTES_MAX} bytes")]
+    #[error("the sampling request has more than {PROMPT_BYTES_MAX} bytes")]
     Large,
 }
 

@@ -79,7 +79,7 @@ impl Questions {
             InputRequest::CreateMessage(request) => {
                 serde_json::to_value(self.sample_of(caller, request.params, &never).await?)
             }
-            _ => return Err(refused("this program gives away no list of roots")),
+            _ => return Err(refused("roots are not supported")),
         };
         answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
@@ -92,7 +92,7 @@ impl Questions {
     ) -> Result<ElicitResult, ErrorData> {
         let (_place, clients) = (self.place()?, clients(caller)?);
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = form else {
-            return Err(unfit("elicitation other than by form was not declared"));
+            return Err(unfit("only elicitation by form is supported"));
         };
         let form = Form::of(requested_schema).map_err(unfit)?;
         let asked = ElicitRequestParams::FormElicitationParams {
@@ -121,8 +121,8 @@ impl Questions {
     }
 
     fn place(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
-        let places = self.places.as_ref().ok_or_else(|| refused("nobody is asked for servers here"))?;
-        places.try_acquire().map_err(|_| refused("too much is being asked already"))
+        let places = self.places.as_ref().ok_or_else(|| refused("servers may not ask questions here"))?;
+        places.try_acquire().map_err(|_| refused("too many questions are open already"))
     }
 
     /// A message that names the server, so that its question does not pass for one of this program's.
@@ -132,7 +132,7 @@ impl Questions {
 }
 
 fn clients(caller: &Caller) -> Result<&Clients, ErrorData> {
-    caller.call.context.resource::<Clients>().ok_or_else(|| refused("nobody is asked for servers here"))
+    caller.call.context.resource::<Clients>().ok_or_else(|| refused("servers may not ask questions here"))
 }
 
 /// Waits for the answer, unless the server or the end of its call withdraws the question first.
@@ -144,7 +144,7 @@ async fn answered<T>(
     tokio::select! {
         biased;
         answer = asking => answer,
-        () = caller.over() => Err(refused("the call is over")),
+        () = caller.over() => Err(refused("the call has ended")),
         () = withdrawn.cancelled() => Err(refused("the question was withdrawn")),
     }
 }

@@ -29,7 +29,7 @@ const ORDERS_MAX: usize = 64;
 #[non_exhaustive]
 pub enum StartError {
     /// Two servers have the same name.
-    #[error("two MCP servers are called '{0}'")]
+    #[error("two MCP servers are named '{0}'")]
     Twice(String),
     /// There is no server of this name.
     #[error("there is no MCP server '{0}'")]
@@ -239,7 +239,7 @@ impl Server {
         if self.config.required {
             return Some(StartError::Server { server, why });
         }
-        tracing::warn!(server, why, "an MCP server cannot be used, and is not required");
+        tracing::warn!(server, why, "cannot use an MCP server that is not required");
         None
     }
 

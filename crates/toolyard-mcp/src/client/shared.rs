@@ -109,10 +109,10 @@ impl Shared {
         }
         let why = match &now.state {
             State::Starting | State::Ready => "it is being started".to_owned(),
-            State::Down { why } => format!("it is being started again: {why}"),
+            State::Down { why } => format!("it is being restarted: {why}"),
             State::GivenUp { why } => format!("it was given up: {why}"),
         };
-        let error = ToolError::transient(format!("the server '{}' is not there, {why}", self.name));
+        let error = ToolError::transient(format!("the server '{}' is not available: {why}", self.name));
         let error = error.no_side_effect();
         Err(match now.restart_at {
             Some(at) => error.retry_after(at.saturating_duration_since(Instant::now())),

@@ -78,7 +78,7 @@ impl Starter {
                     server = self.config.name,
                     why,
                     ?way,
-                    "an MCP server is greeted in another way"
+                    "retrying the start of an MCP server with another handshake"
                 );
                 self.start_as(way, until).await
             }

@@ -36,7 +36,7 @@ pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: L
             Err(FrameFault::TooLong(bytes)) => format!("(a line of more than {bytes} bytes)"),
         };
         if !line.trim().is_empty() {
-            tracing::info!(server, line, "an MCP server says");
+            tracing::info!(server, line, "an MCP server wrote to stderr");
             last.set(line);
         }
     }

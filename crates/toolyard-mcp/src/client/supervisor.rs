@@ -105,11 +105,11 @@ impl Supervisor {
         let server = self.starter.config.name();
         match next {
             Next::Restart(wait) => {
-                tracing::warn!(server, why, ?wait, "an MCP server ended and is started again");
+                tracing::warn!(server, why, ?wait, "an MCP server ended and will be restarted");
                 self.rest(Some(Instant::now() + wait), why).await
             }
             Next::GiveUp => {
-                tracing::error!(server, why, "an MCP server died too often and is given up");
+                tracing::error!(server, why, "an MCP server died too often and was given up");
                 self.rest(None, why).await
             }
         }
@@ -153,7 +153,7 @@ impl Supervisor {
             never = follow(&self.starter, &self.roster, &connection, handler) => match never {},
         };
         let (state, why) = match &then {
-            Then::Start(_) => (State::Starting, "it is started anew"),
+            Then::Start(_) => (State::Starting, "it is being restarted"),
             _ => {
                 let why = gone.why().unwrap_or("it ended");
                 (State::Down { why: why.to_owned() }, why)

@@ -48,19 +48,19 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
         match event {
             // rmcp skips such events, except in a greeting, which they make fail without a message.
             Some(Ok(event)) if self.until.is_some() && !is_message(&event) => {
-                Some(self.end("what it sent is no message of MCP"))
+                Some(self.end("it sent something that is not an MCP message"))
             }
             Some(Ok(event)) => {
                 self.is_numbered |= event.id.is_some();
                 Some(Ok(event))
             }
             Some(Err(SseError::Body(error))) if is_too_large(error.as_ref()) => {
-                Some(self.end(&format!("it sent too much at once: {error}")))
+                Some(self.end(&format!("it sent an event that is too large: {error}")))
             }
             // A numbered stream is resumed, so the rest is still to come.
             event if self.is_numbered => event,
-            Some(Err(error)) => Some(self.end(&format!("what it sent cannot be read: {error}"))),
-            None => Some(self.end("it ended its answer before it was whole")),
+            Some(Err(error)) => Some(self.end(&format!("its answer cannot be read: {error}"))),
+            None => Some(self.end("it ended its answer before it was complete")),
         }
     }
 
@@ -68,7 +68,7 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
     fn end(&mut self, why: &str) -> Result<Sse, SseError> {
         self.is_over = true;
         let answer = (self.in_place)(why);
-        let data = serde_json::to_string(&answer).expect("a message of ours can be written");
+        let data = serde_json::to_string(&answer).expect("messages of this program serialise");
         Ok(Sse { data: Some(data), ..Sse::default() })
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     async fn what_breaks_off_for_good_is_told() {
         let said = all(vec![event(None)]).await;
         assert!(
-            said.len() == 2 && said[1].contains("before it was whole") && said[1].contains("7"),
+            said.len() == 2 && said[1].contains("before it was complete") && said[1].contains("7"),
             "{said:?}"
         );
         let said = all(vec![Err(SseError::InvalidLine), event(None)]).await;

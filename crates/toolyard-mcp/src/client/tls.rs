@@ -29,7 +29,7 @@ pub(super) fn config(url: &Url, ca: Option<&Path>) -> Result<ClientConfig, Strin
     }
     let extra = ca.map(certificates).transpose()?.unwrap_or_default();
     let verifier = Verifier::new_with_extra_roots(extra, provider)
-        .map_err(|error| format!("nobody can be trusted to vouch for it: {error}"))?;
+        .map_err(|error| format!("no certificate authorities can be loaded: {error}"))?;
     Ok(config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
@@ -37,7 +37,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let said = |what: String| format!("ca '{}': {what}", file.display());
     let all = CertificateDer::pem_file_iter(file).map_err(|error| said(error.to_string()))?;
     let all = all.collect::<Result<Vec<_>, _>>().map_err(|error| said(error.to_string()))?;
-    if all.is_empty() { Err(said("it has no certificate".to_owned())) } else { Ok(all) }
+    if all.is_empty() { Err(said("it contains no certificate".to_owned())) } else { Ok(all) }
 }
 
 /// Whether graviola supports this processor, checked before it would panic.

@@ -51,25 +51,30 @@ pub(super) fn fault(fault: &Fault) -> String {
             let why = error.source().map_or_else(|| error.to_string(), chain);
             // The one certificate error whose cause is more often on this side.
             let who = match why.ends_with("UnknownIssuer") {
-                true => ", for nobody who is trusted here vouches for its certificate: is a ca missing?",
+                true => " (its certificate is not signed by a trusted authority: is a ca missing?)",
                 false => "",
             };
             if error.is_redirect() { why } else { format!("it cannot be reached: {why}{who}") }
         }
         Fault::AuthRequired(wanted) => {
-            format!("it wants a token, or another one (HTTP 401: {})", words(&wanted.www_authenticate_header))
+            format!(
+                "it requires a token, or another one (HTTP 401: {})",
+                words(&wanted.www_authenticate_header)
+            )
         }
         Fault::InsufficientScope(wanted) => {
-            format!("its token is not enough (HTTP 403: {})", words(&wanted.www_authenticate_header))
+            format!("its token lacks permission (HTTP 403: {})", words(&wanted.www_authenticate_header))
         }
         Fault::HttpStatus(answer) => format!("it answered HTTP {}", answer.status),
         Fault::UnexpectedContentType(Some(kind)) => {
             format!("it answered with {}, which is not MCP: is this its URL?", words(kind))
         }
-        Fault::UnexpectedContentType(None) => "it answered with nothing, which is not MCP".to_owned(),
+        Fault::UnexpectedContentType(None) => {
+            "its answer is empty, which is not MCP: is this its URL?".to_owned()
+        }
         Fault::UnexpectedServerResponse(said) => unexpected(&words(said)),
-        Fault::ResponseBodyTooLarge { max_size } => format!("it answered more than {max_size} bytes"),
-        Fault::SessionExpired => "it has forgotten the session, and a new one was of no use".to_owned(),
+        Fault::ResponseBodyTooLarge { max_size } => format!("its answer has more than {max_size} bytes"),
+        Fault::SessionExpired => "the session expired, and a new one failed as well".to_owned(),
         other => words(&chain(other)),
     }
 }
@@ -78,10 +83,10 @@ pub(super) fn fault(fault: &Fault) -> String {
 #[cfg(feature = "http")]
 fn unexpected(said: &str) -> String {
     if let Some((_, why)) = said.strip_prefix("could not parse JSON").and_then(|rest| rest.split_once(": ")) {
-        return format!("what it answered is no message of MCP: {why}");
+        return format!("its answer is not an MCP message: {why}");
     }
     match said.starts_with("expect ") {
-        true => "it answered with nothing".to_owned(),
+        true => "its answer is empty".to_owned(),
         false => format!("it answered {said}"),
     }
 }

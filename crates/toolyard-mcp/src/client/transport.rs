@@ -87,7 +87,7 @@ where
             match timeout(WRITE_TIMEOUT, out.put(&message)).await {
                 Ok(written) => written,
                 Err(_) => {
-                    gone.because("it does not read what it is sent");
+                    gone.because("it does not read its input");
                     Err(io::ErrorKind::TimedOut.into())
                 }
             }
@@ -130,6 +130,6 @@ mod tests {
         let note = ClientNotification::InitializedNotification(InitializedNotification::default());
         let sent = pipes.send(ClientJsonRpcMessage::notification(note)).await;
         assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(gone.why(), Some("it does not read what it is sent"));
+        assert_eq!(gone.why(), Some("it does not read its input"));
     }
 }

@@ -61,11 +61,11 @@ impl Failed {
                 Self { why: lost(fault), is_lost: true, instead: older }
             }
             Fault::JsonRpcError(error) => {
-                Self::because(format!("it refuses the handshake: {}", error.message))
+                Self::because(format!("it refused the handshake: {}", error.message))
             }
             // The texts of both contain the whole answer.
             Fault::ExpectedInitResult(_) | Fault::ExpectedInitResponse(_) => {
-                Self { instead: older, ..Self::because("what it answers to the handshake makes no sense") }
+                Self { instead: older, ..Self::because("its answer to the handshake is not valid") }
             }
             fault => Self { instead: older, ..Self::because(format!("the handshake failed: {fault}")) },
         }

@@ -127,7 +127,7 @@ impl Web {
             }
             // The answer to anything else may arrive on the separate stream.
             (Ok(Ok(Answer::Accepted)), Some(in_place)) if is_greeting => {
-                Ok(Answer::Json(in_place("it answered with nothing"), None))
+                Ok(Answer::Json(in_place("its answer is empty"), None))
             }
             (Ok(Err(fault)), _) if is_greeting => {
                 self.gone.because(told::fault(&fault));

@@ -15,8 +15,8 @@ const CALL: &str = "toolyard/call";
 const ERROR: &str = "toolyard/error";
 
 /// The advice in a refusal when the client cannot ask its user (PO-3).
-const CANNOT_ASK: &str = "This operation needs approval, and through this client, which declares no elicitation, nobody is \
-     asked for it. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
+const CANNOT_ASK: &str = "This operation needs approval, and this client cannot ask for it, because it declares no \
+     elicitation. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
 
 /// The result of a call; `can_ask` is whether its client can ask its user for approval.
 ///

@@ -40,7 +40,7 @@ async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<Requ
         Ok(ClientResult::ElicitResult(result)) => read(&result),
         Ok(_) => Answer::Deny,
         Err(error) => {
-            tracing::warn!(%error, "a client could not be asked about a call");
+            tracing::warn!(%error, "a client could not be asked for approval");
             Answer::Deny
         }
     }
@@ -79,7 +79,7 @@ struct Question {
 impl Drop for Question {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
-        let (peer, why) = (self.peer.clone(), "the request is withdrawn".to_owned());
+        let (peer, why) = (self.peer.clone(), "the question was withdrawn".to_owned());
         let withdrawn = CancelledNotificationParam::new(Some(id), Some(why));
         tokio::spawn(async move {
             // A client that is gone no longer shows the question.
@@ -96,7 +96,7 @@ async fn question(request: &ApprovalRequest) -> String {
         text.push_str("\n\nIt would change:\n");
         text.push_str(&shortened(&changes));
     }
-    text.push_str("\n\n'always' is also for later calls of it that are alike.");
+    text.push_str("\n\n'always' also allows later calls of it that are alike.");
     text
 }
 
@@ -120,7 +120,7 @@ fn form(message: String) -> ElicitRequestParams {
     let answers = ["yes", "always", "no"].map(str::to_owned).to_vec();
     let field = EnumSchema::builder(answers).title("May it run?").build();
     let schema = ElicitationSchema::builder().required_enum_schema(FIELD, field).build();
-    let requested_schema = schema.expect("the one required field is there");
+    let requested_schema = schema.expect("the one required field was added");
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 

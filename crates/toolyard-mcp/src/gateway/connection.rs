@@ -111,7 +111,7 @@ impl Gateway {
             }
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
-                Err(ServeError::Opening("it did not begin with initialize".to_owned()))
+                Err(ServeError::Opening("its first message is not initialize".to_owned()))
             }
             Err(error) => Err(ServeError::Opening(error.to_string())),
         }

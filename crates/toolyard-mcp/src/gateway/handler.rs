@@ -121,7 +121,7 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if KNOWN.contains(&request.method.as_str()) {
-            let why = format!("the parameters of {} are not what they should be", request.method);
+            let why = format!("invalid parameters for {}", request.method);
             return Err(ErrorData::invalid_params(why, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))

@@ -82,7 +82,7 @@ impl HttpOptions {
 #[non_exhaustive]
 pub enum HttpError {
     /// Anyone who can reach the address could use the tools.
-    #[error("{0} can be reached from elsewhere: that takes a bearer token")]
+    #[error("{0} is not a loopback address: a bearer token is required")]
     Public(SocketAddr),
     /// The socket failed.
     #[error(transparent)]
@@ -144,7 +144,7 @@ impl Gateway {
                 }
                 // For example too many open files, which passes when others are closed.
                 Err(error) => {
-                    tracing::warn!(%error, "a client could not connect");
+                    tracing::warn!(%error, "accepting a connection failed");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -182,7 +182,7 @@ async fn connection(stream: TcpStream, service: Service, options: HttpOptions) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
     if let Err(error) = server.serve_connection(TokioIo::new(stream), answer).await {
-        tracing::debug!(%error, "a connection broke off");
+        tracing::debug!(%error, "a connection failed");
     }
 }
 
@@ -194,7 +194,7 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
         return refused(StatusCode::UNAUTHORIZED);
     }
     if begins_session(&request) && service.sessions.count().await >= SESSIONS_MAX {
-        tracing::warn!("a client was turned away: there are {SESSIONS_MAX} sessions");
+        tracing::warn!("refused a client: there are already {SESSIONS_MAX} sessions");
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
     match whole(request).await {

@@ -22,7 +22,7 @@ pub(super) fn page(entries: Vec<Arc<ToolEntry>>, cursor: Option<&str>) -> Result
     let after = match cursor.map(|cursor| cursor.strip_prefix(AFTER)) {
         None => "",
         Some(Some(name)) => name,
-        Some(None) => return Err(ErrorData::invalid_params("there is no such cursor", None)),
+        Some(None) => return Err(ErrorData::invalid_params("invalid cursor", None)),
     };
     let mut entries: Vec<_> = entries.into_iter().filter(|entry| entry.name() > after).collect();
     entries.sort_by(|a, b| a.name().cmp(b.name()));

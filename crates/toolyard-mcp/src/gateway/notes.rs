@@ -71,7 +71,7 @@ impl Notes {
     pub(super) fn output(&mut self) -> Option<ProgressNotificationParam> {
         let token = self.token.clone().filter(|_| self.total > self.told)?;
         self.told = self.total;
-        #[allow(clippy::cast_precision_loss, reason = "what a call puts out is counted in far fewer digits")]
+        #[allow(clippy::cast_precision_loss, reason = "no call has 2^53 characters of output")]
         let progress = ProgressNotificationParam::new(token, self.total as f64);
         Some(progress.with_message(self.text.drain(..).collect::<String>()))
     }

@@ -34,7 +34,7 @@ pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp) -> Answer {
 /// An answer to a request has status 200; without an id it belongs to no request, and has 400.
 fn refused(refusal: &Refusal) -> Answer {
     let status = if refusal.id.is_some() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    let body = serde_json::to_vec(refusal).expect("texts and numbers are JSON");
+    let body = serde_json::to_vec(refusal).expect("a refusal serialises");
     let mut answer = Response::new(Full::new(Bytes::from(body)).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));

@@ -40,8 +40,9 @@ impl Refusal {
 
     /// For a second request under the id of one that is not answered yet.
     pub(super) fn twice(id: RequestId) -> Self {
-        let why =
-            format!("the id {id} is that of a request that is not answered yet; every request needs its own");
+        let why = format!(
+            "the id {id} belongs to a request that is not answered yet: give every request its own id"
+        );
         Self::no_request(Some(id), why)
     }
 }

@@ -85,7 +85,7 @@ impl Clients {
     }
 
     fn caller(&self, of: &ToolContext) -> Result<Client, ErrorData> {
-        self.of(of.session()).ok_or_else(|| cannot("is gone"))
+        self.of(of.session()).ok_or_else(|| cannot("has disconnected"))
     }
 
     async fn pass(
@@ -112,5 +112,5 @@ fn cannot(why: &str) -> ErrorData {
 }
 
 fn senseless() -> ErrorData {
-    ErrorData::internal_error("what the client of this call answered makes no sense", None)
+    ErrorData::internal_error("the answer of the client of this call is not valid", None)
 }

@@ -63,8 +63,8 @@ fn is_notification(envelope: &Envelope) -> bool {
 fn look(text: &str, error: Option<&serde_json::Error>) -> Sent {
     let Some(envelope) = Envelope::of(text) else {
         return Sent::Refused(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Refusal::no_request(None, "a message is one JSON object, each of its fields there once"),
-            Err(error) => Refusal::no_json(format!("the message is no JSON: {error}")),
+            Ok(_) => Refusal::no_request(None, "a message must be one JSON object without duplicate fields"),
+            Err(error) => Refusal::no_json(format!("the message is not JSON: {error}")),
         });
     };
     if is_notification(&envelope) {
@@ -79,17 +79,17 @@ fn look(text: &str, error: Option<&serde_json::Error>) -> Sent {
 /// Replaces a response that makes no sense with an error, so that its request does not wait forever.
 fn senseless(envelope: &Envelope) -> Sent {
     let Some(id) = envelope.request_id() else { return Sent::Nothing };
-    let error = ErrorData::internal_error("the client's answer makes no sense", None);
+    let error = ErrorData::internal_error("the client's answer is not valid", None);
     Sent::Message(Box::new(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error))))
 }
 
 fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
     let id = envelope.request_id();
     let Field::Text(method) = &envelope.method else {
-        return Refusal::no_request(id, "a request names its method");
+        return Refusal::no_request(id, "a request must have a method");
     };
     match id {
-        None => Refusal::no_request(None, "the id of a request is a string or a whole number"),
+        None => Refusal::no_request(None, "the id of a request must be a string or a whole number"),
         Some(id) if envelope.jsonrpc != Field::Text("2.0".to_owned()) => {
             Refusal::no_request(Some(id), "'jsonrpc' must be \"2.0\"")
         }
@@ -98,7 +98,7 @@ fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
             Some(error) => Refusal::bad_params(id, format!("the request cannot be read: {error}")),
             None => {
                 let method: String = method.chars().take(METHOD_MAX).collect();
-                Refusal::bad_params(id, format!("the parameters of {method} are not what they should be"))
+                Refusal::bad_params(id, format!("invalid parameters for {method}"))
             }
         },
     }

@@ -38,7 +38,9 @@ impl Shown {
             texts(&mut params, redactor);
             serde_json::from_value(params)
         });
-        shown.map_err(|_| ErrorData::invalid_params("without the secrets in it this makes no sense", None))
+        shown.map_err(|_| {
+            ErrorData::invalid_params("the request is not valid after its secrets were redacted", None)
+        })
     }
 }
 

@@ -59,10 +59,10 @@ async fn started_as(how: &str) -> (Yard, Result<(), StartError>) {
 async fn a_server_that_cannot_be_used_leaves_the_other_unharmed() {
     for (how, wanted) in [
         ("mute", "it was not ready within 30s"),
-        ("exits", "it last said: no licence found"),
+        ("exits", "its last line on stderr: no licence found"),
         ("endless", "more than 64 pages"),
         ("many", "more than 2000 tools"),
-        ("circle", "goes back to a page that was there before"),
+        ("circle", "its list of tools repeats a page"),
         ("long_list", "a line of more than 16777216 bytes"),
         ("bytes_list", "a line that is not UTF-8"),
     ] {

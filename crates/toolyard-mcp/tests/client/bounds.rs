@@ -77,10 +77,10 @@ async fn refused(how: &str) -> String {
 async fn a_server_that_cannot_be_used_says_why() {
     for (how, why) in [
         ("mute", "it was not ready within 500ms"),
-        ("exits", "it last said: no licence found"),
+        ("exits", "its last line on stderr: no licence found"),
         ("endless", "more than 64 pages"),
         ("many", "more than 2000 tools"),
-        ("circle", "goes back to a page that was there before"),
+        ("circle", "its list of tools repeats a page"),
     ] {
         let says = refused(how).await;
         assert!(says.contains(why), "{how}: {says}");

@@ -18,8 +18,8 @@ async fn a_bad_tool_is_refused_and_the_others_are_taken() {
     let endless = format!("s__{}…", "n".repeat(199));
     for ((tool, why), (name, part)) in said.into_iter().zip([
         ("number 1", "it has no name"),
-        ("number 2", "it is no object"),
-        ("s__untyped", "its inputSchema is no object"),
+        ("number 2", "it is not an object"),
+        ("s__untyped", "its inputSchema is not an object"),
         (endless.as_str(), "its name is 10000 bytes long"),
         ("s__network", "refers to what is not in it"),
         ("s__deep", "malformed"),
@@ -75,7 +75,7 @@ async fn a_pinned_tool_that_changes_is_taken_away() {
     let refused = yard.servers.status().remove(0).refused;
     let refused: Vec<(&str, &str)> =
         refused.iter().map(|one| (one.tool.as_str(), one.why.as_str())).collect();
-    let why = "its definition has changed since the start: start anew to approve it";
+    let why = "its definition has changed since the start: restart to approve it";
     assert_eq!(refused, [("s__change", why), ("s__typed", why)]);
     yard.servers.shutdown().await;
 }

@@ -83,7 +83,7 @@ async fn what_a_server_says_beside_its_messages_is_logged() {
         yard.text(&format!("{server}__mutter"), json!({"text": said})).await;
     }
     let said = |server: &str| -> Vec<(Level, String)> {
-        let lines = log.of(server, "an MCP server says");
+        let lines = log.of(server, "an MCP server wrote to stderr");
         lines.iter().map(|line| (line.level, line.get("line").to_owned())).collect()
     };
     yard.until("all is logged", |_| said("a").len() + said("b").len() == 4).await;

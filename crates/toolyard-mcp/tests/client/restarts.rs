@@ -79,12 +79,12 @@ fn has_ended(process: Pid) -> bool {
 
 /// The waits that were logged so far.
 fn waits(log: &Log) -> Vec<String> {
-    let told = log.of("s", "an MCP server ended and is started again");
+    let told = log.of("s", "an MCP server ended and will be restarted");
     told.iter().map(|line| line.get("wait").to_owned()).collect()
 }
 
 /// The log message when a server is not restarted any more.
-const GIVEN_UP: &str = "an MCP server died too often and is given up";
+const GIVEN_UP: &str = "an MCP server died too often and was given up";
 
 struct Dying {
     yard: Yard,
@@ -134,7 +134,7 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
         server.kill(&still).await;
         let died = Instant::now();
         let (message, retry_after) = server.told().await;
-        assert!(message.contains("it is being started again: ") && message.contains("SIGKILL"), "{message}");
+        assert!(message.contains("it is being restarted: ") && message.contains("SIGKILL"), "{message}");
         assert_eq!(retry_after, Some(wait));
 
         drop(still);
@@ -152,7 +152,7 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
     server.kill(&still).await;
     assert!(matches!(server.state(), State::GivenUp { .. }));
     let (message, retry_after) = server.told().await;
-    assert!(message.contains("the server 's' is not there, it was given up: "), "{message}");
+    assert!(message.contains("the server 's' is not available: it was given up: "), "{message}");
     assert!(message.contains("SIGKILL") && retry_after.is_none(), "{message}");
     drop(still);
     sleep(Duration::from_secs(3600)).await;

@@ -21,7 +21,7 @@ async fn the_first_has_its_answer() {
     for _ in 0..2 {
         let refused = client.answer(1).await["error"].clone();
         assert_eq!(refused["code"], -32600);
-        let why = "the id 1 is that of a request that is not answered yet; every request needs its own";
+        let why = "the id 1 belongs to a request that is not answered yet: give every request its own id";
         assert_eq!(refused["message"], why);
     }
     assert_eq!(client.answer(1).await["result"]["content"][0]["text"], "slept");

@@ -90,7 +90,7 @@ async fn a_server_that_may_not_ask_is_refused() {
     ask(&mut client, 1, form()).await;
     assert_eq!(
         told(&mut client, 1).await,
-        json!({"code": -32601, "message": "nobody is asked for servers here"})
+        json!({"code": -32601, "message": "servers may not ask questions here"})
     );
     yard.servers.shutdown().await;
 }
@@ -106,7 +106,7 @@ async fn a_question_that_may_be_anothers_is_refused() {
     ask(&mut one, 1, form()).await;
     let refused = told(&mut one, 1).await;
     assert!(
-        refused["message"].as_str().unwrap().starts_with("there are calls of several clients"),
+        refused["message"].as_str().unwrap().starts_with("calls of several clients are running"),
         "{refused}"
     );
     assert_eq!(one.said_by_now().await, [] as [Value; 0]);
@@ -186,7 +186,7 @@ async fn a_flood_of_questions_is_bounded_and_ends_with_its_call() {
     let mut flood = form();
     flood["times"] = json!(100);
     ask(&mut client, 1, flood).await;
-    assert_eq!(told(&mut client, 1).await["message"], "too much is being asked already");
+    assert_eq!(told(&mut client, 1).await["message"], "too many questions are open already");
     let ids = |said: Vec<Value>, method: &str, id: fn(&Value) -> &Value| -> BTreeSet<String> {
         said.iter().filter(|said| said["method"] == method).map(|said| id(said).to_string()).collect()
     };

@@ -53,15 +53,15 @@ async fn what_is_unfit_to_be_seen_is_refused() {
         (
             1,
             form(json!({"a": {"type": "string", "enum": ["yes", "yes\u{2060}"]}})),
-            "two choices of a field of the form look alike, or one has nothing to be seen",
+            "two choices of a field of the form look alike, or one is invisible",
         ),
         (
             2,
             form(json!({"a\u{202e}": {"type": "string"}})),
-            "a field of the form has a name that cannot be shown as it is",
+            "a field of the form has a name that is too long or has invisible characters",
         ),
         (3, form(json!({"a": {"type": "string", "title": long}})), "the form has more than 65536 bytes"),
-        (4, prompt(json!(vec![message("x"); 257])), "more than 256 messages are to be sampled from"),
+        (4, prompt(json!(vec![message("x"); 257])), "the sampling request has more than 256 messages"),
     ] {
         ask(&mut client, id, question).await;
         assert_eq!(told(&mut client, id).await, json!({"code": -32602, "message": why}));

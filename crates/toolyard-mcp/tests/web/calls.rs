@@ -54,11 +54,11 @@ async fn an_answer_that_cannot_be_had_leaves_the_outcome_open() {
         (500, "text/plain", &b""[..], "it answered HTTP 500"),
         (404, "text/html", b"<h1>Gone</h1>", "it answered HTTP 404 Not Found: <h1>Gone</h1>"),
         (200, "text/html", b"<h1>Hello</h1>", "it answered with text/html, which is not MCP"),
-        (200, "application/json", b"<h1>Hello</h1>", "what it answered is no message of MCP"),
-        (200, "application/json", b"\"\xff\xfe\"", "what it answered is no message of MCP"),
-        (200, "text/event-stream", b"data: \xff\xfe\n\n", "what it sent cannot be read"),
-        (200, "text/event-stream", b": ping\n\n", "it ended its answer before it was whole"),
-        (200, "text/event-stream", b"data: <h1>Hello</h1>\n\n", "it ended its answer before it was whole"),
+        (200, "application/json", b"<h1>Hello</h1>", "its answer is not an MCP message"),
+        (200, "application/json", b"\"\xff\xfe\"", "its answer is not an MCP message"),
+        (200, "text/event-stream", b"data: \xff\xfe\n\n", "its answer cannot be read"),
+        (200, "text/event-stream", b": ping\n\n", "it ended its answer before it was complete"),
+        (200, "text/event-stream", b"data: <h1>Hello</h1>\n\n", "it ended its answer before it was complete"),
     ] {
         let error = failed(move |_| reply(status, kind, text)).await;
         let said = (error.kind, error.effect, error.retryable);
@@ -74,9 +74,9 @@ async fn a_flood_is_not_taken_in() {
         (
             "application/json",
             "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":\"",
-            "it answered more than 16777216 bytes",
+            "its answer has more than 16777216 bytes",
         ),
-        ("text/event-stream", "data: ", "it sent too much at once"),
+        ("text/event-stream", "data: ", "it sent an event that is too large"),
     ] {
         let taken = Arc::new(AtomicUsize::new(0));
         let count = taken.clone();
@@ -156,7 +156,7 @@ async fn a_call_that_was_not_taken_did_nothing() {
     })
     .await;
     assert_eq!((error.kind, error.effect), (ErrorKind::PermissionDenied, Effect::Failed), "{error:?}");
-    assert!(error.message.contains("it wants a token, or another one"), "{}", error.message);
+    assert!(error.message.contains("it requires a token, or another one"), "{}", error.message);
     let error = failed(|_| reply(429, "text/plain", "")).await;
     assert_eq!((error.kind, error.effect), (ErrorKind::RateLimited, Effect::Failed), "{error:?}");
 }

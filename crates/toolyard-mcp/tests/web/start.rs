@@ -46,20 +46,25 @@ async fn what_is_no_mcp_is_told() {
             "<h1>Hello</h1>",
             "it answered with text/html, which is not MCP: is this its URL?",
         ),
-        (200, "application/json", "<h1>Hello</h1>", "what it answered is no message of MCP"),
-        (200, "application/json", "\u{fffd}", "what it answered is no message of MCP"),
-        (200, "application/json", "{\"id\":1}", "what it answered is no message of MCP"),
-        (200, "text/event-stream", "data: <h1>Hello</h1>\n\n", "what it sent is no message of MCP"),
-        (200, "text/event-stream", "", "it ended its answer before it was whole"),
-        (204, "text/plain", "", "it answered with nothing"),
+        (200, "application/json", "<h1>Hello</h1>", "its answer is not an MCP message"),
+        (200, "application/json", "\u{fffd}", "its answer is not an MCP message"),
+        (200, "application/json", "{\"id\":1}", "its answer is not an MCP message"),
+        (
+            200,
+            "text/event-stream",
+            "data: <h1>Hello</h1>\n\n",
+            "it sent something that is not an MCP message",
+        ),
+        (200, "text/event-stream", "", "it ended its answer before it was complete"),
+        (204, "text/plain", "", "its answer is empty"),
     ] {
         let said = refused_by(move |_| reply(status, kind, text)).await;
         assert!(said.contains(why), "{status} {kind} {text}: {said}");
     }
     let invalid = refused_by(|_| reply(200, "application/json", &b"\xff\xfe"[..])).await;
-    assert!(invalid.contains("what it answered is no message of MCP"), "{invalid}");
+    assert!(invalid.contains("its answer is not an MCP message"), "{invalid}");
     let invalid = refused_by(|_| reply(200, "text/event-stream", &b"data: \xff\xfe\n\n"[..])).await;
-    assert!(invalid.contains("what it sent cannot be read: utf8"), "{invalid}");
+    assert!(invalid.contains("its answer cannot be read: utf8"), "{invalid}");
 }
 
 /// A server that wants a token is reported as such.
@@ -71,7 +76,7 @@ async fn a_server_that_wants_a_token_says_so() {
         reply
     })
     .await;
-    assert_eq!(said, "it wants a token, or another one (HTTP 401: Bearer realm=\"tools\")");
+    assert_eq!(said, "it requires a token, or another one (HTTP 401: Bearer realm=\"tools\")");
 }
 
 /// An answer that is too large, in whatever form, is not read to its end.
@@ -81,9 +86,9 @@ async fn a_flood_is_not_taken_in() {
         (
             "application/json",
             "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":\"",
-            "it answered more than 16777216 bytes",
+            "its answer has more than 16777216 bytes",
         ),
-        ("text/event-stream", "data: ", "it sent too much at once"),
+        ("text/event-stream", "data: ", "it sent an event that is too large"),
     ] {
         let taken = Arc::new(AtomicUsize::new(0));
         let count = taken.clone();
@@ -154,7 +159,7 @@ async fn redirects_end() {
         reply
     };
     let said = refused_by(move |_| to("/mcp".to_owned())).await;
-    assert_eq!(said, "it sends on more than 5 times in a row");
+    assert_eq!(said, "it redirects more than 5 times in a row");
 
     let web = Web::open(move |asked| match asked.path.as_str() {
         "/mcp" => to("/there".to_owned()),
@@ -179,7 +184,7 @@ async fn a_redirect_elsewhere_is_not_followed() {
     .await;
     let said = refused(web.config("bad").bearer("token-1").secret_header("x-key", "key-2")).await;
     let there =
-        format!("it sends on to http://127.0.0.1:{}, another server, which is not followed", other.port);
+        format!("it redirects to http://127.0.0.1:{}, another server, which is not followed", other.port);
     assert_eq!(said, there);
     assert!(other.seen.lock().unwrap().is_empty());
     let seen = web.seen.lock().unwrap();
@@ -200,8 +205,8 @@ async fn lists_are_bounded() {
             },
             "more than 64 pages",
         ),
-        (|_| json!({"tools": [], "nextCursor": "again"}), "goes back to a page that was there before"),
-        (|_| json!({"tools": "none"}), "what it answers is no list of tools"),
+        (|_| json!({"tools": [], "nextCursor": "again"}), "its list of tools repeats a page"),
+        (|_| json!({"tools": "none"}), "its answer is not a list of tools"),
     ];
     for (list, why) in lists {
         let said = refused_by(move |asked| match asked.what() {
@@ -216,7 +221,7 @@ async fn lists_are_bounded() {
         _ => plain(asked),
     })
     .await;
-    assert_eq!(said, "it does not list its tools: it answered HTTP 500");
+    assert_eq!(said, "listing its tools failed: it answered HTTP 500");
 }
 
 /// A bad entry does not affect the others, invisible characters are removed, and network references are not fetched.

@@ -91,7 +91,7 @@ async fn a_server_that_cannot_be_believed_is_shown_nothing() {
 async fn a_file_without_certificates_is_told() {
     let web = open().await;
     let said = refused(config("localhost", &web).ca(file("localhost.key"))).await;
-    assert!(said.contains("localhost.key': it has no certificate"), "{said}");
+    assert!(said.contains("localhost.key': it contains no certificate"), "{said}");
     let said = refused(config("localhost", &web).ca(file("no.pem"))).await;
     assert!(said.contains("no.pem': "), "{said}");
 }
