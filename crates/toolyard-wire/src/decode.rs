@@ -127,8 +127,8 @@ fn cut(mut decoder: StreamDecoder, error: DecodeError) -> Result<Message, Decode
 }
 
 /// The error for a value that is not of the expected format.
-fn wrong(format: Format, value: &Value) -> DecodeError {
-    DecodeError::WrongFormat { format, seen: json::seen(value) }
+fn wrong_format(format: Format, value: &Value) -> DecodeError {
+    DecodeError::WrongFormat { format, seen: json::describe(value) }
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub fn detect(text: &str) -> Result<Format, DecodeError> {
 pub(crate) fn of_stream(text: &str) -> Result<Format, DecodeError> {
     let mut format = StreamFormat::default();
     for (index, event) in sse_events(text).enumerate() {
-        if let Some(found) = format.see(&event.data).map_err(|error| error.in_event(index + 1))? {
+        if let Some(found) = format.observe(&event.data).map_err(|error| error.in_event(index + 1))? {
             return Ok(found);
         }
     }
@@ -53,7 +53,7 @@ pub(crate) struct StreamFormat {
 
 impl StreamFormat {
     /// The format, if this event decides it.
-    pub(crate) fn see(&mut self, data: &str) -> Result<Option<Format>, DecodeError> {
+    pub(crate) fn observe(&mut self, data: &str) -> Result<Option<Format>, DecodeError> {
         if matches!(data.trim_ascii(), "" | "[DONE]") {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl StreamFormat {
             return Ok(Some(format));
         }
         json::refuse_provider_error(&value)?;
-        self.seen.get_or_insert_with(|| json::seen(&value));
+        self.seen.get_or_insert_with(|| json::describe(&value));
         Ok(None)
     }
 
@@ -88,7 +88,7 @@ pub(crate) fn of_value(value: &Value) -> Result<Format, DecodeError> {
             .find_map(|item| of_event_fields(item).or_else(|| of_item(item))),
         _ => None,
     };
-    found.ok_or_else(|| DecodeError::UnknownFormat { seen: json::seen(value) })
+    found.ok_or_else(|| DecodeError::UnknownFormat { seen: json::describe(value) })
 }
 
 /// The format of one event of a stream.

@@ -20,7 +20,7 @@ pub(crate) struct Draft {
     pub(crate) idempotency_key: Option<String>,
     pub(crate) timeout: Option<Duration>,
     /// All remaining fields.
-    pub(crate) rest: Fields,
+    pub(crate) passthrough: Fields,
 }
 
 /// The arguments of a complete call. Missing, null and wholly empty arguments become `{}`; text stays text, even

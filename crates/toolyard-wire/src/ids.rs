@@ -6,7 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ids {
     taken: HashSet<Arc<str>>,
-    made: HashSet<Arc<str>>,
+    generated: HashSet<Arc<str>>,
     next: u64,
 }
 
@@ -25,20 +25,20 @@ impl Ids {
     /// different internal id, and its own still goes back to the provider.
     pub(crate) fn internal(&mut self, id: Option<&str>) -> Arc<str> {
         match id {
-            Some(id) if !self.made.contains(id) => {
+            Some(id) if !self.generated.contains(id) => {
                 self.reserve(id);
                 id.into()
             }
-            _ => self.make(),
+            _ => self.generate(),
         }
     }
 
-    fn make(&mut self) -> Arc<str> {
+    fn generate(&mut self) -> Arc<str> {
         loop {
             self.next += 1;
             let id: Arc<str> = format!("call_{}", self.next).into();
             if self.taken.insert(id.clone()) {
-                self.made.insert(id.clone());
+                self.generated.insert(id.clone());
                 return id;
             }
         }

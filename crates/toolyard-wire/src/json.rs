@@ -28,7 +28,7 @@ pub(crate) fn bounded(text: &str) -> Result<&str, DecodeError> {
 /// strings of their raw text: broken arguments cost their own call and no other.
 pub(crate) fn parse(text: &str) -> Result<Value, DecodeError> {
     strict(text).or_else(|error| {
-        if !rescue::may_help(&error) {
+        if !rescue::is_rescuable(&error) {
             return Err(error);
         }
         let rescued = rescue::rescue(text).and_then(|text| strict(&text).ok());
@@ -72,7 +72,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 }
 
 /// Describes a value: its kind, and the first keys of an object.
-pub(crate) fn seen(value: &Value) -> String {
+pub(crate) fn describe(value: &Value) -> String {
     const KEYS_MAX: usize = 6;
     match value {
         Value::Object(fields) if fields.is_empty() => "an empty object".to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn seen(value: &Value) -> String {
         }
         Value::Array(items) => match items.first() {
             Some(Value::Array(_)) => "an array of arrays".to_owned(),
-            Some(first) => format!("an array whose first item is {}", seen(first)),
+            Some(first) => format!("an array whose first item is {}", describe(first)),
             None => "an empty array".to_owned(),
         },
         other => kind(other).to_owned(),

@@ -72,7 +72,7 @@ impl Message {
         call.provider_id = draft.provider_id.map(Into::into);
         call.idempotency_key = draft.idempotency_key.map(Into::into);
         call.timeout = draft.timeout;
-        call.passthrough = (!draft.rest.is_empty()).then(|| Box::new(draft.rest));
+        call.passthrough = (!draft.passthrough.is_empty()).then(|| Box::new(draft.passthrough));
         self.origins.push(Origin {
             id: draft.id.map(Into::into),
             name: call.name.clone(),

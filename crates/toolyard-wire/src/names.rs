@@ -33,15 +33,15 @@ impl NameRule {
     /// assert!(!NameRule::Dotted.allows("7zip"));
     /// ```
     pub fn allows(self, name: &str) -> bool {
-        let fits = (1..=Self::CHARS_MAX).contains(&name.len()) && name.chars().all(|c| self.takes(c));
+        let fits = (1..=Self::CHARS_MAX).contains(&name.len()) && name.chars().all(|c| self.allows_char(c));
         match self {
             Self::Plain => fits,
-            Self::Dotted => fits && begins_well(name),
+            Self::Dotted => fits && starts_well(name),
             Self::Any => true,
         }
     }
 
-    fn takes(self, c: char) -> bool {
+    fn allows_char(self, c: char) -> bool {
         match self {
             Self::Plain => c.is_ascii_alphanumeric() || matches!(c, '_' | '-'),
             Self::Dotted => c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'),
@@ -50,18 +50,18 @@ impl NameRule {
     }
 
     /// The closest name that the rule allows.
-    fn like(self, name: &str) -> String {
-        let mut like: String =
-            name.chars().map(|c| if self.takes(c) { c } else { '_' }).take(Self::CHARS_MAX).collect();
-        if !begins_well(&like) && (self == Self::Dotted || like.is_empty()) {
-            like.insert(0, '_');
-            like.truncate(Self::CHARS_MAX);
+    fn closest(self, name: &str) -> String {
+        let mut closest: String =
+            name.chars().map(|c| if self.allows_char(c) { c } else { '_' }).take(Self::CHARS_MAX).collect();
+        if !starts_well(&closest) && (self == Self::Dotted || closest.is_empty()) {
+            closest.insert(0, '_');
+            closest.truncate(Self::CHARS_MAX);
         }
-        like
+        closest
     }
 }
 
-fn begins_well(name: &str) -> bool {
+fn starts_well(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
@@ -95,7 +95,7 @@ impl NameMap {
             map.add(name, name.to_owned());
         }
         for name in change {
-            let wire = free(rule.like(name), name, &taken);
+            let wire = unused(rule.closest(name), name, &taken);
             taken.insert(wire.clone());
             map.add(name, wire);
         }
@@ -118,15 +118,15 @@ impl NameMap {
     }
 }
 
-/// `like`, or if that is taken, `like` with a hash of the name at its end.
-fn free(like: String, name: &str, taken: &HashSet<String>) -> String {
-    let mut candidate = like.clone();
+/// `closest`, or if that is taken, `closest` with a hash of the name at its end.
+fn unused(closest: String, name: &str, taken: &HashSet<String>) -> String {
+    let mut candidate = closest.clone();
     let mut salt = 0_u64;
     while taken.contains(&candidate) {
         let tail = format!("_{:016x}", fnv1a(name, salt));
-        // `NameRule::like` returns ASCII, so every index is a character boundary.
-        let head = like.len().min(NameRule::CHARS_MAX - tail.len());
-        candidate = format!("{}{tail}", &like[..head]);
+        // `NameRule::closest` returns ASCII, so every index is a character boundary.
+        let head = closest.len().min(NameRule::CHARS_MAX - tail.len());
+        candidate = format!("{}{tail}", &closest[..head]);
         salt += 1;
     }
     candidate

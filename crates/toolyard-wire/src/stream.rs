@@ -90,7 +90,7 @@ impl StreamDecoder {
             "" => Ok(Vec::new()),
             "[DONE]" => {
                 let mut drafts = Vec::new();
-                self.fragments.get().done(&mut drafts);
+                self.fragments.assembler().done(&mut drafts);
                 Ok(self.add(drafts))
             }
             data => self.push_value(json::parse(data)?),
@@ -101,11 +101,11 @@ impl StreamDecoder {
         json::refuse_provider_error(&event)?;
         let format = self.message.format();
         if detect::of_event(&event).is_some_and(|seen| seen != format) {
-            let seen = format!("a stream event: {}", json::seen(&event));
+            let seen = format!("a stream event: {}", json::describe(&event));
             return Err(DecodeError::WrongFormat { format, seen });
         }
         let mut drafts = Vec::new();
-        let read = self.fragments.get().event(event, &mut drafts);
+        let read = self.fragments.assembler().event(event, &mut drafts);
         // An event may complete a call and be wrong after that; the call still belongs to the message.
         let calls = self.add(drafts);
         read.map(|()| calls)
@@ -116,7 +116,7 @@ impl StreamDecoder {
     /// cut off no call is open.
     pub fn finish(&mut self) -> Vec<Call> {
         let mut drafts = Vec::new();
-        self.fragments.get().cut(&mut drafts);
+        self.fragments.assembler().cut(&mut drafts);
         if !drafts.is_empty() {
             self.message.set_cut();
         }
@@ -145,7 +145,7 @@ impl StreamDecoder {
 }
 
 impl Fragments {
-    fn get(&mut self) -> &mut dyn Assemble {
+    fn assembler(&mut self) -> &mut dyn Assemble {
         match self {
             Self::Neutral(lines) => lines,
             Self::OpenAiChat(deltas) => deltas,

@@ -33,7 +33,7 @@ fn tool_call(call: &Answer<'_>) -> Value {
             json!({"id": call.id(), "type": "function", "function": function})
         }
     };
-    with_rest(fields, call)
+    with_passthrough(fields, call)
 }
 
 fn item(call: &Answer<'_>) -> Value {
@@ -50,12 +50,12 @@ fn item(call: &Answer<'_>) -> Value {
         Some(input) => put("input", input),
         None => put("arguments", &call.call.arguments.to_string()),
     };
-    with_rest(Value::Object(item), call)
+    with_passthrough(Value::Object(item), call)
 }
 
 fn tool_use(call: &Answer<'_>) -> Value {
     let (id, name) = (call.id(), call.origin.name.as_ref());
-    with_rest(
+    with_passthrough(
         json!({"type": "tool_use", "id": id, "name": name, "input": call.call.arguments.to_value()}),
         call,
     )
@@ -64,7 +64,7 @@ fn tool_use(call: &Answer<'_>) -> Value {
 fn part(call: &Answer<'_>) -> Value {
     let mut function = json!({"name": call.origin.name.as_ref(), "args": call.call.arguments.to_value()});
     // Some versions of the API refuse an id that the model did not send.
-    if let Some(id) = call.given_id() {
+    if let Some(id) = call.original_id() {
         function["id"] = id.into();
     }
     for key in IN_FUNCTION_CALL {
@@ -72,7 +72,7 @@ fn part(call: &Answer<'_>) -> Value {
             function[key] = value.clone();
         }
     }
-    let mut part = with_rest(json!({ "functionCall": function }), call);
+    let mut part = with_passthrough(json!({ "functionCall": function }), call);
     if let Value::Object(fields) = &mut part {
         fields.retain(|key, _| !IN_FUNCTION_CALL.contains(&key.as_str()));
     }
@@ -110,9 +110,9 @@ fn custom_input<'a>(call: &Answer<'a>) -> Option<&'a str> {
 }
 
 /// Adds the fields that came with the call, if it goes back in the same format.
-fn with_rest(mut value: Value, call: &Answer<'_>) -> Value {
-    if let (Value::Object(fields), Some(rest)) = (&mut value, call.rest()) {
-        for (key, field) in rest {
+fn with_passthrough(mut value: Value, call: &Answer<'_>) -> Value {
+    if let (Value::Object(fields), Some(passthrough)) = (&mut value, call.passthrough()) {
+        for (key, field) in passthrough {
             fields.entry(key.as_str()).or_insert_with(|| field.clone());
         }
     }

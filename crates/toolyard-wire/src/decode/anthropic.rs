@@ -1,6 +1,6 @@
 //! Anthropic Messages: the `tool_use` blocks of `content`.
 
-use super::wrong;
+use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments, cut_arguments},
@@ -25,7 +25,7 @@ pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
             Ok(tool_use(fields, false).into_iter().collect())
         }
         Value::Array(blocks) => of_blocks(blocks, false),
-        other => Err(wrong(Format::Anthropic, &other)),
+        other => Err(wrong_format(Format::Anthropic, &other)),
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn tool_use(mut block: Fields, cut: bool) -> Option<Draft> {
         id: json::take_text(&mut block, "id"),
         name: json::take_text(&mut block, "name").unwrap_or_default(),
         arguments: if cut { cut_arguments(input) } else { arguments(input) },
-        rest: block,
+        passthrough: block,
         ..Draft::default()
     })
 }

@@ -1,6 +1,6 @@
 //! Gemini `generateContent`: the `functionCall` parts of the first candidate.
 
-use super::wrong;
+use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments},
@@ -24,7 +24,7 @@ pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
             }
         }
         Value::Array(parts) => of_parts(parts, ""),
-        other => Err(wrong(Format::Gemini, &other)),
+        other => Err(wrong_format(Format::Gemini, &other)),
     }
 }
 
@@ -68,9 +68,9 @@ pub(crate) fn function_call(mut call: Fields, part: Fields) -> Draft {
         id: json::take_text(&mut call, "id"),
         name: json::take_text(&mut call, "name").unwrap_or_default(),
         arguments: arguments(json::take(&mut call, "args")),
-        rest: part,
+        passthrough: part,
         ..Draft::default()
     };
-    draft.rest.extend(call);
+    draft.passthrough.extend(call);
     draft
 }

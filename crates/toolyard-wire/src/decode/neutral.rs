@@ -1,6 +1,6 @@
 //! The neutral form: `{"calls":[{"call_id","provider_id"?,"name","arguments","idempotency_key"?,"timeout_ms"?}…]}`.
 
-use super::wrong;
+use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments},
@@ -17,7 +17,7 @@ pub(crate) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
         }
         Value::Object(fields) if fields.contains_key("name") => Ok(vec![call(fields, "call")?]),
         Value::Array(items) => list(items, ""),
-        other => Err(wrong(Format::Neutral, &other)),
+        other => Err(wrong_format(Format::Neutral, &other)),
     }
 }
 
@@ -42,10 +42,10 @@ pub(crate) fn call(mut fields: Fields, place: impl Display) -> Result<Draft, Dec
         ..Draft::default()
     };
     if let Some(Value::Object(passthrough)) = fields.get_mut("passthrough") {
-        draft.rest = std::mem::take(passthrough);
+        draft.passthrough = std::mem::take(passthrough);
         json::take(&mut fields, "passthrough");
     }
-    draft.rest.extend(fields);
+    draft.passthrough.extend(fields);
     Ok(draft)
 }
 

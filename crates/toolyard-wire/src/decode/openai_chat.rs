@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions: `choices[0].message.tool_calls`.
 
-use super::wrong;
+use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments, custom_input, cut_arguments},
@@ -25,7 +25,7 @@ pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
             Ok(vec![tool_call(fields, false)])
         }
         Value::Array(items) => of_list(items, "", false),
-        other => Err(wrong(Format::OpenAiChat, &other)),
+        other => Err(wrong_format(Format::OpenAiChat, &other)),
     }
 }
 
@@ -67,7 +67,7 @@ fn tool_call(mut fields: Fields, cut: bool) -> Draft {
             name: json::take_text(&mut custom, "name").unwrap_or_default(),
             arguments: custom_input(json::take(&mut custom, "input")),
             custom: true,
-            rest: fields,
+            passthrough: fields,
             ..Draft::default()
         };
     }
@@ -82,7 +82,7 @@ fn tool_call(mut fields: Fields, cut: bool) -> Draft {
         id,
         name,
         arguments: if cut { cut_arguments(text) } else { arguments(text) },
-        rest: fields,
+        passthrough: fields,
         ..Draft::default()
     }
 }

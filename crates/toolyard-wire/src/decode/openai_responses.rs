@@ -1,6 +1,6 @@
 //! OpenAI Responses: the items of `output`.
 
-use super::wrong;
+use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments, custom_input, cut_arguments, cut_custom_input},
@@ -16,7 +16,7 @@ pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
         }
         Value::Object(fields) if fields.contains_key("type") => Ok(output_item(fields).into_iter().collect()),
         Value::Array(items) => of_output(items),
-        other => Err(wrong(Format::OpenAiResponses, &other)),
+        other => Err(wrong_format(Format::OpenAiResponses, &other)),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn output_item(mut item: Fields) -> Option<Draft> {
         name: json::take_text(&mut item, "name").unwrap_or_default(),
         arguments,
         custom,
-        rest: item,
+        passthrough: item,
         ..Draft::default()
     })
 }

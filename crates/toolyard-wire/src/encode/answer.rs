@@ -11,7 +11,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) origin: &'a Origin,
     outcome: Option<&'a Outcome>,
     /// Whether the results go back in the format in which the calls came.
-    home: bool,
+    same_format: bool,
 }
 
 /// Pairs every call with its outcome, in call order.
@@ -21,7 +21,7 @@ pub(crate) fn answers<'a>(message: &'a Message, outcomes: &'a [Outcome], to: For
         call,
         origin,
         outcome: outcome_of(call, index, outcomes),
-        home: message.format() == to,
+        same_format: message.format() == to,
     };
     pairs.map(answer).collect()
 }
@@ -41,23 +41,23 @@ impl<'a> Answer<'a> {
     }
 
     /// The id to answer under in a format whose ids are optional: `None` if the call came without one.
-    pub(crate) fn given_id(&self) -> Option<&'a str> {
-        if self.home { self.origin.id.as_deref() } else { Some(self.id()) }
+    pub(crate) fn original_id(&self) -> Option<&'a str> {
+        if self.same_format { self.origin.id.as_deref() } else { Some(self.id()) }
     }
 
     /// A field that came with the call and goes back with the result, if both use the same format.
     pub(crate) fn echo(&self, key: &str) -> Option<&'a Value> {
-        self.rest()?.get(key)
+        self.passthrough()?.get(key)
     }
 
     /// All fields of the call that were not understood, if the result goes back in the same format.
-    pub(crate) fn rest(&self) -> Option<&'a Map<String, Value>> {
-        self.call.passthrough.as_deref().filter(|_| self.home)
+    pub(crate) fn passthrough(&self) -> Option<&'a Map<String, Value>> {
+        self.call.passthrough.as_deref().filter(|_| self.same_format)
     }
 
     /// The provider's own second id, if the result goes back in the same format.
     pub(crate) fn provider_id(&self) -> Option<&'a str> {
-        self.call.provider_id.as_deref().filter(|_| self.home)
+        self.call.provider_id.as_deref().filter(|_| self.same_format)
     }
 
     pub(super) fn output(&self) -> Option<&'a ToolOutput> {

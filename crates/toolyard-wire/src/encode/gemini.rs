@@ -15,7 +15,7 @@ pub(super) fn content(answers: &[Answer<'_>]) -> Value {
 fn part(answer: &Answer<'_>) -> Value {
     let mut response = json!({"name": answer.origin.name.as_ref()});
     // Some versions of the API refuse an id that the model did not send.
-    if let Some(id) = answer.given_id() {
+    if let Some(id) = answer.original_id() {
         response["id"] = id.into();
     }
     response["response"] = match answer.output() {

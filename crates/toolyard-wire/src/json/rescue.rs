@@ -31,7 +31,7 @@ const REFUSALS: [&str; 3] =
     ["number out of range", "lone leading surrogate in hex escape", "unexpected end of hex escape"];
 
 /// Whether the error concerns JSON that the parser cannot represent, rather than text that is not JSON.
-pub(super) fn may_help(error: &DecodeError) -> bool {
+pub(super) fn is_rescuable(error: &DecodeError) -> bool {
     match error {
         DecodeError::TooDeep { .. } => true,
         DecodeError::NotJson { reason, .. } => REFUSALS.contains(&reason.as_str()),
@@ -58,7 +58,7 @@ pub(super) fn rescue(text: &str) -> Option<String> {
 
 /// Whether the parser cannot represent this value even alone.
 fn is_refused(raw: &str) -> bool {
-    strict(raw).is_err_and(|error| may_help(&error))
+    strict(raw).is_err_and(|error| is_rescuable(&error))
 }
 
 /// The error that a string or a bracket does not close.
@@ -117,14 +117,14 @@ impl<'a> Scanner<'a> {
 
     /// Skips an object or array, and returns how many brackets were open at its deepest place.
     fn brackets(&mut self) -> Result<usize, Unbalanced> {
-        let (around, mut deepest) = (self.open.len(), 0);
+        let (outside, mut deepest) = (self.open.len(), 0);
         loop {
             match self.peek().ok_or(Unbalanced)? {
                 b'"' => self.string().map(drop)?,
                 byte => self.step(byte)?,
             }
             deepest = deepest.max(self.open.len());
-            if self.open.len() == around {
+            if self.open.len() == outside {
                 return Ok(deepest);
             }
         }

@@ -27,9 +27,9 @@ pub struct SseDecoder {
     splitter: SseSplitter,
     events: Events,
     /// How many calls `take_calls` has returned.
-    given: usize,
+    returned: usize,
     /// Whether there was an error or the end, after which nothing is read.
-    over: bool,
+    ended: bool,
 }
 
 /// The events read so far, and the decoder once the format is known.
@@ -39,7 +39,7 @@ struct Events {
     decoder: Option<StreamDecoder>,
     format: StreamFormat,
     /// The data of the events that came before the format was known.
-    waiting: Vec<String>,
+    undecoded: Vec<String>,
     cut: bool,
 }
 
@@ -47,7 +47,7 @@ impl SseDecoder {
     /// Creates a decoder for one stream. Without a format, the first event whose shape decides it gives the format.
     pub fn new(format: Option<Format>) -> Self {
         let events = Events { decoder: format.map(StreamDecoder::new), ..Events::default() };
-        Self { splitter: SseSplitter::default(), events, given: 0, over: false }
+        Self { splitter: SseSplitter::default(), events, returned: 0, ended: false }
     }
 
     /// Takes the next piece.
@@ -56,11 +56,11 @@ impl SseDecoder {
     /// [`DecodeError`], as for [`decode`](crate::decode), and when the text is not UTF-8. Nothing is read after that;
     /// earlier calls stay, and [`finish`](Self::finish) adds the incomplete ones.
     pub fn push(&mut self, mut piece: &[u8]) -> Result<(), DecodeError> {
-        if self.over {
+        if self.ended {
             return Ok(());
         }
         let read = self.read(&mut piece);
-        self.over = read.is_err();
+        self.ended = read.is_err();
         read
     }
 
@@ -78,14 +78,14 @@ impl SseDecoder {
     /// [`DecodeError`] when no format was found, and when the text ends inside its last event without any call before.
     /// After an error of [`push`](Self::push) this returns `Ok`.
     pub fn finish(&mut self) -> Result<(), DecodeError> {
-        let ended = if std::mem::replace(&mut self.over, true) { Ok(()) } else { self.end() };
+        let ended = if std::mem::replace(&mut self.ended, true) { Ok(()) } else { self.end_text() };
         if let Some(decoder) = &mut self.events.decoder {
             decoder.finish();
         }
         ended.or_else(|error| self.events.cut(error))
     }
 
-    fn end(&mut self) -> Result<(), DecodeError> {
+    fn end_text(&mut self) -> Result<(), DecodeError> {
         if let Some(event) = self.splitter.finish()? {
             self.events.add(&event)?;
         }
@@ -95,8 +95,8 @@ impl SseDecoder {
     /// Takes the calls that have completed since the last time, in call order.
     pub fn take_calls(&mut self) -> Vec<Call> {
         let calls = self.message().map(Message::calls).unwrap_or_default();
-        let calls = calls[self.given..].to_vec();
-        self.given += calls.len();
+        let calls = calls[self.returned..].to_vec();
+        self.returned += calls.len();
         calls
     }
 
@@ -116,7 +116,7 @@ impl Events {
         self.count += 1;
         let added = match &mut self.decoder {
             Some(decoder) => decoder.push(&event.data).map(drop),
-            None => self.look(&event.data),
+            None => self.detect_format(&event.data),
         };
         added.map_err(|error| {
             self.cut = is_cut(event, &error);
@@ -125,13 +125,13 @@ impl Events {
     }
 
     /// Detects the format from an event, and once it is known decodes the events that waited for it.
-    fn look(&mut self, data: &str) -> Result<(), DecodeError> {
-        let format = self.format.see(data)?;
-        self.waiting.push(data.to_owned());
+    fn detect_format(&mut self, data: &str) -> Result<(), DecodeError> {
+        let format = self.format.observe(data)?;
+        self.undecoded.push(data.to_owned());
         let Some(format) = format else { return Ok(()) };
         let decoder = self.decoder.insert(StreamDecoder::new(format));
-        let mut waiting = std::mem::take(&mut self.waiting).into_iter();
-        waiting.try_for_each(|data| decoder.push(&data).map(drop))
+        let mut undecoded = std::mem::take(&mut self.undecoded).into_iter();
+        undecoded.try_for_each(|data| decoder.push(&data).map(drop))
     }
 
     /// Drops the error if it only means that the text broke off inside an event and calls came before it.

@@ -27,13 +27,13 @@ pub struct SseSplitter {
     line: Vec<u8>,
     /// The number of bytes before it.
     line_at: usize,
-    taken: usize,
+    consumed: usize,
     /// Whether the last line ended with CR; an LF that follows belongs to the same line end.
     after_cr: bool,
     event: String,
     data: Option<String>,
     /// Whether `event` and `data` were returned, so that the next read clears them.
-    given: bool,
+    returned: bool,
 }
 
 impl SseSplitter {
@@ -43,10 +43,10 @@ impl SseSplitter {
     /// [`DecodeError::TooLarge`] beyond the bound, [`DecodeError::NotText`] when a line is not UTF-8. Nothing can be
     /// read after that.
     pub fn read(&mut self, piece: &mut &[u8]) -> Result<Option<SseEvent<'_>>, DecodeError> {
-        self.forget_given();
+        self.clear_returned();
         while self.take_line(piece)? {
             if self.line_ended()? {
-                self.given = true;
+                self.returned = true;
                 return Ok(self.event(true));
             }
         }
@@ -59,7 +59,7 @@ impl SseSplitter {
     /// # Errors
     /// [`DecodeError::NotText`] when the last line is not UTF-8 before its end.
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, DecodeError> {
-        self.forget_given();
+        self.clear_returned();
         if let Err(error) = std::str::from_utf8(&self.line)
             && error.error_len().is_none()
         {
@@ -68,7 +68,7 @@ impl SseSplitter {
         if !self.line.is_empty() {
             self.line_ended()?;
         }
-        self.given = true;
+        self.returned = true;
         Ok(self.event(false))
     }
 
@@ -77,8 +77,8 @@ impl SseSplitter {
         Some(SseEvent { event: &self.event, data, ended })
     }
 
-    fn forget_given(&mut self) {
-        if std::mem::take(&mut self.given) {
+    fn clear_returned(&mut self) {
+        if std::mem::take(&mut self.returned) {
             self.event.clear();
             self.data = None;
         }
@@ -87,28 +87,28 @@ impl SseSplitter {
     /// Consumes bytes up to the end of a line. Returns whether the line is complete; if not, the piece is used up.
     fn take_line(&mut self, piece: &mut &[u8]) -> Result<bool, DecodeError> {
         let max = BODY_BYTES_MAX;
-        if !piece.is_empty() && self.taken == max {
+        if !piece.is_empty() && self.consumed == max {
             return Err(DecodeError::TooLarge { max });
         }
         if !piece.is_empty() && std::mem::take(&mut self.after_cr) && piece[0] == b'\n' {
-            self.take(piece, 1);
-            self.line_at = self.taken;
+            self.consume(piece, 1);
+            self.line_at = self.consumed;
         }
-        let seen = &piece[..piece.len().min(max - self.taken)];
+        let seen = &piece[..piece.len().min(max - self.consumed)];
         let end = seen.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         self.line.extend_from_slice(&seen[..end.unwrap_or(seen.len())]);
         if let Some(end) = end {
             self.after_cr = seen[end] == b'\r';
-            self.take(piece, end + 1);
+            self.consume(piece, end + 1);
             return Ok(true);
         }
-        self.take(piece, seen.len());
+        self.consume(piece, seen.len());
         if piece.is_empty() { Ok(false) } else { Err(DecodeError::TooLarge { max }) }
     }
 
-    fn take(&mut self, piece: &mut &[u8], count: usize) {
+    fn consume(&mut self, piece: &mut &[u8], count: usize) {
         *piece = &piece[count..];
-        self.taken += count;
+        self.consumed += count;
     }
 
     /// Processes a complete line. Returns whether it is the blank line that ends an event.
@@ -127,7 +127,7 @@ impl SseSplitter {
             _ => {}
         }
         self.line.clear();
-        self.line_at = self.taken;
+        self.line_at = self.consumed;
         Ok(is_end)
     }
 }

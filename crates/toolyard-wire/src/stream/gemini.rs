@@ -80,7 +80,7 @@ impl Parts {
         } else if self.open.is_none() {
             return self.stray(call, part, pieces, out);
         } else if let Some(open) = &mut self.open {
-            open.draft.rest.extend(part);
+            open.draft.passthrough.extend(part);
         }
         if let Some(open) = &mut self.open {
             open.args.extend(pieces, &mut self.holes)?;

@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 pub(super) struct Deltas {
     open: VecDeque<Open>,
     /// How many were emitted.
-    given: usize,
+    emitted: usize,
     /// For each index, the call that began last under it, by its number among all calls of the stream.
     latest: HashMap<u64, usize>,
     /// Index and id of the call that was emitted last, to recognise its late fragments.
@@ -32,7 +32,7 @@ struct Open {
     name: String,
     text: String,
     custom: bool,
-    rest: Fields,
+    passthrough: Fields,
     /// Whether the last check found the arguments complete, so that no fragment can continue them.
     whole: bool,
 }
@@ -56,7 +56,7 @@ impl Assemble for Deltas {
         match json::text(&choice, "finish_reason") {
             "" => {}
             // The model ran out of tokens inside its last call.
-            "length" => self.run_out(out),
+            "length" => self.cut_last(out),
             _ => self.done(out),
         }
         Ok(())
@@ -64,12 +64,12 @@ impl Assemble for Deltas {
 
     fn done(&mut self, out: &mut Vec<Draft>) {
         while let Some(open) = self.open.pop_front() {
-            self.give(open, out);
+            self.emit(open, out);
         }
     }
 
     fn cut(&mut self, out: &mut Vec<Draft>) {
-        self.given += self.open.len();
+        self.emitted += self.open.len();
         out.extend(self.open.drain(..).map(Open::cut));
     }
 }
@@ -97,7 +97,7 @@ impl Deltas {
         open.custom |= is_custom;
         open.text.push_str(&text);
         open.whole = false;
-        open.rest.extend(item);
+        open.passthrough.extend(item);
         Ok(())
     }
 
@@ -117,14 +117,14 @@ impl Deltas {
 
     /// Whether a fragment without text belongs to the call that was emitted last.
     fn is_late(&self, place: u64, id: Option<&str>) -> bool {
-        let given = self.last.as_ref().filter(|(index, _)| *index == place);
-        let same = given.is_some_and(|(_, given)| id.is_none() || given.as_deref() == id);
+        let emitted = self.last.as_ref().filter(|(index, _)| *index == place);
+        let same = emitted.is_some_and(|(_, emitted)| id.is_none() || emitted.as_deref() == id);
         same && self.position(place).is_none()
     }
 
     /// The position of the call that began last under an index, if it is still open.
     fn position(&self, index: u64) -> Option<usize> {
-        self.latest.get(&index)?.checked_sub(self.given)
+        self.latest.get(&index)?.checked_sub(self.emitted)
     }
 
     /// The open call of an index. A different id under the same index is a different call, because some servers
@@ -147,23 +147,23 @@ impl Deltas {
             before.whole = before.is_whole();
         }
         while let Some(open) = self.open.pop_front_if(|open| open.whole) {
-            self.give(open, out);
+            self.emit(open, out);
         }
-        self.latest.insert(index, self.given + self.open.len());
+        self.latest.insert(index, self.emitted + self.open.len());
         self.open.push_back(Open { index, ..Open::default() });
         self.open.len() - 1
     }
 
-    fn give(&mut self, open: Open, out: &mut Vec<Draft>) {
-        self.given += 1;
+    fn emit(&mut self, open: Open, out: &mut Vec<Draft>) {
+        self.emitted += 1;
         self.last = Some((open.index, open.id.clone()));
         out.push(open.complete());
     }
 
-    fn run_out(&mut self, out: &mut Vec<Draft>) {
+    fn cut_last(&mut self, out: &mut Vec<Draft>) {
         let last = self.open.pop_back();
         self.done(out);
-        self.given += usize::from(last.is_some());
+        self.emitted += usize::from(last.is_some());
         out.extend(last.map(Open::cut));
     }
 }
@@ -191,7 +191,7 @@ impl Open {
             name: self.name,
             arguments: if self.custom { custom_input(text) } else { arguments(text) },
             custom: self.custom,
-            rest: self.rest,
+            passthrough: self.passthrough,
             ..Draft::default()
         }
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(super) struct Items {
     open: BTreeMap<u64, Open>,
     /// Whether this response has already emitted a call.
-    given: bool,
+    emitted: bool,
 }
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Assemble for Items {
         let mut event = json::object(event, "the event")?;
         let kind = json::text(&event, "type").to_owned();
         match kind.as_str() {
-            "response.created" => self.given = false,
+            "response.created" => self.emitted = false,
             "response.output_item.added" => self.added(&mut event, out)?,
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 self.delta(&mut event)?;
@@ -80,7 +80,7 @@ impl Items {
         if let Some(Value::Object(item)) = json::take(event, "item")
             && let Some(draft) = output_item(item)
         {
-            self.given = true;
+            self.emitted = true;
             out.push(draft);
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Items {
 
     /// Takes the calls from the final response, for servers that send no items before it.
     fn completed(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
-        if !self.given
+        if !self.emitted
             && let Some(Value::Object(response)) = json::take(event, "response")
         {
             let drafts = output_calls(response)?;
@@ -97,7 +97,7 @@ impl Items {
                 out.extend(drafts);
             }
         }
-        self.given = false;
+        self.emitted = false;
         Ok(())
     }
 }
