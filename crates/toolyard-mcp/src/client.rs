@@ -10,16 +10,18 @@ pub(crate) mod clean;
 mod config;
 mod connection;
 mod definition;
+mod describe;
 mod environment;
 mod form;
 mod greeting;
 mod group;
 #[expect(deprecated, reason = "newer protocols deprecate what servers still use")]
 mod handler;
+mod handshake;
 #[cfg(feature = "http")]
 mod http;
 mod input;
-mod life;
+mod inspect;
 mod line;
 mod listing;
 mod pins;
@@ -31,6 +33,7 @@ mod questions;
 #[cfg(feature = "http")]
 mod remote;
 mod remote_tool;
+mod restarts;
 mod roster;
 mod servers;
 mod shared;
@@ -42,10 +45,7 @@ mod supervisor;
 mod tail;
 #[cfg(feature = "https")]
 mod tls;
-mod told;
 mod transport;
-mod watched;
-mod way;
 #[cfg(feature = "http")]
 mod web;
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
 #[cfg(feature = "http")]
 use {
-    super::told,
+    super::describe,
     rmcp::{
         model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
         transport::DynamicTransportError,
@@ -44,7 +44,7 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
 }
 
 /// The error for a request without an answer. The outcome of a request that was in flight is unknown.
-pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> ToolError {
+pub(super) fn failed(server: &str, error: ServiceError, reason: Option<&str>) -> ToolError {
     match error {
         #[cfg(feature = "http")]
         ServiceError::McpError(error) if error.code == LOST || error.message == OVER => {
@@ -57,7 +57,7 @@ pub(super) fn failed(server: &str, error: ServiceError, gone: Option<&str>) -> T
             let what = format!("the answer of '{server}' is not a tool result");
             ToolError::new(ToolErrorKind::OutputInvalid, what)
         }
-        _ => lost_call(server, gone.unwrap_or("the connection ended")),
+        _ => lost_call(server, reason.unwrap_or("the connection ended")),
     }
 }
 
@@ -76,20 +76,20 @@ pub(super) fn lost(id: RequestId, why: &str) -> ServerJsonRpcMessage {
 /// The error for a request that MCP did not answer. Some faults say that the call was not made.
 #[cfg(feature = "http")]
 fn unsent(server: &str, error: &DynamicTransportError) -> ToolError {
-    use told::Fault;
-    let why = told::causes(error.error.as_ref());
-    let said = format!("the server '{server}' did not accept the call: {why}");
-    match told::find(error.error.as_ref()) {
+    use describe::Fault;
+    let why = describe::causes(error.error.as_ref());
+    let message = format!("the server '{server}' did not accept the call: {why}");
+    match describe::find(error.error.as_ref()) {
         Some(Fault::AuthRequired(_) | Fault::InsufficientScope(_)) => {
-            ToolError::new(ToolErrorKind::PermissionDenied, said).no_side_effect()
+            ToolError::new(ToolErrorKind::PermissionDenied, message).no_side_effect()
         }
         Some(Fault::HttpStatus(answer)) if answer.status == 429 => {
-            let error = ToolError::new(ToolErrorKind::RateLimited, said).no_side_effect();
+            let error = ToolError::new(ToolErrorKind::RateLimited, message).no_side_effect();
             let seconds = answer.retry_after.as_deref().and_then(|after| after.trim().parse().ok());
             seconds.map(Duration::from_secs).into_iter().fold(error, ToolError::retry_after)
         }
-        Some(Fault::SessionExpired) => ToolError::transient(said).no_side_effect(),
-        Some(Fault::Client(error)) if error.is_connect() => ToolError::transient(said).no_side_effect(),
+        Some(Fault::SessionExpired) => ToolError::transient(message).no_side_effect(),
+        Some(Fault::Client(error)) if error.is_connect() => ToolError::transient(message).no_side_effect(),
         _ => lost_call(server, &why),
     }
 }

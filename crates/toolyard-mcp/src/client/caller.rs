@@ -7,19 +7,19 @@ use toolyard::ToolContext;
 
 /// The link from a request back to its call. It travels with the request.
 #[derive(Clone)]
-pub(super) struct Sink(pub(super) Arc<InAir>);
+pub(super) struct CallLink(pub(super) Arc<CallInFlight>);
 
 /// A call in flight.
-pub(super) struct InAir {
+pub(super) struct CallInFlight {
     pub(super) context: ToolContext,
     pub(super) end: End,
 }
 
-impl Sink {
-    /// The sink of a call, which is in flight until the guard is dropped.
-    pub(super) fn of(context: &ToolContext) -> (Self, Landing) {
+impl CallLink {
+    /// The link to a call, which is in flight until the guard is dropped.
+    pub(super) fn of(context: &ToolContext) -> (Self, EndGuard) {
         let end = End::default();
-        (Self(Arc::new(InAir { context: context.clone(), end: end.clone() })), Landing(end))
+        (Self(Arc::new(CallInFlight { context: context.clone(), end: end.clone() })), EndGuard(end))
     }
 
     /// The caller for what certainly belongs to this call.
@@ -44,9 +44,9 @@ impl End {
 }
 
 /// Guard that ends a call in flight on drop.
-pub(super) struct Landing(End);
+pub(super) struct EndGuard(End);
 
-impl Drop for Landing {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         let End(at, token) = &self.0;
         at.get_or_init(Instant::now);
@@ -57,21 +57,21 @@ impl Drop for Landing {
 /// The client to ask, known by its calls.
 pub(super) struct Caller {
     /// The call; or, if that is not certain, one of the client's calls.
-    pub(super) call: Arc<InAir>,
+    pub(super) call: Arc<CallInFlight>,
     pub(super) is_certain: bool,
     ends: Vec<End>,
 }
 
 impl Caller {
     /// The caller of these calls; `None` if there are none.
-    pub(super) fn of(calls: Vec<Arc<InAir>>) -> Option<Self> {
+    pub(super) fn of(calls: Vec<Arc<CallInFlight>>) -> Option<Self> {
         let ends = calls.iter().map(|call| call.end.clone()).collect();
         let is_certain = calls.len() == 1;
         Some(Self { call: calls.into_iter().next()?, is_certain, ends })
     }
 
     /// Waits until none of the calls is in flight.
-    pub(super) async fn over(&self) {
+    pub(super) async fn ended(&self) {
         for end in &self.ends {
             end.wait().await;
         }

@@ -1,10 +1,10 @@
 //! The calls that a server may be running, and how to find the call that one of its messages is about.
 //!
-//! A call's [`Sink`] travels with its request to the transport, which records it under the request's id and token
+//! A call's [`CallLink`] travels with its request to the transport, which records it under the request's id and token
 //! before the request is written. So no message arrives before its call is known, and messages are handled in order.
 
 use super::{
-    caller::{Caller, End, InAir, Sink},
+    caller::{CallInFlight, CallLink, Caller, End},
     clean,
 };
 use crate::Clients;
@@ -24,7 +24,7 @@ const MESSAGE_MAX: usize = 1000;
 
 /// How long a server may continue with a call that was cancelled or is no longer waited for. For that long, its
 /// questions may belong to that call.
-const LEFT_FOR: Duration = Duration::from_secs(60);
+const LINGER_MAX: Duration = Duration::from_secs(60);
 
 /// Why it is unclear whose call something belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,62 +39,62 @@ pub(super) enum Unclear {
 
 /// The calls that a server may be running.
 #[derive(Clone, Default)]
-pub(super) struct Calls(Arc<Mutex<Noted>>);
+pub(super) struct Calls(Arc<Mutex<Tracked>>);
 
 #[derive(Default)]
-struct Noted {
+struct Tracked {
     calls: HashMap<RequestId, Entry>,
-    by_token: HashMap<ProgressToken, Weak<InAir>>,
+    by_token: HashMap<ProgressToken, Weak<CallInFlight>>,
 }
 
 /// A call that was sent and has no answer yet.
 struct Entry {
     session: SessionId,
-    call: Weak<InAir>,
+    call: Weak<CallInFlight>,
     end: End,
 }
 
 impl Entry {
-    fn in_air(&self) -> Option<Arc<InAir>> {
-        in_air(&self.call)
+    fn in_flight(&self) -> Option<Arc<CallInFlight>> {
+        in_flight(&self.call)
     }
 
     /// Whether its server may still be running it.
     fn may_run(&self) -> bool {
-        self.end.at().is_none_or(|at| at.elapsed() < LEFT_FOR)
+        self.end.at().is_none_or(|at| at.elapsed() < LINGER_MAX)
     }
 }
 
 impl Calls {
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+    fn tracked(&self) -> MutexGuard<'_, Tracked> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a call that is about to be sent. Sweeps out calls that are over when a map needs room.
-    pub(super) fn note(&self, id: RequestId, token: Option<ProgressToken>, sink: &Sink) {
-        let mut noted = self.noted();
+    pub(super) fn track(&self, id: RequestId, token: Option<ProgressToken>, link: &CallLink) {
+        let mut tracked = self.tracked();
         let (session, call, end) =
-            (sink.0.context.session().clone(), Arc::downgrade(&sink.0), sink.0.end.clone());
-        if noted.calls.len() == noted.calls.capacity() {
-            noted.calls.retain(|_, entry| entry.may_run());
+            (link.0.context.session().clone(), Arc::downgrade(&link.0), link.0.end.clone());
+        if tracked.calls.len() == tracked.calls.capacity() {
+            tracked.calls.retain(|_, entry| entry.may_run());
         }
-        if noted.by_token.len() == noted.by_token.capacity() {
-            noted.by_token.retain(|_, call| in_air(call).is_some());
+        if tracked.by_token.len() == tracked.by_token.capacity() {
+            tracked.by_token.retain(|_, call| in_flight(call).is_some());
         }
         if let Some(token) = token {
-            noted.by_token.insert(token, call.clone());
+            tracked.by_token.insert(token, call.clone());
         }
-        noted.calls.insert(id, Entry { session, call, end });
+        tracked.calls.insert(id, Entry { session, call, end });
     }
 
     /// Removes a call that was answered: nothing more belongs to it.
     pub(super) fn answered(&self, id: &RequestId) {
-        self.noted().calls.remove(id);
+        self.tracked().calls.remove(id);
     }
 
     /// Passes progress to its call, if that is still in flight.
-    pub(super) fn tell(&self, progress: &ProgressNotificationParam) {
-        let call = self.noted().by_token.get(&progress.progress_token).and_then(in_air);
+    pub(super) fn progress(&self, progress: &ProgressNotificationParam) {
+        let call = self.tracked().by_token.get(&progress.progress_token).and_then(in_flight);
         let Some(call) = call else { return };
         let mut shown = progress.clone();
         shown.message = shown.message.map(|message| clean::text(&message, MESSAGE_MAX));
@@ -123,24 +123,24 @@ impl Calls {
     /// # Errors
     /// [`Unclear`] if it is not clear.
     pub(super) fn caller(&self, origin: Option<&InboundStreamOrigin>) -> Result<Caller, Unclear> {
-        let noted = self.noted();
+        let tracked = self.tracked();
         if let Some(InboundStreamOrigin::OutboundRequest(id)) = origin {
-            let call = noted.calls.get(id).and_then(Entry::in_air).ok_or(Unclear::Nobody)?;
-            return Ok(Sink(call).caller());
+            let call = tracked.calls.get(id).and_then(Entry::in_flight).ok_or(Unclear::Nobody)?;
+            return Ok(CallLink(call).caller());
         }
-        let may_run: Vec<&Entry> = noted.calls.values().filter(|entry| entry.may_run()).collect();
-        let calls: Vec<_> = may_run.iter().filter_map(|entry| entry.in_air()).collect();
-        let is_left = calls.len() < may_run.len();
+        let may_run: Vec<&Entry> = tracked.calls.values().filter(|entry| entry.may_run()).collect();
+        let calls: Vec<_> = may_run.iter().filter_map(|entry| entry.in_flight()).collect();
+        let some_linger = calls.len() < may_run.len();
         let mut caller = Caller::of(calls).ok_or(Unclear::Nobody)?;
         if may_run.iter().any(|entry| entry.session != *caller.call.context.session()) {
             return Err(Unclear::Several);
         }
-        caller.is_certain &= !is_left;
+        caller.is_certain &= !some_linger;
         Ok(caller)
     }
 }
 
-fn in_air(call: &Weak<InAir>) -> Option<Arc<InAir>> {
+fn in_flight(call: &Weak<CallInFlight>) -> Option<Arc<CallInFlight>> {
     call.upgrade().filter(|call| call.end.at().is_none())
 }
 
@@ -156,23 +156,23 @@ fn text(progress: &ProgressNotificationParam) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::caller::Landing, *};
+    use super::{super::caller::EndGuard, *};
     use tokio::time::advance;
     use toolyard::{ContextParts, ToolContext};
 
     /// A call of this session in flight.
-    fn send(calls: &Calls, id: i64, session: &str) -> (Sink, Landing) {
+    fn send(calls: &Calls, id: i64, session: &str) -> (CallLink, EndGuard) {
         let mut parts = ContextParts::detached("t");
         parts.session = SessionId::from(session);
-        let (sink, landing) = Sink::of(&ToolContext::new(parts));
-        calls.note(RequestId::Number(id), None, &sink);
-        (sink, landing)
+        let (link, guard) = CallLink::of(&ToolContext::new(parts));
+        calls.track(RequestId::Number(id), None, &link);
+        (link, guard)
     }
 
     /// The session that a question is attributed to, and whether its call is certain.
     fn asked(calls: &Calls, origin: Option<InboundStreamOrigin>) -> Result<(String, bool), Unclear> {
-        let said = |caller: Caller| (caller.call.context.session().to_string(), caller.is_certain);
-        calls.caller(origin.as_ref()).map(said)
+        let describe = |caller: Caller| (caller.call.context.session().to_string(), caller.is_certain);
+        calls.caller(origin.as_ref()).map(describe)
     }
 
     fn of(session: &str, is_certain: bool) -> Result<(String, bool), Unclear> {
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(asked(&calls, None), Err(Unclear::Nobody));
         let _other = send(&calls, 2, "b");
         assert_eq!(asked(&calls, None), Err(Unclear::Several));
-        advance(LEFT_FOR).await;
+        advance(LINGER_MAX).await;
         assert_eq!(asked(&calls, None), of("b", true));
         let _again = send(&calls, 3, "b");
         drop(_again);

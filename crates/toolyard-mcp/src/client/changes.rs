@@ -22,7 +22,7 @@ const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 const LISTEN_AGAIN: Duration = Duration::from_secs(30);
 
 /// Makes these definitions the server's tools, and logs the newly refused ones.
-pub(super) fn take_over(starter: &Starter, roster: &Roster, mut definitions: Definitions) {
+pub(super) fn apply(starter: &Starter, roster: &Roster, mut definitions: Definitions) {
     let Starter { config, shared, .. } = starter;
     roster.sync(&mut definitions);
     let known = shared.definitions().refused;
@@ -46,19 +46,19 @@ pub(super) async fn follow(
     let mut changes = Changes::of(connection, handler).await;
     loop {
         changes.next().await;
-        look_again(starter, roster, connection).await;
+        relist(starter, roster, connection).await;
     }
 }
 
 /// Takes over the tools as listed now. If the list cannot be read, nothing changes.
-async fn look_again(starter: &Starter, roster: &Roster, connection: &Connection) {
+async fn relist(starter: &Starter, roster: &Roster, connection: &Connection) {
     let Starter { config, pins, shared, .. } = starter;
     let listed = async {
         sleep(SETTLE).await;
         listing::all(connection.peer()).await
     };
     match timeout(config.startup_timeout, listed).await {
-        Ok(Ok(listed)) => take_over(starter, roster, definition::define(listed, config, pins, shared)),
+        Ok(Ok(listed)) => apply(starter, roster, definition::define(listed, config, pins, shared)),
         Ok(Err(error)) => {
             tracing::warn!(server = config.name(), %error, "listing its tools failed: the tools are unchanged")
         }
@@ -74,7 +74,7 @@ struct Changes {
     peer: Peer<RoleClient>,
     subscription: Option<Subscription>,
     /// Whether a subscription has worked before, and so is tried again.
-    has_told: bool,
+    was_subscribed: bool,
 }
 
 impl Changes {
@@ -82,7 +82,7 @@ impl Changes {
         let is_newer = connection.info().is_some_and(|info| !info.protocol_version.has_initialize());
         let peer = connection.peer().clone();
         let subscription = if is_newer { listen(&peer).await } else { None };
-        Self { handler, peer, has_told: subscription.is_some(), subscription }
+        Self { handler, peer, was_subscribed: subscription.is_some(), subscription }
     }
 
     /// Waits until the list may have changed.
@@ -98,7 +98,7 @@ impl Changes {
                 }
             },
             // Changes without a subscription go unreported, so this returns after subscribing again.
-            None if self.has_told => tokio::select! {
+            None if self.was_subscribed => tokio::select! {
                 () = changed => {}
                 () = sleep(LISTEN_AGAIN) => self.subscription = listen(&self.peer).await,
             },

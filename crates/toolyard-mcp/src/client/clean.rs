@@ -13,7 +13,7 @@ const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
 
 /// The text without invisible characters, cut to at most `chars_max` characters.
 pub(super) fn text(text: &str, chars_max: usize) -> String {
-    let mut clean = text.chars().filter(|c| is_shown(*c));
+    let mut clean = text.chars().filter(|c| is_visible(*c));
     let mut kept: String = clean.by_ref().take(chars_max).collect();
     if clean.next().is_some() {
         kept.pop();
@@ -24,8 +24,8 @@ pub(super) fn text(text: &str, chars_max: usize) -> String {
 
 /// A value without invisible characters; as a text if it has any, or is longer than `chars_max` characters.
 pub(super) fn value(value: Value, chars_max: usize) -> Value {
-    if let Value::String(said) = &value {
-        return text(said, chars_max).into();
+    if let Value::String(original) = &value {
+        return text(original, chars_max).into();
     }
     let written = value.to_string();
     let shown = text(&written, chars_max);
@@ -33,7 +33,7 @@ pub(super) fn value(value: Value, chars_max: usize) -> Value {
 }
 
 /// Whether a character is visible. Control characters, direction marks, and tags that only models see are not.
-pub(crate) fn is_shown(c: char) -> bool {
+pub(crate) fn is_visible(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
         '\u{61c}' | '\u{2028}' | '\u{2029}' => false,
@@ -49,8 +49,10 @@ pub(super) fn schema(schema: &mut Value) {
         Value::Object(words) => {
             for (word, value) in words.iter_mut() {
                 match value {
-                    Value::String(said) if matches!(word.as_str(), "description" | "title" | "$comment") => {
-                        *said = text(said, DESCRIPTION_MAX);
+                    Value::String(original)
+                        if matches!(word.as_str(), "description" | "title" | "$comment") =>
+                    {
+                        *original = text(original, DESCRIPTION_MAX);
                     }
                     _ if DATA.contains(&word.as_str()) => {}
                     value => self::schema(value),

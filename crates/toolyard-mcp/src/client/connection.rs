@@ -1,6 +1,6 @@
 //! A connected server, and calls to it.
 
-use super::{answer, caller::Sink, handler::Handler, input, questions::Questions, watched::Gone};
+use super::{answer, caller::CallLink, handler::Handler, input, inspect::Disconnect, questions::Questions};
 use rmcp::{
     Peer, RoleClient,
     model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerPeerInfo, ServerResult},
@@ -18,12 +18,12 @@ pub(super) struct Connection {
     server: String,
     peer: Peer<RoleClient>,
     questions: Questions,
-    gone: Gone,
+    disconnect: Disconnect,
 }
 
 impl Connection {
-    pub(super) fn new(server: &str, service: &Service, questions: Questions, gone: Gone) -> Self {
-        Self { server: server.to_owned(), peer: service.peer().clone(), questions, gone }
+    pub(super) fn new(server: &str, service: &Service, questions: Questions, disconnect: Disconnect) -> Self {
+        Self { server: server.to_owned(), peer: service.peer().clone(), questions, disconnect }
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -35,7 +35,7 @@ impl Connection {
     }
 
     /// Whether the transport to the server is closed.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.peer.is_transport_closed()
     }
 
@@ -44,7 +44,7 @@ impl Connection {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub(super) async fn closed(&self) {
-        self.gone.wait().await;
+        self.disconnect.wait().await;
     }
 
     /// Calls a tool. When the call is cancelled, the server is notified, and not waited for.
@@ -58,22 +58,22 @@ impl Connection {
         cx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         // Kept to the end: dropping it ends what the server may say and ask about the call.
-        let (sink, _in_air) = Sink::of(cx);
-        let mut given = input::Given::default();
+        let (link, _end_guard) = CallLink::of(cx);
+        let mut answers = input::Answers::default();
         for _ in 0..input::ROUNDS_MAX {
             let mut params = params(tool, args);
-            (params.input_responses, params.request_state) = given;
-            let asked = match self.round(params, &sink, cx).await? {
+            (params.input_responses, params.request_state) = answers;
+            let asked = match self.round(params, &link, cx).await? {
                 ServerResult::InputRequiredResult(asked) => asked,
                 answer => return answer::read(&self.server, answer),
             };
-            let caller = sink.caller();
-            let gave = tokio::select! {
+            let caller = link.caller();
+            let result = tokio::select! {
                 biased;
-                gave = input::give(&self.questions, &caller, asked) => gave,
+                result = input::answer(&self.questions, &caller, asked) => result,
                 () = cx.cancelled() => return Err(ToolError::cancelled("the call was cancelled")),
             };
-            given = gave.map_err(|why| {
+            answers = result.map_err(|why| {
                 ToolError::execution(format!("'{}' needs input that cannot be given: {why}", self.server))
             })?;
         }
@@ -84,17 +84,17 @@ impl Connection {
     async fn round(
         &self,
         params: CallToolRequestParams,
-        sink: &Sink,
+        link: &CallLink,
         cx: &ToolContext,
     ) -> Result<ServerResult, ToolError> {
-        let sent = self.peer.send_cancellable_request(request(params, sink), options()).await;
-        let failed = |error| answer::failed(&self.server, error, self.gone.why());
-        let mut in_air = InAir(Some(sent.map_err(failed)?));
+        let sent = self.peer.send_cancellable_request(request(params, link), options()).await;
+        let failed = |error| answer::failed(&self.server, error, self.disconnect.why());
+        let mut pending = PendingRequest(Some(sent.map_err(failed)?));
         tokio::select! {
             biased;
-            answer = in_air.answer() => answer.map_err(failed),
+            answer = pending.answer() => answer.map_err(failed),
             () = cx.cancelled() => {
-                in_air.cancel().await;
+                pending.cancel().await;
                 Err(ToolError::cancelled("the call was cancelled, and so was its request"))
             }
         }
@@ -113,9 +113,9 @@ fn params(tool: &str, args: &Value) -> CallToolRequestParams {
     }
 }
 
-fn request(params: CallToolRequestParams, sink: &Sink) -> ClientRequest {
+fn request(params: CallToolRequestParams, link: &CallLink) -> ClientRequest {
     let mut request = CallToolRequest::new(params);
-    request.extensions.insert(sink.clone());
+    request.extensions.insert(link.clone());
     ClientRequest::CallToolRequest(request)
 }
 
@@ -127,14 +127,14 @@ pub(super) async fn ask(
     peer: &Peer<RoleClient>,
     request: ClientRequest,
 ) -> Result<rmcp::model::ServerResult, rmcp::ServiceError> {
-    let mut in_air = InAir(Some(peer.send_cancellable_request(request, options()).await?));
-    in_air.answer().await
+    let mut pending = PendingRequest(Some(peer.send_cancellable_request(request, options()).await?));
+    pending.answer().await
 }
 
 /// A request that has no answer yet. Dropping it cancels the request.
-struct InAir(Option<RequestHandle<RoleClient>>);
+struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
-impl InAir {
+impl PendingRequest {
     async fn answer(&mut self) -> Result<ServerResult, rmcp::ServiceError> {
         let Some(handle) = &mut self.0 else { return Err(rmcp::ServiceError::TransportClosed) };
         let answer = (&mut handle.rx).await;
@@ -149,7 +149,7 @@ impl InAir {
     }
 }
 
-impl Drop for InAir {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if let Some(handle) = self.0.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()

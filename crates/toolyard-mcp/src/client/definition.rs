@@ -75,7 +75,7 @@ fn spec(tool: &Tool, config: &ServerConfig, class: Class, digest: &str) -> ToolS
 
 /// The digest of a tool's definition.
 fn digest(tool: &Tool) -> String {
-    let mut said = json!({
+    let mut definition = json!({
         "name": tool.name,
         "description": tool.description,
         "title": tool.title,
@@ -84,11 +84,11 @@ fn digest(tool: &Tool) -> String {
     });
     // Left out if absent, so that pins from before it counted stay valid.
     if let Some(schema) = &tool.output_schema {
-        said["outputSchema"] = Value::Object(schema.as_ref().clone());
+        definition["outputSchema"] = Value::Object(schema.as_ref().clone());
     }
-    said.sort_all_objects();
+    definition.sort_all_objects();
     let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(said.to_string()) {
+    for byte in Sha256::digest(definition.to_string()) {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }

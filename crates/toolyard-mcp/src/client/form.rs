@@ -28,7 +28,7 @@ pub(super) enum Unfit {
     Choices,
     /// The form is not valid once it is made fit to be seen.
     #[error("the form is not valid without its invisible characters")]
-    Senseless,
+    Invalid,
 }
 
 /// A form to be shown.
@@ -37,39 +37,39 @@ pub(super) struct Form {
     /// The form as it is shown.
     pub(super) schema: ElicitationSchema,
     /// By field name, the server's values of choices that are shown differently.
-    picked: HashMap<String, Picked>,
+    originals: HashMap<String, OriginalByShown>,
 }
 
 /// The server's values of choices, by what is shown of them.
-type Picked = HashMap<String, String>;
+type OriginalByShown = HashMap<String, String>;
 
 impl Form {
     /// Makes a form fit to be shown.
     pub(super) fn of(schema: ElicitationSchema) -> Result<Self, Unfit> {
         size::of(&schema, FORM_BYTES_MAX).map_err(|TooLarge| Unfit::Large)?;
-        let mut form = serde_json::to_value(schema).map_err(|_| Unfit::Senseless)?;
-        let mut picked = HashMap::new();
-        texts(&mut form);
+        let mut form = serde_json::to_value(schema).map_err(|_| Unfit::Invalid)?;
+        let mut originals = HashMap::new();
+        clean_texts(&mut form);
         for (name, field) in form.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
             if clean::text(name, clean::NAME_MAX) != *name {
                 return Err(Unfit::Name);
             }
-            let differ = show(field)?;
+            let differ = clean_field(field)?;
             if !differ.is_empty() {
-                picked.insert(name.clone(), differ);
+                originals.insert(name.clone(), differ);
             }
         }
-        let schema = serde_json::from_value(form).map_err(|_| Unfit::Senseless)?;
-        Ok(Self { schema, picked })
+        let schema = serde_json::from_value(form).map_err(|_| Unfit::Invalid)?;
+        Ok(Self { schema, originals })
     }
 
     /// The answer with the server's values in place of the shown ones.
     pub(super) fn answer(&self, mut answer: ElicitResult) -> ElicitResult {
         let Some(Value::Object(fields)) = &mut answer.content else { return answer };
-        for (name, picked) in &self.picked {
+        for (name, originals) in &self.originals {
             match fields.get_mut(name) {
-                Some(Value::Array(all)) => all.iter_mut().for_each(|one| raw(one, picked)),
-                Some(one) => raw(one, picked),
+                Some(Value::Array(all)) => all.iter_mut().for_each(|one| restore(one, originals)),
+                Some(one) => restore(one, originals),
                 None => {}
             }
         }
@@ -77,63 +77,63 @@ impl Form {
     }
 }
 
-fn raw(value: &mut Value, picked: &Picked) {
+fn restore(value: &mut Value, originals: &OriginalByShown) {
     if let Value::String(shown) = value
-        && let Some(raw) = picked.get(shown)
+        && let Some(raw) = originals.get(shown)
     {
         shown.clone_from(raw);
     }
 }
 
 /// Makes a field fit to be shown; returns the choices that are shown differently.
-fn show(field: &mut Value) -> Result<Picked, Unfit> {
-    texts(field);
-    let Some(field) = field.as_object_mut() else { return Err(Unfit::Senseless) };
-    let mut picked = Picked::new();
-    choices(field, &mut picked)?;
+fn clean_field(field: &mut Value) -> Result<OriginalByShown, Unfit> {
+    clean_texts(field);
+    let Some(field) = field.as_object_mut() else { return Err(Unfit::Invalid) };
+    let mut originals = OriginalByShown::new();
+    clean_choices(field, &mut originals)?;
     if let Some(Value::Object(items)) = field.get_mut("items") {
-        choices(items, &mut picked)?;
+        clean_choices(items, &mut originals)?;
     }
     match field.get_mut("default") {
-        Some(Value::Array(all)) => all.iter_mut().for_each(said),
-        Some(one) => said(one),
+        Some(Value::Array(all)) => all.iter_mut().for_each(clean_value),
+        Some(one) => clean_value(one),
         None => {}
     }
-    Ok(picked)
+    Ok(originals)
 }
 
 /// Cleans the title and description of a form or of a field.
-fn texts(of: &mut Value) {
+fn clean_texts(of: &mut Value) {
     for word in ["title", "description"] {
-        if let Some(Value::String(said)) = of.get_mut(word) {
-            *said = clean::text(said, clean::DESCRIPTION_MAX);
+        if let Some(Value::String(text)) = of.get_mut(word) {
+            *text = clean::text(text, clean::DESCRIPTION_MAX);
         }
     }
 }
 
 /// Cleans the choices of a field, in every way in which a schema can list them.
-fn choices(of: &mut Map<String, Value>, picked: &mut Picked) -> Result<(), Unfit> {
+fn clean_choices(of: &mut Map<String, Value>, originals: &mut OriginalByShown) -> Result<(), Unfit> {
     for word in ["enum", "enumNames"] {
         let Some(Value::Array(all)) = of.get_mut(word) else { continue };
         let differ = distinct(all.iter_mut())?;
         if word == "enum" {
-            picked.extend(differ);
+            originals.extend(differ);
         }
     }
     for word in ["oneOf", "anyOf"] {
         let Some(Value::Array(all)) = of.get_mut(word) else { continue };
         distinct(all.iter_mut().filter_map(|one| one.get_mut("title")))?;
-        picked.extend(distinct(all.iter_mut().filter_map(|one| one.get_mut("const")))?);
+        originals.extend(distinct(all.iter_mut().filter_map(|one| one.get_mut("const")))?);
     }
     Ok(())
 }
 
 /// Cleans texts that must stay distinct; returns the original texts by the shown ones, where they differ.
-fn distinct<'a>(texts: impl Iterator<Item = &'a mut Value>) -> Result<Picked, Unfit> {
-    let mut all = Picked::new();
+fn distinct<'a>(texts: impl Iterator<Item = &'a mut Value>) -> Result<OriginalByShown, Unfit> {
+    let mut all = OriginalByShown::new();
     for text in texts {
         let Value::String(raw) = text.clone() else { continue };
-        said(text);
+        clean_value(text);
         let shown = text.as_str().unwrap_or_default().to_owned();
         if shown.trim().is_empty() && !raw.is_empty() {
             return Err(Unfit::Choices);
@@ -147,10 +147,10 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a mut Value>) -> Result<Picked, Un
     Ok(all)
 }
 
-fn said(value: &mut Value) {
-    if let Value::String(said) = value {
+fn clean_value(value: &mut Value) {
+    if let Value::String(text) = value {
         // Never cut: the form as a whole is within this bound.
-        *said = clean::text(said, FORM_BYTES_MAX);
+        *text = clean::text(text, FORM_BYTES_MAX);
     }
 }
 

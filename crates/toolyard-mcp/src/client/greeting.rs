@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long to wait if a server may know only the older way. A slow starter is greeted twice, and answers either.
-pub(super) const SHORT: Duration = Duration::from_secs(2);
+pub(super) const DISCOVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to wait for the answers to a greeting.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct AnswerTimeouts {
     /// For the answer to the newer greeting.
     pub(super) discover: Duration,
     /// For any answer.
@@ -30,26 +30,26 @@ pub(super) fn unanswered(id: RequestId) -> ServerJsonRpcMessage {
 
 /// The newer greeting in flight over pipes.
 #[derive(Debug)]
-pub(super) struct Asked {
-    patience: Duration,
+pub(super) struct PendingDiscover {
+    timeout: Duration,
     open: Option<(RequestId, Instant)>,
     /// The greetings that were answered in the server's place: late answers to them are dropped.
     given_up: Vec<RequestId>,
 }
 
-impl Asked {
-    pub(super) fn new(patience: Patience) -> Self {
-        Self { patience: patience.discover, open: None, given_up: Vec::new() }
+impl PendingDiscover {
+    pub(super) fn new(timeouts: AnswerTimeouts) -> Self {
+        Self { timeout: timeouts.discover, open: None, given_up: Vec::new() }
     }
 
     /// Notes that the greeting was sent.
-    pub(super) fn ask(&mut self, id: RequestId) {
-        self.open = Some((id, Instant::now() + self.patience));
+    pub(super) fn sent(&mut self, id: RequestId) {
+        self.open = Some((id, Instant::now() + self.timeout));
     }
 
     /// The deadline for the answer, if one is awaited.
-    pub(super) fn until(&self) -> Option<Instant> {
-        self.open.as_ref().map(|(_, until)| *until)
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.open.as_ref().map(|(_, deadline)| *deadline)
     }
 
     /// Gives up waiting; returns the answer that stands in.
@@ -60,7 +60,7 @@ impl Asked {
     }
 
     /// The message, unless it answers a greeting that was given up.
-    pub(super) fn heard(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+    pub(super) fn filter(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let id = match &message {
             JsonRpcMessage::Response(JsonRpcResponse { id, .. }) => Some(id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),

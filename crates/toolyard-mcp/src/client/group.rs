@@ -20,12 +20,12 @@ impl Group {
     }
 
     /// Sets the group to that of a process that was started as its first.
-    pub(super) fn is(&self, child: &Child) {
+    pub(super) fn set(&self, child: &Child) {
         *self.number() = child.id().and_then(|number| i32::try_from(number).ok());
     }
 
     /// Ends the group: no more signals are sent, so the first process may be reaped and the id reused.
-    pub(super) fn is_over(&self) {
+    pub(super) fn clear(&self) {
         *self.number() = None;
     }
 }
@@ -42,7 +42,7 @@ mod unix {
         }
 
         /// Whether a process of the group is alive.
-        pub(in super::super) fn is_there(&self, _: &mut Child) -> bool {
+        pub(in super::super) fn has_living(&self, _: &mut Child) -> bool {
             self.number().and_then(Pid::from_raw).is_some_and(|first| !has_ended(first) || is_alive(first))
         }
 
@@ -56,9 +56,9 @@ mod unix {
         }
 
         /// Kills all processes, and ends the group.
-        pub(in super::super) fn end_at_once(&self) {
+        pub(in super::super) fn kill_now(&self) {
             self.kill();
-            self.is_over();
+            self.clear();
         }
 
         fn signal(&self, signal: Signal) {
@@ -125,17 +125,17 @@ impl Group {
         !matches!(child.try_wait(), Ok(None))
     }
 
-    pub(super) fn is_there(&self, child: &mut Child) -> bool {
-        let is_there = !self.has_ended(child);
-        if is_there {
+    pub(super) fn has_living(&self, child: &mut Child) -> bool {
+        let is_living = !self.has_ended(child);
+        if is_living {
             let _ = child.start_kill();
         }
-        is_there
+        is_living
     }
 
     pub(super) fn terminate(&self) {}
 
     pub(super) fn kill(&self) {}
 
-    pub(super) fn end_at_once(&self) {}
+    pub(super) fn kill_now(&self) {}
 }

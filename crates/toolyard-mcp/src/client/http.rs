@@ -1,9 +1,9 @@
 //! The transport to a server over streamable HTTP.
 
 use super::{
-    greeting::Patience,
+    greeting::AnswerTimeouts,
+    inspect::Disconnect,
     remote::{Header, Remote},
-    watched::Gone,
     web::Web,
 };
 use crate::frame::LINE_BYTES_MAX;
@@ -41,8 +41,8 @@ const REDIRECTS_MAX: usize = 5;
 /// What is wrong with the configuration: for example an invalid URL, or a certificate that cannot be read.
 pub(super) fn connect(
     remote: &Remote,
-    patience: Patience,
-    gone: Gone,
+    timeouts: AnswerTimeouts,
+    disconnect: Disconnect,
     changed: Arc<Notify>,
 ) -> Result<impl Transport<RoleClient> + 'static, String> {
     let url = url(&remote.url)?;
@@ -55,7 +55,7 @@ pub(super) fn connect(
     config.retry_config = Arc::new(retry);
     config.auth_header = remote.bearer.as_ref().map(|token| token.0.clone());
     config.custom_headers = remote.headers.iter().map(header).collect::<Result<HashMap<_, _>, _>>()?;
-    let web = Web::new(client(&url, remote)?, patience, gone, changed);
+    let web = Web::new(client(&url, remote)?, timeouts, disconnect, changed);
     Ok(StreamableHttpClientTransport::with_client(web, config))
 }
 
@@ -127,8 +127,8 @@ mod tests {
             ("file:///etc/passwd", "neither http: nor https:"),
             ("http://me:secret@h/", "not contain a user or password"),
         ] {
-            let said = url(text).unwrap_err();
-            assert!(said.contains(why) && !said.contains("secret"), "{said}");
+            let error = url(text).unwrap_err();
+            assert!(error.contains(why) && !error.contains("secret"), "{error}");
         }
     }
 
@@ -137,8 +137,8 @@ mod tests {
         let remote =
             |name: &str| super::super::config::ServerConfig::http("a", "http://h").header(name, "se\ncret");
         let config = remote("x-key");
-        let said = header(&config.remote.as_ref().unwrap().headers[0]).unwrap_err();
-        assert_eq!(said, "the value of the header 'x-key' is not valid");
+        let error = header(&config.remote.as_ref().unwrap().headers[0]).unwrap_err();
+        assert_eq!(error, "the value of the header 'x-key' is not valid");
         let config = remote("x key");
         assert!(
             header(&config.remote.as_ref().unwrap().headers[0])

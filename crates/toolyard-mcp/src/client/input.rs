@@ -17,17 +17,17 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 const WHY_MAX: usize = 500;
 
 /// What to send with the next request: the answers, and the server's state as it came.
-pub(super) type Given = (Option<InputResponses>, Option<String>);
+pub(super) type Answers = (Option<InputResponses>, Option<String>);
 
 /// Has one client answer everything that is asked, all at once.
 ///
 /// # Errors
 /// Why an answer cannot be given.
-pub(super) async fn give(
+pub(super) async fn answer(
     questions: &Questions,
     caller: &Caller,
     asked: InputRequiredResult,
-) -> Result<Given, String> {
+) -> Result<Answers, String> {
     let requests = asked.input_requests.unwrap_or_default();
     if requests.is_empty() {
         if asked.request_state.is_none() {

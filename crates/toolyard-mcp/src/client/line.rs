@@ -34,7 +34,8 @@ impl Reader {
         if text.is_empty() {
             return Ok(None);
         }
-        let message = serde_json::from_str::<ServerJsonRpcMessage>(text).ok().or_else(|| unreadable(text));
+        let message =
+            serde_json::from_str::<ServerJsonRpcMessage>(text).ok().or_else(|| invalid_answer(text));
         self.strays = if message.is_some() { 0 } else { self.strays + 1 };
         if message.is_none() {
             tracing::debug!(bytes = text.len(), "skipped a line that is not a message");
@@ -44,7 +45,7 @@ impl Reader {
 }
 
 /// Replaces an answer that makes no sense with an error, so that its call does not wait forever.
-fn unreadable(text: &str) -> Option<ServerJsonRpcMessage> {
+fn invalid_answer(text: &str) -> Option<ServerJsonRpcMessage> {
     let envelope = Envelope::of(text)?;
     if envelope.method != Field::Absent {
         return None;

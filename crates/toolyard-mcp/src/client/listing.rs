@@ -6,8 +6,8 @@
 use super::{
     clean,
     connection::ask,
+    describe,
     size::{self, TooLarge},
-    told,
 };
 use rmcp::{
     Peer, RoleClient,
@@ -36,18 +36,18 @@ const WHY_MAX: usize = 300;
 pub(super) enum ListFault {
     /// Too many tools or pages.
     #[error("it lists more than {TOOLS_MAX} tools, or more than {PAGES_MAX} pages")]
-    Endless,
+    TooMany,
     /// Too many bytes.
     #[error("it lists more than {LIST_BYTES_MAX} bytes of tools")]
     Large,
     /// The list goes in a circle: a cursor repeats.
     #[error("its list of tools repeats a page")]
-    Circle,
+    RepeatedPage,
     /// The answer is not a list of tools.
     #[error("its answer is not a list of tools")]
-    NoList,
+    NotAList,
     /// The request failed.
-    #[error("listing its tools failed: {}", told::service(.0))]
+    #[error("listing its tools failed: {}", describe::service(.0))]
     Service(#[from] ServiceError),
 }
 
@@ -82,11 +82,11 @@ pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
         match listed.page(ask(peer, request).await?)? {
             None => return Ok(listed),
-            Some(next) if cursors.contains(&next) => return Err(ListFault::Circle),
+            Some(next) if cursors.contains(&next) => return Err(ListFault::RepeatedPage),
             Some(next) => cursors.push(next),
         }
     }
-    Err(ListFault::Endless)
+    Err(ListFault::TooMany)
 }
 
 impl Listed {
@@ -99,20 +99,20 @@ impl Listed {
             }
             // If none of rmcp's types fits, this is the whole answer.
             ServerResult::CustomResult(page) => self.raw(page.0),
-            _ => Err(ListFault::NoList),
+            _ => Err(ListFault::NotAList),
         }
     }
 
     /// Adds a page that rmcp cannot parse as a whole.
     fn raw(&mut self, mut page: Value) -> Result<Option<String>, ListFault> {
         let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) else {
-            return Err(ListFault::NoList);
+            return Err(ListFault::NotAList);
         };
         entries.into_iter().try_for_each(|entry| self.take(read(entry)))?;
         match page.get_mut("nextCursor").map(Value::take) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(next)) => Ok(Some(next)),
-            Some(_) => Err(ListFault::NoList),
+            Some(_) => Err(ListFault::NotAList),
         }
     }
 
@@ -120,7 +120,7 @@ impl Listed {
     fn take(&mut self, entry: Result<Tool, (Option<String>, String)>) -> Result<(), ListFault> {
         let place = self.tools.len() + self.bad.len() + 1;
         if place > TOOLS_MAX {
-            return Err(ListFault::Endless);
+            return Err(ListFault::TooMany);
         }
         match entry.and_then(bounded) {
             Ok((tool, bytes)) => {
@@ -222,10 +222,10 @@ mod tests {
         for none in
             [json!({}), json!({"tools": {}}), json!({"tools": null}), json!([1]), json!({"prompts": []})]
         {
-            assert!(matches!(page(none.clone()), Err(ListFault::NoList)), "{none}");
+            assert!(matches!(page(none.clone()), Err(ListFault::NotAList)), "{none}");
         }
         let cursor = json!({"tools": [], "nextCursor": {"page": 2}});
-        assert!(matches!(page(cursor), Err(ListFault::NoList)));
+        assert!(matches!(page(cursor), Err(ListFault::NotAList)));
     }
 
     /// An entry over its bound is refused, and many that just fit exceed the bound of the list.

@@ -38,7 +38,7 @@ impl Pins {
     /// A message if it has changed, or cannot be recorded.
     pub(super) fn check(&self, server: &str, tool: &str, digest: &str) -> Result<(), String> {
         let key = format!("{server} {tool}");
-        let is_as_it_was = match self {
+        let is_unchanged = match self {
             Self::Off => true,
             Self::Process(digests) => {
                 let mut digests = digests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +47,7 @@ impl Pins {
             Self::File(file) => note(file, &key, digest)?,
         };
         match self {
-            _ if is_as_it_was => Ok(()),
+            _ if is_unchanged => Ok(()),
             Self::File(file) => Err(format!(
                 "its definition has changed: review it; to approve it, remove '{key}' from {} and restart the server",
                 file.display()
@@ -61,7 +61,7 @@ impl Pins {
 fn note(file: &Path, key: &str, digest: &str) -> Result<bool, String> {
     let failed = |error: io::Error| format!("{}: {error}", file.display());
     // Other programs may use the file, too. Closing the lock file releases the lock.
-    let lock = fs::File::options().create(true).append(true).open(beside(file, "lock")).map_err(failed)?;
+    let lock = fs::File::options().create(true).append(true).open(sibling(file, "lock")).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let mut pins = read(file)?;
     if let Some(known) = pins.get(key) {
@@ -69,13 +69,13 @@ fn note(file: &Path, key: &str, digest: &str) -> Result<bool, String> {
     }
     pins.insert(key.to_owned(), digest.to_owned());
     let text: String = pins.iter().map(|(key, digest)| format!("{digest} {key}\n")).collect();
-    let new = beside(file, "new");
+    let new = sibling(file, "new");
     fs::write(&new, text).and_then(|()| fs::rename(&new, file)).map_err(failed)?;
     Ok(true)
 }
 
 /// A file beside this one.
-fn beside(file: &Path, what: &str) -> PathBuf {
+fn sibling(file: &Path, what: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".");
     name.push(what);

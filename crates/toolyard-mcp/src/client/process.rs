@@ -4,7 +4,7 @@ use super::{
     config::ServerConfig,
     environment,
     group::Group,
-    stderr::{self, LastWords},
+    stderr::{self, LastLine},
 };
 use std::{io, process::Stdio, time::Duration};
 use tokio::{
@@ -19,18 +19,18 @@ pub(super) const EXIT_GRACE: Duration = Duration::from_secs(5);
 /// How long its processes may take to end after a signal.
 const TERM_GRACE: Duration = Duration::from_secs(3);
 
-/// How long to wait for its last words after it has ended.
-const WORDS_GRACE: Duration = Duration::from_millis(200);
+/// How long to wait for the end of its standard error after it has ended.
+const STDERR_GRACE: Duration = Duration::from_millis(200);
 
 /// How often to check whether the group is gone.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A server's processes. Dropping this kills them at once.
 pub(super) struct Process {
     child: Child,
     group: Group,
-    last_words: LastWords,
-    listener: Option<JoinHandle<()>>,
+    last_line: LastLine,
+    stderr_task: Option<JoinHandle<()>>,
 }
 
 /// Starts a server, whose processes are `group` from then on; returns its output and input as well.
@@ -47,12 +47,12 @@ pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process
     let mut child = command.spawn()?;
     let no_pipe = || io::Error::other("a pipe to it is missing");
     let pipes = (child.stdout.take().ok_or_else(no_pipe)?, child.stdin.take().ok_or_else(no_pipe)?);
-    let last_words = LastWords::default();
-    let listen = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_words.clone()));
-    let listener = child.stderr.take().map(listen);
+    let last_line = LastLine::default();
+    let read_stderr = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_line.clone()));
+    let stderr_task = child.stderr.take().map(read_stderr);
     let group = group.clone();
-    group.is(&child);
-    Ok((Process { child, group, last_words, listener }, pipes.0, pipes.1))
+    group.set(&child);
+    Ok((Process { child, group, last_line, stderr_task }, pipes.0, pipes.1))
 }
 
 impl Process {
@@ -62,44 +62,44 @@ impl Process {
     /// # Cancel safety
     /// Dropping the future kills what is left.
     pub(super) async fn end(mut self, grace: Duration) -> String {
-        let ended_by_itself = self.within(grace, |group, first| group.has_ended(first)).await;
-        if self.group.is_there(&mut self.child) {
+        let ended_by_itself = self.wait_until(grace, |group, first| group.has_ended(first)).await;
+        if self.group.has_living(&mut self.child) {
             self.group.terminate();
-            self.gone_within(TERM_GRACE).await;
+            self.exited_within(TERM_GRACE).await;
         }
         // Kills what is left, or was started during the checks.
         self.group.kill();
-        self.gone_within(TERM_GRACE).await;
-        self.group.is_over();
+        self.exited_within(TERM_GRACE).await;
+        self.group.clear();
         let status = timeout(TERM_GRACE, self.child.wait()).await.ok().and_then(Result::ok);
         let status = status.filter(|_| ended_by_itself);
-        if let Some(listener) = self.listener.take() {
-            // Its last words may arrive a moment after its end. Other processes that hold the pipe are not waited for.
-            let _ = timeout(WORDS_GRACE, listener).await;
+        if let Some(stderr_task) = self.stderr_task.take() {
+            // Its last line may arrive a moment after its end. Other processes that hold the pipe are not waited for.
+            let _ = timeout(STDERR_GRACE, stderr_task).await;
         }
-        self.how_it_ended(status.map(|status| status.to_string()))
+        self.describe_end(status.map(|status| status.to_string()))
     }
 
-    fn how_it_ended(&self, status: Option<String>) -> String {
+    fn describe_end(&self, status: Option<String>) -> String {
         let status = status.unwrap_or_else(|| "it had to be terminated or killed".to_owned());
-        match self.last_words.get() {
+        match self.last_line.get() {
             words if words.is_empty() => status,
             words => format!("{status}; its last line on stderr: {words}"),
         }
     }
 
-    async fn gone_within(&mut self, limit: Duration) -> bool {
-        self.within(limit, |group, first| !group.is_there(first)).await
+    async fn exited_within(&mut self, limit: Duration) -> bool {
+        self.wait_until(limit, |group, first| !group.has_living(first)).await
     }
 
     /// Waits for a condition; returns whether it holds within this time.
-    async fn within(&mut self, limit: Duration, is_so: impl Fn(&Group, &mut Child) -> bool) -> bool {
+    async fn wait_until(&mut self, limit: Duration, condition: impl Fn(&Group, &mut Child) -> bool) -> bool {
         let give_up_at = Instant::now() + limit;
-        while !is_so(&self.group, &mut self.child) {
+        while !condition(&self.group, &mut self.child) {
             if Instant::now() >= give_up_at {
                 return false;
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         true
     }
@@ -107,7 +107,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.group.end_at_once();
+        self.group.kill_now();
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let (mut process, ..) = start(&config, &group).unwrap();
         let number = process.child.id().unwrap().to_string();
         until_dead(&number).await;
-        assert!(group.has_ended(&mut process.child) && !group.is_there(&mut process.child));
+        assert!(group.has_ended(&mut process.child) && !group.has_living(&mut process.child));
         group.terminate();
         assert_eq!(state(&number), Some(false), "it was reaped too early");
         assert_eq!(process.end(EXIT_GRACE).await, "exit status: 3");
@@ -155,7 +155,7 @@ mod tests {
         let (mut process, output, _input) = start(&config, &group).unwrap();
         let left = BufReader::new(output).lines().next_line().await.unwrap().unwrap();
         until_dead(&process.child.id().unwrap().to_string()).await;
-        assert!(group.is_there(&mut process.child));
+        assert!(group.has_living(&mut process.child));
         assert_eq!(process.end(EXIT_GRACE).await, "exit status: 0");
         assert_ne!(state(&left), Some(true));
     }

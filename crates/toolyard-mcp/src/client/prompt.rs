@@ -21,7 +21,7 @@ pub(super) enum Unfit {
     Tools,
     /// Too many messages.
     #[error("the sampling request has more than {MESSAGES_MAX} messages")]
-    Many,
+    TooMany,
     /// Messages that are too long.
     #[error("the sampling request has more than {PROMPT_BYTES_MAX} bytes")]
     Large,
@@ -33,32 +33,32 @@ pub(super) fn fit(mut asked: CreateMessageRequestParams) -> Result<CreateMessage
         return Err(Unfit::Tools);
     }
     if asked.messages.len() > MESSAGES_MAX {
-        return Err(Unfit::Many);
+        return Err(Unfit::TooMany);
     }
     size::of(&asked, PROMPT_BYTES_MAX).map_err(|TooLarge| Unfit::Large)?;
-    asked.system_prompt.iter_mut().for_each(said);
+    asked.system_prompt.iter_mut().for_each(clean_text);
     for message in &mut asked.messages {
         match &mut message.content {
-            SamplingContent::Single(block) => show(block)?,
-            SamplingContent::Multiple(blocks) => blocks.iter_mut().try_for_each(show)?,
+            SamplingContent::Single(block) => clean_block(block)?,
+            SamplingContent::Multiple(blocks) => blocks.iter_mut().try_for_each(clean_block)?,
         }
     }
     let preferences = asked.model_preferences.iter_mut();
     let names = preferences.flat_map(|all| all.hints.iter_mut().flatten()).flat_map(|hint| &mut hint.name);
-    names.for_each(said);
+    names.for_each(clean_text);
     Ok(asked)
 }
 
-fn show(block: &mut Block) -> Result<(), Unfit> {
+fn clean_block(block: &mut Block) -> Result<(), Unfit> {
     match block {
-        Block::Text(text) => said(&mut text.text),
+        Block::Text(text) => clean_text(&mut text.text),
         Block::Image(_) | Block::Audio(_) => {}
         _ => return Err(Unfit::Tools),
     }
     Ok(())
 }
 
-fn said(text: &mut String) {
+fn clean_text(text: &mut String) {
     // Never cut: the request as a whole is within this bound.
     *text = clean::text(text, PROMPT_BYTES_MAX);
 }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_too_much_or_was_not_declared_is_refused() {
         let text = |bytes| message(json!({"type": "text", "text": "x".repeat(bytes)}));
-        assert_eq!(asked(json!(vec![text(1); MESSAGES_MAX + 1])), Err(Unfit::Many));
+        assert_eq!(asked(json!(vec![text(1); MESSAGES_MAX + 1])), Err(Unfit::TooMany));
         assert!(asked(json!(vec![text(1); MESSAGES_MAX])).is_ok());
         assert_eq!(asked(json!([text(PROMPT_BYTES_MAX)])), Err(Unfit::Large));
         let tool = json!({"type": "tool_use", "id": "1", "name": "x", "input": {}});

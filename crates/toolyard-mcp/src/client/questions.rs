@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of questions of a server at once; more are refused.
-const AT_ONCE_MAX: usize = 16;
+const OPEN_MAX: usize = 16;
 
 /// Maximum number of characters of a question.
 const MESSAGE_MAX: usize = 4000;
@@ -27,14 +27,14 @@ pub(super) struct Questions {
     server: Arc<str>,
     calls: Calls,
     /// Permits for questions; `None` if the server may ask nothing.
-    places: Option<Arc<Semaphore>>,
+    permits: Option<Arc<Semaphore>>,
 }
 
 impl Questions {
     /// The questions of a server; `may_ask` is whether it may ask anything.
     pub(super) fn new(server: &str, calls: Calls, may_ask: bool) -> Self {
-        let places = may_ask.then(|| Arc::new(Semaphore::new(AT_ONCE_MAX)));
-        Self { server: server.into(), calls, places }
+        let permits = may_ask.then(|| Arc::new(Semaphore::new(OPEN_MAX)));
+        Self { server: server.into(), calls, permits }
     }
 
     /// The calls that the questions may belong to.
@@ -44,7 +44,7 @@ impl Questions {
 
     /// Whether the server may ask anything.
     pub(super) fn are_allowed(&self) -> bool {
-        self.places.is_some()
+        self.permits.is_some()
     }
 
     /// Asks the user of a client. The server may withdraw the question, and the end of its call does.
@@ -90,7 +90,7 @@ impl Questions {
         form: ElicitRequestParams,
         withdrawn: &CancellationToken,
     ) -> Result<ElicitResult, ErrorData> {
-        let (_place, clients) = (self.place()?, clients(caller)?);
+        let (_permit, clients) = (self.permit()?, clients(caller)?);
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = form else {
             return Err(unfit("only elicitation by form is supported"));
         };
@@ -110,7 +110,7 @@ impl Questions {
         asked: CreateMessageRequestParams,
         withdrawn: &CancellationToken,
     ) -> Result<CreateMessageResult, ErrorData> {
-        let (_place, clients) = (self.place()?, clients(caller)?);
+        let (_permit, clients) = (self.permit()?, clients(caller)?);
         let asked = prompt::fit(asked).map_err(unfit)?;
         answered(clients.sample(&caller.call.context, caller.is_certain, asked), caller, withdrawn).await
     }
@@ -120,9 +120,9 @@ impl Questions {
         self.calls.caller(origin).map_err(|unclear| refused(&unclear.to_string()))
     }
 
-    fn place(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
-        let places = self.places.as_ref().ok_or_else(|| refused("servers may not ask questions here"))?;
-        places.try_acquire().map_err(|_| refused("too many questions are open already"))
+    fn permit(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
+        let permits = self.permits.as_ref().ok_or_else(|| refused("servers may not ask questions here"))?;
+        permits.try_acquire().map_err(|_| refused("too many questions are open already"))
     }
 
     /// A message that names the server, so that its question does not pass for one of this program's.
@@ -144,7 +144,7 @@ async fn answered<T>(
     tokio::select! {
         biased;
         answer = asking => answer,
-        () = caller.over() => Err(refused("the call has ended")),
+        () = caller.ended() => Err(refused("the call has ended")),
         () = withdrawn.cancelled() => Err(refused("the question was withdrawn")),
     }
 }

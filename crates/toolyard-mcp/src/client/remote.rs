@@ -41,28 +41,28 @@ impl ServerConfig {
     /// Sets the bearer token for a server over HTTP. No other server gets it: redirects to others are not followed.
     #[must_use]
     pub fn bearer(self, token: impl Into<String>) -> Self {
-        self.remotely(|remote| remote.bearer = Some(Hidden(token.into())))
+        self.with_remote(|remote| remote.bearer = Some(Hidden(token.into())))
     }
 
     /// Sets a header of every request to a server over HTTP.
     #[must_use]
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let header = Header { name: name.into(), value: Hidden(value.into()), is_secret: false };
-        self.remotely(|remote| remote.headers.push(header))
+        self.with_remote(|remote| remote.headers.push(header))
     }
 
     /// Sets a header whose value is a secret; see [`secrets`](Self::secrets).
     #[must_use]
     pub fn secret_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let header = Header { name: name.into(), value: Hidden(value.into()), is_secret: true };
-        self.remotely(|remote| remote.headers.push(header))
+        self.with_remote(|remote| remote.headers.push(header))
     }
 
     /// Trusts the certificate authorities in this PEM file for a server over HTTPS, in addition to those that the
     /// system trusts.
     #[must_use]
     pub fn ca(self, file: impl Into<PathBuf>) -> Self {
-        self.remotely(|remote| remote.ca = Some(file.into()))
+        self.with_remote(|remote| remote.ca = Some(file.into()))
     }
 
     /// The secrets that are sent to a server over HTTP, for a [`Redactor`](toolyard::Redactor).
@@ -73,7 +73,7 @@ impl ServerConfig {
         })
     }
 
-    fn remotely(mut self, change: impl FnOnce(&mut Remote)) -> Self {
+    fn with_remote(mut self, change: impl FnOnce(&mut Remote)) -> Self {
         if let Some(remote) = &mut self.remote {
             change(remote);
         }

@@ -9,10 +9,10 @@ use toolyard::{BreakerOf, Engine, RegisterError, Registry};
 
 /// The tools of a server that are in an engine: their versions by name.
 #[derive(Debug, Default)]
-pub(super) struct Roster(Mutex<Option<Kept>>);
+pub(super) struct Roster(Mutex<Option<Attached>>);
 
 #[derive(Debug)]
-struct Kept {
+struct Attached {
     engine: Engine,
     tools: BTreeMap<String, String>,
 }
@@ -23,7 +23,8 @@ impl Roster {
         let has = |name: &str| engine.registry().has(name);
         let tools = built_with.tools.iter().filter(|tool| has(tool.name()));
         let tools = tools.map(|tool| (tool.name().to_owned(), tool.version().to_owned())).collect();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { engine: engine.clone(), tools });
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Attached { engine: engine.clone(), tools });
     }
 
     /// Releases the engine, whose tools stay as they are.
@@ -33,8 +34,8 @@ impl Roster {
 
     /// Closes the breakers of the server and of its tools.
     pub(super) fn close_breakers(&self, backend: &str) {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Kept { engine, tools }) = kept.as_ref() else { return };
+        let attached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Attached { engine, tools }) = attached.as_ref() else { return };
         let tools = tools.keys().map(|tool| BreakerOf::tool(tool.as_str()));
         for of in std::iter::once(BreakerOf::backend(backend)).chain(tools) {
             engine.reset_breaker(&of);
@@ -43,8 +44,8 @@ impl Roster {
 
     /// Makes these the server's tools in the engine. A tool whose name is taken is refused.
     pub(super) fn sync(&self, definitions: &mut Definitions) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Kept { engine, tools }) = kept.as_mut() else { return };
+        let mut attached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Attached { engine, tools }) = attached.as_mut() else { return };
         let registry = engine.registry();
         let is_listed = |name: &String| definitions.tools.iter().any(|tool| tool.name() == name);
         for name in tools.extract_if(.., |name, _| !is_listed(name)) {
@@ -71,9 +72,9 @@ impl Roster {
 fn put(
     registry: &Registry,
     tool: &std::sync::Arc<super::remote_tool::RemoteTool>,
-    is_there: bool,
+    exists: bool,
 ) -> Result<(), RegisterError> {
-    match is_there {
+    match exists {
         true => registry.replace(tool.clone()),
         false => registry.register(tool.clone()),
     }

@@ -8,7 +8,7 @@ use super::{
     roster::Roster,
     shared::{Shared, State},
     start::Starter,
-    supervisor::{Order, Supervisor},
+    supervisor::{StartRequest, Supervisor},
 };
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use toolyard::{Engine, ToolFactory};
 
 /// Maximum number of waiting requests to restart a server. One start answers all of them; further requests wait.
-const ORDERS_MAX: usize = 64;
+const REQUESTS_MAX: usize = 64;
 
 /// Why servers cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +91,7 @@ struct Server {
     shared: Arc<Shared>,
     roster: Arc<Roster>,
     group: Group,
-    orders: mpsc::Sender<Order>,
+    requests: mpsc::Sender<StartRequest>,
     task: JoinHandle<()>,
 }
 
@@ -140,15 +140,15 @@ impl Servers {
             pins,
             shared: shared.clone(),
             group: group.clone(),
-            is_old: AtomicBool::new(false),
+            initialize_first: AtomicBool::new(false),
         };
 
-        let (orders, ordered) = mpsc::channel(ORDERS_MAX);
+        let (requests, received) = mpsc::channel(REQUESTS_MAX);
         let stop = self.stop.clone();
-        let supervisor = Supervisor { starter, roster: roster.clone(), orders: ordered, stop };
+        let supervisor = Supervisor { starter, roster: roster.clone(), requests: received, stop };
         let (first, is_started) = oneshot::channel();
         let task = tokio::spawn(supervisor.run(first));
-        self.servers.push(Server { config, shared, roster, group, orders, task });
+        self.servers.push(Server { config, shared, roster, group, requests, task });
         Ok(is_started)
     }
 
@@ -164,10 +164,10 @@ impl Servers {
         let server = self.servers.iter().find(|server| server.config.name == name);
         let server = server.ok_or_else(|| StartError::Unknown(name.to_owned()))?;
         let failed = |why| StartError::Server { server: name.to_owned(), why };
-        let (order, came) = oneshot::channel();
+        let (request, result) = oneshot::channel();
         // If the supervisor is gone, the answer below fails, too.
-        let _ = server.orders.send(order).await;
-        came.await.unwrap_or_else(|_| Err("it was stopped".to_owned())).map_err(failed)?;
+        let _ = server.requests.send(request).await;
+        result.await.unwrap_or_else(|_| Err("it was stopped".to_owned())).map_err(failed)?;
         server.roster.close_breakers(&server.config.backend());
         Ok(())
     }
@@ -218,8 +218,11 @@ impl Servers {
         }
     }
 
-    /// Ends every server: its input is closed, after 5 s it is terminated, and after 3 s more it is killed, with all
-    /// that it started (SC-6).
+    /// Ends all servers concurrently: the input of each is closed, after 5 s it is terminated, and after 3 s more it is
+    /// killed, with all that it started (SC-6).
+    ///
+    /// Closing the input takes up to 5 s itself if the server has left a message unread. Processes that even a kill
+    /// does not end are waited for 6 s more.
     ///
     /// # Cancel safety
     /// Dropping the future kills what is left.
@@ -259,7 +262,7 @@ impl Drop for Servers {
             server.shared.define(Definitions::default());
             server.roster.detach();
             // If the program ends now, the aborted task may never drop its process.
-            server.group.end_at_once();
+            server.group.kill_now();
         }
     }
 }

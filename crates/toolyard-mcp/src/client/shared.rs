@@ -28,11 +28,11 @@ pub enum State {
 /// The current state of one server, shared by its supervisor and calls.
 pub(super) struct Shared {
     name: String,
-    now: Mutex<Now>,
-    moved: Notify,
+    current: Mutex<Current>,
+    changed: Notify,
 }
 
-struct Now {
+struct Current {
     state: State,
     restart_at: Option<Instant>,
     connection: Option<Arc<Connection>>,
@@ -41,37 +41,37 @@ struct Now {
 
 impl Shared {
     pub(super) fn new(name: &str) -> Self {
-        let now = Now {
+        let current = Current {
             state: State::Starting,
             restart_at: None,
             connection: None,
             definitions: Definitions::default(),
         };
-        Self { name: name.to_owned(), now: Mutex::new(now), moved: Notify::new() }
+        Self { name: name.to_owned(), current: Mutex::new(current), changed: Notify::new() }
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn state(&self) -> State {
-        self.now().state.clone()
+        self.current().state.clone()
     }
 
     pub(super) fn definitions(&self) -> Definitions {
-        self.now().definitions.clone()
+        self.current().definitions.clone()
     }
 
     pub(super) fn define(&self, definitions: Definitions) {
-        self.now().definitions = definitions;
+        self.current().definitions = definitions;
     }
 
     /// Records that it takes calls.
     pub(super) fn ready(&self, connection: Arc<Connection>) {
-        let mut now = self.now();
-        now.state = State::Ready;
-        now.connection = Some(connection);
-        self.moved.notify_waiters();
+        let mut current = self.current();
+        current.state = State::Ready;
+        current.connection = Some(connection);
+        self.changed.notify_waiters();
     }
 
     /// Waits until it takes calls or has been given up.
@@ -80,7 +80,7 @@ impl Shared {
     /// Dropping the future loses nothing.
     pub(super) async fn settled(&self) {
         loop {
-            let moved = self.moved.notified();
+            let changed = self.changed.notified();
             let is_ready = match self.state() {
                 State::Ready => self.connection().is_ok(),
                 state => matches!(state, State::GivenUp { .. }),
@@ -88,33 +88,33 @@ impl Shared {
             if is_ready {
                 return;
             }
-            moved.await;
+            changed.await;
         }
     }
 
     /// Records that it takes no calls, and when it is restarted, if it is.
     pub(super) fn down(&self, state: State, restart_at: Option<Instant>) {
-        let mut now = self.now();
-        now.state = state;
-        now.restart_at = restart_at;
-        now.connection = None;
-        self.moved.notify_waiters();
+        let mut current = self.current();
+        current.state = state;
+        current.restart_at = restart_at;
+        current.connection = None;
+        self.changed.notify_waiters();
     }
 
     /// The connection for a call. If there is none, nothing was sent, so there was no side effect.
     pub(super) fn connection(&self) -> Result<Arc<Connection>, ToolError> {
-        let now = self.now();
-        if let Some(connection) = now.connection.as_ref().filter(|connection| !connection.is_gone()) {
+        let current = self.current();
+        if let Some(connection) = current.connection.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(connection.clone());
         }
-        let why = match &now.state {
+        let why = match &current.state {
             State::Starting | State::Ready => "it is being started".to_owned(),
             State::Down { why } => format!("it is being restarted: {why}"),
             State::GivenUp { why } => format!("it was given up: {why}"),
         };
         let error = ToolError::transient(format!("the server '{}' is not available: {why}", self.name));
         let error = error.no_side_effect();
-        Err(match now.restart_at {
+        Err(match current.restart_at {
             Some(at) => error.retry_after(at.saturating_duration_since(Instant::now())),
             None => error,
         })

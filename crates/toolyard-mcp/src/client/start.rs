@@ -6,17 +6,17 @@ use super::{
     config::ServerConfig,
     connection::{Connection, Service},
     definition::{self, Definitions},
-    greeting::{Patience, SHORT},
+    greeting::{AnswerTimeouts, DISCOVER_TIMEOUT},
     group::Group,
     handler::Handler,
+    handshake::{Handshake, StartFailure},
+    inspect::{Disconnect, ENDED, Inspected},
     listing::{self, ListFault},
     pins::Pins,
     process::{self, Process},
     questions::Questions,
     shared::Shared,
     transport::Pipes,
-    watched::{ENDED, Gone, Watched},
-    way::{Failed, Way},
 };
 use rmcp::{
     RoleClient,
@@ -46,7 +46,7 @@ pub(super) struct Started {
     pub(super) connection: Arc<Connection>,
     pub(super) handler: Handler,
     pub(super) definitions: Definitions,
-    pub(super) gone: Gone,
+    pub(super) disconnect: Disconnect,
 }
 
 /// What all starts of a server have in common.
@@ -56,7 +56,7 @@ pub(super) struct Starter {
     pub(super) shared: Arc<Shared>,
     pub(super) group: Group,
     /// Whether the last start ended up with the older greeting, which the next one then uses first.
-    pub(super) is_old: AtomicBool,
+    pub(super) initialize_first: AtomicBool,
 }
 
 impl Starter {
@@ -69,87 +69,94 @@ impl Starter {
     /// # Cancel safety
     /// Dropping the future kills what was started.
     pub(super) async fn start(&self) -> Result<Started, String> {
-        let until = Instant::now() + self.config.startup_timeout;
+        let deadline = Instant::now() + self.config.startup_timeout;
         // Reset, so that the next start tries either way if the server no longer knows the older one.
-        let first = if self.is_old.swap(false, Relaxed) { Way::Older } else { Way::Either };
-        let started = match self.start_as(first, until).await {
-            Err(Failed { instead: Some(way), why, .. }) => {
+        let first =
+            if self.initialize_first.swap(false, Relaxed) { Handshake::Initialize } else { Handshake::Auto };
+        let started = match self.start_with(first, deadline).await {
+            Err(StartFailure { instead: Some(handshake), why, .. }) => {
                 tracing::debug!(
                     server = self.config.name,
                     why,
-                    ?way,
+                    way = ?handshake,
                     "retrying the start of an MCP server with another handshake"
                 );
-                self.start_as(way, until).await
+                self.start_with(handshake, deadline).await
             }
             started => started,
         };
         let started = started.map_err(|failed| failed.why)?;
         let info = started.connection.info();
-        self.is_old.store(info.is_some_and(|info| info.protocol_version.has_initialize()), Relaxed);
+        self.initialize_first.store(info.is_some_and(|info| info.protocol_version.has_initialize()), Relaxed);
         Ok(started)
     }
 
-    async fn start_as(&self, way: Way, until: Instant) -> Result<Started, Failed> {
-        let (config, gone) = (&self.config, Gone::default());
+    async fn start_with(&self, handshake: Handshake, deadline: Instant) -> Result<Started, StartFailure> {
+        let (config, disconnect) = (&self.config, Disconnect::default());
         let handler = Handler::new(Questions::new(&config.name, Calls::default(), config.may_ask));
         let any = config.startup_timeout;
-        let patience = Patience { discover: if way == Way::Newer { any } else { SHORT }, any };
+        let timeouts = AnswerTimeouts {
+            discover: if handshake == Handshake::Discover { any } else { DISCOVER_TIMEOUT },
+            any,
+        };
         #[cfg(feature = "http")]
         if let Some(remote) = &config.remote {
             let changed = handler.changed.clone();
-            let there = super::http::connect(remote, patience, gone.clone(), changed);
-            return self.greet(handler, there.map_err(Failed::because)?, None, way, until, gone).await;
+            let transport = super::http::connect(remote, timeouts, disconnect.clone(), changed)
+                .map_err(StartFailure::because)?;
+            return self.greet(handler, transport, None, handshake, deadline, disconnect).await;
         }
         let (process, output, input) = process::start(config, &self.group).map_err(|error| {
-            Failed::because(format!("'{}' cannot be started: {error}", config.command.display()))
+            StartFailure::because(format!("'{}' cannot be started: {error}", config.command.display()))
         })?;
-        let pipes = Pipes::new(output, input, patience, gone.clone());
-        self.greet(handler, pipes, Some(process), way, until, gone).await
+        let pipes = Pipes::new(output, input, timeouts, disconnect.clone());
+        self.greet(handler, pipes, Some(process), handshake, deadline, disconnect).await
     }
 
     /// Greets a server within its time limit; one that fails is ended.
     async fn greet<T: Transport<RoleClient> + 'static>(
         &self,
         handler: Handler,
-        there: T,
+        transport: T,
         process: Option<Process>,
-        way: Way,
-        until: Instant,
-        gone: Gone,
-    ) -> Result<Started, Failed> {
+        handshake: Handshake,
+        deadline: Instant,
+        disconnect: Disconnect,
+    ) -> Result<Started, StartFailure> {
         let config = &self.config;
-        let watched = Watched::new(there, handler.questions.calls(), gone.clone());
-        let met = timeout_at(until, self.meet(handler.clone(), watched, way)).await;
-        let failed = match met {
+        let inspected = Inspected::new(transport, handler.questions.calls(), disconnect.clone());
+        let result =
+            timeout_at(deadline, self.handshake_and_list(handler.clone(), inspected, handshake)).await;
+        let failed = match result {
             Ok(Ok((service, definitions))) => {
                 let questions = handler.questions.clone();
-                let connection = Arc::new(Connection::new(&config.name, &service, questions, gone.clone()));
-                return Ok(Started { process, service, connection, handler, definitions, gone });
+                let connection =
+                    Arc::new(Connection::new(&config.name, &service, questions, disconnect.clone()));
+                return Ok(Started { process, service, connection, handler, definitions, disconnect });
             }
             Ok(Err(failed)) => failed,
             Err(_) => {
                 let within = toolyard::wording::Span(config.startup_timeout);
-                Failed::because(format!("it was not ready within {within}"))
+                StartFailure::because(format!("it was not ready within {within}"))
             }
         };
         let knows_more = |why: &&str| failed.is_lost && (process.is_some() || *why != ENDED);
-        let lost = gone.why().filter(knows_more);
+        let lost = disconnect.why().filter(knows_more);
         let why = clean::text(lost.unwrap_or(&failed.why), WHY_MAX);
-        Err(Failed { why: with_end(why, process, FAILED_GRACE).await, ..failed })
+        Err(StartFailure { why: with_end(why, process, FAILED_GRACE).await, ..failed })
     }
 
-    async fn meet<T: Transport<RoleClient> + 'static>(
+    async fn handshake_and_list<T: Transport<RoleClient> + 'static>(
         &self,
         handler: Handler,
-        there: Watched<T>,
-        way: Way,
-    ) -> Result<(Service, Definitions), Failed> {
-        let greeted = handler.serve_with_lifecycle(there, way.lifecycle()).await;
-        let service = greeted.map_err(|fault| Failed::greeting(way, &fault))?;
-        let listed = listing::all(service.peer()).await.map_err(|error| Failed {
+        transport: Inspected<T>,
+        handshake: Handshake,
+    ) -> Result<(Service, Definitions), StartFailure> {
+        let greeted = handler.serve_with_lifecycle(transport, handshake.lifecycle()).await;
+        let service = greeted.map_err(|fault| StartFailure::greeting(handshake, &fault))?;
+        let listed = listing::all(service.peer()).await.map_err(|error| StartFailure {
             is_lost: matches!(error, ListFault::Service(ServiceError::TransportClosed)),
-            ..Failed::because(error.to_string())
+            ..StartFailure::because(error.to_string())
         })?;
         let definitions = definition::define(listed, &self.config, &self.pins, &self.shared);
         Ok((service, definitions))

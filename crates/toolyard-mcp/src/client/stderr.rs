@@ -1,4 +1,4 @@
-//! Reads a server's standard error: logs it line by line, and keeps the last words.
+//! Reads a server's standard error: logs it line by line, and keeps the last line.
 
 use super::clean;
 use crate::frame::{FrameFault, Lines};
@@ -13,9 +13,9 @@ const CHARS_MAX: usize = 1000;
 
 /// The last line on a server's standard error.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LastWords(Arc<Mutex<String>>);
+pub(super) struct LastLine(Arc<Mutex<String>>);
 
-impl LastWords {
+impl LastLine {
     /// The line; empty if there was none.
     pub(super) fn get(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -27,7 +27,7 @@ impl LastWords {
 }
 
 /// Reads to the end, so that a server that writes much is never blocked.
-pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: LastWords) {
+pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: LastLine) {
     let mut lines = Lines::new(stderr, LINE_BYTES_MAX);
     loop {
         let line = match lines.next().await {
@@ -46,10 +46,10 @@ pub(super) async fn read(server: String, stderr: impl AsyncRead + Unpin, last: L
 mod tests {
     use super::*;
 
-    /// The last words of this output.
-    async fn last_of(said: &[u8]) -> String {
-        let last = LastWords::default();
-        read("s".to_owned(), said, last.clone()).await;
+    /// The last line of this output.
+    async fn last_of(output: &[u8]) -> String {
+        let last = LastLine::default();
+        read("s".to_owned(), output, last.clone()).await;
         last.get()
     }
 

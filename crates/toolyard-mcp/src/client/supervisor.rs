@@ -10,10 +10,10 @@
 //! ```
 
 use super::{
-    changes::{follow, take_over},
+    changes::{apply, follow},
     definition::Definitions,
-    life::{Life, Next},
     process::EXIT_GRACE,
+    restarts::{Next, RestartPolicy},
     roster::Roster,
     shared::State,
     start::{Started, Starter, with_end},
@@ -29,19 +29,19 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Supervisor {
     pub(super) starter: Starter,
     pub(super) roster: Arc<Roster>,
-    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) requests: mpsc::Receiver<StartRequest>,
     pub(super) stop: CancellationToken,
 }
 
 /// A request to start a server: where its result is sent.
-pub(super) type Order = oneshot::Sender<Result<(), String>>;
+pub(super) type StartRequest = oneshot::Sender<Result<(), String>>;
 
 /// What comes next in a server's life.
-enum Then {
+enum Step {
     /// Nothing: it was stopped.
     End,
     /// It is started, because that was requested or because its wait is over.
-    Start(Option<Order>),
+    Start(Option<StartRequest>),
     /// It died, for this reason.
     Died(String),
 }
@@ -51,72 +51,74 @@ impl Supervisor {
     ///
     /// # Cancel safety
     /// Dropping the future kills the server's processes.
-    pub(super) async fn run(mut self, first: Order) {
-        self.live(first).await;
+    pub(super) async fn run(mut self, first: StartRequest) {
+        self.drive(first).await;
         self.starter.shared.down(State::GivenUp { why: "it was stopped".to_owned() }, None);
         // Breaks the cycle: the tools hold the shared state, which held the tools.
         self.starter.shared.define(Definitions::default());
         self.roster.detach();
     }
 
-    async fn live(&mut self, first: Order) {
-        let (mut order, mut life) = (Some(first), Life::default());
+    async fn drive(&mut self, first: StartRequest) {
+        let (mut request, mut policy) = (Some(first), RestartPolicy::default());
         loop {
             let started = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
                 started = self.starter.start() => started,
             };
-            let then = match started {
+            let step = match started {
                 Ok(started) => {
                     let ready_at = Instant::now();
-                    self.make_ready(&started, order.take());
+                    self.make_ready(&started, request.take());
                     match self.watch(started).await {
-                        Then::Died(why) => self.fall(life.died(Some(ready_at.elapsed())), why).await,
-                        then => then,
+                        Step::Died(why) => {
+                            self.handle_death(policy.died(Some(ready_at.elapsed())), why).await
+                        }
+                        step => step,
                     }
                 }
                 // The requester gets the error, and may ask again.
-                Err(why) if order.is_some() => {
-                    self.answer(order.take(), Err(why.clone()));
-                    self.rest(None, why).await
+                Err(why) if request.is_some() => {
+                    self.reply(request.take(), Err(why.clone()));
+                    self.wait_for_start(None, why).await
                 }
-                Err(why) => self.fall(life.died(None), why).await,
+                Err(why) => self.handle_death(policy.died(None), why).await,
             };
-            match then {
-                Then::Start(None) => {}
-                Then::Start(asked) => (order, life) = (asked, Life::default()),
-                Then::End | Then::Died(_) => return,
+            match step {
+                Step::Start(None) => {}
+                Step::Start(asked) => (request, policy) = (asked, RestartPolicy::default()),
+                Step::End | Step::Died(_) => return,
             }
         }
     }
 
     /// Sends the result of a start to its requester, and to those who requested one meanwhile.
-    fn answer(&mut self, order: Option<Order>, came: Result<(), String>) {
-        let others = std::iter::from_fn(|| self.orders.try_recv().ok());
-        for order in order.into_iter().chain(others) {
+    fn reply(&mut self, request: Option<StartRequest>, result: Result<(), String>) {
+        let others = std::iter::from_fn(|| self.requests.try_recv().ok());
+        for request in request.into_iter().chain(others) {
             // An error means that the requester does not wait any more.
-            let _ = order.send(came.clone());
+            let _ = request.send(result.clone());
         }
     }
 
     /// Logs a death, and waits for what comes next.
-    async fn fall(&mut self, next: Next, why: String) -> Then {
+    async fn handle_death(&mut self, next: Next, why: String) -> Step {
         let server = self.starter.config.name();
         match next {
             Next::Restart(wait) => {
                 tracing::warn!(server, why, ?wait, "an MCP server ended and will be restarted");
-                self.rest(Some(Instant::now() + wait), why).await
+                self.wait_for_start(Some(Instant::now() + wait), why).await
             }
             Next::GiveUp => {
                 tracing::error!(server, why, "an MCP server died too often and was given up");
-                self.rest(None, why).await
+                self.wait_for_start(None, why).await
             }
         }
     }
 
     /// Waits for the next start: until this instant or, if the server is given up, until a start is requested.
-    async fn rest(&mut self, until: Option<Instant>, why: String) -> Then {
+    async fn wait_for_start(&mut self, until: Option<Instant>, why: String) -> Step {
         let state = if until.is_some() { State::Down { why } } else { State::GivenUp { why } };
         self.starter.shared.down(state, until);
         let waited = async {
@@ -127,35 +129,35 @@ impl Supervisor {
         };
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => Then::End,
-            Some(order) = self.orders.recv() => {
+            () = self.stop.cancelled() => Step::End,
+            Some(request) = self.requests.recv() => {
                 self.starter.shared.down(State::Starting, None);
-                Then::Start(Some(order))
+                Step::Start(Some(request))
             }
-            () = waited => Then::Start(None),
+            () = waited => Step::Start(None),
         }
     }
 
-    fn make_ready(&mut self, started: &Started, order: Option<Order>) {
-        take_over(&self.starter, &self.roster, started.definitions.clone());
+    fn make_ready(&mut self, started: &Started, request: Option<StartRequest>) {
+        apply(&self.starter, &self.roster, started.definitions.clone());
         self.starter.shared.ready(started.connection.clone());
-        self.answer(order, Ok(()));
+        self.reply(request, Ok(()));
     }
 
     /// Watches a ready server until it ends or is ended.
-    async fn watch(&mut self, started: Started) -> Then {
-        let Started { process, mut service, connection, handler, gone, .. } = started;
-        let then = tokio::select! {
+    async fn watch(&mut self, started: Started) -> Step {
+        let Started { process, mut service, connection, handler, disconnect, .. } = started;
+        let step = tokio::select! {
             biased;
-            () = self.stop.cancelled() => Then::End,
-            () = connection.closed() => Then::Died(String::new()),
-            Some(order) = self.orders.recv() => Then::Start(Some(order)),
+            () = self.stop.cancelled() => Step::End,
+            () = connection.closed() => Step::Died(String::new()),
+            Some(request) = self.requests.recv() => Step::Start(Some(request)),
             never = follow(&self.starter, &self.roster, &connection, handler) => match never {},
         };
-        let (state, why) = match &then {
-            Then::Start(_) => (State::Starting, "it is being restarted"),
+        let (state, why) = match &step {
+            Step::Start(_) => (State::Starting, "it is being restarted"),
             _ => {
-                let why = gone.why().unwrap_or("it ended");
+                let why = disconnect.why().unwrap_or("it ended");
                 (State::Down { why: why.to_owned() }, why)
             }
         };
@@ -164,9 +166,9 @@ impl Supervisor {
         let _ = service.close_with_timeout(EXIT_GRACE).await;
         drop(service);
         let why = with_end(why.to_owned(), process, EXIT_GRACE).await;
-        match then {
-            Then::Died(_) => Then::Died(why),
-            then => then,
+        match step {
+            Step::Died(_) => Step::Died(why),
+            step => step,
         }
     }
 }

@@ -15,15 +15,15 @@ pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 /// The events of one answer.
 pub(super) struct Tail<F> {
     events: Events,
-    until: Option<Instant>,
-    in_place: F,
+    deadline: Option<Instant>,
+    fallback: F,
     is_numbered: bool,
-    is_over: bool,
+    is_done: bool,
 }
 
 impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
-    pub(super) fn new(events: Events, until: Option<Instant>, in_place: F) -> Self {
-        Self { events, until, in_place, is_numbered: false, is_over: false }
+    pub(super) fn new(events: Events, deadline: Option<Instant>, fallback: F) -> Self {
+        Self { events, deadline, fallback, is_numbered: false, is_done: false }
     }
 
     pub(super) fn into_events(self) -> Events {
@@ -35,19 +35,19 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
     }
 
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
-        if self.is_over {
+        if self.is_done {
             return None;
         }
-        let event = match self.until {
+        let event = match self.deadline {
             None => self.events.next().await,
-            Some(until) => match timeout_at(until, self.events.next()).await {
+            Some(deadline) => match timeout_at(deadline, self.events.next()).await {
                 Ok(event) => event,
                 Err(_) => return Some(self.end("it did not answer")),
             },
         };
         match event {
             // rmcp skips such events, except in a greeting, which they make fail without a message.
-            Some(Ok(event)) if self.until.is_some() && !is_message(&event) => {
+            Some(Ok(event)) if self.deadline.is_some() && !is_message(&event) => {
                 Some(self.end("it sent something that is not an MCP message"))
             }
             Some(Ok(event)) => {
@@ -66,8 +66,8 @@ impl<F: Fn(&str) -> ServerJsonRpcMessage + Send + 'static> Tail<F> {
 
     /// Ends the stream with an answer of ours. If the answer has already arrived, that one counts.
     fn end(&mut self, why: &str) -> Result<Sse, SseError> {
-        self.is_over = true;
-        let answer = (self.in_place)(why);
+        self.is_done = true;
+        let answer = (self.fallback)(why);
         let data = serde_json::to_string(&answer).expect("messages of this program serialise");
         Ok(Sse { data: Some(data), ..Sse::default() })
     }
@@ -103,14 +103,14 @@ mod tests {
 
     /// V5: a stream that breaks off and cannot be resumed is a lost answer.
     #[tokio::test]
-    async fn what_breaks_off_for_good_is_told() {
-        let said = all(vec![event(None)]).await;
+    async fn what_breaks_off_for_good_is_reported() {
+        let events = all(vec![event(None)]).await;
         assert!(
-            said.len() == 2 && said[1].contains("before it was complete") && said[1].contains("7"),
-            "{said:?}"
+            events.len() == 2 && events[1].contains("before it was complete") && events[1].contains("7"),
+            "{events:?}"
         );
-        let said = all(vec![Err(SseError::InvalidLine), event(None)]).await;
-        assert!(said.len() == 1 && said[0].contains("cannot be read: invalid line"), "{said:?}");
+        let events = all(vec![Err(SseError::InvalidLine), event(None)]).await;
+        assert!(events.len() == 1 && events[0].contains("cannot be read: invalid line"), "{events:?}");
     }
 
     #[tokio::test]
@@ -121,12 +121,12 @@ mod tests {
 
     /// A stream without events is not waited for beyond its deadline.
     #[tokio::test(start_paused = true)]
-    async fn what_never_comes_is_told() {
-        let until = Some(Instant::now() + std::time::Duration::from_secs(2));
+    async fn what_never_comes_is_reported() {
+        let deadline = Some(Instant::now() + std::time::Duration::from_secs(2));
         let lost = |why: &str| super::super::answer::lost(RequestId::Number(7), why);
-        let mut events = Tail::new(stream::pending().boxed(), until, lost).into_events();
-        let said = events.next().await.unwrap().unwrap().data.unwrap();
-        assert!(said.contains("it did not answer"), "{said}");
+        let mut events = Tail::new(stream::pending().boxed(), deadline, lost).into_events();
+        let data = events.next().await.unwrap().unwrap().data.unwrap();
+        assert!(data.contains("it did not answer"), "{data}");
         assert!(events.next().await.is_none());
     }
 }

@@ -34,10 +34,10 @@ pub(super) fn config(url: &Url, ca: Option<&Path>) -> Result<ClientConfig, Strin
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let said = |what: String| format!("ca '{}': {what}", file.display());
-    let all = CertificateDer::pem_file_iter(file).map_err(|error| said(error.to_string()))?;
-    let all = all.collect::<Result<Vec<_>, _>>().map_err(|error| said(error.to_string()))?;
-    if all.is_empty() { Err(said("it contains no certificate".to_owned())) } else { Ok(all) }
+    let failed = |what: String| format!("ca '{}': {what}", file.display());
+    let all = CertificateDer::pem_file_iter(file).map_err(|error| failed(error.to_string()))?;
+    let all = all.collect::<Result<Vec<_>, _>>().map_err(|error| failed(error.to_string()))?;
+    if all.is_empty() { Err(failed("it contains no certificate".to_owned())) } else { Ok(all) }
 }
 
 /// Whether graviola supports this processor, checked before it would panic.

@@ -1,9 +1,9 @@
 //! Between rmcp and a server's pipes: messages out, bounded lines in.
 
 use super::{
-    greeting::{Asked, Patience},
+    greeting::{AnswerTimeouts, PendingDiscover},
+    inspect::Disconnect,
     line::Reader,
-    watched::Gone,
 };
 use crate::{
     frame::{LINE_BYTES_MAX, Lines},
@@ -30,14 +30,14 @@ pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
     reader: Reader,
     out: Out<W>,
-    asked: Asked,
-    gone: Gone,
+    discover: PendingDiscover,
+    disconnect: Disconnect,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pipes<R, W> {
-    pub(super) fn new(read: R, write: W, patience: Patience, gone: Gone) -> Self {
+    pub(super) fn new(read: R, write: W, timeouts: AnswerTimeouts, disconnect: Disconnect) -> Self {
         let (lines, out) = (Lines::new(read, LINE_BYTES_MAX), Out::new(write));
-        Self { lines, reader: Reader::default(), out, asked: Asked::new(patience), gone }
+        Self { lines, reader: Reader::default(), out, discover: PendingDiscover::new(timeouts), disconnect }
     }
 
     /// The next message; `None` at the end.
@@ -46,11 +46,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pipes<R, W> {
             let read = match self.lines.next().await {
                 Ok(Some(line)) => self.reader.read(line),
                 Ok(None) => {
-                    self.gone.because("it closed its output");
+                    self.disconnect.record("it closed its output");
                     return None;
                 }
                 Err(fault) => {
-                    self.gone.because(fault);
+                    self.disconnect.record(fault);
                     return None;
                 }
             };
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Pipes<R, W> {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => continue,
                 Err(fault) => {
-                    self.gone.because(fault);
+                    self.disconnect.record(fault);
                     return None;
                 }
             }
@@ -80,14 +80,14 @@ where
         if let JsonRpcMessage::Request(request) = &message
             && let ClientRequest::DiscoverRequest(_) = request.request
         {
-            self.asked.ask(request.id.clone());
+            self.discover.sent(request.id.clone());
         }
-        let (out, gone) = (self.out.clone(), self.gone.clone());
+        let (out, disconnect) = (self.out.clone(), self.disconnect.clone());
         async move {
             match timeout(WRITE_TIMEOUT, out.put(&message)).await {
                 Ok(written) => written,
                 Err(_) => {
-                    gone.because("it does not read its input");
+                    disconnect.record("it does not read its input");
                     Err(io::ErrorKind::TimedOut.into())
                 }
             }
@@ -96,14 +96,14 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let message = match self.asked.until() {
+            let message = match self.discover.deadline() {
                 None => self.message().await?,
-                Some(until) => match timeout_at(until, self.message()).await {
+                Some(deadline) => match timeout_at(deadline, self.message()).await {
                     Ok(message) => message?,
-                    Err(_) => return self.asked.give_up(),
+                    Err(_) => return self.discover.give_up(),
                 },
             };
-            if let Some(message) = self.asked.heard(message) {
+            if let Some(message) = self.discover.filter(message) {
                 return Some(message);
             }
         }
@@ -124,12 +124,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_read_is_lost() {
         let (near, _far) = tokio::io::duplex(8);
-        let gone = Gone::default();
-        let patience = greeting::Patience { discover: greeting::SHORT, any: greeting::SHORT };
-        let mut pipes = Pipes::new(tokio::io::empty(), near, patience, gone.clone());
+        let disconnect = Disconnect::default();
+        let timeouts = greeting::AnswerTimeouts {
+            discover: greeting::DISCOVER_TIMEOUT,
+            any: greeting::DISCOVER_TIMEOUT,
+        };
+        let mut pipes = Pipes::new(tokio::io::empty(), near, timeouts, disconnect.clone());
         let note = ClientNotification::InitializedNotification(InitializedNotification::default());
         let sent = pipes.send(ClientJsonRpcMessage::notification(note)).await;
         assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(gone.why(), Some("it does not read its input"));
+        assert_eq!(disconnect.why(), Some("it does not read its input"));
     }
 }

@@ -1,11 +1,10 @@
 //! Between rmcp and HTTP: bounds the wait for answers, and says what is wrong when they fail.
 
 use super::{
-    answer,
-    greeting::{Patience, unanswered},
+    answer, describe,
+    greeting::{AnswerTimeouts, unanswered},
+    inspect::Disconnect,
     tail::{Events, Tail},
-    told,
-    watched::Gone,
 };
 use crate::frame::LINE_BYTES_MAX;
 use http::{HeaderName, HeaderValue};
@@ -37,8 +36,8 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 #[derive(Debug, Clone)]
 pub(super) struct Web {
     client: Client,
-    patience: Patience,
-    gone: Gone,
+    timeouts: AnswerTimeouts,
+    disconnect: Disconnect,
     /// Notified when the list of tools may have changed.
     changed: Arc<Notify>,
     was_greeted: Arc<AtomicBool>,
@@ -59,8 +58,13 @@ enum Kind {
 }
 
 impl Web {
-    pub(super) fn new(client: Client, patience: Patience, gone: Gone, changed: Arc<Notify>) -> Self {
-        Self { client, patience, gone, changed, was_greeted: Arc::default() }
+    pub(super) fn new(
+        client: Client,
+        timeouts: AnswerTimeouts,
+        disconnect: Disconnect,
+        changed: Arc<Notify>,
+    ) -> Self {
+        Self { client, timeouts, disconnect, changed, was_greeted: Arc::default() }
     }
 
     /// Notes a greeting. A server that is greeted once more has forgotten the session, as after a restart: its tools
@@ -71,26 +75,26 @@ impl Web {
         }
     }
 
-    fn until(&self, kind: &Kind) -> Option<Instant> {
-        let patience = match kind {
-            Kind::Discover(_) => self.patience.discover,
+    fn deadline(&self, kind: &Kind) -> Option<Instant> {
+        let timeout = match kind {
+            Kind::Discover(_) => self.timeouts.discover,
             Kind::Long(_) => return None,
-            Kind::Initialize(_) | Kind::Request(_) | Kind::Note => self.patience.any,
+            Kind::Initialize(_) | Kind::Request(_) | Kind::Note => self.timeouts.any,
         };
-        Some(Instant::now() + patience)
+        Some(Instant::now() + timeout)
     }
 
     /// Makes the answer in place of one that is lost. Also records why a greeting failed, which rmcp only logs.
-    fn in_place(&self, kind: Kind) -> Option<impl Fn(&str) -> ServerJsonRpcMessage + Send + 'static> {
-        let (id, is_discover, gone) = match kind {
+    fn fallback(&self, kind: Kind) -> Option<impl Fn(&str) -> ServerJsonRpcMessage + Send + 'static> {
+        let (id, is_discover, disconnect) = match kind {
             Kind::Discover(id) => (id, true, None),
-            Kind::Initialize(id) => (id, false, Some(self.gone.clone())),
+            Kind::Initialize(id) => (id, false, Some(self.disconnect.clone())),
             Kind::Request(id) | Kind::Long(id) => (id, false, None),
             Kind::Note => return None,
         };
         Some(move |why: &str| {
-            if let Some(gone) = &gone {
-                gone.because(why);
+            if let Some(disconnect) = &disconnect {
+                disconnect.record(why);
             }
             if is_discover { unanswered(id.clone()) } else { answer::lost(id.clone(), why) }
         })
@@ -102,8 +106,8 @@ impl Web {
             self.greeted();
         }
         let is_greeting = matches!(kind, Kind::Discover(_) | Kind::Initialize(_));
-        let until = self.until(&kind);
-        let in_place = self.in_place(kind);
+        let deadline = self.deadline(&kind);
+        let fallback = self.fallback(kind);
         let Post { uri, message, session, token, headers } = post;
         let client = &self.client;
         let sent = client.post_message_with_max_sse_event_size(
@@ -114,23 +118,23 @@ impl Web {
             headers,
             event_bytes_max,
         );
-        let sent = match until {
+        let sent = match deadline {
             None => Ok(sent.await),
-            Some(until) => timeout_at(until, sent).await,
+            Some(deadline) => timeout_at(deadline, sent).await,
         };
-        match (sent, in_place) {
-            (Err(_), Some(in_place)) => Ok(Answer::Json(in_place(NO_ANSWER), None)),
+        match (sent, fallback) {
+            (Err(_), Some(fallback)) => Ok(Answer::Json(fallback(NO_ANSWER), None)),
             (Err(_), None) => Err(Fault::UnexpectedServerResponse(NO_ANSWER.into())),
-            (Ok(Ok(Answer::Sse(events, session))), Some(in_place)) => {
-                let until = until.filter(|_| is_greeting);
-                Ok(Answer::Sse(Tail::new(events, until, in_place).into_events(), session))
+            (Ok(Ok(Answer::Sse(events, session))), Some(fallback)) => {
+                let deadline = deadline.filter(|_| is_greeting);
+                Ok(Answer::Sse(Tail::new(events, deadline, fallback).into_events(), session))
             }
             // The answer to anything else may arrive on the separate stream.
-            (Ok(Ok(Answer::Accepted)), Some(in_place)) if is_greeting => {
-                Ok(Answer::Json(in_place("its answer is empty"), None))
+            (Ok(Ok(Answer::Accepted)), Some(fallback)) if is_greeting => {
+                Ok(Answer::Json(fallback("its answer is empty"), None))
             }
             (Ok(Err(fault)), _) if is_greeting => {
-                self.gone.because(told::fault(&fault));
+                self.disconnect.record(describe::fault(&fault));
                 Err(fault)
             }
             (Ok(sent), _) => sent,

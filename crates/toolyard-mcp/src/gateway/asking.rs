@@ -1,7 +1,7 @@
 //! Approvals as elicitation: the client shows the question to its user (PO-4).
 
 use super::clients::{Client, Clients};
-use crate::client::clean::is_shown;
+use crate::client::clean::is_visible;
 use async_trait::async_trait;
 use rmcp::{
     RoleServer,
@@ -105,7 +105,7 @@ fn shortened(text: &str) -> String {
     let mut chars = text.chars();
     let mut shown = String::new();
     for c in chars.by_ref().take(SHOWN_MAX) {
-        match is_shown(c) {
+        match is_visible(c) {
             true => shown.push(c),
             false => shown.extend(c.escape_unicode()),
         }

@@ -45,7 +45,7 @@ pub(super) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
 /// Describes an HTTP error. The URL is left out, because it may contain a secret.
 #[cfg(feature = "http")]
 pub(super) fn fault(fault: &Fault) -> String {
-    let words = |said: &str| clean::text(said, WORDS_MAX);
+    let words = |text: &str| clean::text(text, WORDS_MAX);
     match fault {
         Fault::Client(error) => {
             let why = error.source().map_or_else(|| error.to_string(), chain);
@@ -72,7 +72,7 @@ pub(super) fn fault(fault: &Fault) -> String {
         Fault::UnexpectedContentType(None) => {
             "its answer is empty, which is not MCP: is this its URL?".to_owned()
         }
-        Fault::UnexpectedServerResponse(said) => unexpected(&words(said)),
+        Fault::UnexpectedServerResponse(text) => unexpected(&words(text)),
         Fault::ResponseBodyTooLarge { max_size } => format!("its answer has more than {max_size} bytes"),
         Fault::SessionExpired => "the session expired, and a new one failed as well".to_owned(),
         other => words(&chain(other)),
@@ -81,12 +81,12 @@ pub(super) fn fault(fault: &Fault) -> String {
 
 /// Rewords rmcp's description of an answer, without the names of its types.
 #[cfg(feature = "http")]
-fn unexpected(said: &str) -> String {
-    if let Some((_, why)) = said.strip_prefix("could not parse JSON").and_then(|rest| rest.split_once(": ")) {
+fn unexpected(text: &str) -> String {
+    if let Some((_, why)) = text.strip_prefix("could not parse JSON").and_then(|rest| rest.split_once(": ")) {
         return format!("its answer is not an MCP message: {why}");
     }
-    match said.starts_with("expect ") {
+    match text.starts_with("expect ") {
         true => "its answer is empty".to_owned(),
-        false => format!("it answered {said}"),
+        false => format!("it answered {text}"),
     }
 }

@@ -1,61 +1,61 @@
-//! How a server is greeted: in the newer way (`server/discover`) or in the older (`initialize`), and why that fails.
+//! The handshake with a server, the newer one (`server/discover`) or the older (`initialize`), and why it fails.
 
-use super::told::causes;
+use super::describe::causes;
 use rmcp::{
     model::{ErrorCode, ProtocolVersion},
     service::{ClientInitializeError as Fault, ClientLifecycleMode},
 };
 use std::io;
 
-/// How a server is greeted.
+/// How a server is greeted, named as in rmcp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// In the newer way, then in the older, also if there is no answer after a short time.
-    Either,
+pub(super) enum Handshake {
+    /// First in the newer way, then in the older, also if there is no answer after a short time.
+    Auto,
     /// Only in the older way.
-    Older,
+    Initialize,
     /// Only in the newer way, with all the time there is.
-    Newer,
+    Discover,
 }
 
-impl Way {
+impl Handshake {
     /// The mode of rmcp for it.
     pub(super) fn lifecycle(self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
-            Self::Either => ClientLifecycleMode::Auto {
+            Self::Auto => ClientLifecycleMode::Auto {
                 preferred_versions,
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
-            Self::Older => ClientLifecycleMode::Initialize,
-            Self::Newer => ClientLifecycleMode::Discover { preferred_versions },
+            Self::Initialize => ClientLifecycleMode::Initialize,
+            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
         }
     }
 }
 
 /// Why a start failed.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(super) struct StartFailure {
     pub(super) why: String,
     /// The connection was lost, and there may be a better reason than that.
     pub(super) is_lost: bool,
     /// How to greet it instead, if it may know another way.
-    pub(super) instead: Option<Way>,
+    pub(super) instead: Option<Handshake>,
 }
 
-impl Failed {
+impl StartFailure {
     pub(super) fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), is_lost: false, instead: None }
     }
 
     /// Why a greeting failed.
-    pub(super) fn greeting(way: Way, fault: &Fault) -> Self {
-        let older = (way == Way::Either).then_some(Way::Older);
+    pub(super) fn greeting(handshake: Handshake, fault: &Fault) -> Self {
+        let older = (handshake == Handshake::Auto).then_some(Handshake::Initialize);
         match fault {
             // The newer way does not work; the result of the older one counts.
             Fault::LegacyFallbackFailed { fallback, .. } => {
-                let instead = knows_no_older(fallback).then_some(Way::Newer);
-                Self { instead, ..Self::greeting(Way::Older, fallback) }
+                let instead = knows_no_older(fallback).then_some(Handshake::Discover);
+                Self { instead, ..Self::greeting(Handshake::Initialize, fallback) }
             }
             Fault::ConnectionClosed(_) | Fault::TransportError { .. } => {
                 Self { why: lost(fault), is_lost: true, instead: older }

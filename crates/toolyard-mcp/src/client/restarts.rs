@@ -30,11 +30,11 @@ pub(super) enum Next {
 
 /// Counts the deaths of a server in a row.
 #[derive(Debug, Default)]
-pub(super) struct Life {
+pub(super) struct RestartPolicy {
     deaths: u32,
 }
 
-impl Life {
+impl RestartPolicy {
     /// Counts a death; `ready_for` is how long the server was ready, if it was.
     pub(super) fn died(&mut self, ready_for: Option<Duration>) -> Next {
         if ready_for.is_some_and(|time| time >= FORGIVEN_AFTER) {
@@ -55,18 +55,18 @@ mod tests {
 
     #[test]
     fn waits_grow_and_end() {
-        let mut life = Life::default();
-        let waits: Vec<_> = (0..6).map(|_| life.died(Some(Duration::from_secs(1)))).collect();
+        let mut policy = RestartPolicy::default();
+        let waits: Vec<_> = (0..6).map(|_| policy.died(Some(Duration::from_secs(1)))).collect();
         let ms = |ms| Next::Restart(Duration::from_millis(ms));
         assert_eq!(waits, [ms(250), ms(1000), ms(4000), ms(16_000), ms(30_000), Next::GiveUp]);
     }
 
     #[test]
     fn who_was_ready_for_a_while_is_forgiven() {
-        let mut life = Life::default();
+        let mut policy = RestartPolicy::default();
         for _ in 0..100 {
-            assert_eq!(life.died(Some(FORGIVEN_AFTER)), Next::Restart(FIRST_WAIT));
+            assert_eq!(policy.died(Some(FORGIVEN_AFTER)), Next::Restart(FIRST_WAIT));
         }
-        assert_eq!(life.died(None), Next::Restart(FIRST_WAIT * 4));
+        assert_eq!(policy.died(None), Next::Restart(FIRST_WAIT * 4));
     }
 }

@@ -1,7 +1,7 @@
 //! Inspects a server's messages before rmcp sees them, over either transport: its progress, its log, its answers to
 //! calls, and their end.
 
-use super::{caller::Sink, calls::Calls};
+use super::{caller::CallLink, calls::Calls};
 use rmcp::{
     RoleClient,
     model::{ClientRequest, GetMeta, JsonRpcMessage, ServerNotification},
@@ -16,11 +16,11 @@ pub(super) const ENDED: &str = "the connection ended";
 
 /// Why a connection ended, once it has.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gone(Arc<OnceLock<String>>, CancellationToken);
+pub(super) struct Disconnect(Arc<OnceLock<String>>, CancellationToken);
 
-impl Gone {
+impl Disconnect {
     /// Records the end; the first reason stays.
-    pub(super) fn because(&self, why: impl ToString) {
+    pub(super) fn record(&self, why: impl ToString) {
         let _ = self.0.set(why.to_string());
         self.1.cancel();
     }
@@ -37,29 +37,29 @@ impl Gone {
 }
 
 /// A transport to a server whose messages are inspected.
-pub(super) struct Watched<T> {
+pub(super) struct Inspected<T> {
     inner: T,
     calls: Calls,
-    gone: Gone,
+    disconnect: Disconnect,
 }
 
-impl<T> Watched<T> {
-    pub(super) fn new(inner: T, calls: Calls, gone: Gone) -> Self {
-        Self { inner, calls, gone }
+impl<T> Inspected<T> {
+    pub(super) fn new(inner: T, calls: Calls, disconnect: Disconnect) -> Self {
+        Self { inner, calls, disconnect }
     }
 
     /// Records a call before its request is sent.
-    fn note(&self, message: &TxJsonRpcMessage<RoleClient>) {
+    fn track_call(&self, message: &TxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Request(request) = message else { return };
         let ClientRequest::CallToolRequest(call) = &request.request else { return };
         let token = request.request.get_meta().get_progress_token();
-        if let Some(sink) = call.extensions.get::<Sink>() {
-            self.calls.note(request.id.clone(), token, sink);
+        if let Some(link) = call.extensions.get::<CallLink>() {
+            self.calls.track(request.id.clone(), token, link);
         }
     }
 
     /// Handles a message from the server; `None` if rmcp does not need it.
-    fn heard(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
+    fn handle(&self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
         let note = match message {
             JsonRpcMessage::Notification(note) => note,
             JsonRpcMessage::Response(answer) => {
@@ -73,7 +73,7 @@ impl<T> Watched<T> {
             message => return Some(message),
         };
         match note.notification {
-            ServerNotification::ProgressNotification(progress) => self.calls.tell(&progress.params),
+            ServerNotification::ProgressNotification(progress) => self.calls.progress(&progress.params),
             ServerNotification::LoggingMessageNotification(log) => self.calls.log(log.params),
             _ => return Some(JsonRpcMessage::Notification(note)),
         }
@@ -81,31 +81,31 @@ impl<T> Watched<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Inspected<T> {
     type Error = T::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.note(&message);
+        self.track_call(&message);
         self.inner.send(message)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let Some(message) = self.inner.receive().await else {
-                self.gone.because(ENDED);
+                self.disconnect.record(ENDED);
                 return None;
             };
-            if let Some(message) = self.heard(message) {
+            if let Some(message) = self.handle(message) {
                 return Some(message);
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), T::Error> {
-        self.gone.because("the connection was closed");
+        self.disconnect.record("the connection was closed");
         self.inner.close().await
     }
 }
