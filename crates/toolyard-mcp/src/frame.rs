@@ -22,28 +22,35 @@ pub(crate) struct Lines<R> {
     line: Vec<u8>,
     bytes_max: usize,
     /// The line has been returned; the next read clears it.
-    is_told: bool,
+    is_returned: bool,
     /// The line is too long, and the rest of it is skipped.
     is_skipped: bool,
     /// Whether text after the last line end counts as a line.
-    takes_rest: bool,
+    returns_unterminated: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(read: R, bytes_max: usize) -> Self {
         let read = BufReader::new(read);
-        Self { read, line: Vec::new(), bytes_max, is_told: false, is_skipped: false, takes_rest: false }
+        Self {
+            read,
+            line: Vec::new(),
+            bytes_max,
+            is_returned: false,
+            is_skipped: false,
+            returns_unterminated: false,
+        }
     }
 
     /// Treats text after the last line end as a line: for a peer that may close its end there, as opposed to one that
     /// died in the middle of a message.
-    pub(crate) fn and_rest(mut self) -> Self {
-        self.takes_rest = true;
+    pub(crate) fn with_unterminated_last(mut self) -> Self {
+        self.returns_unterminated = true;
         self
     }
 
     /// The next line without its line end; `None` at the end of the stream. Text after the last line end is not a line
-    /// without [`and_rest`](Self::and_rest).
+    /// without [`with_unterminated_last`](Self::with_unterminated_last).
     ///
     /// # Errors
     /// [`FrameFault`]. A line that is too long is reported once, and reading can continue after it.
@@ -51,26 +58,26 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// # Cancel safety
     /// Dropping the future loses nothing: the part of a line already read is kept for the next call.
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
-        if std::mem::take(&mut self.is_told) {
+        if std::mem::take(&mut self.is_returned) {
             self.line.clear();
         }
         while !self.take_piece().await? {
-            if self.read.buffer().is_empty() && self.is_over().await? {
-                if self.takes_rest && !self.line.is_empty() {
+            if self.read.buffer().is_empty() && self.at_end().await? {
+                if self.returns_unterminated && !self.line.is_empty() {
                     break;
                 }
                 return Ok(None);
             }
         }
-        self.is_told = true;
+        self.is_returned = true;
         Ok(Some(self.line.strip_suffix(b"\r").unwrap_or(&self.line)))
     }
 
     /// Moves buffered bytes to the line; returns whether it is complete. Nothing is awaited between look and consume.
     async fn take_piece(&mut self) -> Result<bool, FrameFault> {
-        let there = self.read.fill_buf().await?;
-        let end = there.iter().position(|byte| *byte == b'\n');
-        let piece = &there[..end.unwrap_or(there.len())];
+        let buffered = self.read.fill_buf().await?;
+        let end = buffered.iter().position(|byte| *byte == b'\n');
+        let piece = &buffered[..end.unwrap_or(buffered.len())];
         let taken = piece.len() + usize::from(end.is_some());
         let is_skipped = self.is_skipped;
         let is_too_long = !is_skipped && self.line.len() + piece.len() > self.bytes_max;
@@ -84,7 +91,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if is_too_long { Err(FrameFault::TooLong(self.bytes_max)) } else { Ok(end.is_some() && !is_skipped) }
     }
 
-    async fn is_over(&mut self) -> Result<bool, FrameFault> {
+    async fn at_end(&mut self) -> Result<bool, FrameFault> {
         Ok(self.read.fill_buf().await?.is_empty())
     }
 }
@@ -111,14 +118,17 @@ mod tests {
     /// The rest is returned once, and not if it belongs to a line that is too long.
     #[tokio::test]
     async fn the_rest_is_a_line_where_it_is_wanted() {
-        let mut lines = Lines::new(b"a\nrest".as_slice(), 4).and_rest();
+        let mut lines = Lines::new(b"a\nrest".as_slice(), 4).with_unterminated_last();
         assert_eq!(lines.next().await.unwrap(), Some(&b"a"[..]));
         assert_eq!(lines.next().await.unwrap(), Some(&b"rest"[..]));
         assert_eq!(lines.next().await.unwrap(), None);
-        let mut lines = Lines::new(b"abcde".as_slice(), 4).and_rest();
+        let mut lines = Lines::new(b"abcde".as_slice(), 4).with_unterminated_last();
         assert!(matches!(lines.next().await, Err(FrameFault::TooLong(4))));
         assert_eq!(lines.next().await.unwrap(), None);
-        assert_eq!(Lines::new(b"a\n".as_slice(), 4).and_rest().next().await.unwrap(), Some(&b"a"[..]));
+        assert_eq!(
+            Lines::new(b"a\n".as_slice(), 4).with_unterminated_last().next().await.unwrap(),
+            Some(&b"a"[..])
+        );
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 //!   client ─► pipes ─► transport ─► rmcp ─► handler ─┬─ tools/list ─► listing ─► the tools of its session
 //!             or posted  stamps the order            └─ tools/call ─► request ─► session ─► engine ─► answer
 //!   client ◄─ elicitation ◄── asking ◄───────────── approvals ───────────────────────┤
-//!   client ◄─ progress ◄───── waited ◄───────────── tool.output_delta ───────────────┤
+//!   client ◄─ progress ◄───── pending ◄──────────── tool.output_delta ───────────────┤
 //!   client ◄─ questions, log lines, and progress of a server ◄── relay ◄─────────────┘
 //! ```
 //!
@@ -20,25 +20,25 @@ mod asking;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod clients;
 mod connection;
-mod flying;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod handler;
 mod http;
+mod in_flight;
+mod incoming;
 mod listing;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod notes;
+#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
+mod pending;
 mod pipes;
 mod posted;
+mod redact;
 mod refusal;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod relay;
 mod request;
-mod sent;
 mod sessions;
-mod shown;
 mod transport;
-#[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
-mod waited;
 
 pub use clients::Clients;
 pub use connection::{Gateway, ServeError};

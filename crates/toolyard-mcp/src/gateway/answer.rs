@@ -61,9 +61,9 @@ fn failure(error: &CallError) -> CallToolResult {
     let Some(output) = error.output() else {
         return CallToolResult::error(vec![ContentBlock::text(error.to_text())]);
     };
-    let said = output.to_text();
+    let text = output.to_text();
     // The message of a tool that reports failure is the first line of its output.
-    let message = (!said.starts_with(&error.message)).then_some(error.message.as_str());
+    let message = (!text.starts_with(&error.message)).then_some(error.message.as_str());
     let advice = Some(&*error.advice).filter(|advice| !advice.is_empty());
     let content = message.map(ContentBlock::text).into_iter().chain(blocks(output));
     let mut result = CallToolResult::error(content.chain(advice.map(ContentBlock::text)).collect());

@@ -24,7 +24,7 @@ impl Approver for Clients {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         match self.of(request.session()) {
             Some(client) if client.elicits => {
-                let during = self.waited.request(request.session(), request.call_id());
+                let during = self.pending.request(request.session(), request.call_id());
                 elicit(&client, request, during).await
             }
             // The call's result says why; see `answer`.
@@ -143,7 +143,7 @@ mod tests {
 
     /// PO-4: a person sees what runs; invisible characters are escaped, and omitted ones are counted.
     #[test]
-    fn what_hides_or_is_left_out_is_told() {
+    fn what_hides_or_is_left_out_is_shown() {
         assert_eq!(shortened("rm a\u{202e}b\u{1b}[2K\n"), "rm a\\u{202e}b\\u{1b}[2K\n");
         let long = shortened(&"a".repeat(SHOWN_MAX + 7));
         assert!(long.ends_with("a… and 7 more characters"));
@@ -153,13 +153,13 @@ mod tests {
     /// PO-4, PO-5: anything but a clear yes is a no.
     #[test]
     fn only_a_clear_yes_is_one() {
-        let said = |action, content| read(&ElicitResult::new(action).with_content(content));
-        assert_eq!(said(ElicitationAction::Accept, json!({"answer": "yes"})), Answer::Allow);
-        assert_eq!(said(ElicitationAction::Accept, json!({"answer": "always"})), Answer::Always);
+        let answer = |action, content| read(&ElicitResult::new(action).with_content(content));
+        assert_eq!(answer(ElicitationAction::Accept, json!({"answer": "yes"})), Answer::Allow);
+        assert_eq!(answer(ElicitationAction::Accept, json!({"answer": "always"})), Answer::Always);
         for content in [json!({"answer": "no"}), json!({"answer": true}), json!({}), json!("yes")] {
-            assert_eq!(said(ElicitationAction::Accept, content), Answer::Deny);
+            assert_eq!(answer(ElicitationAction::Accept, content), Answer::Deny);
         }
-        assert_eq!(said(ElicitationAction::Decline, json!({"answer": "yes"})), Answer::Deny);
-        assert_eq!(said(ElicitationAction::Cancel, json!({"answer": "yes"})), Answer::Deny);
+        assert_eq!(answer(ElicitationAction::Decline, json!({"answer": "yes"})), Answer::Deny);
+        assert_eq!(answer(ElicitationAction::Cancel, json!({"answer": "yes"})), Answer::Deny);
     }
 }

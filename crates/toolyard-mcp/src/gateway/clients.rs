@@ -1,6 +1,6 @@
 //! The connected clients.
 
-use super::{shown::Shown, waited::Waited};
+use super::{pending::PendingCalls, redact::MaybeRedactor};
 use rmcp::{
     RoleServer,
     model::LoggingLevel,
@@ -32,7 +32,7 @@ use toolyard::{AgentPath, Event, EventKind, EventSink, SessionId};
 #[derive(Clone, Default)]
 pub struct Clients {
     connected: Arc<Mutex<HashMap<SessionId, Client>>>,
-    pub(super) waited: Waited,
+    pub(super) pending: PendingCalls,
 }
 
 /// A client and the capabilities it declared.
@@ -46,15 +46,15 @@ pub(super) struct Client {
     /// The lowest level of server logs that it wants.
     pub(super) level: LoggingLevel,
     /// Redacts what servers say to it.
-    pub(super) shown: Shown,
+    pub(super) redactor: MaybeRedactor,
 }
 
 impl Client {
     /// Reads the capabilities that the client declared when it connected.
-    pub(super) fn of(peer: Peer<RoleServer>, shown: Shown) -> Self {
+    pub(super) fn of(peer: Peer<RoleServer>, redactor: MaybeRedactor) -> Self {
         let elicits = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         let samples = peer.peer_info().is_some_and(|info| info.capabilities.sampling.is_some());
-        Self { peer, elicits, samples, level: LoggingLevel::Info, shown }
+        Self { peer, elicits, samples, level: LoggingLevel::Info, redactor }
     }
 }
 
@@ -63,11 +63,11 @@ impl Clients {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn enter(&self, session: SessionId, client: Client) {
+    pub(super) fn insert(&self, session: SessionId, client: Client) {
         self.connected().insert(session, client);
     }
 
-    pub(super) fn leave(&self, session: &SessionId) {
+    pub(super) fn remove(&self, session: &SessionId) {
         self.connected().remove(session);
     }
 
@@ -89,7 +89,7 @@ impl EventSink for Clients {
         // Only of the root agent's calls, which the client made: sub-agents may use the same call ids.
         let EventKind::OutputDelta { text } = &event.kind else { return };
         if let (Some(call), true) = (&event.call_id, event.agent == AgentPath::root()) {
-            self.waited.add_text(&event.session, call, text);
+            self.pending.add_text(&event.session, call, text);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{
     clients::{Client, Clients},
     handler::Handler,
     pipes::Pipes,
-    shown::Shown,
+    redact::MaybeRedactor,
     transport::InOrder,
 };
 use rmcp::{
@@ -32,7 +32,7 @@ use toolyard::{Engine, Session, SessionOptions};
 const NAME_MAX: usize = 64;
 
 /// Minimum time between two notifications of changed tools: a server that comes back changes them one by one.
-const TOOLS_EVERY: Duration = Duration::from_millis(200);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Why a connection could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -95,10 +95,10 @@ impl Gateway {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let line = self.line();
-        let _leave = Leave(line.clone());
+        let connection = self.connection();
+        let _guard = SessionGuard(connection.clone());
         let transport = InOrder::new(Pipes::new(read, write));
-        match serve_server_with_ct(Handler::new(line), transport, stop).await {
+        match serve_server_with_ct(Handler::new(connection), transport, stop).await {
             Ok(running) => {
                 let peer = running.peer().clone();
                 tokio::select! {
@@ -106,7 +106,7 @@ impl Gateway {
                     ended = running.waiting() => {
                         ended.map(|_| ()).map_err(|error| ServeError::Failed(error.to_string()))
                     }
-                    never = self.tell_of_tools(peer) => match never {},
+                    never = self.notify_tool_changes(peer) => match never {},
                 }
             }
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
@@ -118,18 +118,18 @@ impl Gateway {
     }
 
     /// A new connection.
-    pub(super) fn line(&self) -> Arc<Line> {
-        Arc::new(Line { gateway: self.clone(), open: OnceLock::new() })
+    pub(super) fn connection(&self) -> Arc<Connection> {
+        Arc::new(Connection { gateway: self.clone(), open: OnceLock::new() })
     }
 
     /// Notifies a client whenever the tools change.
-    async fn tell_of_tools(&self, peer: Peer<RoleServer>) -> Infallible {
+    async fn notify_tool_changes(&self, peer: Peer<RoleServer>) -> Infallible {
         let mut changes = self.engine.registry().watch();
         // This always succeeds: the registry lives as long as the engine, which `self` holds.
         while changes.changed().await.is_ok() {
             // If the client is gone, that is noticed elsewhere.
             let _ = peer.notify_tool_list_changed().await;
-            sleep(TOOLS_EVERY).await;
+            sleep(NOTIFY_INTERVAL).await;
         }
         pending().await
     }
@@ -142,13 +142,13 @@ impl fmt::Debug for Gateway {
 }
 
 /// A connection, and its session once that is open.
-pub(super) struct Line {
+pub(super) struct Connection {
     gateway: Gateway,
     /// Its session, and whether the client can ask its user. Set by the first request, which brings the client's name.
     open: OnceLock<(Session, bool)>,
 }
 
-impl Line {
+impl Connection {
     pub(super) fn engine(&self) -> &Engine {
         &self.gateway.engine
     }
@@ -159,22 +159,22 @@ impl Line {
 
     /// The connection's session.
     pub(super) fn session(&self, context: &RequestContext<RoleServer>) -> &Session {
-        &self.open.get_or_init(|| self.begin(context)).0
+        &self.open.get_or_init(|| self.open_session(context)).0
     }
 
     /// Whether the client can ask its user.
     pub(super) fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
-        self.open.get_or_init(|| self.begin(context)).1
+        self.open.get_or_init(|| self.open_session(context)).1
     }
 
-    fn begin(&self, context: &RequestContext<RoleServer>) -> (Session, bool) {
+    fn open_session(&self, context: &RequestContext<RoleServer>) -> (Session, bool) {
         let Gateway { engine, clients, options, opened } = &self.gateway;
         let name = context.client_info().map(|client| client.name).unwrap_or_default();
         let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
         let session = engine.session_with(format!("{}-{number}", plain(&name)), options.clone());
-        let client = Client::of(context.peer.clone(), Shown::new(engine.redactor()));
+        let client = Client::of(context.peer.clone(), MaybeRedactor::new(engine.redactor()));
         let can_ask = client.elicits;
-        clients.enter(session.id().clone(), client);
+        clients.insert(session.id().clone(), client);
         (session, can_ask)
     }
 }
@@ -187,12 +187,12 @@ fn plain(name: &str) -> String {
 }
 
 /// Ends a connection's session on drop.
-pub(super) struct Leave(pub(super) Arc<Line>);
+pub(super) struct SessionGuard(pub(super) Arc<Connection>);
 
-impl Drop for Leave {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         if let Some((session, _)) = self.0.open.get() {
-            self.0.clients().leave(session.id());
+            self.0.clients().remove(session.id());
             session.cancel();
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     answer,
     arrival::Arrival,
-    connection::{Leave, Line},
+    connection::{Connection, SessionGuard},
     listing,
     notes::Notes,
     request,
@@ -26,14 +26,14 @@ const KNOWN: [&str; 3] = ["tools/call", "tools/list", "logging/setLevel"];
 
 /// One connection, as rmcp drives it.
 pub(super) struct Handler {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     /// Ends the session together with the connection.
-    _leave: Leave,
+    _guard: SessionGuard,
 }
 
 impl Handler {
-    pub(super) fn new(line: Arc<Line>) -> Self {
-        Self { _leave: Leave(line.clone()), line }
+    pub(super) fn new(connection: Arc<Connection>) -> Self {
+        Self { _guard: SessionGuard(connection.clone()), connection }
     }
 
     /// Runs a call in its place behind the calls that arrived before it.
@@ -43,10 +43,10 @@ impl Handler {
         arrival: Option<Arrival>,
         context: &RequestContext<RoleServer>,
     ) -> Outcome {
-        let session = self.line.session(context);
+        let session = self.connection.session(context);
         let notes = Notes::new(context.meta.get_progress_token());
-        let waited = &self.line.clients().waited;
-        let waiting = waited.enter(session.id(), &call.id, context.id.clone(), notes);
+        let pending = &self.connection.clients().pending;
+        let pending_call = pending.register(session.id(), &call.id, context.id.clone(), notes);
         let mut running = pin!(session.call(call));
         if let Some(arrival) = &arrival {
             arrival.turn().await;
@@ -56,7 +56,7 @@ impl Handler {
         drop(arrival);
         match handed {
             Poll::Ready(outcome) => outcome,
-            Poll::Pending => waiting.during(&context.peer, running).await,
+            Poll::Pending => pending_call.notify_during(&context.peer, running).await,
         }
     }
 }
@@ -80,7 +80,7 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let entries = self.line.engine().definitions_for(self.line.session(&context));
+        let entries = self.connection.engine().definitions_for(self.connection.session(&context));
         listing::page(entries, request.and_then(|request| request.cursor).as_deref())
     }
 
@@ -102,7 +102,7 @@ impl ServerHandler for Handler {
             // Dropping the dispatch cancels the call (SC-4).
             () = context.ct.cancelled() => return Err(cancelled()),
         };
-        answer::write(outcome, self.line.can_ask(&context)).map(CallToolResponse::from)
+        answer::write(outcome, self.connection.can_ask(&context)).map(CallToolResponse::from)
     }
 
     /// Sets the lowest level of server logs that the client wants during its calls.
@@ -111,7 +111,7 @@ impl ServerHandler for Handler {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.line.clients().set_level(self.line.session(&context).id(), request.level);
+        self.connection.clients().set_level(self.connection.session(&context).id(), request.level);
         Ok(())
     }
 

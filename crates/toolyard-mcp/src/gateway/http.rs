@@ -28,14 +28,14 @@ const CONNECTIONS_MAX: usize = 1024;
 const SESSIONS_MAX: usize = 256;
 
 /// Time limit for receiving the body of a request.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit for receiving the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a session without traffic in either direction is kept. A call may take a while, as may the question before
 /// it, and both count as silence.
-const SILENCE_MAX: Duration = Duration::from_secs(3600);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Maximum size of a request's body, in bytes.
 const REQUEST_MAX: usize = 16 * 1024 * 1024;
@@ -123,23 +123,23 @@ impl Gateway {
         let address = listener.local_addr()?;
         options.check(address)?;
         let service = self.service(address, stop.clone());
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             let next = async {
-                let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-                (place, listener.accept().await)
+                let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
+                (permit, listener.accept().await)
             };
-            let (place, accepted) = tokio::select! {
+            let (permit, accepted) = tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
                 next = next => next,
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let serving = connection(stream, service.clone(), options.clone());
+                    let serving = serve_connection(stream, service.clone(), options.clone());
                     tokio::spawn(async move {
                         serving.await;
-                        drop(place);
+                        drop(permit);
                     });
                 }
                 // For example too many open files, which passes when others are closed.
@@ -159,8 +159,8 @@ impl Gateway {
             .enforce_origin_validation();
         // The names of a public address are not known here; the token guards it instead.
         let config = if address.ip().is_loopback() { config } else { config.disable_allowed_hosts() };
-        let (gateway, sessions) = (self.clone(), Arc::new(Sessions::new(SILENCE_MAX)));
-        let make = move || Ok(Handler::new(gateway.line()));
+        let (gateway, sessions) = (self.clone(), Arc::new(Sessions::new(IDLE_TIMEOUT)));
+        let make = move || Ok(Handler::new(gateway.connection()));
         Service { mcp: StreamableHttpService::new(make, sessions.clone(), config), sessions }
     }
 }
@@ -174,13 +174,13 @@ fn own_origins(address: SocketAddr) -> Vec<String> {
     ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{port}")).to_vec()
 }
 
-async fn connection(stream: TcpStream, service: Service, options: HttpOptions) {
+async fn serve_connection(stream: TcpStream, service: Service, options: HttpOptions) {
     let answer = service_fn(|request: Request<Incoming>| {
         let (service, options) = (service.clone(), options.clone());
         async move { Ok::<_, Infallible>(answer(request, &service, &options).await) }
     });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     if let Err(error) = server.serve_connection(TokioIo::new(stream), answer).await {
         tracing::debug!(%error, "a connection failed");
     }
@@ -193,11 +193,11 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
     if !options.admits(&request) {
         return refused(StatusCode::UNAUTHORIZED);
     }
-    if begins_session(&request) && service.sessions.count().await >= SESSIONS_MAX {
+    if starts_session(&request) && service.sessions.count().await >= SESSIONS_MAX {
         tracing::warn!("refused a client: there are already {SESSIONS_MAX} sessions");
         return refused(StatusCode::SERVICE_UNAVAILABLE);
     }
-    match whole(request).await {
+    match read_body(request).await {
         Ok(request) if request.method() == Method::POST => posted::handle(request, &service.mcp).await,
         Ok(request) => service.mcp.handle(request.map(Full::new)).await,
         Err(status) => refused(status),
@@ -205,18 +205,18 @@ async fn answer(request: Request<Incoming>, service: &Service, options: &HttpOpt
 }
 
 /// Whether a request has no session yet and may start one.
-fn begins_session<B>(request: &Request<B>) -> bool {
+fn starts_session<B>(request: &Request<B>) -> bool {
     request.method() == Method::POST && !request.headers().contains_key(posted::SESSION)
 }
 
 /// Reads a request's body, within its bounds of time and size.
-async fn whole<B>(request: Request<B>) -> Result<Request<Bytes>, StatusCode>
+async fn read_body<B>(request: Request<B>) -> Result<Request<Bytes>, StatusCode>
 where
     B: Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (head, body) = request.into_parts();
-    match tokio::time::timeout(BODY_WITHIN, Limited::new(body, REQUEST_MAX).collect()).await {
+    match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, REQUEST_MAX).collect()).await {
         Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(StatusCode::PAYLOAD_TOO_LARGE),
         Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
@@ -273,10 +273,10 @@ mod tests {
                 Poll::Pending
             }
         }
-        let refused = whole(Request::new(Never)).await.map(drop);
+        let refused = read_body(Request::new(Never)).await.map(drop);
         assert_eq!(refused, Err(StatusCode::REQUEST_TIMEOUT));
-        let whole = whole(Request::new(Full::new(Bytes::from_static(b"{}")))).await.unwrap();
-        assert_eq!(whole.into_body(), "{}");
+        let request = read_body(Request::new(Full::new(Bytes::from_static(b"{}")))).await.unwrap();
+        assert_eq!(request.into_body(), "{}");
     }
 
     /// Only the right token is admitted; without a token to check, every request is.

@@ -9,27 +9,27 @@ use toolyard::{ToolEntry, ToolSpec};
 use toolyard_wire::{Dialect, definitions};
 
 /// Maximum number of tools per page.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// Prefix of cursors, before the name of the last tool so far: pages stay consistent when tools come and go.
-const AFTER: &str = "after:";
+const CURSOR_PREFIX: &str = "after:";
 
 /// The page after this cursor, or the first page without one.
 ///
 /// # Errors
 /// `-32602` for a malformed cursor.
 pub(super) fn page(entries: Vec<Arc<ToolEntry>>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
-    let after = match cursor.map(|cursor| cursor.strip_prefix(AFTER)) {
+    let after = match cursor.map(|cursor| cursor.strip_prefix(CURSOR_PREFIX)) {
         None => "",
         Some(Some(name)) => name,
         Some(None) => return Err(ErrorData::invalid_params("invalid cursor", None)),
     };
     let mut entries: Vec<_> = entries.into_iter().filter(|entry| entry.name() > after).collect();
     entries.sort_by(|a, b| a.name().cmp(b.name()));
-    let more = entries.len() > PAGE;
-    entries.truncate(PAGE);
+    let more = entries.len() > PAGE_SIZE;
+    entries.truncate(PAGE_SIZE);
     let mut page = ListToolsResult::with_all_items(tools(&entries)?);
-    page.next_cursor = entries.last().filter(|_| more).map(|last| format!("{AFTER}{}", last.name()));
+    page.next_cursor = entries.last().filter(|_| more).map(|last| format!("{CURSOR_PREFIX}{}", last.name()));
     Ok(page)
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Notes {
     text: VecDeque<char>,
     /// All characters so far: a progress value that only grows.
     total: u64,
-    told: u64,
+    reported: u64,
     steps: VecDeque<ProgressNotificationParam>,
     /// The progress that a server has reported. If there is one, the call's output does not count as progress.
     reached: Option<f64>,
@@ -69,8 +69,8 @@ impl Notes {
 
     /// Takes the call's output since the last time, as progress.
     pub(super) fn output(&mut self) -> Option<ProgressNotificationParam> {
-        let token = self.token.clone().filter(|_| self.total > self.told)?;
-        self.told = self.total;
+        let token = self.token.clone().filter(|_| self.total > self.reported)?;
+        self.reported = self.total;
         #[allow(clippy::cast_precision_loss, reason = "no call has 2^53 characters of output")]
         let progress = ProgressNotificationParam::new(token, self.total as f64);
         Some(progress.with_message(self.text.drain(..).collect::<String>()))
@@ -78,11 +78,11 @@ impl Notes {
 }
 
 /// Adds to a queue, which drops its oldest entry if it is full.
-fn push<T>(waiting: &mut VecDeque<T>, new: T, most: usize) {
-    if waiting.len() == most {
-        waiting.pop_front();
+fn push<T>(queue: &mut VecDeque<T>, new: T, max: usize) {
+    if queue.len() == max {
+        queue.pop_front();
     }
-    waiting.push_back(new);
+    queue.push_back(new);
 }
 
 #[cfg(test)]
@@ -100,9 +100,9 @@ mod tests {
         let mut notes = wanted();
         notes.add_text(&"a".repeat(CHARS_MAX));
         notes.add_text("bc");
-        let told = notes.output().unwrap();
-        let text = told.message.unwrap();
-        assert_eq!((text.len(), told.progress), (CHARS_MAX, 4098.0));
+        let reported = notes.output().unwrap();
+        let text = reported.message.unwrap();
+        assert_eq!((text.len(), reported.progress), (CHARS_MAX, 4098.0));
         assert!(text.ends_with("abc"));
         assert!(notes.output().is_none());
     }
@@ -116,9 +116,9 @@ mod tests {
             notes.add_step(ProgressNotificationParam::new(theirs.clone(), progress).with_total(100.0));
             notes.add_text("the same as text");
         }
-        let told: Vec<_> = std::iter::from_fn(|| notes.next_step()).collect();
-        assert_eq!(told.iter().map(|step| step.progress).collect::<Vec<_>>(), [0.0, 50.0, 100.0]);
-        assert!(told.iter().all(|step| step.progress_token == ProgressToken(NumberOrString::Number(1))));
+        let reported: Vec<_> = std::iter::from_fn(|| notes.next_step()).collect();
+        assert_eq!(reported.iter().map(|step| step.progress).collect::<Vec<_>>(), [0.0, 50.0, 100.0]);
+        assert!(reported.iter().all(|step| step.progress_token == ProgressToken(NumberOrString::Number(1))));
         assert!(notes.output().is_none());
     }
 

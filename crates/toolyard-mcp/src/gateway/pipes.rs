@@ -1,9 +1,9 @@
 //! Between rmcp and a client's pipes: messages out, bounded lines in, and answers to messages that rmcp would ignore.
 
 use super::{
-    flying::{Flight, Open},
+    in_flight::{InFlight, TakenId},
+    incoming::{self, Incoming},
     refusal::Refusal,
-    sent::{self, Sent},
 };
 use crate::{
     frame::{FrameFault, LINE_BYTES_MAX, Lines},
@@ -24,7 +24,7 @@ use tokio::{
 pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
     out: Out<W>,
-    open: Open,
+    in_flight: InFlight,
     /// An answer being written. Nothing is read meanwhile, so that answers do not pile up if the client does not read.
     answering: Option<JoinHandle<io::Result<()>>>,
 }
@@ -37,9 +37,9 @@ where
     pub(super) fn new(read: R, write: W) -> Self {
         Self {
             // A client may close its end right after its last request.
-            lines: Lines::new(read, LINE_BYTES_MAX).and_rest(),
+            lines: Lines::new(read, LINE_BYTES_MAX).with_unterminated_last(),
             out: Out::new(write),
-            open: Open::default(),
+            in_flight: InFlight::default(),
             answering: None,
         }
     }
@@ -53,12 +53,12 @@ where
     }
 
     /// The next thing that the client sent; `None` at the end.
-    async fn next(&mut self) -> Option<Sent> {
+    async fn next(&mut self) -> Option<Incoming> {
         match self.lines.next().await {
-            Ok(line) => line.map(sent::read),
+            Ok(line) => line.map(incoming::read),
             Err(FrameFault::TooLong(bytes)) => {
                 let why = format!("the message has more than {bytes} bytes");
-                Some(Sent::Refused(Refusal::no_request(None, why)))
+                Some(Incoming::Refused(Refusal::invalid_request(None, why)))
             }
             Err(FrameFault::Broken(error)) => {
                 tracing::debug!(%error, "a client's pipe broke");
@@ -79,7 +79,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.open.answered(&message).iter().for_each(Flight::land);
+        self.in_flight.answered(&message).iter().for_each(TakenId::release);
         let out = self.out.clone();
         async move { out.put(&message).await }
     }
@@ -92,12 +92,12 @@ where
                 self.answering = None;
             }
             match self.next().await? {
-                Sent::Message(message) => match self.open.has_come(&message) {
+                Incoming::Message(message) => match self.in_flight.received(&message) {
                     Ok(_) => return Some(*message),
-                    Err(id) => self.refuse(Refusal::twice(id)),
+                    Err(id) => self.refuse(Refusal::duplicate_id(id)),
                 },
-                Sent::Refused(refusal) => self.refuse(refusal),
-                Sent::Nothing => {}
+                Incoming::Refused(refusal) => self.refuse(refusal),
+                Incoming::Ignored => {}
             }
         }
     }

@@ -3,8 +3,8 @@
 
 use super::{
     http::{Answer, Mcp},
+    incoming::{self, Incoming},
     refusal::Refusal,
-    sent::{self, Sent},
 };
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -21,9 +21,9 @@ pub(super) async fn handle(request: Request<Bytes>, mcp: &Mcp) -> Answer {
     if !is_unread && answer.status() != StatusCode::ACCEPTED {
         return answer;
     }
-    match sent::read(&body) {
-        Sent::Refused(refusal) => refused(&refusal),
-        Sent::Message(message) if is_unread => match serde_json::to_vec(&message) {
+    match incoming::read(&body) {
+        Incoming::Refused(refusal) => refused(&refusal),
+        Incoming::Message(message) if is_unread => match serde_json::to_vec(&message) {
             Ok(message) => mcp.handle(Request::from_parts(head, Full::new(Bytes::from(message)))).await,
             Err(_) => answer,
         },

@@ -24,26 +24,26 @@ impl Refusal {
     }
 
     /// For a message that is not JSON.
-    pub(super) fn no_json(why: impl Into<String>) -> Self {
+    pub(super) fn not_json(why: impl Into<String>) -> Self {
         Self::new(None, ErrorCode::PARSE_ERROR, why)
     }
 
     /// For JSON that is not a valid request.
-    pub(super) fn no_request(id: Option<RequestId>, why: impl Into<String>) -> Self {
+    pub(super) fn invalid_request(id: Option<RequestId>, why: impl Into<String>) -> Self {
         Self::new(id, ErrorCode::INVALID_REQUEST, why)
     }
 
     /// For a request whose parameters are wrong.
-    pub(super) fn bad_params(id: RequestId, why: impl Into<String>) -> Self {
+    pub(super) fn invalid_params(id: RequestId, why: impl Into<String>) -> Self {
         Self::new(Some(id), ErrorCode::INVALID_PARAMS, why)
     }
 
     /// For a second request under the id of one that is not answered yet.
-    pub(super) fn twice(id: RequestId) -> Self {
+    pub(super) fn duplicate_id(id: RequestId) -> Self {
         let why = format!(
             "the id {id} belongs to a request that is not answered yet: give every request its own id"
         );
-        Self::no_request(Some(id), why)
+        Self::invalid_request(Some(id), why)
     }
 }
 

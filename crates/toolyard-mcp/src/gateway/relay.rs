@@ -31,11 +31,11 @@ impl Clients {
     ) -> Result<ElicitResult, ErrorData> {
         let client = self.caller(of)?;
         if !client.elicits {
-            return Err(cannot("declares no elicitation"));
+            return Err(not_asked("declares no elicitation"));
         }
-        match self.pass(&client, of, is_certain, asking::request(client.shown.params(form)?)).await? {
+        match self.forward(&client, of, is_certain, asking::request(client.redactor.params(form)?)).await? {
             ClientResult::ElicitResult(result) => Ok(result),
-            _ => Err(senseless()),
+            _ => Err(invalid_answer()),
         }
     }
 
@@ -54,48 +54,48 @@ impl Clients {
     ) -> Result<CreateMessageResult, ErrorData> {
         let client = self.caller(of)?;
         if !client.samples {
-            return Err(cannot("declares no sampling"));
+            return Err(not_asked("declares no sampling"));
         }
         // The client sees this program as one server, so its context may include servers other than the one that asks.
         asked.include_context = None;
         let request =
-            ServerRequest::CreateMessageRequest(CreateMessageRequest::new(client.shown.params(asked)?));
-        match self.pass(&client, of, is_certain, request).await? {
+            ServerRequest::CreateMessageRequest(CreateMessageRequest::new(client.redactor.params(asked)?));
+        match self.forward(&client, of, is_certain, request).await? {
             ClientResult::CreateMessageResult(result) => Ok(*result),
-            _ => Err(senseless()),
+            _ => Err(invalid_answer()),
         }
     }
 
     /// Passes a server's progress to the client of this call.
     pub(crate) fn step(&self, of: &ToolContext, mut step: ProgressNotificationParam) {
         let Some(client) = self.of(of.session()) else { return };
-        step.message = step.message.map(|message| client.shown.text(message));
-        self.waited.add_step(of.session(), of.call_id(), step);
+        step.message = step.message.map(|message| client.redactor.text(message));
+        self.pending.add_step(of.session(), of.call_id(), step);
     }
 
     /// Passes a server's log line to the client of this call, if it wants that level.
     pub(crate) fn log(&self, of: &ToolContext, mut log: LoggingMessageNotificationParam) {
         let Some(client) = self.of(of.session()) else { return };
         if log.level as u8 >= client.level as u8 {
-            log.logger = log.logger.map(|logger| client.shown.text(logger));
-            log.data = client.shown.data(log.data);
+            log.logger = log.logger.map(|logger| client.redactor.text(logger));
+            log.data = client.redactor.data(log.data);
             log.meta = None;
-            self.waited.add_log(of.session(), of.call_id(), log);
+            self.pending.add_log(of.session(), of.call_id(), log);
         }
     }
 
     fn caller(&self, of: &ToolContext) -> Result<Client, ErrorData> {
-        self.of(of.session()).ok_or_else(|| cannot("has disconnected"))
+        self.of(of.session()).ok_or_else(|| not_asked("has disconnected"))
     }
 
-    async fn pass(
+    async fn forward(
         &self,
         client: &Client,
         of: &ToolContext,
         is_certain: bool,
         request: ServerRequest,
     ) -> Result<ClientResult, ErrorData> {
-        let call = is_certain.then(|| self.waited.request(of.session(), of.call_id()));
+        let call = is_certain.then(|| self.pending.request(of.session(), of.call_id()));
         let during = call.flatten();
         asking::send(&client.peer, request, during).await.map_err(|error| match error {
             ServiceError::McpError(error) => error,
@@ -107,10 +107,10 @@ impl Clients {
 }
 
 /// For a client that is not asked.
-fn cannot(why: &str) -> ErrorData {
+fn not_asked(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("the client of this call {why}"), None)
 }
 
-fn senseless() -> ErrorData {
+fn invalid_answer() -> ErrorData {
     ErrorData::internal_error("the answer of the client of this call is not valid", None)
 }

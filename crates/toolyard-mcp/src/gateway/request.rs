@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolyard::{Call, IdempotencyKey};
 
 /// Prefix of the `_meta` keys that this server reads.
-const OURS: &str = "toolyard/";
+const PREFIX: &str = "toolyard/";
 
 /// Calls of one client with the same key run once (ID-1).
 const KEY: &str = "toolyard/idempotency_key";
@@ -35,7 +35,7 @@ pub(super) fn read(
     let id: String = id.to_string().chars().take(ID_MAX).collect();
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let mut call = Call::new(id, request.name.as_ref(), arguments);
-    for (name, value) in meta.0.0.iter().filter(|(name, _)| name.starts_with(OURS)) {
+    for (name, value) in meta.0.0.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
         match name.as_str() {
             KEY => call.idempotency_key = Some(key(value)?.into()),
             TIMEOUT => call.timeout = Some(millis(TIMEOUT, value)?),

@@ -2,7 +2,7 @@
 //! refused. Its answer would go where the first one's belongs, and the first may run long after its connection broke.
 
 use super::{
-    flying::{Flight, Open},
+    in_flight::{InFlight, TakenId},
     refusal::Refusal,
 };
 use futures::{Stream, StreamExt, future, stream};
@@ -30,15 +30,15 @@ use std::{
 /// The sessions, and the unanswered requests of each.
 pub(super) struct Sessions {
     rmcp: LocalSessionManager,
-    open: Requests,
+    requests: Requests,
 }
 
 impl Sessions {
     /// Creates an empty set of sessions. One without traffic in either direction for this long ends.
-    pub(super) fn new(silence: Duration) -> Self {
+    pub(super) fn new(idle_timeout: Duration) -> Self {
         let mut rmcp = LocalSessionManager::default();
-        rmcp.session_config.keep_alive = Some(silence);
-        Self { rmcp, open: Requests::default() }
+        rmcp.session_config.keep_alive = Some(idle_timeout);
+        Self { rmcp, requests: Requests::default() }
     }
 
     pub(super) async fn count(&self) -> usize {
@@ -48,28 +48,28 @@ impl Sessions {
 
 /// The unanswered requests of every session.
 #[derive(Debug, Clone, Default)]
-struct Requests(Arc<Mutex<HashMap<SessionId, Open>>>);
+struct Requests(Arc<Mutex<HashMap<SessionId, InFlight>>>);
 
 impl Requests {
-    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, InFlight>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The requests of this session; none if it does not exist.
-    fn of(&self, session: &SessionId) -> Open {
+    fn of(&self, session: &SessionId) -> InFlight {
         self.all().get(session).cloned().unwrap_or_default()
     }
 }
 
 impl SessionManager for Sessions {
     type Error = LocalSessionManagerError;
-    type Transport = Told;
+    type Transport = TrackedTransport;
 
-    async fn create_session(&self) -> Result<(SessionId, Told), Self::Error> {
+    async fn create_session(&self) -> Result<(SessionId, TrackedTransport), Self::Error> {
         let (session, rmcp) = self.rmcp.create_session().await?;
-        let open = Open::default();
-        self.open.all().insert(session.clone(), open.clone());
-        Ok((session.clone(), Told { rmcp, open, requests: self.open.clone(), session }))
+        let in_flight = InFlight::default();
+        self.requests.all().insert(session.clone(), in_flight.clone());
+        Ok((session.clone(), TrackedTransport { rmcp, in_flight, requests: self.requests.clone(), session }))
     }
 
     async fn initialize_session(
@@ -94,29 +94,29 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let flight = match self.open.of(id).has_come(&message) {
-            Ok(flight) => Boarding(flight),
+        let taken_id = match self.requests.of(id).received(&message) {
+            Ok(taken_id) => UnacceptedId(taken_id),
             Err(id) => {
-                let refusal = ServerSseMessage::from_message(Refusal::twice(id).into());
+                let refusal = ServerSseMessage::from_message(Refusal::duplicate_id(id).into());
                 return Ok(stream::once(future::ready(refusal)).left_stream());
             }
         };
-        let told = self.rmcp.create_stream(id, message).await?;
-        let flight = flight.take_off();
+        let events = self.rmcp.create_stream(id, message).await?;
+        let taken_id = taken_id.accept();
         // rmcp has finished with the request when the answer is on its way. A client that has read it may reuse the id.
-        let told = told.inspect(move |event| {
-            if let Some(flight) = &flight
+        let events = events.inspect(move |event| {
+            if let Some(taken_id) = &taken_id
                 && event.message.as_deref().is_some_and(is_answer)
             {
-                flight.land();
+                taken_id.release();
             }
         });
-        Ok(told.right_stream())
+        Ok(events.right_stream())
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         // Only a cancellation matters here: requests do not come this way.
-        let _ = self.open.of(id).has_come(&message);
+        let _ = self.requests.of(id).received(&message);
         self.rmcp.accept_message(id, message).await
     }
 
@@ -140,42 +140,42 @@ fn is_answer(message: &ServerJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
 }
 
-/// A flight that rmcp has not accepted yet. Dropping it frees the id.
-struct Boarding(Option<Flight>);
+/// The id of a request that rmcp has not accepted yet. Dropping it frees the id.
+struct UnacceptedId(Option<TakenId>);
 
-impl Boarding {
+impl UnacceptedId {
     /// rmcp has accepted the request, and will answer it.
-    fn take_off(mut self) -> Option<Flight> {
+    fn accept(mut self) -> Option<TakenId> {
         self.0.take()
     }
 }
 
-impl Drop for Boarding {
+impl Drop for UnacceptedId {
     fn drop(&mut self) {
-        self.0.iter().for_each(Flight::land);
+        self.0.iter().for_each(TakenId::release);
     }
 }
 
 /// A session's transport that frees ids as answers are sent, whether or not anyone reads them.
-pub(super) struct Told {
+pub(super) struct TrackedTransport {
     rmcp: <LocalSessionManager as SessionManager>::Transport,
-    open: Open,
+    in_flight: InFlight,
     requests: Requests,
     session: SessionId,
 }
 
-impl Transport<RoleServer> for Told {
+impl Transport<RoleServer> for TrackedTransport {
     type Error = <<LocalSessionManager as SessionManager>::Transport as Transport<RoleServer>>::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let flight = self.open.answered(&message);
+        let taken_id = self.in_flight.answered(&message);
         let sending = self.rmcp.send(message);
         async move {
             let sent = sending.await;
-            flight.iter().for_each(Flight::land);
+            taken_id.iter().for_each(TakenId::release);
             sent
         }
     }
@@ -189,7 +189,7 @@ impl Transport<RoleServer> for Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for TrackedTransport {
     fn drop(&mut self) {
         self.requests.all().remove(&self.session);
     }

@@ -20,18 +20,18 @@ const CANCELLED_BYTES_MAX: usize = 64 << 10;
 
 /// The unanswered requests of one connection. Cheap to clone; clones share their state.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Open(Arc<Mutex<Ids>>);
+pub(super) struct InFlight(Arc<Mutex<Ids>>);
 
 #[derive(Debug, Default)]
 struct Ids {
     /// The ids in use, each with the number of its request.
     taken: HashMap<RequestId, u64>,
-    entered: u64,
+    last_number: u64,
     cancelled: VecDeque<(RequestId, u64)>,
     cancelled_bytes: usize,
 }
 
-impl Open {
+impl InFlight {
     fn ids(&self) -> MutexGuard<'_, Ids> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,14 +40,14 @@ impl Open {
     ///
     /// # Errors
     /// The id of the request, if another request has it.
-    pub(super) fn has_come(
+    pub(super) fn received(
         &self,
         message: &RxJsonRpcMessage<RoleServer>,
-    ) -> Result<Option<Flight>, RequestId> {
+    ) -> Result<Option<TakenId>, RequestId> {
         match message {
             JsonRpcMessage::Request(request) => {
-                let number = self.ids().enter(&request.id).ok_or_else(|| request.id.clone())?;
-                return Ok(Some(Flight { open: self.clone(), id: request.id.clone(), number }));
+                let number = self.ids().take(&request.id).ok_or_else(|| request.id.clone())?;
+                return Ok(Some(TakenId { in_flight: self.clone(), id: request.id.clone(), number }));
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -62,28 +62,28 @@ impl Open {
     }
 
     /// The request that this message answers.
-    pub(super) fn answered(&self, message: &TxJsonRpcMessage<RoleServer>) -> Option<Flight> {
+    pub(super) fn answered(&self, message: &TxJsonRpcMessage<RoleServer>) -> Option<TakenId> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         }?;
         let number = *self.ids().taken.get(id)?;
-        Some(Flight { open: self.clone(), id: id.clone(), number })
+        Some(TakenId { in_flight: self.clone(), id: id.clone(), number })
     }
 }
 
 impl Ids {
-    fn enter(&mut self, id: &RequestId) -> Option<u64> {
+    fn take(&mut self, id: &RequestId) -> Option<u64> {
         if self.taken.contains_key(id) {
             return None;
         }
-        self.entered += 1;
-        self.taken.insert(id.clone(), self.entered);
-        Some(self.entered)
+        self.last_number += 1;
+        self.taken.insert(id.clone(), self.last_number);
+        Some(self.last_number)
     }
 
-    fn leave(&mut self, id: &RequestId, number: u64) {
+    fn release(&mut self, id: &RequestId, number: u64) {
         if self.taken.get(id) == Some(&number) {
             self.taken.remove(id);
         }
@@ -100,7 +100,7 @@ impl Ids {
             && let Some((id, number)) = self.cancelled.pop_front()
         {
             self.cancelled_bytes -= bytes(&id);
-            self.leave(&id, number);
+            self.release(&id, number);
         }
     }
 }
@@ -113,18 +113,18 @@ fn bytes(id: &RequestId) -> usize {
     size_of::<(RequestId, u64)>() * 2 + text
 }
 
-/// A flight: a request that has its id until [`land`](Self::land).
+/// The id of an unanswered request, which it keeps until [`release`](Self::release).
 #[derive(Debug)]
-pub(super) struct Flight {
-    open: Open,
+pub(super) struct TakenId {
+    in_flight: InFlight,
     id: RequestId,
     number: u64,
 }
 
-impl Flight {
+impl TakenId {
     /// Frees the id, unless another request has taken it since.
-    pub(super) fn land(&self) {
-        self.open.ids().leave(&self.id, self.number);
+    pub(super) fn release(&self) {
+        self.in_flight.ids().release(&self.id, self.number);
     }
 }
 
@@ -133,57 +133,57 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn come(open: &Open, message: Value) -> Result<Option<Flight>, RequestId> {
-        open.has_come(&serde_json::from_value(message).unwrap())
+    fn receive(in_flight: &InFlight, message: Value) -> Result<Option<TakenId>, RequestId> {
+        in_flight.received(&serde_json::from_value(message).unwrap())
     }
 
-    fn ping(open: &Open, id: Value) -> Result<Option<Flight>, RequestId> {
-        come(open, json!({"jsonrpc": "2.0", "id": id, "method": "ping"}))
+    fn ping(in_flight: &InFlight, id: Value) -> Result<Option<TakenId>, RequestId> {
+        receive(in_flight, json!({"jsonrpc": "2.0", "id": id, "method": "ping"}))
     }
 
-    fn cancel(open: &Open, id: Value) {
+    fn cancel(in_flight: &InFlight, id: Value) {
         let params = json!({"requestId": id});
         let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-        assert!(come(open, cancel).unwrap().is_none());
+        assert!(receive(in_flight, cancel).unwrap().is_none());
     }
 
-    /// A request that lands late does not free the id for a later request that has it by then.
+    /// An id that is released late stays with a later request that has taken it since.
     #[test]
     fn a_request_frees_its_own_id_alone() {
-        let open = Open::default();
-        let first = ping(&open, json!(1)).unwrap().unwrap();
-        assert!(ping(&open, json!(1)).is_err() && ping(&open, json!("1")).is_ok());
-        first.land();
-        let second = ping(&open, json!(1.0)).unwrap().unwrap();
-        first.land();
-        assert!(ping(&open, json!(1)).is_err());
-        second.land();
-        assert!(ping(&open, json!(1)).is_ok());
+        let in_flight = InFlight::default();
+        let first = ping(&in_flight, json!(1)).unwrap().unwrap();
+        assert!(ping(&in_flight, json!(1)).is_err() && ping(&in_flight, json!("1")).is_ok());
+        first.release();
+        let second = ping(&in_flight, json!(1.0)).unwrap().unwrap();
+        first.release();
+        assert!(ping(&in_flight, json!(1)).is_err());
+        second.release();
+        assert!(ping(&in_flight, json!(1)).is_ok());
     }
 
     /// Cancelled requests keep their ids, at least the most recently cancelled ones, unless their answers are sent
     /// after all.
     #[test]
     fn what_is_kept_of_cancelled_requests_is_bounded() {
-        let open = Open::default();
+        let in_flight = InFlight::default();
         for id in 0..10_000 {
-            ping(&open, json!(id)).unwrap();
-            cancel(&open, json!(id));
-            cancel(&open, json!(id));
+            ping(&in_flight, json!(id)).unwrap();
+            cancel(&in_flight, json!(id));
+            cancel(&in_flight, json!(id));
         }
-        let kept = open.ids().taken.len();
+        let kept = in_flight.ids().taken.len();
         assert!((500..1500).contains(&kept), "{kept}");
-        assert!(ping(&open, json!(0)).is_ok() && ping(&open, json!(9999)).is_err());
+        assert!(ping(&in_flight, json!(0)).is_ok() && ping(&in_flight, json!(9999)).is_err());
         let long = "x".repeat(CANCELLED_BYTES_MAX);
-        let flight = ping(&open, json!(long)).unwrap().unwrap();
-        cancel(&open, json!(long));
-        assert!(open.ids().cancelled.is_empty());
-        assert_eq!(open.ids().cancelled_bytes, 0);
-        flight.land();
-        let flight = ping(&open, json!(1)).unwrap().unwrap();
-        cancel(&open, json!(1));
-        flight.land();
-        assert!(ping(&open, json!(1)).is_ok());
-        cancel(&open, json!("nobody"));
+        let taken_id = ping(&in_flight, json!(long)).unwrap().unwrap();
+        cancel(&in_flight, json!(long));
+        assert!(in_flight.ids().cancelled.is_empty());
+        assert_eq!(in_flight.ids().cancelled_bytes, 0);
+        taken_id.release();
+        let taken_id = ping(&in_flight, json!(1)).unwrap().unwrap();
+        cancel(&in_flight, json!(1));
+        taken_id.release();
+        assert!(ping(&in_flight, json!(1)).is_ok());
+        cancel(&in_flight, json!("nobody"));
     }
 }

@@ -14,29 +14,29 @@ const METHOD_MAX: usize = 100;
 
 /// What a client sent.
 #[derive(Debug)]
-pub(super) enum Sent {
+pub(super) enum Incoming {
     /// A message for rmcp.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     /// A message that rmcp cannot read, or would take for something else.
     Refused(Refusal),
     /// An empty line, or a notification or response that cannot be read and gets no answer.
-    Nothing,
+    Ignored,
 }
 
 /// Reads what a client sent.
-pub(super) fn read(bytes: &[u8]) -> Sent {
+pub(super) fn read(bytes: &[u8]) -> Incoming {
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Sent::Refused(Refusal::no_json("the message is not UTF-8"));
+        return Incoming::Refused(Refusal::not_json("the message is not UTF-8"));
     };
     let text = plain(text);
     if text.is_empty() {
-        return Sent::Nothing;
+        return Incoming::Ignored;
     }
     match serde_json::from_str::<ClientJsonRpcMessage>(text) {
         // rmcp takes a request that it cannot read for an unknown notification.
-        Ok(JsonRpcMessage::Notification(_)) if is_request(text) => look(text, None),
-        Ok(message) => Sent::Message(Box::new(message)),
-        Err(error) => look(text, Some(&error)),
+        Ok(JsonRpcMessage::Notification(_)) if is_request(text) => classify(text, None),
+        Ok(message) => Incoming::Message(Box::new(message)),
+        Err(error) => classify(text, Some(&error)),
     }
 }
 
@@ -60,45 +60,47 @@ fn is_notification(envelope: &Envelope) -> bool {
 }
 
 /// Decides what to do about a message that cannot be read; `error` is the reason, if known.
-fn look(text: &str, error: Option<&serde_json::Error>) -> Sent {
+fn classify(text: &str, error: Option<&serde_json::Error>) -> Incoming {
     let Some(envelope) = Envelope::of(text) else {
-        return Sent::Refused(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Refusal::no_request(None, "a message must be one JSON object without duplicate fields"),
-            Err(error) => Refusal::no_json(format!("the message is not JSON: {error}")),
+        return Incoming::Refused(match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => {
+                Refusal::invalid_request(None, "a message must be one JSON object without duplicate fields")
+            }
+            Err(error) => Refusal::not_json(format!("the message is not JSON: {error}")),
         });
     };
     if is_notification(&envelope) {
-        return Sent::Nothing;
+        return Incoming::Ignored;
     }
     if envelope.method == Field::Absent && envelope.is_answer() {
-        return senseless(&envelope);
+        return invalid_answer(&envelope);
     }
-    Sent::Refused(refusal(&envelope, error))
+    Incoming::Refused(refusal(&envelope, error))
 }
 
 /// Replaces a response that makes no sense with an error, so that its request does not wait forever.
-fn senseless(envelope: &Envelope) -> Sent {
-    let Some(id) = envelope.request_id() else { return Sent::Nothing };
+fn invalid_answer(envelope: &Envelope) -> Incoming {
+    let Some(id) = envelope.request_id() else { return Incoming::Ignored };
     let error = ErrorData::internal_error("the client's answer is not valid", None);
-    Sent::Message(Box::new(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error))))
+    Incoming::Message(Box::new(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error))))
 }
 
 fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
     let id = envelope.request_id();
     let Field::Text(method) = &envelope.method else {
-        return Refusal::no_request(id, "a request must have a method");
+        return Refusal::invalid_request(id, "a request must have a method");
     };
     match id {
-        None => Refusal::no_request(None, "the id of a request must be a string or a whole number"),
+        None => Refusal::invalid_request(None, "the id of a request must be a string or a whole number"),
         Some(id) if envelope.jsonrpc != Field::Text("2.0".to_owned()) => {
-            Refusal::no_request(Some(id), "'jsonrpc' must be \"2.0\"")
+            Refusal::invalid_request(Some(id), "'jsonrpc' must be \"2.0\"")
         }
         // Too deep for a parser that looks inside, or with a string that is not valid.
         Some(id) => match error.filter(|error| error.is_syntax()) {
-            Some(error) => Refusal::bad_params(id, format!("the request cannot be read: {error}")),
+            Some(error) => Refusal::invalid_params(id, format!("the request cannot be read: {error}")),
             None => {
                 let method: String = method.chars().take(METHOD_MAX).collect();
-                Refusal::bad_params(id, format!("invalid parameters for {method}"))
+                Refusal::invalid_params(id, format!("invalid parameters for {method}"))
             }
         },
     }
@@ -112,7 +114,7 @@ mod tests {
     /// Code and id of the answer; `None` if there is none.
     fn refused(text: &str) -> Option<(Value, Value)> {
         match read(text.as_bytes()) {
-            Sent::Refused(refusal) => {
+            Incoming::Refused(refusal) => {
                 let answer = serde_json::to_value(refusal).unwrap();
                 assert_eq!(answer["jsonrpc"], "2.0");
                 assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
@@ -176,7 +178,7 @@ mod tests {
     /// A response that makes no sense ends the wait for it.
     #[test]
     fn an_answer_without_sense_is_an_error_of_its_question() {
-        let Sent::Message(message) = read(br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
+        let Incoming::Message(message) = read(br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
         let JsonRpcMessage::Error(error) = *message else { panic!("{message:?}") };
         assert_eq!(serde_json::to_value(error).unwrap()["id"], 7);
     }
@@ -190,7 +192,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
         ] {
-            assert!(matches!(read(text.as_bytes()), Sent::Message(_)), "{text}");
+            assert!(matches!(read(text.as_bytes()), Incoming::Message(_)), "{text}");
         }
     }
 }

@@ -7,9 +7,9 @@ use toolyard::Redactor;
 
 /// Takes secrets out of what servers say.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shown(Option<Redactor>);
+pub(super) struct MaybeRedactor(Option<Redactor>);
 
-impl Shown {
+impl MaybeRedactor {
     pub(super) fn new(redactor: Option<&Redactor>) -> Self {
         Self(redactor.cloned())
     }
@@ -70,7 +70,7 @@ mod tests {
         };
         let asked: ElicitRequestParams =
             serde_json::from_value(form("Is it correct horse?", "correct horse")).unwrap();
-        let shown = Shown::new(Some(&redactor)).params(asked).unwrap();
+        let shown = MaybeRedactor::new(Some(&redactor)).params(asked).unwrap();
         assert_eq!(serde_json::to_value(shown).unwrap(), form("Is it [redacted]?", "[redacted]"));
     }
 }

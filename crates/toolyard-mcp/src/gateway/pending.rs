@@ -16,21 +16,21 @@ use tokio::{sync::Notify, time::sleep};
 use toolyard::{CallId, SessionId};
 
 /// Minimum time between two notifications of a call's output.
-const EVERY: Duration = Duration::from_millis(100);
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Identifies a call among those of all clients.
 type Key = (SessionId, CallId);
 
 /// The calls that clients wait for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Waited(Arc<Mutex<HashMap<Key, Arc<Call>>>>);
+pub(super) struct PendingCalls(Arc<Mutex<HashMap<Key, Arc<Entry>>>>);
 
-impl Waited {
-    fn calls(&self) -> MutexGuard<'_, HashMap<Key, Arc<Call>>> {
+impl PendingCalls {
+    fn calls(&self) -> MutexGuard<'_, HashMap<Key, Arc<Entry>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, session: &SessionId, call: &CallId) -> Option<Arc<Call>> {
+    fn get(&self, session: &SessionId, call: &CallId) -> Option<Arc<Entry>> {
         self.calls().get(&(session.clone(), call.clone())).cloned()
     }
 
@@ -52,7 +52,7 @@ impl Waited {
     fn add(&self, session: &SessionId, call: &CallId, add: impl FnOnce(&mut Notes)) {
         if let Some(call) = self.get(session, call) {
             add(&mut call.notes());
-            call.filled.notify_one();
+            call.added.notify_one();
         }
     }
 
@@ -62,29 +62,29 @@ impl Waited {
     }
 
     /// Registers a call until the returned value is dropped.
-    pub(super) fn enter(
+    pub(super) fn register(
         &self,
         session: &SessionId,
         call: &CallId,
         request: RequestId,
         notes: Notes,
-    ) -> Waiting {
+    ) -> PendingCall {
         let key = (session.clone(), call.clone());
-        let call = Arc::new(Call { request, notes: Mutex::new(notes), filled: Notify::new() });
+        let call = Arc::new(Entry { request, notes: Mutex::new(notes), added: Notify::new() });
         self.calls().insert(key.clone(), call.clone());
-        Waiting { waited: self.clone(), key, call }
+        PendingCall { pending: self.clone(), key, call }
     }
 }
 
 /// A call: its request, and its pending notifications.
 #[derive(Debug)]
-struct Call {
+struct Entry {
     request: RequestId,
     notes: Mutex<Notes>,
-    filled: Notify,
+    added: Notify,
 }
 
-impl Call {
+impl Entry {
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,35 +92,35 @@ impl Call {
 
 /// A call that its client waits for; unregistered on drop.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    waited: Waited,
+pub(super) struct PendingCall {
+    pending: PendingCalls,
     key: Key,
-    call: Arc<Call>,
+    call: Arc<Entry>,
 }
 
-impl Waiting {
+impl PendingCall {
     /// Sends notifications while the call runs, and the remaining ones when it has ended.
-    pub(super) async fn during<T>(self, peer: &Peer<RoleServer>, call: impl Future<Output = T>) -> T {
+    pub(super) async fn notify_during<T>(self, peer: &Peer<RoleServer>, call: impl Future<Output = T>) -> T {
         let ended = tokio::select! {
             biased;
             ended = call => ended,
-            never = self.tell(peer) => match never {},
+            never = self.notify(peer) => match never {},
         };
-        self.tell_new(peer).await;
+        self.notify_new(peer).await;
         ended
     }
 
-    async fn tell(&self, peer: &Peer<RoleServer>) -> Infallible {
+    async fn notify(&self, peer: &Peer<RoleServer>) -> Infallible {
         loop {
-            self.call.filled.notified().await;
-            if self.tell_new(peer).await {
-                sleep(EVERY).await;
+            self.call.added.notified().await;
+            if self.notify_new(peer).await {
+                sleep(OUTPUT_INTERVAL).await;
             }
         }
     }
 
     /// Sends what is new; returns whether the call itself had output. Errors are ignored: the client is gone then.
-    async fn tell_new(&self, peer: &Peer<RoleServer>) -> bool {
+    async fn notify_new(&self, peer: &Peer<RoleServer>) -> bool {
         while let Some(log) = self.take(Notes::next_log) {
             let _ = peer.notify_logging_message(log).await;
         }
@@ -137,9 +137,9 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingCall {
     fn drop(&mut self) {
-        let mut calls = self.waited.calls();
+        let mut calls = self.pending.calls();
         // Another call may have taken the same id.
         if calls.get(&self.key).is_some_and(|call| Arc::ptr_eq(call, &self.call)) {
             calls.remove(&self.key);
