@@ -51,11 +51,11 @@ async fn a_server_over_http_is_called_like_any_other() {
         assert_eq!(outcome.status.unwrap().to_text(), format!("Echo: {n}"));
     }
     yard.call("trigger-long-running-operation", json!({"duration": 1, "steps": 4})).await.status.unwrap();
-    let told = |yard: &Yard| yard.told(|kind| matches!(kind, EventKind::OutputDelta { .. }));
-    assert_eq!(told(&yard), 4);
+    let deltas = |yard: &Yard| yard.count_events(|kind| matches!(kind, EventKind::OutputDelta { .. }));
+    assert_eq!(deltas(&yard), 4);
     let session = yard.engine.session("t");
     let kill = async {
-        yard.until("there is progress", |yard| told(yard) > 4).await;
+        yard.until("there is progress", |yard| deltas(yard) > 4).await;
         child.kill().await.unwrap();
     };
     let long = Call::new("long", "trigger-long-running-operation", json!({"duration": 600, "steps": 6000}));

@@ -36,11 +36,11 @@ async fn beside<T>(yard: &Yard, is_endless: bool, bad: impl Future<Output = T>) 
             tokio::time::pause();
         }
     };
-    let (came, ()) = tokio::join!(bad, good);
+    let (result, ()) = tokio::join!(bad, good);
     if is_endless {
         tokio::time::resume();
     }
-    came
+    result
 }
 
 /// The result of starting a server that behaves like this, beside one that has calls.
@@ -50,8 +50,8 @@ async fn started_as(how: &str) -> (Yard, Result<(), StartError>) {
     let bad = odd("bad", "plain").env("ODD_FILE", file.to_str().unwrap());
     let yard = Yard::open(vec![bad, odd("good", "plain")]).await;
     fs::write(&file, how).unwrap();
-    let came = beside(&yard, how == "mute", yard.servers.restart("bad")).await;
-    (yard, came)
+    let result = beside(&yard, how == "mute", yard.servers.restart("bad")).await;
+    (yard, result)
 }
 
 /// V4: a server that cannot be used is reported as such, in bounded time, and affects no other.
@@ -66,8 +66,8 @@ async fn a_server_that_cannot_be_used_leaves_the_other_unharmed() {
         ("long_list", "a line of more than 16777216 bytes"),
         ("bytes_list", "a line that is not UTF-8"),
     ] {
-        let (yard, came) = started_as(how).await;
-        let Err(StartError::Server { server, why }) = came else { panic!("{how}: {came:?}") };
+        let (yard, result) = started_as(how).await;
+        let Err(StartError::Server { server, why }) = result else { panic!("{how}: {result:?}") };
         assert!(server == "bad" && why.contains(wanted), "{how}: {why}");
         is_well(&yard).await;
         let error = yard.call("bad__echo", json!({})).await.status.unwrap_err();
@@ -80,8 +80,8 @@ async fn a_server_that_cannot_be_used_leaves_the_other_unharmed() {
 /// the other server are unchanged.
 #[tokio::test]
 async fn bad_tools_leave_the_tools_of_another_server_unharmed() {
-    let (yard, came) = started_as("bad_tools").await;
-    came.unwrap();
+    let (yard, result) = started_as("bad_tools").await;
+    result.unwrap();
     let bad = yard.servers.status().into_iter().find(|one| one.name == "bad").unwrap();
     let network = bad.refused.iter().find(|one| one.tool == "bad__network").unwrap();
     assert!(network.why.contains("refers to what is not in it"), "{}", network.why);

@@ -50,11 +50,11 @@ async fn progress_is_told_as_output() {
     let yard = Yard::open(vec![odd("s", "plain")]).await;
     assert_eq!(yard.text("s__steps", json!({})).await, "done");
     let events = yard.events.lock().unwrap().clone();
-    let told = events.into_iter().filter_map(|event| match event.kind {
+    let deltas = events.into_iter().filter_map(|event| match event.kind {
         EventKind::OutputDelta { text } => Some(text),
         _ => None,
     });
-    assert_eq!(told.collect::<String>(), "1/3 step\n2/3 step\n3/3 step\n");
+    assert_eq!(deltas.collect::<String>(), "1/3 step\n2/3 step\n3/3 step\n");
     yard.servers.shutdown().await;
 }
 
@@ -69,7 +69,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
     let session = yard.engine.session("t");
     let cancelled = async {
         // The handler has the call when its attempt is announced; the request is then in flight or about to be.
-        let attempts = |yard: &Yard| yard.told(|kind| matches!(kind, EventKind::Attempt));
+        let attempts = |yard: &Yard| yard.count_events(|kind| matches!(kind, EventKind::Attempt));
         yard.until("the call is made", |yard| attempts(yard) == 2).await;
         session.cancel_calls();
     };
@@ -109,7 +109,7 @@ async fn an_answer_without_sense_ends_its_call_alone() {
 async fn without_a_client_nobody_is_asked() {
     let yard = Yard::open(vec![odd("s", "well").prefix("").may_ask(true)]).await;
     let params = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
-    let told = yard.text("asks", json!({"method": "elicitation/create", "params": params})).await;
-    assert!(told.contains("servers may not ask questions here"), "{told}");
+    let answer = yard.text("asks", json!({"method": "elicitation/create", "params": params})).await;
+    assert!(answer.contains("servers may not ask questions here"), "{answer}");
     yard.servers.shutdown().await;
 }

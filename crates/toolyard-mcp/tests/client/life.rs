@@ -31,8 +31,8 @@ async fn a_call_that_is_idempotent_is_made_again_after_a_death() {
         let servers = vec![odd("s", "plain").trusted(trusted)];
         let yard = Yard::built(servers, |engine| engine.retry(retry).breaker(BreakerPolicy::DISABLED)).await;
         let outcome = yard.call("s__die_once", json!({"note": dir.path().join("died")})).await;
-        let came = (outcome.attempts > 1, outcome.status.is_ok());
-        assert_eq!(came, (trusted, trusted), "{:?}", outcome.status);
+        let result = (outcome.attempts > 1, outcome.status.is_ok());
+        assert_eq!(result, (trusted, trusted), "{:?}", outcome.status);
         yard.servers.shutdown().await;
     }
 }
@@ -144,10 +144,12 @@ async fn a_server_that_is_started_anew_begins_anew() {
     yard.text("s__echo", json!({"text": "x"})).await;
     let session = yard.engine.session("t");
     let restart = async {
-        yard.until("the call is made", |yard| yard.told(|kind| matches!(kind, EventKind::Attempt)) == 2)
-            .await;
+        yard.until("the call is made", |yard| {
+            yard.count_events(|kind| matches!(kind, EventKind::Attempt)) == 2
+        })
+        .await;
         let all = (0..8).map(|_| yard.servers.restart("s"));
-        assert!(futures::future::join_all(all).await.into_iter().all(|came| came.is_ok()));
+        assert!(futures::future::join_all(all).await.into_iter().all(|result| result.is_ok()));
     };
     let (outcome, ()) = tokio::join!(session.call(Call::new("c", "s__hang", json!({}))), restart);
     let error = outcome.status.unwrap_err();

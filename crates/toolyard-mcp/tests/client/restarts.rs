@@ -79,8 +79,8 @@ fn has_ended(process: Pid) -> bool {
 
 /// The waits that were logged so far.
 fn waits(log: &Log) -> Vec<String> {
-    let told = log.of("s", "an MCP server ended and will be restarted");
-    told.iter().map(|line| line.get("wait").to_owned()).collect()
+    let lines = log.of("s", "an MCP server ended and will be restarted");
+    lines.iter().map(|line| line.get("wait").to_owned()).collect()
 }
 
 /// The log message when a server is not restarted any more.
@@ -107,11 +107,11 @@ impl Dying {
             State::Down { why } | State::GivenUp { why } => why.contains("SIGKILL"),
             _ => false,
         };
-        still.until("its death is told", is_over).await;
+        still.until("its death is reported", is_over).await;
     }
 
     /// The error that a call gets now, and when it says to retry.
-    async fn told(&self) -> (String, Option<Duration>) {
+    async fn failure(&self) -> (String, Option<Duration>) {
         let error = self.yard.call("s__hang", json!({})).await.status.unwrap_err();
         assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Failed), "{error:?}");
         (error.message, error.retry_after)
@@ -133,14 +133,14 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
     for wait in WAITS_MS.map(Duration::from_millis) {
         server.kill(&still).await;
         let died = Instant::now();
-        let (message, retry_after) = server.told().await;
+        let (message, retry_after) = server.failure().await;
         assert!(message.contains("it is being restarted: ") && message.contains("SIGKILL"), "{message}");
         assert_eq!(retry_after, Some(wait));
 
         drop(still);
         sleep_until(died + wait - Duration::from_millis(5)).await;
         still = Still::hold();
-        assert_eq!((alive(), died.elapsed() < wait), (None, true), "it was started before its time");
+        assert_eq!((alive(), died.elapsed() < wait), (None, true), "it was started too early");
         drop(still);
         sleep_until(died + wait).await;
         still = Still::hold();
@@ -151,7 +151,7 @@ async fn a_server_that_dies_is_started_again_after_waits_that_grow() {
 
     server.kill(&still).await;
     assert!(matches!(server.state(), State::GivenUp { .. }));
-    let (message, retry_after) = server.told().await;
+    let (message, retry_after) = server.failure().await;
     assert!(message.contains("the server 's' is not available: it was given up: "), "{message}");
     assert!(message.contains("SIGKILL") && retry_after.is_none(), "{message}");
     drop(still);
@@ -181,7 +181,7 @@ async fn a_server_that_cannot_be_started_again_is_given_up() {
     let yard = Yard::open(vec![odd_at(&program, "s", "plain")]).await;
     fs::remove_file(&program).unwrap();
     assert_eq!(yard.call("s__die", json!({})).await.attempts, 1);
-    yard.until("its death is told", |_| !waits(&log).is_empty()).await;
+    yard.until("its death is reported", |_| !waits(&log).is_empty()).await;
     // The server died a moment ago, and the first waits may already have started.
     pause();
     let paused = Instant::now();

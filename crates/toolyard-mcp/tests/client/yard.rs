@@ -65,7 +65,7 @@ impl Yard {
     }
 
     /// How many events of a kind there were.
-    pub(crate) fn told(&self, is_it: impl Fn(&EventKind) -> bool) -> usize {
+    pub(crate) fn count_events(&self, is_it: impl Fn(&EventKind) -> bool) -> usize {
         self.events.lock().unwrap().iter().filter(|event| is_it(&event.kind)).count()
     }
 

@@ -9,7 +9,7 @@ fn can_ask() -> Value {
 
 /// Answers the next question; returns what was shown.
 async fn say(client: &mut Client, result: Value) -> String {
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     let schema = &question["params"]["requestedSchema"];
     assert_eq!(schema["properties"]["answer"]["enum"], json!(["yes", "always", "no"]));
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
@@ -65,7 +65,7 @@ async fn a_client_that_cannot_ask_is_refused_with_advice() {
     assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "user_denied");
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("declares no elicitation"), "{text}");
-    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.drain_sent().await, [] as [Value; 0]);
 }
 
 /// SC-4: when a call is cancelled, the question about it is withdrawn, and the call does not run.
@@ -74,9 +74,9 @@ async fn the_question_of_a_cancelled_call_is_withdrawn() {
     let yard = Yard::open().await;
     let (mut client, _serving) = yard.connect(can_ask()).await;
     client.call(1, "ask", json!({}), json!({})).await;
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     client.notify("notifications/cancelled", json!({"requestId": 1})).await;
-    let withdrawn = client.told("notifications/cancelled").await;
+    let withdrawn = client.received("notifications/cancelled").await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     assert_eq!(yard.count("tool.called"), 0);
 }
@@ -87,9 +87,9 @@ async fn a_question_that_nobody_answers_expires() {
     let yard = Yard::open().await;
     let (mut client, _serving) = yard.connect(can_ask()).await;
     client.call(1, "ask", json!({}), json!({})).await;
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     let answer = client.answer(1).await;
     assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "confirmation_timeout");
-    let withdrawn = client.told("notifications/cancelled").await;
+    let withdrawn = client.received("notifications/cancelled").await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
 }

@@ -137,23 +137,23 @@ async fn a_cancelled_call_stops_and_is_not_answered() {
     assert_eq!(client.answer(2).await["result"]["content"][0]["text"], "slept");
     yard.until("tool.failed").await;
     assert_eq!(yard.count("tool.completed"), 1);
-    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.drain_sent().await, [] as [Value; 0]);
 }
 
 /// A call's output is sent as progress, at a bounded rate, in order and whole, before the result.
 #[tokio::test(start_paused = true)]
-async fn progress_is_told_at_a_bounded_rate() {
+async fn progress_is_sent_at_a_bounded_rate() {
     let yard = Yard::open().await;
     let mut client = yard.client().await;
     client.call(1, "slow", json!({"lines": 100}), json!({"progressToken": "p"})).await;
     client.call(2, "slow", json!({"lines": 100}), json!({})).await;
     client.answer(2).await;
     client.answer(1).await;
-    let told = client.said_by_now().await;
+    let notices = client.drain_sent().await;
     // A second of virtual time, with at most ten notifications, and one more at the end.
-    assert!((2..=12).contains(&told.len()), "{}", told.len());
+    assert!((2..=12).contains(&notices.len()), "{}", notices.len());
     let (mut text, mut progress) = (String::new(), 0.0);
-    for notice in &told {
+    for notice in &notices {
         let params = &notice["params"];
         assert_eq!(params["progressToken"], "p");
         assert!(params["progress"].as_f64().unwrap() > progress);

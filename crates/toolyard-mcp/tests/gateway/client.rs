@@ -58,7 +58,7 @@ impl Client {
             return self.kept.remove(at).unwrap();
         }
         loop {
-            let line = self.lines.next_line().await.unwrap().expect("the gateway is there");
+            let line = self.lines.next_line().await.unwrap().expect("the gateway is connected");
             let message: Value = serde_json::from_str(&line).unwrap();
             if is_so(&message) {
                 return message;
@@ -73,19 +73,19 @@ impl Client {
     }
 
     /// The next request or notification of this method.
-    pub(crate) async fn told(&mut self, method: &str) -> Value {
+    pub(crate) async fn received(&mut self, method: &str) -> Value {
         self.next(|message| message["method"] == method).await
     }
 
     /// Everything received so far, except answers that were asked for.
-    pub(crate) fn kept(&mut self) -> Vec<Value> {
+    pub(crate) fn take_kept(&mut self) -> Vec<Value> {
         self.kept.drain(..).collect()
     }
 
     /// Waits until the gateway has handled everything sent before; returns what else it has sent by then.
-    pub(crate) async fn said_by_now(&mut self) -> Vec<Value> {
+    pub(crate) async fn drain_sent(&mut self) -> Vec<Value> {
         self.request(-1, "ping", json!({})).await;
         self.answer(-1).await;
-        self.kept()
+        self.take_kept()
     }
 }

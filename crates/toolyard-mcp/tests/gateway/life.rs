@@ -58,14 +58,14 @@ async fn a_drain_answers_every_call() {
 
 /// A client is notified when there are other tools, and then finds them.
 #[tokio::test(start_paused = true)]
-async fn a_client_is_told_of_new_tools() {
+async fn a_client_is_notified_of_new_tools() {
     let yard = Yard::open().await;
     let mut client = yard.client().await;
     client.request(1, "tools/list", json!({})).await;
     assert_eq!(client.answer(1).await["result"]["tools"].as_array().unwrap().len(), 4);
     let fresh = tool_fn(ToolSpec::pure("fresh"), |(): (), _: ToolContext| async { Ok("") });
     yard.engine.registry().register(fresh).unwrap();
-    client.told("notifications/tools/list_changed").await;
+    client.received("notifications/tools/list_changed").await;
     client.request(2, "tools/list", json!({})).await;
     assert_eq!(client.answer(2).await["result"]["tools"].as_array().unwrap().len(), 5);
 }

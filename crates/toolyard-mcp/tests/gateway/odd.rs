@@ -55,7 +55,7 @@ async fn a_line_that_is_no_request_is_answered() {
     client.line("").await;
     client.line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":5}}"#).await;
     client.line(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"an echo"}}"#).await;
-    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.drain_sent().await, [] as [Value; 0]);
     assert_eq!(client.answer(100).await["result"]["content"][0]["text"], "slept");
 }
 

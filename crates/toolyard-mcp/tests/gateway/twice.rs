@@ -48,7 +48,7 @@ async fn the_first_can_be_cancelled() {
     assert_eq!(client.answer(1).await["error"]["code"], -32600);
     client.call(2, "slow", json!({}), json!({})).await;
     assert_eq!(client.answer(2).await["result"]["content"][0]["text"], "slept");
-    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.drain_sent().await, [] as [Value; 0]);
 }
 
 /// A gateway over HTTP with a tool `gate` that ends when notified.

@@ -120,7 +120,7 @@ impl Both {
         let outcome = self.in_mid_call(server, process, async |session| {
             let call = process.unread();
             session.cancel_calls();
-            self.yard.until("it was told", |_| process.unread() > call).await;
+            self.yard.until("the call is written to it", |_| process.unread() > call).await;
         });
         let error = outcome.await.status.unwrap_err();
         assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Unknown), "{error:?}");
@@ -135,8 +135,8 @@ impl Both {
         let outcome = self.in_mid_call("other", &self.other, async |_| self.other.kill()).await;
         assert_eq!(outcome.attempts, 1);
         let error = outcome.status.unwrap_err();
-        let told = (error.kind, error.effect, error.retryable);
-        assert_eq!(told, (ErrorKind::Transient, Effect::Unknown, false), "{error:?}");
+        let failure = (error.kind, error.effect, error.retryable);
+        assert_eq!(failure, (ErrorKind::Transient, Effect::Unknown, false), "{error:?}");
         self.answers("believed", 3).await;
         self.yard.servers.settled().await;
         self.answers("other", 4).await;

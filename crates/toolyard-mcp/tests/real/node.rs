@@ -52,7 +52,7 @@ async fn everything_is_kept() {
     assert!(links.metadata("mcp.content").is_some());
     let long = json!({"duration": 1, "steps": 4});
     yard.call("trigger-long-running-operation", long).await.status.unwrap();
-    assert_eq!(yard.told(is_delta), 4);
+    assert_eq!(yard.count_events(is_delta), 4);
     yard.servers.shutdown().await;
 }
 
@@ -62,7 +62,7 @@ fn is_delta(kind: &EventKind) -> bool {
 
 /// Waits until the call has made progress, so that it is certainly in flight.
 async fn under_way(yard: &Yard) {
-    yard.until("the call is under way", |yard| yard.told(is_delta) > 0).await;
+    yard.until("the call is under way", |yard| yard.count_events(is_delta) > 0).await;
 }
 
 fn long_call() -> Call {

@@ -31,7 +31,7 @@ pub(crate) async fn ask(client: &mut Client, id: i64, question: Value) {
 }
 
 /// What the server was answered, which it returns as the result of its call.
-pub(crate) async fn told(client: &mut Client, id: i64) -> Value {
+pub(crate) async fn relayed_answer(client: &mut Client, id: i64) -> Value {
     let answer = client.answer(id).await;
     serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
 }
@@ -42,12 +42,12 @@ async fn a_form_goes_to_the_client_of_the_call_and_its_answer_back() {
     let yard = Yard::open(true).await;
     let mut client = yard.client(able()).await;
     ask(&mut client, 1, form()).await;
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     assert_eq!(question["params"]["message"], "The MCP server 's' asks: Your name?");
     assert_eq!(question["params"]["requestedSchema"], form()["params"]["requestedSchema"]);
     let answer = json!({"action": "accept", "content": {"name": "Grace"}});
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).await;
-    assert_eq!(told(&mut client, 1).await, answer);
+    assert_eq!(relayed_answer(&mut client, 1).await, answer);
     yard.servers.shutdown().await;
 }
 
@@ -57,12 +57,12 @@ async fn a_prompt_goes_to_the_clients_model() {
     let yard = Yard::open(true).await;
     let mut client = yard.client(able()).await;
     ask(&mut client, 1, prompt()).await;
-    let request = client.told("sampling/createMessage").await;
+    let request = client.received("sampling/createMessage").await;
     assert_eq!(request["params"]["messages"], prompt()["params"]["messages"]);
     assert!(request["params"].get("includeContext").is_none());
     let answer = json!({"role": "assistant", "content": {"type": "text", "text": "hello"}, "model": "m"});
     client.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": answer})).await;
-    assert_eq!(told(&mut client, 1).await, answer);
+    assert_eq!(relayed_answer(&mut client, 1).await, answer);
     yard.servers.shutdown().await;
 }
 
@@ -74,11 +74,11 @@ async fn a_client_that_cannot_answer_is_not_asked() {
     for (id, question, lacks) in [(1, form(), "elicitation"), (2, prompt(), "sampling")] {
         ask(&mut client, id, question).await;
         assert_eq!(
-            told(&mut client, id).await,
+            relayed_answer(&mut client, id).await,
             json!({"code": -32601, "message": format!("the client of this call declares no {lacks}")})
         );
     }
-    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.drain_sent().await, [] as [Value; 0]);
     yard.servers.shutdown().await;
 }
 
@@ -89,7 +89,7 @@ async fn a_server_that_may_not_ask_is_refused() {
     let mut client = yard.client(able()).await;
     ask(&mut client, 1, form()).await;
     assert_eq!(
-        told(&mut client, 1).await,
+        relayed_answer(&mut client, 1).await,
         json!({"code": -32601, "message": "servers may not ask questions here"})
     );
     yard.servers.shutdown().await;
@@ -102,16 +102,16 @@ async fn a_question_that_may_be_anothers_is_refused() {
     let yard = Yard::open(true).await;
     let (mut one, mut other) = (yard.client(able()).await, yard.client(able()).await);
     ask(&mut other, 1, form()).await;
-    let open = other.told("elicitation/create").await;
+    let open = other.received("elicitation/create").await;
     ask(&mut one, 1, form()).await;
-    let refused = told(&mut one, 1).await;
+    let refused = relayed_answer(&mut one, 1).await;
     assert!(
         refused["message"].as_str().unwrap().starts_with("calls of several clients are running"),
         "{refused}"
     );
-    assert_eq!(one.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(one.drain_sent().await, [] as [Value; 0]);
     other.send(json!({"jsonrpc": "2.0", "id": open["id"], "result": {"action": "decline"}})).await;
-    assert_eq!(told(&mut other, 1).await, json!({"action": "decline"}));
+    assert_eq!(relayed_answer(&mut other, 1).await, json!({"action": "decline"}));
     yard.servers.shutdown().await;
 }
 
@@ -121,9 +121,9 @@ async fn a_cancelled_call_takes_its_question_with_it() {
     let yard = Yard::open(true).await;
     let mut client = yard.client(able()).await;
     ask(&mut client, 1, form()).await;
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     client.notify("notifications/cancelled", json!({"requestId": 1})).await;
-    let withdrawn = client.told("notifications/cancelled").await;
+    let withdrawn = client.received("notifications/cancelled").await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     yard.servers.shutdown().await;
 }
@@ -141,7 +141,7 @@ async fn logs_go_to_the_client_of_the_call() {
         client.call(id, "logs", json!({}), json!({})).await;
         client.answer(id).await;
         // A message sent after the result would not have been read yet.
-        let logs = client.kept();
+        let logs = client.take_kept();
         assert_eq!(logs.iter().filter(|said| said["method"] == "notifications/message").count(), expect);
     }
     yard.servers.shutdown().await;
@@ -149,15 +149,15 @@ async fn logs_go_to_the_client_of_the_call() {
 
 /// A server's progress is passed on as the server counts it, under the client's token.
 #[tokio::test]
-async fn steps_are_told_as_the_server_counts_them() {
+async fn steps_are_sent_as_the_server_counts_them() {
     let yard = Yard::open(true).await;
     let mut client = yard.client(json!({})).await;
     client.call(1, "steps", json!({}), json!({"progressToken": "mine"})).await;
     client.answer(1).await;
     let step =
         |n| json!({"progressToken": "mine", "progress": f64::from(n), "total": 3.0, "message": "step"});
-    let told: Vec<Value> = client.kept().into_iter().map(|mut said| said["params"].take()).collect();
-    assert_eq!(told, [step(1), step(2), step(3)]);
+    let steps: Vec<Value> = client.take_kept().into_iter().map(|mut said| said["params"].take()).collect();
+    assert_eq!(steps, [step(1), step(2), step(3)]);
     yard.servers.shutdown().await;
 }
 
@@ -170,7 +170,7 @@ async fn no_secret_is_passed_on() {
     question["params"]["message"] = json!(format!("Is it {SECRET}?"));
     question["params"]["requestedSchema"]["properties"]["name"]["default"] = json!(SECRET);
     ask(&mut client, 1, question).await;
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     assert_eq!(question["params"]["message"], "The MCP server 's' asks: Is it [redacted]?");
     assert_eq!(question["params"]["requestedSchema"]["properties"]["name"]["default"], "[redacted]");
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})).await;
@@ -186,18 +186,18 @@ async fn a_flood_of_questions_is_bounded_and_ends_with_its_call() {
     let mut flood = form();
     flood["times"] = json!(100);
     ask(&mut client, 1, flood).await;
-    assert_eq!(told(&mut client, 1).await["message"], "too many questions are open already");
+    assert_eq!(relayed_answer(&mut client, 1).await["message"], "too many questions are open already");
     let ids = |said: Vec<Value>, method: &str, id: fn(&Value) -> &Value| -> BTreeSet<String> {
         said.iter().filter(|said| said["method"] == method).map(|said| id(said).to_string()).collect()
     };
-    let mut said = client.said_by_now().await;
+    let mut said = client.drain_sent().await;
     let asked = ids(said.clone(), "elicitation/create", |question| &question["id"]);
     assert!(asked.len() <= 16, "{asked:?}");
     let withdrawn = |said: &[Value]| {
         ids(said.to_vec(), "notifications/cancelled", |withdrawn| &withdrawn["params"]["requestId"])
     };
     while !asked.is_subset(&withdrawn(&said)) {
-        said.push(client.told("notifications/cancelled").await);
+        said.push(client.received("notifications/cancelled").await);
     }
     yard.servers.shutdown().await;
 }

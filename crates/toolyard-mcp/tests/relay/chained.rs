@@ -46,7 +46,7 @@ async fn each_client_is_asked_about_its_own_call() {
     }
     let mut asked = Vec::new();
     for (n, client) in all.iter_mut().enumerate() {
-        let question = client.told("elicitation/create").await;
+        let question = client.received("elicitation/create").await;
         let shown = question["params"]["message"].as_str().unwrap();
         assert!(shown.contains(&format!(r#"run with {{"amount":{n}}}"#)), "{n}: {shown}");
         asked.push(question["id"].clone());

@@ -2,7 +2,7 @@
 //! wrote it.
 
 use crate::{
-    asks::{able, ask, told},
+    asks::{able, ask, relayed_answer},
     yard::Yard,
 };
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn what_is_seen_is_clean_and_what_is_picked_is_the_servers() {
         "mode": {"type": "string", "oneOf": [{"const": "ro", "title": "Read\u{e0041}"}, {"const": "rw", "title": "Write"}]},
     });
     ask(&mut client, 1, form(hidden)).await;
-    let question = client.told("elicitation/create").await;
+    let question = client.received("elicitation/create").await;
     let shown = json!({
         "size": {"type": "string", "title": "Size", "description": "big[2K?", "enum": ["s", "l"]},
         "mode": {"type": "string", "oneOf": [{"const": "ro", "title": "Read"}, {"const": "rw", "title": "Write"}]},
@@ -39,7 +39,7 @@ async fn what_is_seen_is_clean_and_what_is_picked_is_the_servers() {
     assert_eq!(question["params"]["requestedSchema"]["properties"], shown);
     let answer = |size| json!({"action": "accept", "content": {"size": size, "mode": "ro"}});
     client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer("s")})).await;
-    assert_eq!(told(&mut client, 1).await, answer("s\u{200b}"));
+    assert_eq!(relayed_answer(&mut client, 1).await, answer("s\u{200b}"));
     yard.servers.shutdown().await;
 }
 
@@ -64,9 +64,9 @@ async fn what_is_unfit_to_be_seen_is_refused() {
         (4, prompt(json!(vec![message("x"); 257])), "the sampling request has more than 256 messages"),
     ] {
         ask(&mut client, id, question).await;
-        assert_eq!(told(&mut client, id).await, json!({"code": -32602, "message": why}));
+        assert_eq!(relayed_answer(&mut client, id).await, json!({"code": -32602, "message": why}));
     }
-    assert_eq!(client.said_by_now().await, [] as [Value; 0]);
+    assert_eq!(client.drain_sent().await, [] as [Value; 0]);
     yard.servers.shutdown().await;
 }
 
@@ -76,11 +76,11 @@ async fn nothing_hides_in_a_prompt() {
     let yard = Yard::open(true).await;
     let mut client = yard.client(able()).await;
     ask(&mut client, 1, prompt(json!([message("Say\u{e0041} hello\u{1b}")]))).await;
-    let request = client.told("sampling/createMessage").await;
+    let request = client.received("sampling/createMessage").await;
     assert_eq!(request["params"]["messages"], json!([message("Say hello")]));
     assert_eq!(request["params"]["systemPrompt"], "Be brief");
     let answer = json!({"role": "assistant", "content": {"type": "text", "text": "hello"}, "model": "m"});
     client.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": answer})).await;
-    assert_eq!(told(&mut client, 1).await, answer);
+    assert_eq!(relayed_answer(&mut client, 1).await, answer);
     yard.servers.shutdown().await;
 }

@@ -113,7 +113,7 @@ impl Drop for Read {
 /// SC-4: a cancelled call is cancelled at its server: an older one is notified, a newer one finds its stream closed.
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_its_server() {
-    for (greeted, told) in [(plain as fn(&Asked) -> Reply, 1), (newer, 0)] {
+    for (greeted, cancellations) in [(plain as fn(&Asked) -> Reply, 1), (newer, 0)] {
         let is_read = Arc::new(AtomicBool::new(false));
         let seen = is_read.clone();
         let web = Web::open(move |asked| match asked.tool() {
@@ -135,14 +135,15 @@ async fn a_cancelled_call_is_cancelled_at_its_server() {
         let error = outcome.status.unwrap_err();
         assert_eq!((error.kind, error.effect), (ErrorKind::Cancelled, Effect::Unknown), "{error:?}");
         yard.until("its stream is closed", |_| !is_read.load(Ordering::Relaxed)).await;
-        yard.until("an older one is told", |_| web.count("notifications/cancelled") == told).await;
+        yard.until("an older one is notified", |_| web.count("notifications/cancelled") == cancellations)
+            .await;
         assert_eq!(yard.text("s__echo", json!({})).await, "echo");
         yard.servers.shutdown().await;
         let all = web.seen.lock().unwrap().clone();
         let call = all.iter().find(|asked| asked.tool() == "odd").unwrap();
         let cancelled = all.iter().filter(|asked| asked.what() == "notifications/cancelled");
         let cancelled: Vec<&Value> = cancelled.map(|asked| &asked.message["params"]["requestId"]).collect();
-        assert_eq!(cancelled, vec![&call.message["id"]; told]);
+        assert_eq!(cancelled, vec![&call.message["id"]; cancellations]);
     }
 }
 

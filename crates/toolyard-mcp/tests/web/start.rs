@@ -31,7 +31,7 @@ async fn refused_by(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) ->
 
 /// If a server's answer is not MCP, the error says what it is.
 #[tokio::test]
-async fn what_is_no_mcp_is_told() {
+async fn what_is_not_mcp_is_reported() {
     for (status, kind, text, why) in [
         (401, "text/plain", "who are you", "it answered HTTP 401 Unauthorized: who are you"),
         (403, "text/plain", "", "it answered HTTP 403 Forbidden"),

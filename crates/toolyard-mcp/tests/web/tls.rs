@@ -88,7 +88,7 @@ async fn a_server_that_cannot_be_believed_is_shown_nothing() {
 
 /// A file without certificates is reported by its name.
 #[tokio::test]
-async fn a_file_without_certificates_is_told() {
+async fn a_file_without_certificates_is_reported() {
     let web = open().await;
     let said = refused(config("localhost", &web).ca(file("localhost.key"))).await;
     assert!(said.contains("localhost.key': it contains no certificate"), "{said}");
