@@ -54,16 +54,16 @@ impl Envelope {
 
 impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Look)
+        from.deserialize_any(FieldVisitor)
     }
 }
 
 /// Below this a float stands for exactly one whole number; rmcp draws the line there too.
 const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
-struct Look;
+struct FieldVisitor;
 
-impl<'de> Visitor<'de> for Look {
+impl<'de> Visitor<'de> for FieldVisitor {
     type Value = Field;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -139,7 +139,7 @@ mod tests {
 
     /// A reader that continues after the error gets the lines behind it.
     #[tokio::test]
-    async fn a_line_over_the_bound_is_told_of_once() {
+    async fn a_line_over_the_bound_is_reported_once() {
         let bytes = [b"a\n".as_slice(), &b"x".repeat(100_000), b"\nabcde\nb\n"].concat();
         let mut lines = Lines::new(bytes.as_slice(), 4);
         assert_eq!(lines.next().await.unwrap(), Some(&b"a"[..]));

@@ -28,7 +28,7 @@ impl<W: AsyncWrite + Unpin> Out<W> {
     ///
     /// # Cancel safety
     /// Dropping the future may leave half a line.
-    pub(crate) async fn put(&self, message: &impl Serialize) -> io::Result<()> {
+    pub(crate) async fn write(&self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let mut write = self.0.lock().await;

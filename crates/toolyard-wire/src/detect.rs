@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_responses_are_told_apart() {
+    fn whole_responses_are_distinguished() {
         check(r#"{"choices":[{"message":{}}]}"#, Format::OpenAiChat);
         check(r#"{"object":"response","output":[]}"#, Format::OpenAiResponses);
         check(r#"{"type":"message","role":"assistant","content":[]}"#, Format::Anthropic);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_responses_are_told_apart() {
+    fn parts_of_responses_are_distinguished() {
         check(r#"{"role":"assistant","content":"hi"}"#, Format::OpenAiChat);
         check(r#"{"role":"assistant","content":null,"tool_calls":[]}"#, Format::OpenAiChat);
         check(r#"[{"id":"c","type":"function","function":{}}]"#, Format::OpenAiChat);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_told_apart() {
+    fn streams_are_distinguished() {
         check("data: {\"choices\":[]}\n\n", Format::OpenAiChat);
         check("event: x\ndata: {\"type\":\"response.created\"}\n\n", Format::OpenAiResponses);
         check(": hi\r\n\r\ndata: {\"type\":\"ping\"}\r\n\r\n", Format::Anthropic);

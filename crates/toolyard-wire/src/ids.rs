@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_made_id_avoids_those_the_provider_uses() {
+    fn a_generated_id_avoids_those_the_provider_uses() {
         let mut ids = Ids::default();
         ids.reserve("call_1");
         assert_eq!(&*ids.internal(None), "call_2");
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_comes_after_it_was_made_is_replaced() {
+    fn an_id_that_arrives_after_it_was_generated_is_replaced() {
         let mut ids = Ids::default();
         assert_eq!(&*ids.internal(None), "call_1");
         assert_eq!(&*ids.internal(Some("call_1")), "call_2");

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_text_is_told_from_a_wrong_one() {
+    fn a_cut_text_is_not_an_invalid_one() {
         let cut = "the JSON ends too early, at line 1 column 9: the response was cut off, fetch it again";
         check(r#"{"calls":"#, cut);
     }

@@ -23,11 +23,11 @@ const MESSAGE_MAX: usize = 4000;
 
 /// The code of the error that stands in for a lost answer.
 #[cfg(feature = "http")]
-const LOST: ErrorCode = ErrorCode(-32_098);
+const LOST_ANSWER: ErrorCode = ErrorCode(-32_098);
 
 /// rmcp's answer to requests that were pending when their session ended. Its code is the same as for any fault.
 #[cfg(feature = "http")]
-const OVER: &str = "streamable HTTP session was re-initialized before the response arrived";
+const SESSION_ENDED: &str = "streamable HTTP session was re-initialized before the response arrived";
 
 /// The output, or what went wrong.
 pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
@@ -47,7 +47,7 @@ pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, Too
 pub(super) fn failed(server: &str, error: ServiceError, reason: Option<&str>) -> ToolError {
     match error {
         #[cfg(feature = "http")]
-        ServiceError::McpError(error) if error.code == LOST || error.message == OVER => {
+        ServiceError::McpError(error) if error.code == LOST_ANSWER || error.message == SESSION_ENDED => {
             lost_call(server, &error.message)
         }
         #[cfg(feature = "http")]
@@ -69,8 +69,8 @@ fn lost_call(server: &str, why: &str) -> ToolError {
 
 /// The error message that stands in for a lost answer, so that its request ends.
 #[cfg(feature = "http")]
-pub(super) fn lost(id: RequestId, why: &str) -> ServerJsonRpcMessage {
-    JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(LOST, why.to_owned(), None)))
+pub(super) fn lost_answer(id: RequestId, why: &str) -> ServerJsonRpcMessage {
+    JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(LOST_ANSWER, why.to_owned(), None)))
 }
 
 /// The error for a request that MCP did not answer. Some faults say that the call was not made.

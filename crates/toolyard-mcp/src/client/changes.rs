@@ -13,13 +13,13 @@ use std::{convert::Infallible, time::Duration};
 use tokio::time::{sleep, timeout};
 
 /// How long a changed list is left alone, so that many changes are read at once.
-const SETTLE: Duration = Duration::from_millis(50);
+const SETTLE_TIME: Duration = Duration::from_millis(50);
 
 /// How long a server may take to accept a subscription to changes.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long to wait before subscribing again after a subscription has ended.
-const LISTEN_AGAIN: Duration = Duration::from_secs(30);
+const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(30);
 
 /// Makes these definitions the server's tools, and logs the newly refused ones.
 pub(super) fn apply(starter: &Starter, roster: &Roster, mut definitions: Definitions) {
@@ -54,7 +54,7 @@ pub(super) async fn follow(
 async fn relist(starter: &Starter, roster: &Roster, connection: &Connection) {
     let Starter { config, pins, shared, .. } = starter;
     let listed = async {
-        sleep(SETTLE).await;
+        sleep(SETTLE_TIME).await;
         listing::all(connection.peer()).await
     };
     match timeout(config.startup_timeout, listed).await {
@@ -100,7 +100,7 @@ impl Changes {
             // Changes without a subscription go unreported, so this returns after subscribing again.
             None if self.was_subscribed => tokio::select! {
                 () = changed => {}
-                () = sleep(LISTEN_AGAIN) => self.subscription = listen(&self.peer).await,
+                () = sleep(RESUBSCRIBE_AFTER) => self.subscription = listen(&self.peer).await,
             },
             None => changed.await,
         }

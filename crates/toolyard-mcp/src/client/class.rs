@@ -18,7 +18,7 @@ pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class 
         return Class { side_effects: SideEffects::Execute, idempotent: false, why };
     }
     let Some(hints) = annotations else {
-        let why = "its trusted server declares nothing about it";
+        let why = "its trusted server declares no annotations for it";
         return Class { side_effects: SideEffects::Execute, idempotent: false, why };
     };
     if hints.read_only_hint == Some(true) {
@@ -28,7 +28,7 @@ pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class 
     let idempotent = hints.is_idempotent();
     if hints.open_world_hint == Some(false) {
         let why = match hints.is_destructive() {
-            true => "its trusted server declares that it changes local things only",
+            true => "its trusted server declares that it only changes local things",
             false => "its trusted server declares that it only adds local things",
         };
         return Class { side_effects: SideEffects::Write, idempotent, why };

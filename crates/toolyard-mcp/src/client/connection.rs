@@ -123,7 +123,7 @@ fn request(params: CallToolRequestParams, link: &CallLink) -> ClientRequest {
 ///
 /// # Cancel safety
 /// Dropping the future notifies the server that the request is cancelled.
-pub(super) async fn ask(
+pub(super) async fn send_request(
     peer: &Peer<RoleClient>,
     request: ClientRequest,
 ) -> Result<rmcp::model::ServerResult, rmcp::ServiceError> {

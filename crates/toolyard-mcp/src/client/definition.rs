@@ -105,7 +105,7 @@ mod tests {
 
     /// The output schema is part of the definition; a tool without one keeps the digest it always had.
     #[test]
-    fn the_mark_has_the_output_schema() {
+    fn the_digest_covers_the_output_schema() {
         let schema = json!({"type": "object"});
         let plain = json!({"name": "t", "description": "d", "inputSchema": schema});
         let typed = |output: Value| {

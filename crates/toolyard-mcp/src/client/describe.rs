@@ -58,7 +58,7 @@ pub(super) fn fault(fault: &Fault) -> String {
         }
         Fault::AuthRequired(wanted) => {
             format!(
-                "it requires a token, or another one (HTTP 401: {})",
+                "its token is missing or not valid (HTTP 401: {})",
                 words(&wanted.www_authenticate_header)
             )
         }

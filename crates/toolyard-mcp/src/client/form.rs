@@ -202,7 +202,7 @@ mod tests {
 
     /// A form is not shown if a person cannot read it, fill it in or tell its choices apart.
     #[test]
-    fn what_cannot_be_told_is_not_shown() {
+    fn a_form_that_cannot_be_read_is_not_shown() {
         for choices in [["a", "a\u{200b}"], ["a", "\u{202e}"]] {
             let titled = |word: &str, other: &str| json!([{word: choices[0], other: "x"}, {word: choices[1], other: "y"}]);
             for field in [

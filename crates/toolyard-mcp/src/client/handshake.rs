@@ -54,11 +54,11 @@ impl StartFailure {
         match fault {
             // The newer way does not work; the result of the older one counts.
             Fault::LegacyFallbackFailed { fallback, .. } => {
-                let instead = knows_no_older(fallback).then_some(Handshake::Discover);
+                let instead = refuses_initialize(fallback).then_some(Handshake::Discover);
                 Self { instead, ..Self::greeting(Handshake::Initialize, fallback) }
             }
             Fault::ConnectionClosed(_) | Fault::TransportError { .. } => {
-                Self { why: lost(fault), is_lost: true, instead: older }
+                Self { why: describe_loss(fault), is_lost: true, instead: older }
             }
             Fault::JsonRpcError(error) => {
                 Self::because(format!("it refused the handshake: {}", error.message))
@@ -73,12 +73,12 @@ impl StartFailure {
 }
 
 /// Whether a server that was greeted in the older way says that it does not know it.
-fn knows_no_older(fault: &Fault) -> bool {
+fn refuses_initialize(fault: &Fault) -> bool {
     let Fault::JsonRpcError(error) = fault else { return false };
     [ErrorCode::METHOD_NOT_FOUND, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION].contains(&error.code)
 }
 
-fn lost(fault: &Fault) -> String {
+fn describe_loss(fault: &Fault) -> String {
     match fault {
         Fault::TransportError { error, .. } if error.error.is::<io::Error>() => {
             "it closed its input".to_owned()

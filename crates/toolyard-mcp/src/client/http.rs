@@ -27,7 +27,7 @@ const REQUESTS_MAX: usize = 1024;
 
 /// How often a stream that broke off is resumed, and the wait before the first time; it doubles each time.
 const RESUMES_MAX: usize = 3;
-const RESUME_WAIT: Duration = Duration::from_millis(200);
+const RESUME_DELAY: Duration = Duration::from_millis(200);
 
 /// Time limit for connecting to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,7 +51,7 @@ pub(super) fn connect(
     config.max_sse_event_size = LINE_BYTES_MAX;
     // Without a bound, a call whose server is gone would wait for its timeout.
     let mut retry = ExponentialBackoff::default();
-    (retry.max_times, retry.base_duration) = (Some(RESUMES_MAX), RESUME_WAIT);
+    (retry.max_times, retry.base_duration) = (Some(RESUMES_MAX), RESUME_DELAY);
     config.retry_config = Arc::new(retry);
     config.auth_header = remote.bearer.as_ref().map(|token| token.0.clone());
     config.custom_headers = remote.headers.iter().map(header).collect::<Result<HashMap<_, _>, _>>()?;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_one_of_a_server() {
+    fn a_url_is_http_and_has_no_user() {
         assert!(url("http://127.0.0.1:9/mcp").is_ok());
         assert_eq!(url("https://h/mcp").is_ok(), cfg!(feature = "https"));
         for (text, why) in [
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_cannot_be_sent_is_told_without_its_value() {
+    fn an_invalid_header_is_reported_without_its_value() {
         let remote =
             |name: &str| super::super::config::ServerConfig::http("a", "http://h").header(name, "se\ncret");
         let config = remote("x-key");

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 pub(super) const ROUNDS_MAX: usize = 10;
 
 /// The wait before the next request if the server asked for no input.
-const AGAIN_AFTER: Duration = Duration::from_millis(250);
+const RETRY_AFTER: Duration = Duration::from_millis(250);
 
 /// Maximum number of characters of a failure's description.
 const WHY_MAX: usize = 500;
@@ -33,7 +33,7 @@ pub(super) async fn answer(
         if asked.request_state.is_none() {
             return Err("it does not say which".to_owned());
         }
-        sleep(AGAIN_AFTER).await;
+        sleep(RETRY_AFTER).await;
         return Ok((None, asked.request_state));
     }
     let answers = requests.into_iter().map(|(name, request)| async move {

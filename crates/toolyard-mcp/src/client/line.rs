@@ -61,7 +61,7 @@ mod tests {
     use rmcp::model::RequestId;
 
     #[test]
-    fn an_answer_without_sense_is_an_error_of_its_call() {
+    fn an_invalid_answer_is_an_error_of_its_call() {
         let mut reader = Reader::default();
         let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
         for line in
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_is_passed_over_and_a_flood_is_not() {
+    fn a_banner_is_skipped_and_a_flood_is_not() {
         let mut reader = Reader::default();
         assert!(reader.read(b"Server running on stdio").unwrap().is_none());
         assert!(reader.read(b"").unwrap().is_none());
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_the_end() {
+    fn bytes_that_are_not_utf8_are_the_end() {
         assert_eq!(Reader::default().read(&[0xff, 0xfe]).err(), Some(LineFault::NotText));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{
     clean,
-    connection::ask,
+    connection::send_request,
     describe,
     size::{self, TooLarge},
 };
@@ -80,7 +80,7 @@ pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
     for _ in 0..PAGES_MAX {
         let page = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
-        match listed.page(ask(peer, request).await?)? {
+        match listed.page(send_request(peer, request).await?)? {
             None => return Ok(listed),
             Some(next) if cursors.contains(&next) => return Err(ListFault::RepeatedPage),
             Some(next) => cursors.push(next),
@@ -187,7 +187,7 @@ mod tests {
 
     /// A bad entry does not affect those beside it.
     #[test]
-    fn an_entry_that_is_none_costs_itself() {
+    fn a_bad_entry_costs_itself() {
         let good = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
         for (bad, name, why) in [
             (json!({"inputSchema": {}}), None, "it has no name"),
@@ -218,7 +218,7 @@ mod tests {
 
     /// An answer that is not a list is an error, not an empty list.
     #[test]
-    fn what_is_no_list_is_none() {
+    fn what_is_not_a_list_is_an_error() {
         for none in
             [json!({}), json!({"tools": {}}), json!({"tools": null}), json!([1]), json!({"prompts": []})]
         {
@@ -230,7 +230,7 @@ mod tests {
 
     /// An entry over its bound is refused, and many that just fit exceed the bound of the list.
     #[test]
-    fn what_is_said_is_bounded() {
+    fn definitions_are_bounded() {
         let tool = |bytes| json!({"name": "x", "description": "x".repeat(bytes), "inputSchema": {}});
         let (listed, _) = page(json!({"tools": [tool(ENTRY_BYTES_MAX), tool(9)]})).unwrap();
         assert_eq!((listed.tools.len(), listed.bad.len()), (1, 1));

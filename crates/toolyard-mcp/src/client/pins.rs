@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_tool_is_refused_until_its_line_is_taken_out() {
+    fn a_changed_tool_is_refused_until_its_line_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("mcp.lock");
         let pinning = Pinning::File(file.clone());

@@ -134,7 +134,7 @@ mod tests {
     /// SC-8: as long as signals may be sent to a server's processes, their id is not reused, even if all of them are
     /// dead. After the end it is free.
     #[tokio::test]
-    async fn a_dead_server_keeps_its_number_until_its_end() {
+    async fn a_dead_server_keeps_its_id_until_it_is_reaped() {
         let group = Group::default();
         let config = ServerConfig::new("s", "sh").args(["-c", "exit 3"]);
         let (mut process, ..) = start(&config, &group).unwrap();

@@ -57,7 +57,7 @@ impl Roster {
             if is_same {
                 continue;
             }
-            match put(registry, tool, tools.contains_key(tool.name())) {
+            match register_or_replace(registry, tool, tools.contains_key(tool.name())) {
                 Ok(()) => {
                     tools.insert(tool.name().to_owned(), tool.version().to_owned());
                 }
@@ -69,7 +69,7 @@ impl Roster {
     }
 }
 
-fn put(
+fn register_or_replace(
     registry: &Registry,
     tool: &std::sync::Arc<super::remote_tool::RemoteTool>,
     exists: bool,

@@ -89,7 +89,7 @@ mod tests {
     use rmcp::model::RequestId;
 
     async fn all(events: Vec<Result<Sse, SseError>>) -> Vec<String> {
-        let lost = |why: &str| super::super::answer::lost(RequestId::Number(7), why);
+        let lost = |why: &str| super::super::answer::lost_answer(RequestId::Number(7), why);
         let tail = Tail::new(stream::iter(events).boxed(), None, lost);
         tail.into_events()
             .map(|event| event.map_or_else(|e| e.to_string(), |e| e.data.unwrap_or_default()))
@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_never_comes_is_reported() {
         let deadline = Some(Instant::now() + std::time::Duration::from_secs(2));
-        let lost = |why: &str| super::super::answer::lost(RequestId::Number(7), why);
+        let lost = |why: &str| super::super::answer::lost_answer(RequestId::Number(7), why);
         let mut events = Tail::new(stream::pending().boxed(), deadline, lost).into_events();
         let data = events.next().await.unwrap().unwrap().data.unwrap();
         assert!(data.contains("it did not answer"), "{data}");

@@ -84,7 +84,7 @@ where
         }
         let (out, disconnect) = (self.out.clone(), self.disconnect.clone());
         async move {
-            match timeout(WRITE_TIMEOUT, out.put(&message)).await {
+            match timeout(WRITE_TIMEOUT, out.write(&message)).await {
                 Ok(written) => written,
                 Err(_) => {
                     disconnect.record("it does not read its input");

@@ -96,7 +96,7 @@ impl Web {
             if let Some(disconnect) = &disconnect {
                 disconnect.record(why);
             }
-            if is_discover { unanswered(id.clone()) } else { answer::lost(id.clone(), why) }
+            if is_discover { unanswered(id.clone()) } else { answer::lost_answer(id.clone(), why) }
         })
     }
 

@@ -252,7 +252,7 @@ mod tests {
 
     /// An address that is not loopback requires a token.
     #[test]
-    fn a_public_address_takes_a_token() {
+    fn a_public_address_requires_a_token() {
         let public = "0.0.0.0:80".parse().unwrap();
         assert!(matches!(HttpOptions::default().check(public), Err(HttpError::Public(_))));
         assert!(HttpOptions::default().token("t").check(public).is_ok());
@@ -261,7 +261,7 @@ mod tests {
 
     /// The wait for a body that does not arrive is bounded.
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_does_not_come_is_not_waited_for() {
+    async fn the_wait_for_a_body_is_bounded() {
         struct Never;
         impl Body for Never {
             type Data = Bytes;
@@ -281,7 +281,7 @@ mod tests {
 
     /// Only the right token is admitted; without a token to check, every request is.
     #[test]
-    fn the_token_is_what_opens() {
+    fn only_the_right_token_is_admitted() {
         let guarded = HttpOptions::default().token("s3cret");
         assert!(admits(&guarded, Some("Bearer s3cret")) && admits(&guarded, Some("bearer s3cret")));
         for wrong in [None, Some("Bearer s3cre"), Some("Basic s3cret"), Some("s3cret"), Some("Bearer ")] {

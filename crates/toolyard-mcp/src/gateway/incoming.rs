@@ -177,7 +177,7 @@ mod tests {
 
     /// A response that makes no sense ends the wait for it.
     #[test]
-    fn an_answer_without_sense_is_an_error_of_its_question() {
+    fn an_invalid_answer_is_an_error_of_its_question() {
         let Incoming::Message(message) = read(br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
         let JsonRpcMessage::Error(error) = *message else { panic!("{message:?}") };
         assert_eq!(serde_json::to_value(error).unwrap()["id"], 7);

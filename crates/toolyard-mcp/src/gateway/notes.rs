@@ -109,7 +109,7 @@ mod tests {
 
     /// A server's progress is passed on under the client's token, and never goes backwards.
     #[test]
-    fn steps_of_a_server_are_told_as_they_are() {
+    fn steps_of_a_server_are_passed_on_as_they_are() {
         let mut notes = wanted();
         let theirs = ProgressToken(NumberOrString::Number(7));
         for progress in [0.0, 50.0, 50.0, 10.0, 100.0] {
@@ -124,7 +124,7 @@ mod tests {
 
     /// A client that did not ask for progress gets none.
     #[test]
-    fn nobody_is_told_progress_who_did_not_ask() {
+    fn a_client_that_did_not_ask_gets_no_progress() {
         let mut notes = Notes::new(None);
         notes.add_text("a");
         notes.add_step(ProgressNotificationParam::new(ProgressToken(NumberOrString::Number(7)), 1.0));

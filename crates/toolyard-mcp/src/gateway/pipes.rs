@@ -49,7 +49,7 @@ where
     fn refuse(&mut self, refusal: Refusal) {
         tracing::debug!(?refusal, "a message of a client was refused");
         let out = self.out.clone();
-        self.answering = Some(tokio::spawn(async move { out.put(&refusal).await }));
+        self.answering = Some(tokio::spawn(async move { out.write(&refusal).await }));
     }
 
     /// The next thing that the client sent; `None` at the end.
@@ -81,7 +81,7 @@ where
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.in_flight.answered(&message).iter().for_each(TakenId::release);
         let out = self.out.clone();
-        async move { out.put(&message).await }
+        async move { out.write(&message).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {

@@ -157,7 +157,7 @@ async fn a_call_that_was_not_taken_did_nothing() {
     })
     .await;
     assert_eq!((error.kind, error.effect), (ErrorKind::PermissionDenied, Effect::Failed), "{error:?}");
-    assert!(error.message.contains("it requires a token, or another one"), "{}", error.message);
+    assert!(error.message.contains("its token is missing or not valid"), "{}", error.message);
     let error = failed(|_| reply(429, "text/plain", "")).await;
     assert_eq!((error.kind, error.effect), (ErrorKind::RateLimited, Effect::Failed), "{error:?}");
 }

@@ -76,7 +76,7 @@ async fn a_server_that_wants_a_token_says_so() {
         reply
     })
     .await;
-    assert_eq!(said, "it requires a token, or another one (HTTP 401: Bearer realm=\"tools\")");
+    assert_eq!(said, "its token is missing or not valid (HTTP 401: Bearer realm=\"tools\")");
 }
 
 /// An answer that is too large, in whatever form, is not read to its end.

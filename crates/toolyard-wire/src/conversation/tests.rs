@@ -81,11 +81,11 @@ fn another_format_gets_the_calls_and_none_of_the_first_one_s_fields() {
         let text = assistant_text(&messages, to);
         assert!(to == Format::Neutral || !text.contains("abc"), "{text}");
         let again = decode(&text, Some(to)).unwrap();
-        let told = |message: &Message| -> Vec<_> {
+        let summary = |message: &Message| -> Vec<_> {
             let call = |call: &Call| (call.id.clone(), call.name.clone(), call.arguments.to_value());
             message.calls().iter().map(call).collect()
         };
-        assert_eq!(told(&again), told(&message), "{to}");
+        assert_eq!(summary(&again), summary(&message), "{to}");
     }
 }
 

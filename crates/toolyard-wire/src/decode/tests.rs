@@ -131,7 +131,7 @@ fn arguments_that_nest_deeper_than_the_parser_goes_stay_text() {
 }
 
 #[test]
-fn a_missing_id_is_made_and_never_one_that_came() {
+fn a_missing_id_is_generated_and_never_one_that_arrived() {
     let text = r#"[{"functionCall":{"name":"f"}},{"functionCall":{"name":"g","id":"call_1"}},
         {"functionCall":{"name":"h","id":""}}]"#;
     check(text, &[("call_2", "f", "{}"), ("call_1", "g", "{}"), ("call_3", "h", "{}")]);

@@ -55,7 +55,7 @@ fn text_takes_the_form_of_every_format() {
 
 /// V5, RT-8: the neutral form tells what was tried, why it was not retried, and when to try again.
 #[test]
-fn a_neutral_error_tells_of_its_attempts() {
+fn a_neutral_error_reports_its_attempts() {
     let transient = CallError::new(ErrorKind::Transient, "HTTP 503").after_attempts(2);
     let mut open =
         CallError::new(ErrorKind::CircuitOpen, "ask again in 28s").after_error(Box::new(transient));
@@ -64,9 +64,12 @@ fn a_neutral_error_tells_of_its_attempts() {
         let encoded = result(NEUTRAL, Format::Neutral, |call| failed(call, error.clone()));
         encoded["results"][0]["error"].clone()
     };
-    let told = error(open);
-    assert_eq!((&told["code"], &told["attempts"]), (&json!("circuit_open"), &json!(2)));
-    assert_eq!((&told["retry_after_ms"], &told["last_error"]["code"]), (&json!(28_000), &json!("transient")));
+    let reported = error(open);
+    assert_eq!((&reported["code"], &reported["attempts"]), (&json!("circuit_open"), &json!(2)));
+    assert_eq!(
+        (&reported["retry_after_ms"], &reported["last_error"]["code"]),
+        (&json!(28_000), &json!("transient"))
+    );
     let stopped =
         CallError::new(ErrorKind::Timeout, "too long").with_retry_stopped(Some(RetryStopped::Budget));
     assert_eq!(error(stopped)["retry_stopped"], "budget");

@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_told_with_their_place() {
+    fn bytes_that_are_not_utf8_are_reported_with_their_position() {
         check(b"data: a\r\n\r\ndata: \xffb\n\n", Err(17));
         check(b"data: \xe6\x9c\ndata: b\n\n", Err(6));
         check(b"data: a\n\ndata: b\xffc", Err(16));
     }
 
     #[test]
-    fn more_than_the_bound_is_refused_and_what_was_before_is_given() {
+    fn more_than_the_bound_is_refused_and_what_was_before_is_returned() {
         let mut splitter = SseSplitter::default();
         let text = [b"data: a\n\n".as_slice(), b": ".as_slice(), &vec![b'x'; BODY_BYTES_MAX]].concat();
         let mut piece = text.as_slice();

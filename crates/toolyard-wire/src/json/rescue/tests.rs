@@ -10,7 +10,7 @@ fn nested(levels: usize) -> String {
 }
 
 /// Arguments that are JSON but cannot be represented.
-fn unholdable() -> Vec<String> {
+fn unrepresentable() -> Vec<String> {
     let words = [
         r#"{"x":1e400}"#,
         r#"{"x":-1e999999}"#,
@@ -79,7 +79,7 @@ fn read(text: &str) -> Message {
 #[test]
 fn arguments_that_cannot_be_held_cost_their_own_call_alone() {
     for format in Format::ALL {
-        for arguments in unholdable() {
+        for arguments in unrepresentable() {
             check(read(&response(format, &arguments)).calls(), &arguments);
         }
     }
@@ -154,7 +154,7 @@ fn only_values_of_the_keys_are_quoted() {
 }
 
 #[test]
-fn what_is_no_json_is_not_made_json() {
+fn what_is_not_json_is_not_made_json() {
     for text in [
         r#"{"input":}"#,
         r#"{"input":nonsense}"#,
