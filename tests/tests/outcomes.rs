@@ -214,10 +214,10 @@ async fn a_policy_decides_where_and_within_what() {
         [
             "permission_denied: Permission denied: tool 'read' is disabled by policy",
             "permission_denied: Not on a Sunday.",
-            "internal: the policy could not be asked",
+            "internal: the policy check failed",
             "sandbox_error: sandbox 'wasm' is not available: the call was not run",
             "sandbox_error: sandbox 'host' cannot limit memory: the call was not run",
-            "output_too_large: the output of 5 bytes is larger than 1",
+            "output_too_large: the output has 5 bytes, more than the limit of 1",
             "timeout: Tool exceeded 1.5s wall time limit",
         ]
     );
@@ -249,7 +249,7 @@ async fn without_an_approver_calls_are_denied() {
         "none ok, read ok, write user_denied, execute user_denied, network user_denied"
     );
     assert_eq!(error(&outcomes[2]).message, "User denied this operation.");
-    assert!(error(&outcomes[2]).advice.contains("nobody is there to give it"));
+    assert!(error(&outcomes[2]).advice.contains("no approver is available"));
     assert!(outcomes[2..].iter().all(|outcome| outcome.routing == toolyard::Routing::ShortCircuit));
     events.check();
 }

@@ -115,7 +115,7 @@ impl CallScope for ContextParts {
     /// Answers every call `internal`, not started, because there is no engine.
     fn dispatch(self: Arc<Self>, _: u32, batch: Batch) -> Dispatching {
         let refuse = |call: Call| {
-            let error = CallError::new(ErrorKind::Internal, "this context belongs to no engine");
+            let error = CallError::new(ErrorKind::Internal, "this context does not belong to an engine");
             Outcome::new(&call, Routing::ShortCircuit, Err(error.not_started()))
         };
         Box::pin(std::future::ready(batch.into_iter().map(refuse).collect()))

@@ -27,7 +27,7 @@ pub struct CallDigest([u8; 32]);
 
 /// The error for a text that is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is 64 hexadecimal digits")]
+#[error("a digest must be 64 hexadecimal digits")]
 pub struct DigestError;
 
 impl CallDigest {

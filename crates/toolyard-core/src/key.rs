@@ -16,10 +16,10 @@ pub enum KeyError {
     #[error("an idempotency key must have at least one character")]
     Empty,
     /// The text has more than [`IdempotencyKey::LENGTH_MAX`] bytes.
-    #[error("an idempotency key has at most {max} characters, this one has {0}", max = IdempotencyKey::LENGTH_MAX)]
+    #[error("an idempotency key must have at most {max} characters, but this one has {0}", max = IdempotencyKey::LENGTH_MAX)]
     TooLong(usize),
     /// The text has a space, a control character or a character that is not ASCII.
-    #[error("an idempotency key is visible ASCII, this one has another character at byte {0}")]
+    #[error("an idempotency key must be visible ASCII, but the character at byte {0} is not")]
     NotVisible(usize),
 }
 

@@ -40,7 +40,7 @@ impl Instruments {
             histogram.with_boundaries(SECONDS.to_vec()).build()
         };
         let attempts = meter.u64_histogram(telemetry::ATTEMPTS).with_unit("{attempt}");
-        let attempts = attempts.with_description("Attempts of a call; 0 where none was made");
+        let attempts = attempts.with_description("Attempts of a call, 0 if it never started");
         let replays = meter.u64_counter(telemetry::IDEMPOTENCY_REPLAYS).with_unit("{call}");
         let missed = meter.u64_counter(telemetry::EVENTS_MISSED).with_unit("{event}");
         Self {
@@ -48,10 +48,12 @@ impl Instruments {
                 telemetry::EXECUTE_TOOL_DURATION,
                 "Duration of a tool execution, over all attempts",
             ),
-            queue: seconds(telemetry::QUEUE_DURATION, "Wait of a call for its first permits"),
+            queue: seconds(telemetry::QUEUE_DURATION, "Time a call waited for its first permits"),
             attempts: attempts.with_boundaries(ATTEMPTS.to_vec()).build(),
-            replays: replays.with_description("Calls answered with the kept result of another").build(),
-            missed: missed.with_description("Ends of calls that came too fast to be counted").build(),
+            replays: replays
+                .with_description("Calls answered with the stored result of another call")
+                .build(),
+            missed: missed.with_description("Attempts and ends dropped because the queue was full").build(),
         }
     }
 
@@ -93,7 +95,7 @@ fn of_error(kind: ErrorKind) -> KeyValue {
 
 fn show_permits(meter: &Meter, watched: Arc<Watched>) {
     let gauge = meter.u64_observable_gauge(telemetry::PERMITS_IN_USE).with_unit("{permit}");
-    let gauge = gauge.with_description("Permits that are held");
+    let gauge = gauge.with_description("Permits in use");
     gauge
         .with_callback(move |gauge| {
             for (class, held) in watched.permits() {

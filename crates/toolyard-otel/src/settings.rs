@@ -16,7 +16,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 #[non_exhaustive]
 pub enum SetupError {
     /// The endpoint does not use plain HTTP.
-    #[error("{endpoint}: only http:// is spoken here; a collector beside the program goes on with https")]
+    #[error(
+        "{endpoint}: only http:// is supported; run a collector beside the program to forward over https"
+    )]
     NotHttp {
         /// The endpoint.
         endpoint: String,
@@ -30,7 +32,7 @@ pub enum SetupError {
         value: String,
     },
     /// The exporter could not be built.
-    #[error("the export cannot be set up")]
+    #[error("cannot set up the export")]
     Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
 }
 

@@ -141,10 +141,7 @@ impl Attempt {
 
     /// Runs the call to its result, or leaves it waiting for its next attempt. Afterwards the caller only has to drop
     /// it, and to run the attempt unblocked by its permits, if any.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "the arguments of an async fn have their place in its future twice"
-    )]
+    #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments in its future twice")]
     pub(crate) fn run(&mut self) -> impl Future<Output = Option<Next>> + Send {
         async move {
             self.announce();

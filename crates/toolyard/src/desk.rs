@@ -22,14 +22,14 @@ pub enum AnswerError {
     #[error("there is no question {0}")]
     Unknown(RequestId),
     /// The question has been answered already: the first answer counts.
-    #[error("question {0} has its answer: the first one counts")]
+    #[error("question {0} has already been answered: the first answer counts")]
     Answered(RequestId),
     /// The question ended without an answer: its call was cancelled, its time ran out, or an answer to another
     /// question settled it too.
     #[error("question {0} was withdrawn")]
     Withdrawn(RequestId),
     /// The answer is for something other than what would run now: look at the question again.
-    #[error("the answer to question {0} is for something else than what would run")]
+    #[error("the answer to question {0} is for something other than what would run")]
     Digest(RequestId),
 }
 
@@ -188,7 +188,7 @@ impl Drop for Laid<'_> {
 impl Approver for ApprovalDesk {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let Some(mut laid) = self.lay(request) else {
-            tracing::warn!(max = PENDING_MAX, "too many questions lie on the desk; this one is answered no");
+            tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is denied");
             return Answer::Deny;
         };
         (&mut laid.wait).await.unwrap_or(Answer::Deny)

@@ -107,7 +107,7 @@ impl EventBus {
     fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
         for sink in &self.sinks {
             if catch_unwind(AssertUnwindSafe(|| call(sink.as_ref()))).is_err() {
-                tracing::error!("an event sink panicked; it has lost an event");
+                tracing::error!("an event sink panicked and lost an event");
             }
         }
     }

@@ -101,7 +101,7 @@ impl fmt::Display for Fault {
 
 /// An unknown fault name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no fault is called '{0}'")]
+#[error("unknown fault '{0}'")]
 pub struct NoSuchFault(pub String);
 
 impl FromStr for Fault {

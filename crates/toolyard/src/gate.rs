@@ -164,7 +164,8 @@ impl Gate {
             return Err(CallError::new(ErrorKind::PermissionDenied, message));
         }
         if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
-            let message = format!("'{}' spawns sub-agents, and none goes deeper than this one", entry.name());
+            let message =
+                format!("Tool '{}' spawns sub-agents, but this agent is at the maximum depth", entry.name());
             return Err(CallError::new(ErrorKind::DepthExceeded, message));
         }
         let parsed = arguments::parse(call, &self.limits)?;

@@ -278,7 +278,7 @@ impl Guard {
         if self.zombies() < ZOMBIES_MAX {
             return Ok(());
         }
-        let message = format!("{} handlers of '{tool}' were given up and still run", self.zombies());
+        let message = format!("{} abandoned handlers of '{tool}' are still running", self.zombies());
         let mut error = CallError::new(ErrorKind::CircuitOpen, message).with_reason(Reason::Zombie);
         error.retry_after = Some(ZOMBIES_RETRY);
         Err(error)
@@ -323,8 +323,7 @@ fn of_transport(error: Option<ErrorKind>) -> BreakerVerdict {
 fn is_open(what: &str, open: OpenFor) -> CallError {
     let OpenFor { state, retry_after } = open;
     let span = wording::Span(retry_after);
-    let message =
-        format!("'{what}' fails often at present; its circuit is {}, ask again in {span}", state.as_str());
+    let message = format!("'{what}' is failing often; its circuit is {}, retry in {span}", state.as_str());
     let mut error = CallError::new(ErrorKind::CircuitOpen, message);
     error.retry_after = Some(retry_after);
     error

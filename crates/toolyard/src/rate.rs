@@ -46,7 +46,7 @@ pub(crate) enum Taken {
 
 /// The wait for a token would be longer than allowed: `rate_limited`, not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no token within the time an attempt may wait; there is one in {retry_after:?}")]
+#[error("no token within the allowed wait; retry in {retry_after:?}")]
 pub(crate) struct TooLong {
     /// How long until a newcomer would get a token at once, if nobody else joins.
     pub(crate) retry_after: Duration,

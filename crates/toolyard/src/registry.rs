@@ -25,7 +25,7 @@ use toolyard_core::{ToolFactory, wording};
 #[non_exhaustive]
 pub enum RegisterError {
     /// Another tool has this name.
-    #[error("a tool named '{name}' is registered already; use replace to swap it")]
+    #[error("a tool named '{name}' is already registered; use replace to swap it")]
     Duplicate {
         /// The name.
         name: String,
@@ -37,7 +37,7 @@ pub enum RegisterError {
         name: String,
     },
     /// The name is empty, too long, or has white space or control characters.
-    #[error("'{}' is no tool name: 1 to 128 characters without white space or control characters", name.escape_debug())]
+    #[error("'{}' is not a valid tool name: use 1 to 128 characters without white space or control characters", name.escape_debug())]
     Name {
         /// The name.
         name: String,

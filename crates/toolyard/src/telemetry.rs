@@ -41,7 +41,7 @@
 //! | `dispatch.idempotency.replays` | counter, {call} | calls answered with the kept result of another | tool |
 //! | `dispatch.permits.in_use` | gauge, {permit} | each pool | `dispatch.pool` |
 //! | `dispatch.breaker.state` | gauge, 1 | each breaker: 1 for its state, 0 for the others | tool or `dispatch.backend`, `dispatch.breaker.state` |
-//! | `dispatch.events.missed` | counter, {event} | ends of calls that arrived too fast to be counted | |
+//! | `dispatch.events.missed` | counter, {event} | attempts and ends of calls dropped because the queue was full | |
 //!
 //! The crate `toolyard-otel` derives them from events and [`Gauges`](crate::Gauges), and exports both.
 //!

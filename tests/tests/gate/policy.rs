@@ -268,7 +268,7 @@ async fn the_policy_knows_the_caller() {
         );
     }
     let refused = "permission_denied: a reader does not do this";
-    assert_eq!(errors, ["", refused, "internal: the policy could not be asked"]);
+    assert_eq!(errors, ["", refused, "internal: the policy check failed"]);
     assert_eq!(yard.log.started(), ["c"]);
     yard.events.check();
 }

@@ -110,7 +110,7 @@ async fn a_tool_has_a_price_and_a_budget() {
     let outcomes = no_hang(session.dispatch(batch.to_vec())).await;
     assert_eq!(shape(&outcomes), "a ok, b ok, c budget_exceeded");
     let message = &outcomes[2].error().unwrap().message;
-    assert_eq!(message, "the budget of this session is spent: 20 of 100 units of cost left");
+    assert_eq!(message, "the budget of this session does not cover this call: 20 of 100 units of cost left");
     assert_eq!(session.budget_left(), Budget::cost(20));
     assert_eq!(
         succeeded(&session, calls(5, 1)).await,

@@ -59,12 +59,14 @@ fn what_is_done_to_a_log_is_found_with_its_line() {
     let (_, log) = log("tampered");
     for at in [1, 2, 10, 20, log.len() - 6] {
         check(&log, 1, at, "missing", |lines| drop(lines.remove(at - 1)));
-        check(&log, 1, at + 1, "there twice", |lines| lines.insert(at, lines[at - 1].clone()));
-        check(&log, 1, at + 1, "out of its place", |lines| lines.swap(at - 1, at));
+        check(&log, 1, at + 1, "it is duplicated or out of order", |lines| {
+            lines.insert(at, lines[at - 1].clone())
+        });
+        check(&log, 1, at + 1, "it is duplicated or out of order", |lines| lines.swap(at - 1, at));
     }
     let called = find(&log, &["\"tool.called\"", "\"write_file\""]);
     let digest = "\"digest\":\"";
-    check(&log, 1, called, "not what was approved", |lines| {
+    check(&log, 1, called, "is not the one approved", |lines| {
         let line = &mut lines[called - 1];
         let at = line.find(digest).unwrap() + digest.len();
         let digit = if &line[at..=at] == "0" { "1" } else { "0" };
@@ -74,7 +76,7 @@ fn what_is_done_to_a_log_is_found_with_its_line() {
         lines[called - 1] = lines[called - 1].replace("\"call_4\"", "\"call_5\"");
     });
     let ended = find(&log, &["\"turn.ended\""]);
-    check(&log, 1, ended, "8 calls that ended with an output, and 7 are there", |lines| {
+    check(&log, 1, ended, "8 calls that ended with an output, but 7 were found", |lines| {
         let done = find(lines, &["\"tool.completed\"", "\"call_8\""]);
         lines[done - 1] = lines[done - 1]
             .replace("tool.completed", "tool.failed")
@@ -105,8 +107,8 @@ fn a_log_that_breaks_off_is_found() {
 #[test]
 fn what_is_no_log_is_refused() {
     let (_, log) = log("strange");
-    check(&log, 3, 5, "no JSON", |lines| lines[4] = "half a li".to_owned());
-    check(&log, 3, 5, "no event", |lines| lines[4] = "{\"a\":1}".to_owned());
+    check(&log, 3, 5, "not JSON", |lines| lines[4] = "half a li".to_owned());
+    check(&log, 3, 5, "not an event", |lines| lines[4] = "{\"a\":1}".to_owned());
     check(&log, 3, 7, "version 2; this program reads version 1", |lines| {
         lines[6] = lines[6].replace("\"v\":1", "\"v\":2");
     });

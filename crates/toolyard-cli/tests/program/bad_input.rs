@@ -78,7 +78,7 @@ fn a_batch_over_the_bound() {
 
 #[test]
 fn duplicate_ids() {
-    let line = "invalid_input: a 'echo': call id 'a' is used twice in this batch; only the first is run";
+    let line = "invalid_input: a 'echo': call id 'a' is used twice in this batch; only the first call runs";
     answered(&json!({"calls": [echo("a"), echo("a"), echo("b")]}), &[1], line);
 }
 
@@ -151,7 +151,7 @@ fn a_configuration_with_a_setting_that_makes_no_sense() {
     check("[retry]\nfactor = nan", "[retry] factor must be a number from 1, not NaN");
     check("[breaker]\nopen_for = \"0s\"", "[breaker] open_for: '0s' must be longer than zero");
     check("[budget]\nturn = -1", "[budget] turn must be a whole number from 0, not -1");
-    let rate = "a rate must allow at least one attempt, in more than no time, and a burst of at least one";
+    let rate = "a rate needs at least one attempt, a period above zero and a burst of at least one";
     check("[tools.echo]\nrate = \"0/s\"", &format!("[tools.\"echo\"] rate: {rate}"));
 }
 

@@ -58,7 +58,7 @@ fn a_declared_schema_outside_the_subset_is_named_by_its_pointer() {
     let episode = json!({"id": "e", "tools": [tool], "turns": [[]]}).to_string();
     let done = toolyard(&["plan"], &format!("{episode}\n{TWO_TURNS}"));
     let line = "toolyard: standard input line 1: tools: tool 'f': schema keyword at '/properties/n/$ref' is outside \
-                the subset that arguments are checked against\n";
+                the supported subset of JSON Schema\n";
     assert_eq!((done.code, done.stderr.as_str()), (Some(3), line));
     assert!(
         done.stdout

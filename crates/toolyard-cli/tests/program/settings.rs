@@ -31,7 +31,7 @@ fn a_write_is_refused_unless_it_is_allowed() {
     assert_eq!((done.code, written), (Some(1), false));
     let error = &done.json()["results"][0]["error"];
     assert_eq!(error["code"], "user_denied");
-    assert!(error["advice"].as_str().unwrap().contains("nobody is there to give it"));
+    assert!(error["advice"].as_str().unwrap().contains("no approver is available"));
     let line = "toolyard: 1 call refused, since nothing allows write: to let them run, use --approve auto, or \
                 [confirmation] default = { write = \"auto\" } in toolyard.toml\n";
     assert_eq!(done.stderr, line);

@@ -27,7 +27,7 @@ pub trait Preview: Send + Sync {
 
 /// The fields of an [`ApprovalRequest`], for engines that build one and for tests of an [`Approver`](super::Approver).
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "as the methods of the request of the same name")]
+#[allow(missing_docs, reason = "as for the request method of the same name")]
 pub struct ApprovalParts {
     pub id: RequestId,
     pub session: SessionId,

@@ -63,7 +63,7 @@ impl Showing {
             let time = if now == Stage::Held { Self::HELD_MAX } else { within };
             tokio::select! {
                 biased;
-                moved = stage.changed() => moved.expect("this is one of its senders"),
+                moved = stage.changed() => moved.expect("the sender is alive"),
                 () = sleep(time) => return,
             }
         }

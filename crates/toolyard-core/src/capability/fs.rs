@@ -11,10 +11,10 @@ pub enum FsGrantError {
     #[error("a granted path must not be empty; the root of the workspace is '.'")]
     Empty,
     /// The path contains `..`.
-    #[error("a granted path must not have '..' in it: '{0}'")]
+    #[error("a granted path must not contain '..': '{0}'")]
     Parent(String),
     /// The path is absolute.
-    #[error("a granted path is relative to the workspace's root: '{0}'")]
+    #[error("a granted path must be relative to the workspace's root: '{0}'")]
     Absolute(String),
 }
 

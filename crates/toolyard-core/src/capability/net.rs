@@ -5,7 +5,7 @@ use url::Url;
 
 /// Why a text is not a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' names no host: {why}")]
+#[error("'{text}' does not name a host: {why}")]
 pub struct HostError {
     /// The rejected text.
     pub text: String,
@@ -39,13 +39,13 @@ impl Host {
         let refuse = |why: &str| HostError { text: text.to_owned(), why: why.to_owned() };
         // Clients interpret these differently.
         if text.chars().any(|char| char.is_control() || char.is_whitespace() || char == '\\') {
-            return Err(refuse("white space, control characters and backslashes have no place in it"));
+            return Err(refuse("white space, control characters and backslashes are not allowed"));
         }
         if text.split_once("://").is_some_and(|(_, rest)| rest.starts_with('/')) {
-            return Err(refuse("some clients take what comes after a third slash for the host"));
+            return Err(refuse("some clients read the part after a third slash as the host"));
         }
         if text.split_once(':').is_some_and(|(scheme, rest)| is_of_hosts(scheme) && !rest.starts_with("//")) {
-            return Err(refuse("some clients take what comes after the scheme for the host"));
+            return Err(refuse("some clients read the part after the scheme as the host"));
         }
         let is_bare = !text.contains("://");
         if is_bare && text.contains(['/', '?', '#', '@']) {
@@ -61,7 +61,7 @@ impl Host {
             Some(host) => Some(canonical(&host)),
             None => None,
         };
-        let name = host.filter(|name| !name.is_empty()).ok_or_else(|| refuse("there is none in it"))?;
+        let name = host.filter(|name| !name.is_empty()).ok_or_else(|| refuse("it contains no host"))?;
         Ok(Self { name, port: url.port_or_known_default().filter(|_| has_port) })
     }
 
@@ -108,7 +108,7 @@ impl fmt::Display for Host {
 #[non_exhaustive]
 pub enum HostPatternError {
     /// A star in a place other than the first label.
-    #[error("'{0}': a star stands for the first labels of a name, as in '*.example.com', or alone")]
+    #[error("'{0}': a star must be alone or replace the first labels of a name, as in '*.example.com'")]
     Star(String),
     /// The port is not a valid number.
     #[error("'{text}': {source}")]

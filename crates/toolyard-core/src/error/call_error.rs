@@ -248,20 +248,20 @@ const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::UserDenied => "Do not repeat this call; ask the user what to do instead.",
         ErrorKind::ConfirmationTimeout => "Nobody answered in time; ask the user before you call again.",
         ErrorKind::Aborted => "This call was stopped before it ran; choose another way.",
-        ErrorKind::BudgetExceeded => "The budget is spent: finish with what you have.",
+        ErrorKind::BudgetExceeded => "The budget is used up: finish with what you have.",
         ErrorKind::DepthExceeded => "Do this work here instead of in another sub-agent.",
         ErrorKind::SerialNesting => "Make this call after the one it is nested in has ended.",
         ErrorKind::RateLimited | ErrorKind::Overloaded | ErrorKind::QueueTimeout => {
             "Nothing is wrong with the call; try again later."
         }
-        ErrorKind::CircuitOpen => "The tool fails often at present; use another or try again later.",
+        ErrorKind::CircuitOpen => "The tool is failing often; use another or try again later.",
         ErrorKind::ShuttingDown => "The engine is stopping; no call will run.",
         ErrorKind::KeyMismatch => "Use a new idempotency key for other arguments.",
         ErrorKind::KeyInProgress => "The same call is running; wait for its result.",
-        ErrorKind::AlreadyExecuted => "The call ran before; look at its effect instead of repeating it.",
-        ErrorKind::Transient => "The fault may pass; try again later.",
+        ErrorKind::AlreadyExecuted => "The call has already run; check its effect instead of repeating it.",
+        ErrorKind::Transient => "The fault may be temporary; try again later.",
         ErrorKind::Timeout | ErrorKind::DeadlineExceeded => {
-            "It may have done part of its work; look before you repeat it."
+            "It may have done part of its work; check before you repeat it."
         }
         ErrorKind::ExecutionError => "",
         ErrorKind::OutputInvalid => "The tool's answer cannot be used.",
@@ -269,8 +269,8 @@ const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Panic | ErrorKind::Internal | ErrorKind::SandboxError => {
             "This is a fault of the tool or the engine, not of the call."
         }
-        ErrorKind::Cancelled => "The call was called off.",
-        ErrorKind::Interrupted => "The call may have run before a crash; look before you repeat it.",
+        ErrorKind::Cancelled => "The call was cancelled.",
+        ErrorKind::Interrupted => "The call may have run before a crash; check before you repeat it.",
     }
 }
 

@@ -47,7 +47,7 @@ impl ForModel {
 
 impl fmt::Display for ForModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the text is meant for the model")
+        f.write_str("the message is meant for the model")
     }
 }
 

@@ -19,7 +19,7 @@ enum State {
 
 /// The error for an event that is out of order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{event}' may not follow a call that {place}")]
+#[error("'{event}' is not allowed for a call that {place}")]
 pub struct GrammarError {
     /// The name of the event.
     pub event: &'static str,

@@ -96,7 +96,7 @@ pub enum DrainStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the fields of every kind are told in the table of the module docs")]
+#[allow(missing_docs, reason = "the table in the module docs describes the fields of every kind")]
 pub enum EventKind {
     /// A call arrived.
     #[serde(rename = "tool.call.received")]

@@ -39,13 +39,13 @@ pub struct Stranger {
 #[non_exhaustive]
 pub enum LineError {
     /// The line is not JSON.
-    #[error("no JSON: {0}")]
+    #[error("not JSON: {0}")]
     NotJson(String),
     /// The event format has another version.
     #[error("an event of version {0}; this program reads version {SCHEMA_VERSION}")]
     Version(u64),
     /// The line is JSON but not an event.
-    #[error("no event: {0}")]
+    #[error("not an event: {0}")]
     NotAnEvent(String),
 }
 
@@ -114,11 +114,11 @@ mod tests {
         let text = serde_json::to_string(&event).unwrap();
         assert_eq!(Line::read(&text), Ok(Line::Event(Box::new(event))));
         let why = |text: &str| Line::read(text).unwrap_err().to_string();
-        assert!(why(&text[..40]).starts_with("no JSON: EOF"), "{}", why(&text[..40]));
-        assert!(why("seq 1").starts_with("no JSON"), "{}", why("seq 1"));
-        assert_eq!(why("{}"), "no event: it has no version 'v'");
-        assert!(why("[]").starts_with("no event"), "{}", why("[]"));
-        assert!(why(&text.replace("\"seq\":0", "\"seq\":\"0\"")).starts_with("no event: "));
+        assert!(why(&text[..40]).starts_with("not JSON: EOF"), "{}", why(&text[..40]));
+        assert!(why("seq 1").starts_with("not JSON"), "{}", why("seq 1"));
+        assert_eq!(why("{}"), "not an event: it has no version 'v'");
+        assert!(why("[]").starts_with("not an event"), "{}", why("[]"));
+        assert!(why(&text.replace("\"seq\":0", "\"seq\":\"0\"")).starts_with("not an event: "));
         let later = text.replace("\"v\":1", "\"v\":70000");
         assert_eq!(why(&later), "an event of version 70000; this program reads version 1");
         assert!(why(&text.replace(",\"session\":\"s\"", "")).contains("missing field `session`"));

@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 /// event.seq = 2;
 /// let mut checker = LogChecker::default();
 /// let faults = checker.read(1, &event);
-/// assert_eq!(faults[0].to_string(), "session s: event 1 is missing before this one, which is 2");
+/// assert_eq!(faults[0].to_string(), "session s: event 1 is missing before event 2");
 /// assert!(checker.unfinished().is_empty());
 /// ```
 #[derive(Debug, Clone, Default)]

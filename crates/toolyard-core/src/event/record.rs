@@ -153,7 +153,7 @@ fn every_kind_fits_the_schema() {
         assert_eq!(Line::read(&text.to_string()), Ok(Line::Event(Box::new(event))), "{text}");
         let mut odd = text.clone();
         odd["surplus"] = json!(1);
-        assert!(!schema.is_valid(&odd), "the strict schema takes what is not there: {odd}");
+        assert!(!schema.is_valid(&odd), "the strict schema accepts an unknown field: {odd}");
         for field in own_fields(&full(event_of(&text))) {
             let mut less = text.clone();
             less.as_object_mut().unwrap().remove(&field);
@@ -207,7 +207,7 @@ fn the_examples_are_events() {
     let schema = strict();
     let mut names = BTreeSet::new();
     for line in document.lines().filter(|line| line.starts_with("{\"v\":")) {
-        let Ok(Line::Event(event)) = Line::read(line) else { panic!("no event: {line}") };
+        let Ok(Line::Event(event)) = Line::read(line) else { panic!("not an event: {line}") };
         let value: Value = serde_json::from_str(line).unwrap();
         assert!(schema.is_valid(&value), "{line}");
         assert_eq!(serde_json::to_string(&event).unwrap(), line, "as it is written");

@@ -8,20 +8,20 @@ use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
 pub enum RateError {
     /// The text is not spelt as a rate.
     #[error(
-        "'{0}' is no rate: write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\""
+        "'{0}' is not a rate: write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\""
     )]
     Form(String),
     /// The number of attempts, the period or the burst is zero.
-    #[error("a rate must allow at least one attempt, in more than no time, and a burst of at least one")]
+    #[error("a rate needs at least one attempt, a period above zero and a burst of at least one")]
     Zero,
     /// The rate is above one attempt per nanosecond.
-    #[error("a rate is at most one attempt a nanosecond")]
+    #[error("a rate must be at most one attempt per nanosecond")]
     TooFast,
     /// The period is not in whole milliseconds, or longer than [`Rate::PER_MAX`].
-    #[error("a rate counts over whole milliseconds, at most a day")]
+    #[error("the period of a rate must be whole milliseconds and at most a day")]
     Period,
     /// A spent burst would take longer than [`Rate::REFILL_MAX`] to refill.
-    #[error("a burst must be there again within ten years")]
+    #[error("a burst must refill within ten years")]
     Burst,
 }
 
@@ -130,7 +130,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.per.as_millis();
         let whole = |unit: &&(&[&str], u64)| millis.is_multiple_of(u128::from(unit.1));
-        let (names, unit) = UNITS.iter().find(whole).expect("a rate counts over whole milliseconds");
+        let (names, unit) = UNITS.iter().find(whole).expect("a rate's period is whole milliseconds");
         write!(f, "{}/", self.attempts)?;
         match millis / u128::from(*unit) {
             1 => f.write_str(names[0])?,

@@ -84,7 +84,7 @@ async fn bad_tools_leave_the_tools_of_another_server_unharmed() {
     result.unwrap();
     let bad = yard.servers.status().into_iter().find(|one| one.name == "bad").unwrap();
     let network = bad.refused.iter().find(|one| one.tool == "bad__network").unwrap();
-    assert!(network.why.contains("refers to what is not in it"), "{}", network.why);
+    assert!(network.why.contains("refers outside itself"), "{}", network.why);
     let good = yard.engine.registry().get("bad__good").unwrap();
     assert_eq!(good.spec().description, "reads[2J a file\n");
     is_well(&yard).await;

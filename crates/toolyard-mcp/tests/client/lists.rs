@@ -21,11 +21,11 @@ async fn a_bad_tool_is_refused_and_the_others_are_taken() {
         ("number 2", "it is not an object"),
         ("s__untyped", "its inputSchema is not an object"),
         (endless.as_str(), "its name is 10000 bytes long"),
-        ("s__network", "refers to what is not in it"),
+        ("s__network", "refers outside itself"),
         ("s__deep", "malformed"),
-        ("s__large", "larger than 262144"),
-        ("s__a b", "is no tool name"),
-        ("s__good", "is registered already"),
+        ("s__large", "more than the limit of 262144"),
+        ("s__a b", "is not a valid tool name"),
+        ("s__good", "is already registered"),
     ]) {
         assert!(tool == name && why.contains(part), "{tool}: {why}");
     }

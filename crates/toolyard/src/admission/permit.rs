@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// Everything one call was granted. Dropping it releases all of it and starts the calls that this unblocks. An
 /// attempt that takes it over does the same with what it holds.
-#[must_use = "a permit that is dropped is given back"]
+#[must_use = "dropping a permit releases it"]
 pub(crate) struct Permit<'a> {
     /// `None` once an attempt has taken over what it holds.
     admission: Option<&'a Arc<Admission>>,

@@ -37,7 +37,7 @@ thread_local! {
 }
 
 /// The grants and refusals caused by one change of the table.
-#[must_use = "calls that are granted are to be started"]
+#[must_use = "granted calls must be started"]
 pub(crate) struct Granted<'a> {
     pub(super) admission: &'a Arc<Admission>,
     pub(super) calls: SmallVec<[Going<Place>; 1]>,

@@ -418,11 +418,11 @@ impl<W: Waits> Table<W> {
     }
 
     fn unit(&self, UnitId(key): UnitId) -> &Unit {
-        self.units.get(key).expect("a need names open units only")
+        self.units.get(key).expect("a need refers to open units only")
     }
 
     fn unit_mut(&mut self, UnitId(key): UnitId) -> &mut Unit {
-        self.units.get_mut(key).expect("a need names open units only")
+        self.units.get_mut(key).expect("a need refers to open units only")
     }
 }
 

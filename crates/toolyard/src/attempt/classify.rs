@@ -52,11 +52,11 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
             unknown_effect(ErrorKind::DeadlineExceeded, "the call's deadline passed".to_owned(), facts)
         }
         Verdict::Starved => {
-            let what = "the call could not go on: what it needs is held by a handler that was given up";
+            let what = "the call could not resume: what it needs is held by an abandoned handler";
             unknown_effect(ErrorKind::Timeout, what.to_owned(), facts).with_reason(Reason::Zombie)
         }
         Verdict::Abandoned(grace) => {
-            tracing::warn!(tool = facts.entry.name(), "a cancelled handler did not stop and was given up");
+            tracing::warn!(tool = facts.entry.name(), "a cancelled handler did not stop and was abandoned");
             let grace = wording::Span(grace);
             unknown_effect(
                 ErrorKind::Cancelled,
@@ -89,7 +89,7 @@ fn within(bytes: usize, most: usize) -> Result<(), CallError> {
     if bytes <= most {
         return Ok(());
     }
-    let message = format!("the output of {bytes} bytes is larger than {most}");
+    let message = format!("the output has {bytes} bytes, more than the limit of {most}");
     Err(CallError::new(ErrorKind::OutputTooLarge, message))
 }
 
@@ -189,7 +189,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
         );
     }
     let said = panic.downcast_ref::<&str>().copied();
-    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a text");
+    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a string");
     tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(said), "a handler panicked");
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }

@@ -119,10 +119,7 @@ struct Runner {
 
 impl Runner {
     /// Runs attempts, from the first one to the runner's end.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "the arguments of an async fn have their place in its future twice"
-    )]
+    #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments in its future twice")]
     fn run(mut self) -> impl Future<Output = ()> + Send {
         async move {
             while let Some(attempt) = &mut self.attempt {

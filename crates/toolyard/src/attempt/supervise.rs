@@ -103,7 +103,7 @@ pub(super) fn supervise<'a>(
             let signal = pin!(unconstrained(poll_fn(|cx| watch.poll(execution, cx))));
             let signal = ready!(signal.poll(cx));
             let (running, watch) =
-                (handler.take().expect("it was there just now"), std::mem::take(&mut watch));
+                (handler.take().expect("the handler was polled just above"), std::mem::take(&mut watch));
             leaving = Some(Box::pin(match signal {
                 Signal::Over(cut) => return Poll::Ready(cut.verdict()),
                 Signal::Stop => Either::Left(stop(running, execution, watch)),
@@ -112,7 +112,7 @@ pub(super) fn supervise<'a>(
                 }
             }));
         }
-        leaving.as_mut().expect("a handler that does not run is leaving").as_mut().poll(cx)
+        leaving.as_mut().expect("a handler that is not running is being left").as_mut().poll(cx)
     })
 }
 

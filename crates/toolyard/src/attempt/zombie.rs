@@ -39,7 +39,7 @@ impl Zombie {
         let call = self.call.clone();
         let CallRef { batch, index } = &call;
         let guard = batch.work(*index).entry.guard();
-        tracing::warn!(tool = &*batch.call(*index).name, "a handler was given up and still runs");
+        tracing::warn!(tool = &*batch.call(*index).name, "an abandoned handler is still running");
         let admission = &batch.session.engine.admission;
         let mark = admission.mark();
         let mut waited = pin!(tokio::time::sleep(ZOMBIE_WAIT).fuse());

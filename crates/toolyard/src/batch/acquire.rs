@@ -180,7 +180,7 @@ impl BatchState {
 /// The error of a call that exceeds the rate limit of its tool.
 fn too_many(retry_after: Duration) -> CallError {
     let span = wording::Span(retry_after);
-    let message = format!("the tool is called too often; there is room again in {span}");
+    let message = format!("the tool's rate limit is reached; try again in {span}");
     let mut error = CallError::new(ErrorKind::RateLimited, message);
     error.retry_after = Some(retry_after);
     error

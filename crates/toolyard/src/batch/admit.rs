@@ -267,11 +267,12 @@ fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
 pub(super) fn refused(refusal: Refusal) -> CallError {
     match refusal {
         Refusal::QueueFull { queue_max } => {
-            let message = format!("the queue is full: {queue_max} calls wait already");
+            let message = format!("the queue is full: {queue_max} calls are already waiting");
             CallError::new(ErrorKind::Overloaded, message)
         }
         Refusal::SerialNesting => {
-            let message = "its serial scope is in use, and a call it is nested in holds another";
+            let message =
+                "the call needs a serial scope that is in use while a call above it holds another one";
             CallError::new(ErrorKind::SerialNesting, message)
         }
     }
@@ -281,7 +282,7 @@ pub(super) fn refused(refusal: Refusal) -> CallError {
 pub(super) fn behind_a_zombie() -> CallError {
     CallError::new(
         ErrorKind::QueueTimeout,
-        "an earlier call was given up, still runs, and is in this one's way",
+        "an earlier call was abandoned but is still running and blocks this one",
     )
     .with_reason(Reason::Zombie)
 }

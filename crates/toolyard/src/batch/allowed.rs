@@ -35,7 +35,7 @@ impl BatchState {
     pub(super) fn grant_anew(&self, index: u32, allowed: Allowed) -> Result<(), CallError> {
         let Allowed { grant, policy } = allowed;
         if grant != *self.grant(index) && !self.slots[index as usize].make_aside().regrant(grant) {
-            return Err(changed("The policy changed twice while this call waited."));
+            return Err(changed("The policy changed twice while this call was waiting."));
         }
         self.work(index).allowed_by(policy);
         Ok(())

@@ -102,7 +102,7 @@ impl BatchState {
 
     fn question(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) -> Question {
         let (work, engine) = (self.work(index), &self.session.engine);
-        let (_, digest) = work.digest_at_gate().expect("a call that is asked about is marked");
+        let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
         let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);
         let about = About { session: &self.session, entry, args, call_id, digest };
         let request = engine.gate.request(&about, &engine.blocking);

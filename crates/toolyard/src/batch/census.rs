@@ -36,14 +36,16 @@ impl Census {
             return Err(CallError::new(ErrorKind::Overloaded, message));
         }
         if self.repeats.contains(&at) {
-            let message = format!("call id '{}' is used twice in this batch; only the first is run", call.id);
+            let message =
+                format!("call id '{}' is used twice in this batch; only the first call runs", call.id);
             return Err(CallError::new(ErrorKind::InvalidInput, message));
         }
         match call.arguments.size() {
             bytes if bytes > self.arguments_bytes_max => {
                 let most = self.arguments_bytes_max;
-                let message =
-                    format!("arguments of {bytes} bytes are larger than {most}: send less at a time");
+                let message = format!(
+                    "the arguments have {bytes} bytes, more than the limit of {most}: send less at a time"
+                );
                 Err(CallError::new(ErrorKind::InvalidInput, message))
             }
             _ => Ok(()),

@@ -41,7 +41,10 @@ impl Limit {
         match self {
             Self::Queue(limit) => {
                 let limit = wording::Span(limit);
-                CallError::new(ErrorKind::QueueTimeout, format!("the call waited {limit} for its turn"))
+                CallError::new(
+                    ErrorKind::QueueTimeout,
+                    format!("the call was queued for {limit} and timed out"),
+                )
             }
             Self::Deadline => past_deadline(),
         }

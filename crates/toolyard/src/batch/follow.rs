@@ -59,7 +59,7 @@ impl BatchState {
                 Reserved::AlreadyExecuted => break already_executed(),
                 Reserved::Mismatch => break mismatch(),
                 Reserved::Overloaded => {
-                    let message = "the session keeps as many idempotency keys as it may";
+                    let message = "the session has reached its limit of idempotency keys";
                     break CallError::new(ErrorKind::Overloaded, message);
                 }
             }
@@ -130,7 +130,7 @@ impl BatchState {
                 let now = self.session.engine.clock.now();
                 let mut error = error.after_attempts(attempts);
                 if error.kind == ErrorKind::DeadlineExceeded {
-                    error.message = "the call's deadline passed while another ran under its key".to_owned();
+                    error.message = "the call's deadline passed while it waited for another call with the same idempotency key".to_owned();
                 }
                 let only_looks = self.work(index).entry.spec().side_effects.is_read_only();
                 error.effect = if only_looks { Effect::Failed } else { Effect::Unknown };
@@ -343,7 +343,7 @@ fn recall(flight: &Flight) {
 }
 
 fn in_progress() -> CallError {
-    CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key runs")
+    CallError::new(ErrorKind::KeyInProgress, "a call with this idempotency key is still running")
 }
 
 /// The error of a call whose key was used with other arguments, or for another version of the tool (ID-2).
@@ -353,5 +353,8 @@ pub(crate) fn mismatch() -> CallError {
 
 /// The error of a call that has run under this key and whose result is no longer kept (ID-6).
 pub(crate) fn already_executed() -> CallError {
-    CallError::new(ErrorKind::AlreadyExecuted, "the call ran before under this idempotency key")
+    CallError::new(
+        ErrorKind::AlreadyExecuted,
+        "a call with this idempotency key has already run; its result is no longer kept",
+    )
 }

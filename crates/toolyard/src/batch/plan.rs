@@ -58,7 +58,9 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
             Err(Turned::Answered(class, error)) => {
                 (class.into(), format!("refused: {}", error.kind), Some(error))
             }
-            Err(Turned::Replayed(class, _)) => (class.into(), "its key has a result".to_owned(), None),
+            Err(Turned::Replayed(class, _)) => {
+                (class.into(), "a result is kept under its key".to_owned(), None)
+            }
         };
         let shown = |mut error: CallError| {
             session.engine.redactor.iter().for_each(|redactor| redactor.error(&mut error));

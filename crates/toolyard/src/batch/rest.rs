@@ -204,7 +204,7 @@ impl BatchState {
 
     /// The nest of a call that is known to have one.
     pub(crate) fn entered_nest(&self, index: u32) -> &Nest {
-        self.nest_of(index).expect("a call that was entered has a nest as long as it is there")
+        self.nest_of(index).expect("a call in the lineage has a nest until it is removed")
     }
 
     /// Notes that a handler is over; returns its nest, if it has one.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolyard_core::{Call, Outcome};
 
 /// Says why a batch whose driver has finished has all its results.
-const ALL_ENDED: &str = "every call of a batch that ended has a result";
+const ALL_ENDED: &str = "every call of a finished batch has a result";
 
 impl BatchState {
     /// A copy of every result, in the order of the calls.

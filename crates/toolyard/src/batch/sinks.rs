@@ -83,11 +83,11 @@ impl BatchState {
 }
 
 fn full() -> CallError {
-    sink("events are not written fast enough, and nothing runs unrecorded")
+    sink("events are not being written fast enough, and no call may run unrecorded")
 }
 
 fn broken() -> CallError {
-    sink("events cannot be written, and nothing with side effects runs unrecorded")
+    sink("events cannot be written, and no call with side effects may run unrecorded")
 }
 
 fn sink(message: &str) -> CallError {

@@ -209,7 +209,7 @@ impl BatchState {
     }
 
     pub(crate) fn work(&self, index: u32) -> &Cleared {
-        self.cleared(index).expect("only calls that the gate let through are admitted")
+        self.cleared(index).expect("only calls that passed the gate are admitted")
     }
 
     /// The arguments of a call that the gate let through.

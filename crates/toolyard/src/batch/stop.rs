@@ -35,7 +35,7 @@ impl Stop {
             }
             Self::ShuttingDown => CallError::new(ErrorKind::ShuttingDown, "the engine is shutting down"),
             Self::Failed => {
-                CallError::new(ErrorKind::Internal, "the engine has failed and runs no more calls")
+                CallError::new(ErrorKind::Internal, "the engine has failed and runs no further calls")
             }
             Self::Zombie => behind_a_zombie(),
             Self::Orphaned => {
@@ -43,7 +43,7 @@ impl Stop {
             }
             Self::TooManyParked => CallError::new(
                 ErrorKind::Overloaded,
-                "too many handlers await calls of their own: dispatch fewer at once",
+                "too many handlers are waiting for nested calls: dispatch fewer at once",
             ),
             Self::Predecessor => CallError::new(
                 ErrorKind::Cancelled,

@@ -163,7 +163,8 @@ impl SharedBreaker {
     #[inline]
     fn passing(&self) -> Option<Generation> {
         let gate = self.gate.load(Acquire);
-        (gate & PASSES != 0).then(|| Generation(u32::try_from(gate >> 32).expect("half of it is left")))
+        (gate & PASSES != 0)
+            .then(|| Generation(u32::try_from(gate >> 32).expect("the upper half has 32 bits")))
     }
 
     /// The tally is of another slice: starts one of this slice, and counts the success.

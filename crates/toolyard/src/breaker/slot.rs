@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The right to one attempt. Dropping it records no result; if it was a probe's, the next call becomes the probe
 /// (CB-5). 16 bytes, and without a reference count while the breaker is closed.
 #[derive(Debug)]
-#[must_use = "the breaker has to be told how the attempt ended"]
+#[must_use = "the breaker must learn how the attempt ended"]
 pub(crate) struct Slot {
     admission: Admission,
     /// The breaker to give the slot back to on drop, if the slot is a probe's.

@@ -15,7 +15,7 @@ pub(super) struct Slicing(NonZeroU64);
 impl Slicing {
     pub(super) fn new(window: Duration) -> Self {
         let nanos = u64::try_from((window / BreakerPolicy::SLICES).as_nanos()).unwrap_or(u64::MAX);
-        Self(NonZeroU64::new(nanos).expect("no window is shorter than its bound"))
+        Self(NonZeroU64::new(nanos).expect("a window is never shorter than its minimum"))
     }
 
     /// The slice that contains this moment.

@@ -57,7 +57,7 @@ impl fmt::Display for Spent {
         };
         write!(
             f,
-            "the budget of this {} is spent: {} of {} {unit} left",
+            "the budget of this {} does not cover this call: {} of {} {unit} left",
             self.whose.as_str(),
             self.left,
             self.limit

@@ -59,7 +59,7 @@ fn all_or_nothing_is_taken() {
     let before = all();
     let spent = drawn.reserve(10).unwrap_err();
     assert_eq!(spent, Spent { whose: Whose::Tool, unit: Unit::Calls, limit: 1, left: 0 });
-    assert_eq!(spent.to_string(), "the budget of this tool is spent: 0 of 1 calls left");
+    assert_eq!(spent.to_string(), "the budget of this tool does not cover this call: 0 of 1 calls left");
     assert_eq!(all(), before);
     let spent = draws(&turn, None).reserve(41).unwrap_err();
     assert_eq!(spent, Spent { whose: Whose::Turn, unit: Unit::Cost, limit: 50, left: 40 });

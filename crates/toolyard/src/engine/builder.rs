@@ -42,7 +42,7 @@ pub enum BuildError {
     #[error(transparent)]
     Tool(#[from] RegisterError),
     /// Settings name a tool that is not registered.
-    #[error("settings for a tool that is not registered: '{name}'; registered are: {}", known.join(", "))]
+    #[error("settings for a tool that is not registered: '{name}'; registered tools: {}", known.join(", "))]
     UnknownTool {
         /// The unknown name.
         name: String,
@@ -56,7 +56,7 @@ pub enum BuildError {
         field: &'static str,
     },
     /// `build` was not called within a tokio runtime.
-    #[error("an engine is built inside a tokio runtime")]
+    #[error("an engine must be built inside a tokio runtime")]
     NoRuntime,
     /// The actors could not be started.
     #[error("the pools could not be started")]
@@ -67,7 +67,7 @@ pub enum BuildError {
 ///
 /// Without a policy, everything is allowed on the host, and writes, execution and network use require approval.
 /// Without an [`Approver`], calls that require approval end `user_denied` (PO-1, PO-3).
-#[must_use = "nothing is built before `build`"]
+#[must_use = "the engine is only built by `build`"]
 #[derive(Default)]
 pub struct EngineBuilder {
     tools: Vec<Arc<dyn ToolFactory>>,

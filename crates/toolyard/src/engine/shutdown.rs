@@ -35,7 +35,7 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
             engine.abandon.cancel();
             if timeout(LAST_WORDS, in_air()).await.is_err() {
                 let batches = not_landed(engine.batches()).count();
-                tracing::error!(batches, "calls did not end when their handlers were given up");
+                tracing::error!(batches, "calls did not end after their handlers were abandoned");
             }
         }
     }

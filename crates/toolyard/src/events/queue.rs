@@ -131,7 +131,7 @@ impl Pump {
         // The threads may be gone or unavailable from here. A pump that is lost with them reports it in its drop.
         let started = catch_unwind(AssertUnwindSafe(|| blocking.spawn(Box::pin(async move { self.run() }))));
         if started.is_err() {
-            tracing::error!("no thread could be had to write events; they wait");
+            tracing::error!("could not start a thread to write events; they stay queued");
         }
     }
 
@@ -190,7 +190,7 @@ impl Shared {
     /// The writer has failed; nothing is written any more.
     fn broke(&self, error: &io::Error) {
         // Only its kind is logged, because its text may contain anything.
-        tracing::error!(error = %error.kind(), "events cannot be written any more; calls with side effects are refused");
+        tracing::error!(error = %error.kind(), "events can no longer be written; calls with side effects are refused");
         self.hold.broke();
         let mut state = self.state();
         let full = state.full;

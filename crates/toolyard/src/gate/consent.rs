@@ -18,7 +18,8 @@ use toolyard_core::{
 };
 
 /// The advice to a refused call when there is no approver (PO-3).
-const NOBODY_TO_ASK: &str = "This operation needs approval and nobody is there to give it. Do not repeat this call; say what you need.";
+const NO_APPROVER: &str = "This operation needs approval, and no approver is available. \
+                           Do not repeat this call; say what you need.";
 
 /// Whether a call needs an approver's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl Gate {
         }
         match self.approver {
             Some(_) => Ok(Consent::Ask { once }),
-            None => Err(user_denied().with_advice(NOBODY_TO_ASK)),
+            None => Err(user_denied().with_advice(NO_APPROVER)),
         }
     }
 

@@ -89,7 +89,7 @@ impl Gate {
 fn warn_unless_done(hook: &str, tool: &str, hooked: &Hooked<()>) {
     match hooked {
         Hooked::Done(()) => {}
-        Hooked::Panicked => tracing::warn!(hook, tool, "a hook panicked; the call goes on"),
-        Hooked::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call goes on"),
+        Hooked::Panicked => tracing::warn!(hook, tool, "a hook panicked; the call continues"),
+        Hooked::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
     }
 }

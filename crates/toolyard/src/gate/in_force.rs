@@ -138,7 +138,7 @@ impl Versioned {
             Ok(Err(Denied::Because(why))) => Err(CallError::new(ErrorKind::PermissionDenied, why)),
             Err(_) => {
                 tracing::error!(tool = tool.name, "the policy panicked; the call is refused");
-                let error = CallError::new(ErrorKind::Internal, "the policy could not be asked");
+                let error = CallError::new(ErrorKind::Internal, "the policy check failed");
                 Err(error.not_started())
             }
         }

@@ -29,7 +29,7 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
             true => Ok(()),
             false => Err(CallError::new(
                 ErrorKind::FsDenied,
-                "The paths of this agent are those of a workspace, and this session has none",
+                "This agent may only use paths in a workspace, and this session has none",
             )),
         };
     };
@@ -86,7 +86,7 @@ enum Named<'a> {
 
 fn named<'a>(args: &'a Value, argument: &str) -> Result<Named<'a>, CallError> {
     let misfit = || {
-        let message = format!("Argument '{argument}' must be a text or a list of texts");
+        let message = format!("Argument '{argument}' must be a string or a list of strings");
         CallError::new(ErrorKind::InvalidInput, message)
     };
     match args.get(argument) {
@@ -144,7 +144,7 @@ impl Reach<'_> {
                     tool = self.entry.name(),
                     "the workspace's check panicked; the call is refused"
                 );
-                let error = CallError::new(ErrorKind::Internal, "the workspace could not be asked");
+                let error = CallError::new(ErrorKind::Internal, "the workspace check failed");
                 Err(error.not_started())
             }
         }

@@ -46,7 +46,7 @@ impl<H: Future + Unpin> Future for Within<'_, H> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<H::Output> {
         let call = self.call;
-        let handler = self.handler.as_mut().expect("a handler is dropped with this");
+        let handler = self.handler.as_mut().expect("the handler is set until this is dropped");
         CALL.set(call, || marked(false, || Pin::new(handler).poll(cx)))
     }
 }
@@ -74,7 +74,7 @@ impl<F: Future> Future for Outside<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let other = self.other.as_mut().expect("what is outside is dropped with this");
+        let other = self.other.as_mut().expect("the other is set until this is dropped");
         marked(true, || other.as_mut().poll(cx))
     }
 }

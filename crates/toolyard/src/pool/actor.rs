@@ -99,7 +99,7 @@ impl Actor for PoolActor {
                 let _ = reply.send(pool.status());
             }
             #[cfg(test)]
-            PoolMessage::Panic => panic!("told to"),
+            PoolMessage::Panic => panic!("killed by a test"),
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Charter {
 
     /// Gives up the pool of a class, and with it the engine.
     pub(super) fn give_up(&self, class: ToolClass) {
-        tracing::error!(%class, "a pool died too often; the engine gives up");
+        tracing::error!(%class, "a pool was restarted too often; the engine has failed");
         self.leases.change(class, |lease| lease.state = PoolState::Failed);
         let on_failure = self.on_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(fail) = on_failure {
@@ -139,7 +139,7 @@ impl Actor for Supervisor {
                 let _ = reply.send(state.charge(class).actor.clone());
             }
             #[cfg(test)]
-            SupervisorMessage::Kill(super::Victim::Supervisor) => panic!("told to"),
+            SupervisorMessage::Kill(super::Victim::Supervisor) => panic!("killed by a test"),
             #[cfg(test)]
             SupervisorMessage::Kill(super::Victim::Pool(class)) => {
                 let _ = state.charge(class).actor.cast(PoolMessage::Panic);

@@ -144,7 +144,7 @@ static SECRET_NAMES: LazyLock<Regex> =
     LazyLock::new(|| compiled(&format!(r"^(?i-u:[a-z0-9_.-]*){SECRET_NAME}$")));
 
 fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is valid, as every test shows")
+    Regex::new(pattern).expect("every pattern is valid, as the tests show")
 }
 
 fn pattern(

@@ -16,20 +16,20 @@ const SECRET_BYTES_MAX: usize = 16 * 1024;
 pub enum SecretError {
     /// It is too short.
     #[error(
-        "a secret of {bytes} bytes is too short to be redacted: texts as short as that occur everywhere; it needs at least {SECRET_BYTES_MIN}"
+        "a secret of {bytes} bytes is too short to be redacted, because texts that short occur everywhere: use at least {SECRET_BYTES_MIN} bytes"
     )]
     TooShort {
         /// Its length.
         bytes: usize,
     },
     /// It is too long.
-    #[error("a secret of {bytes} bytes is too long to be redacted: {SECRET_BYTES_MAX} is the most")]
+    #[error("a secret of {bytes} bytes is too long to be redacted: use at most {SECRET_BYTES_MAX} bytes")]
     TooLong {
         /// Its length.
         bytes: usize,
     },
     /// It is part of the mark that replaces secrets.
-    #[error("a secret that is part of the word 'redacted' cannot be told from what stands in its place")]
+    #[error("a secret that is part of the word 'redacted' cannot be told apart from its placeholder")]
     Mark,
     /// All secrets together are too large.
     #[error("too many secrets to be redacted")]
@@ -150,7 +150,7 @@ fn ascii_escaped(json: &str, also: impl Fn(char) -> bool) -> String {
             continue;
         }
         for unit in char.encode_utf16(&mut [0; 2]) {
-            write!(text, "\\u{unit:04x}").expect("a string takes everything");
+            write!(text, "\\u{unit:04x}").expect("writing to a string cannot fail");
         }
     }
     text
@@ -161,8 +161,8 @@ fn percent(text: &str, lower: bool) -> String {
     for byte in text.bytes() {
         match byte {
             byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => encoded.push(byte.into()),
-            byte if lower => write!(encoded, "%{byte:02x}").expect("a string takes everything"),
-            byte => write!(encoded, "%{byte:02X}").expect("a string takes everything"),
+            byte if lower => write!(encoded, "%{byte:02x}").expect("writing to a string cannot fail"),
+            byte => write!(encoded, "%{byte:02X}").expect("writing to a string cannot fail"),
         }
     }
     encoded

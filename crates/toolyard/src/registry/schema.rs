@@ -92,7 +92,7 @@ const REFUSED: &[&str] = &[
 #[non_exhaustive]
 pub enum SchemaError {
     /// A keyword is outside the subset.
-    #[error("schema keyword at '{pointer}' is outside the subset that arguments are checked against")]
+    #[error("schema keyword at '{pointer}' is outside the supported subset of JSON Schema")]
     Unsupported {
         /// Where it is.
         pointer: String,
@@ -112,13 +112,13 @@ pub enum SchemaError {
         pointer: String,
     },
     /// A foreign schema is too large.
-    #[error("the schema of {bytes} bytes is larger than 262144")]
+    #[error("the schema has {bytes} bytes, more than the limit of 262144")]
     TooLarge {
         /// Its size as JSON text.
         bytes: usize,
     },
     /// A foreign schema refers to something outside itself.
-    #[error("schema at '{pointer}' refers to what is not in it: a reference starts with '#'")]
+    #[error("schema at '{pointer}' refers outside itself: references must start with '#'")]
     Outside {
         /// Where it is.
         pointer: String,
@@ -217,7 +217,7 @@ impl Schema {
             Check::Compiled(validator) | Check::Terse(validator) if validator.is_valid(args) => Ok(()),
             Check::Terse(_) => Err(vec![ValidationError {
                 pointer: String::new(),
-                message: "does not fit the tool's schema, which refers to itself: its places are not told"
+                message: "does not fit the tool's schema; it refers to itself, so the places are not listed"
                     .to_owned(),
             }]),
             Check::Compiled(validator) => Err(misfits::collect(validator, args)),
@@ -264,7 +264,7 @@ fn check(schema: &Value, at: &mut Place, warnings: &mut Vec<SchemaWarning>) -> R
         Value::Object(keywords) => keywords
             .iter()
             .try_for_each(|(word, value)| at.within(word, |at| check_keyword(word, value, at, warnings))),
-        _ => at.malformed("a schema is an object or a boolean"),
+        _ => at.malformed("a schema must be an object or a boolean"),
     }
 }
 
@@ -295,7 +295,7 @@ fn check_properties(
     warnings: &mut Vec<SchemaWarning>,
 ) -> Result<(), SchemaError> {
     let Some(properties): Option<&Map<String, Value>> = value.as_object() else {
-        return at.malformed("properties is an object of schemas");
+        return at.malformed("properties must be an object of schemas");
     };
     properties.iter().try_for_each(|(name, schema)| at.within(name, |at| check(schema, at, warnings)))
 }
@@ -314,7 +314,7 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"a/b": {"items": {"anyOf": []}}}});
         assert_eq!(
             refused(schema),
-            "schema keyword at '/properties/a~1b/items/anyOf' is outside the subset that arguments are checked against"
+            "schema keyword at '/properties/a~1b/items/anyOf' is outside the supported subset of JSON Schema"
         );
         for word in REFUSED {
             assert!(refused(json!({*word: {}})).contains(&format!("'/{word}'")));

@@ -6,7 +6,7 @@ use toolyard_core::ErrorKind;
 /// What one retry took from a [`Bucket`]. Refunded if the retry succeeds and lost otherwise, so that a tool that
 /// stays down is not called again and again.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a retry that succeeds gives back what it took"]
+#[must_use = "a retry that succeeds returns its tokens"]
 pub(crate) struct Paid(u32);
 
 /// A tool's retry budget, shared by all sessions and forks (RT-5).

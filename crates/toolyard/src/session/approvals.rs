@@ -84,7 +84,9 @@ impl Approvals {
             known.insert(pattern, answer);
             self.any.store(true, Ordering::Release);
         } else {
-            tracing::warn!("too many answers are remembered; this one is for the calls of the moment alone");
+            tracing::warn!(
+                "too many remembered answers; this one applies only to the calls waiting for it now"
+            );
         }
         let places: Vec<usize> =
             state.waiting.iter().filter(|(_, (of, _))| *of == pattern).map(|(place, _)| place).collect();

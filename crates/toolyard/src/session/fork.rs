@@ -88,9 +88,11 @@ impl std::fmt::Display for ForkError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::TooDeep => {
-                write!(f, "no sub-agent goes deeper than {FORK_DEPTH_MAX} levels: do this work here")
+                write!(f, "sub-agents cannot nest deeper than {FORK_DEPTH_MAX} levels: do this work here")
             }
-            Self::NoEngine => f.write_str("this context belongs to no engine and has no sub-agents"),
+            Self::NoEngine => {
+                f.write_str("this context does not belong to an engine, so it cannot fork sub-agents")
+            }
         }
     }
 }

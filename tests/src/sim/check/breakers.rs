@@ -197,7 +197,7 @@ impl<'a> BreakerTrace<'a> {
     /// Checks the `circuit_open` refusals: the state they name is the true one, and if it is half-open, a probe exists.
     fn check_refusals(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
-        let prefix = format!("'{}' fails often at present; its circuit is ", self.owner.name());
+        let prefix = format!("'{}' is failing often; its circuit is ", self.owner.name());
         // With hooks, the event of a refusal comes a while after the check.
         if self.index.program.hooks {
             return violations;

@@ -160,9 +160,10 @@ fn may_hold(trace: &CallTrace<'_>, place: usize) -> bool {
     received && (is_open || trace.attempts.first().is_some_and(|it| it.place < place))
 }
 
-/// Parses owner, remainder and unit from `the budget of this turn is spent: 0 of 3 calls left`.
+/// Parses owner, remainder and unit from `the budget of this turn does not cover this call: 0 of 3 calls left`.
 fn parse_refusal(message: &str) -> Option<(&str, u64, &str)> {
-    let (name, rest) = message.strip_prefix("the budget of this ")?.split_once(" is spent: ")?;
+    let (name, rest) =
+        message.strip_prefix("the budget of this ")?.split_once(" does not cover this call: ")?;
     let (left, rest) = rest.split_once(" of ")?;
     let (_, unit) = rest.strip_suffix(" left")?.split_once(' ')?;
     Some((name, left.parse().ok()?, unit))

@@ -114,8 +114,8 @@ fn capabilities_that_make_no_sense_are_refused() {
             &format!("[policy] capabilities fs: {what}"),
         );
     };
-    fs("r:../x", "a granted path must not have '..' in it: '../x'");
-    fs("rw:/etc", "a granted path is relative to the workspace's root: '/etc'");
+    fs("r:../x", "a granted path must not contain '..': '../x'");
+    fs("rw:/etc", "a granted path must be relative to the workspace's root: '/etc'");
     fs("docs", "'docs' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
     fs(
         "x:docs",
@@ -124,8 +124,8 @@ fn capabilities_that_make_no_sense_are_refused() {
     refused(
         "[policy.capabilities]\nnet = [\"a.example\",\n\"a.*.com\"]",
         3,
-        "[policy] capabilities net: 'a.*.com': a star stands for the first labels of a name, as in '*.example.com', or \
-         alone",
+        "[policy] capabilities net: 'a.*.com': a star must be alone or replace the first labels \
+         of a name, as in '*.example.com'",
     );
     refused("[policy.capabilities]\ntools = [\"ehco\"]", 2, "no tool is called 'ehco'; did you mean 'echo'?");
 }

@@ -164,15 +164,14 @@ fn breakers_that_make_no_sense_are_refused() {
 #[test]
 fn settings_of_a_tool_that_make_no_sense_are_refused() {
     let check = |setting: &str, what: &str| refused_setting("tools.\"echo\"", setting, what);
-    let zero =
-        "rate: a rate must allow at least one attempt, in more than no time, and a burst of at least one";
+    let zero = "rate: a rate needs at least one attempt, a period above zero and a burst of at least one";
     check("rate = \"0/s\"", zero);
     check("rate = \"5/0s\"", zero);
     check("rate = \"5/s burst 0\"", zero);
     for text in ["-1/s", "NaN/s", "5", "5/s burst", "5 a second", ""] {
         let form =
             "write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\"";
-        check(&format!("rate = \"{text}\""), &format!("rate: '{text}' is no rate: {form}"));
+        check(&format!("rate = \"{text}\""), &format!("rate: '{text}' is not a rate: {form}"));
     }
     check("rate = 5", "rate must be a text in quotes, not a number");
     check("cost = -1", "cost must be a whole number from 0, not -1");

@@ -33,7 +33,7 @@ impl fmt::Display for LogFault {
 #[non_exhaustive]
 pub enum WhatFault {
     /// Sequence numbers are missing.
-    #[error("{} before this one, which is {found}", missing(*expected, *found))]
+    #[error("{} before event {found}", missing(*expected, *found))]
     Gap {
         /// The number that was expected.
         expected: u64,
@@ -41,7 +41,7 @@ pub enum WhatFault {
         found: u64,
     },
     /// A sequence number appears twice or out of order.
-    #[error("event {found} comes after event {last}: it is there twice or out of its place")]
+    #[error("event {found} comes after event {last}: it is duplicated or out of order")]
     Again {
         /// The number.
         found: u64,
@@ -62,16 +62,16 @@ pub enum WhatFault {
     #[error("'{0}' comes after the session was closed")]
     AfterClose(&'static str),
     /// An event of a call does not say which call.
-    #[error("'{0}' names no call")]
+    #[error("'{0}' has no call id")]
     NoCall(&'static str),
     /// An event belongs to a call that is not open.
-    #[error("'{0}' is of a call that did not come in, or has ended")]
+    #[error("'{0}' belongs to a call that was not received or has ended")]
     NotOpen(&'static str),
     /// An event is out of order.
     #[error(transparent)]
     Grammar(#[from] GrammarError),
     /// An event contradicts an earlier one.
-    #[error("'{event}' has {field} {is}, and {was} was told before")]
+    #[error("'{event}' has {field} {is}, expected {was}")]
     Contradicts {
         /// The name of the event.
         event: &'static str,
@@ -83,7 +83,7 @@ pub enum WhatFault {
         was: String,
     },
     /// A call runs that is not the one that was approved (I14).
-    #[error("what runs is not what was approved: its digest is {is}, the approved one {was}")]
+    #[error("the call that runs is not the one approved: its digest is {is}, the approved digest is {was}")]
     NotApproved {
         /// The digest of what runs.
         is: String,
@@ -91,7 +91,7 @@ pub enum WhatFault {
         was: String,
     },
     /// A call's statement about its approval does not match the confirmation events (I14).
-    #[error("it says '{says}' of its approval, and {told}")]
+    #[error("it states approval '{says}', but {told}")]
     Approval {
         /// What `tool.called` states.
         says: &'static str,
@@ -99,7 +99,7 @@ pub enum WhatFault {
         told: &'static str,
     },
     /// The answer to a confirmation does not match how the call ended.
-    #[error("the question was settled with '{settled}', and the call ended with '{ended}'")]
+    #[error("the question was settled with '{settled}', but the call ended with '{ended}'")]
     Answer {
         /// The answer.
         settled: &'static str,
@@ -107,7 +107,7 @@ pub enum WhatFault {
         ended: ErrorKind,
     },
     /// A turn reports a number of calls that differs from the number found.
-    #[error("the turn tells of {told} calls {which}, and {found} are there")]
+    #[error("the turn reports {told} calls {which}, but {found} were found")]
     Turn {
         /// Which calls are counted.
         which: &'static str,
@@ -117,7 +117,7 @@ pub enum WhatFault {
         found: usize,
     },
     /// A turn ended that was not open.
-    #[error("the turn was not started, or ended before")]
+    #[error("the turn was not started or has already ended")]
     NoTurn,
     /// A call has not ended.
     #[error("the call has not ended")]

@@ -147,10 +147,10 @@ impl Life {
                 }
             }
             (Answer::Yes(_), says) => {
-                faults.push(WhatFault::Approval { says: shown(says), told: "somebody was asked" });
+                faults.push(WhatFault::Approval { says: shown(says), told: "the approver was asked" });
             }
             (_, Some(Approval::Asked)) => {
-                faults.push(WhatFault::Approval { says: "asked", told: "nobody was asked" });
+                faults.push(WhatFault::Approval { says: "asked", told: "the approver was not asked" });
             }
             _ => {}
         }

@@ -174,11 +174,11 @@ fn a_log_that_is_numbered_anew_still_contradicts() {
 #[test]
 fn what_runs_is_what_was_approved() {
     let digests = after(|events| events[6].kind = called("b", Some(Approval::Asked)));
-    assert!(digests[0].starts_with("7 what runs is not what was approved"), "{digests:?}");
+    assert!(digests[0].starts_with("7 the call that runs is not the one approved"), "{digests:?}");
     let says = after(|events| events[6].kind = called("a", None));
-    assert_eq!(says, ["7 it says 'none' of its approval, and somebody was asked"]);
+    assert_eq!(says, ["7 it states approval 'none', but the approver was asked"]);
     let says = after(|events| events[9].kind = called("b", Some(Approval::Asked)));
-    assert_eq!(says, ["10 it says 'asked' of its approval, and nobody was asked"]);
+    assert_eq!(says, ["10 it states approval 'asked', but the approver was not asked"]);
     assert_eq!(after(|events| events[9].kind = called("b", Some(Approval::Remembered))), [""; 0]);
     let other = after(|events| events[9].kind = called("x", None));
     assert!(other[0].starts_with("10 'tool.called' has digest"), "{other:?}");
@@ -188,34 +188,19 @@ fn what_runs_is_what_was_approved() {
 #[test]
 fn changed_fields_are_found() {
     let is = |found: Vec<String>, expect: &str| assert_eq!(found, [expect]);
-    is(
-        after(|events| events[6].call_id = Some("x".into())),
-        "7 'tool.called' has call_id x, and c0 was told before",
-    );
-    is(after(|events| events[6].turn = None), "7 'tool.called' has turn none, and 1 was told before");
-    is(after(|events| events[6].run = Some(3)), "7 'tool.called' has run 3, and 0 was told before");
-    is(
-        after(|events| events[6].agent = "root/1".into()),
-        "7 'tool.called' has agent root/1, and root was told before",
-    );
-    is(
-        after(|events| events[12].attempt = Some(3)),
-        "13 'dispatch.attempt' has attempt 3, and 2 was told before",
-    );
-    is(
-        after(|events| events[11].attempt = Some(2)),
-        "12 'dispatch.retry' has attempt 2, and 1 was told before",
-    );
-    is(
-        after(|events| events[15].attempt = Some(1)),
-        "16 'dispatch.late_result' has attempt 1, and 2 was told before",
-    );
-    assert_eq!(after(|events| events[6].index = None)[0], "7 'tool.called' names no call");
+    is(after(|events| events[6].call_id = Some("x".into())), "7 'tool.called' has call_id x, expected c0");
+    is(after(|events| events[6].turn = None), "7 'tool.called' has turn none, expected 1");
+    is(after(|events| events[6].run = Some(3)), "7 'tool.called' has run 3, expected 0");
+    is(after(|events| events[6].agent = "root/1".into()), "7 'tool.called' has agent root/1, expected root");
+    is(after(|events| events[12].attempt = Some(3)), "13 'dispatch.attempt' has attempt 3, expected 2");
+    is(after(|events| events[11].attempt = Some(2)), "12 'dispatch.retry' has attempt 2, expected 1");
+    is(after(|events| events[15].attempt = Some(1)), "16 'dispatch.late_result' has attempt 1, expected 2");
+    assert_eq!(after(|events| events[6].index = None)[0], "7 'tool.called' has no call id");
     is(after(|events| events[6].mono_us = 1), "7 its mono_us runs backwards, from 6000 to 1");
     is(after(|events| events[6].wall_ms = 1), "7 its wall_ms runs backwards, from 6 to 1");
     is(
         after(|events| events[14].kind = E::TurnEnded { ok: 2, failed: 1 }),
-        "15 the turn tells of 2 calls that ended with an output, and 1 are there",
+        "15 the turn reports 2 calls that ended with an output, but 1 were found",
     );
 }
 

@@ -53,7 +53,7 @@ impl Turns {
 
 impl Turn {
     fn compare(&self, ok: usize, failed: usize) -> impl Iterator<Item = WhatFault> + use<> {
-        let came = self.calls.map(|calls| ("that came in", calls, self.received));
+        let came = self.calls.map(|calls| ("that were received", calls, self.received));
         let ended = [("that ended with an output", ok, self.ok), ("that failed", failed, self.failed)];
         let told = came.into_iter().chain(ended).filter(|(_, told, found)| told != found);
         told.map(|(which, told, found)| WhatFault::Turn { which, told, found })

@@ -83,11 +83,11 @@ impl<W> Lanes<W> {
 
     /// A lane that is known to be open because it is listed somewhere.
     pub(super) fn open_one(&self, at: u32) -> &Lane<W> {
-        self.get(at).expect("open lanes only are listed")
+        self.get(at).expect("only open lanes are listed")
     }
 
     pub(super) fn open_one_mut(&mut self, at: u32) -> &mut Lane<W> {
-        self.slots[at as usize].as_mut().expect("open lanes only are listed")
+        self.slots[at as usize].as_mut().expect("only open lanes are listed")
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Lane<W>> {

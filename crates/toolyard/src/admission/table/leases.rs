@@ -122,15 +122,15 @@ impl Leases {
     }
 
     pub(super) fn get(&self, lease: LeaseId) -> &Lease {
-        self.all.get(lease.0).expect("a need names an open lease")
+        self.all.get(lease.0).expect("a need refers to an open lease")
     }
 
     pub(super) fn get_mut(&mut self, lease: LeaseId) -> &mut Lease {
-        self.all.get_mut(lease.0).expect("a need names an open lease")
+        self.all.get_mut(lease.0).expect("a need refers to an open lease")
     }
 
     pub(super) fn entry(&self, entry: EntryId) -> &Entry {
-        self.entries.get(entry.0).expect("an entry is named until its call is quiescent")
+        self.entries.get(entry.0).expect("an entry stays until its call is quiescent")
     }
 
     /// An entry, if its call is not quiescent yet.
@@ -139,7 +139,7 @@ impl Leases {
     }
 
     pub(super) fn entry_mut(&mut self, entry: EntryId) -> &mut Entry {
-        self.entries.get_mut(entry.0).expect("an entry is named until its call is quiescent")
+        self.entries.get_mut(entry.0).expect("an entry stays until its call is quiescent")
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (LeaseId, &Lease)> {

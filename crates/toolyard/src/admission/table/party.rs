@@ -92,7 +92,7 @@ impl<W: Waits> Party<W> {
     fn one_less(&mut self) -> W {
         let is_last = self.len - self.gone == 1;
         let first = if is_last { self.first.take() } else { self.first.clone() };
-        first.expect("one of a party waits still")
+        first.expect("a party in a lane has a waiter")
     }
 
     /// Skips the first member, which has left before.

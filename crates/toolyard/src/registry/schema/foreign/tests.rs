@@ -43,7 +43,7 @@ fn a_reference_outside_is_refused() {
         let schema = json!({"properties": {"a": {"items": {"$ref": to}}}});
         assert_eq!(
             refused(&schema),
-            "schema at '/properties/a/items/$ref' refers to what is not in it: a reference starts with '#'"
+            "schema at '/properties/a/items/$ref' refers outside itself: references must start with '#'"
         );
     }
     assert!(refused(&json!({"anyOf": [{"$dynamicRef": "x"}]})).contains("'/anyOf/0/$dynamicRef'"));
@@ -68,7 +68,7 @@ fn a_word_that_is_only_data_or_a_name_refers_to_nothing() {
 #[test]
 fn a_schema_out_of_bounds_is_refused() {
     let large = json!({"description": "x".repeat(257 << 10)});
-    assert!(refused(&large).contains("larger than 262144"));
+    assert!(refused(&large).contains("more than the limit of 262144"));
     let deep = (0..200).fold(json!({}), |inner, _| json!({"not": inner}));
     assert!(refused(&deep).contains("nests deeper"));
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
