@@ -35,7 +35,7 @@ impl CallDigest {
     pub fn of(tool: &str, version: &str, args: &Value, session: &SessionId, policy_version: u64) -> Self {
         let args = canonical_json(args);
         let policy = policy_version.to_be_bytes();
-        Self::over(
+        Self::hash_parts(
             b"toolyard call 1",
             [tool.as_bytes(), version.as_bytes(), args.as_bytes(), session.as_str().as_bytes(), &policy],
         )
@@ -43,19 +43,22 @@ impl CallDigest {
 
     /// The digest of a call that was refused before its arguments were parsed: it covers their text as received.
     pub fn of_text(tool: &str, arguments: &str, session: &SessionId) -> Self {
-        Self::over(b"toolyard text 1", [tool.as_bytes(), arguments.as_bytes(), session.as_str().as_bytes()])
+        Self::hash_parts(
+            b"toolyard text 1",
+            [tool.as_bytes(), arguments.as_bytes(), session.as_str().as_bytes()],
+        )
     }
 
     /// The digest of what the calls of a pattern have in common, in one session.
     pub(crate) fn of_pattern(spec: &ToolSpec, pinned: &Value, session: &SessionId) -> Self {
         let (effects, pinned) = (spec.side_effects.as_str(), canonical_json(pinned));
         let parts = [&spec.name, &spec.version, effects, &pinned, session.as_str()];
-        Self::over(b"toolyard pattern 1", parts.map(str::as_bytes))
+        Self::hash_parts(b"toolyard pattern 1", parts.map(str::as_bytes))
     }
 
     /// Hashes these parts, each preceded by its length, so that different splits of the same bytes differ. `kind`
     /// separates the kinds of digest.
-    fn over<const N: usize>(kind: &[u8], parts: [&[u8]; N]) -> Self {
+    fn hash_parts<const N: usize>(kind: &[u8], parts: [&[u8]; N]) -> Self {
         let mut hash = Sha256::new();
         for part in std::iter::once(kind).chain(parts) {
             hash.update((part.len() as u64).to_be_bytes());

@@ -49,11 +49,11 @@ impl Resources {
         self.by_type.get(&TypeId::of::<T>())?.1.downcast_ref()
     }
 
-    /// Both sets together; values of `over` replace those of the same type.
+    /// Both sets together; values of `other` replace those of the same type.
     #[must_use]
-    pub fn overlaid(&self, over: &Self) -> Self {
+    pub fn overlaid(&self, other: &Self) -> Self {
         let mut by_type = self.by_type.clone();
-        by_type.extend(over.by_type.iter().map(|(id, value)| (*id, value.clone())));
+        by_type.extend(other.by_type.iter().map(|(id, value)| (*id, value.clone())));
         Self { by_type }
     }
 

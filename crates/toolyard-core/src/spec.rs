@@ -343,8 +343,8 @@ impl ToolSpec {
 
     /// Limits how many calls of the tool run at once, per agent by default.
     #[must_use]
-    pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
-        self.max_concurrency = Some(most);
+    pub fn max_concurrency(mut self, max: NonZeroUsize) -> Self {
+        self.max_concurrency = Some(max);
         self
     }
 

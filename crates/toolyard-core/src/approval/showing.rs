@@ -32,23 +32,23 @@ impl Showing {
 
     /// Marks the question as not shown yet, because others come first. Has no effect once it is shown.
     pub fn hold(&self) {
-        self.go(Stage::Asked, Stage::Held);
+        self.transition(Stage::Asked, Stage::Held);
     }
 
     /// Marks the question as shown, which starts its time. Only the first call counts.
     pub fn shown(&self) {
-        if !self.go(Stage::Held, Stage::Shown) {
-            self.go(Stage::Asked, Stage::Shown);
+        if !self.transition(Stage::Held, Stage::Shown) {
+            self.transition(Stage::Asked, Stage::Shown);
         }
     }
 
-    fn go(&self, from: Stage, to: Stage) -> bool {
+    fn transition(&self, from: Stage, to: Stage) -> bool {
         self.stage.send_if_modified(|stage| {
-            let goes = *stage == from;
-            if goes {
+            let applies = *stage == from;
+            if applies {
                 *stage = to;
             }
-            goes
+            applies
         })
     }
 
@@ -63,7 +63,7 @@ impl Showing {
             let time = if now == Stage::Held { Self::HELD_MAX } else { within };
             tokio::select! {
                 biased;
-                moved = stage.changed() => moved.expect("the sender is alive"),
+                changed = stage.changed() => changed.expect("the sender is alive"),
                 () = sleep(time) => return,
             }
         }

@@ -40,12 +40,12 @@ impl FsGrant {
         }
         let mut kept = PathBuf::new();
         for component in path.components() {
-            let told = || path.display().to_string();
+            let shown = || path.display().to_string();
             match component {
                 Component::Normal(name) => kept.push(name),
                 Component::CurDir => {}
-                Component::ParentDir => return Err(FsGrantError::Parent(told())),
-                Component::RootDir | Component::Prefix(_) => return Err(FsGrantError::Absolute(told())),
+                Component::ParentDir => return Err(FsGrantError::Parent(shown())),
+                Component::RootDir | Component::Prefix(_) => return Err(FsGrantError::Absolute(shown())),
             }
         }
         Ok(Self { mode, path: kept })

@@ -44,7 +44,10 @@ impl Host {
         if text.split_once("://").is_some_and(|(_, rest)| rest.starts_with('/')) {
             return Err(refuse("some clients read the part after a third slash as the host"));
         }
-        if text.split_once(':').is_some_and(|(scheme, rest)| is_of_hosts(scheme) && !rest.starts_with("//")) {
+        if text
+            .split_once(':')
+            .is_some_and(|(scheme, rest)| is_special_scheme(scheme) && !rest.starts_with("//"))
+        {
             return Err(refuse("some clients read the part after the scheme as the host"));
         }
         let is_bare = !text.contains("://");
@@ -57,7 +60,7 @@ impl Host {
         let behind = text.rsplit(']').next().and_then(|rest| rest.split_once(':'));
         let has_port = !is_bare || behind.is_some_and(|(_, port)| !port.is_empty());
         let host = match url.host() {
-            Some(url::Host::Domain(_)) if !is_of_hosts(url.scheme()) => Self::opaque(&url),
+            Some(url::Host::Domain(_)) if !is_special_scheme(url.scheme()) => Self::parse_as_http(&url),
             Some(host) => Some(canonical(&host)),
             None => None,
         };
@@ -66,7 +69,7 @@ impl Host {
     }
 
     /// The host of a URL whose scheme the URL standard does not define, parsed as in an HTTP URL.
-    fn opaque(url: &Url) -> Option<String> {
+    fn parse_as_http(url: &Url) -> Option<String> {
         let host = url::Host::parse(url.host_str()?).ok()?;
         Some(canonical(&host))
     }
@@ -82,7 +85,7 @@ impl Host {
 }
 
 /// Whether the URL standard defines how hosts are parsed for this scheme.
-fn is_of_hosts(scheme: &str) -> bool {
+fn is_special_scheme(scheme: &str) -> bool {
     ["http", "https", "ws", "wss", "ftp"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
 }
 
@@ -138,7 +141,7 @@ pub struct HostPattern {
 enum Name {
     Any,
     /// Names that end with this suffix, which starts with a dot.
-    Under(String),
+    Subdomain(String),
     Exactly(String),
 }
 
@@ -147,7 +150,7 @@ impl HostPattern {
     pub fn covers(&self, host: &Host) -> bool {
         let name = match &self.name {
             Name::Any => true,
-            Name::Under(suffix) => !host.is_address() && host.name.ends_with(suffix.as_str()),
+            Name::Subdomain(suffix) => !host.is_address() && host.name.ends_with(suffix.as_str()),
             Name::Exactly(name) => *name == host.name,
         };
         name && (self.port.is_none() || self.port == host.port)
@@ -167,7 +170,7 @@ impl FromStr for HostPattern {
         let name = match name.strip_prefix('*') {
             Some("") => Name::Any,
             Some(rest) if rest.starts_with('.') && !rest.contains('*') => {
-                Name::Under(format!(".{}", Host::parse(&rest[1..])?.name))
+                Name::Subdomain(format!(".{}", Host::parse(&rest[1..])?.name))
             }
             None if !name.contains('*') => Name::Exactly(Host::parse(name)?.name),
             _ => return Err(HostPatternError::Star(text.to_owned())),

@@ -51,7 +51,7 @@ pub enum LineError {
 
 /// The fields that tell whether a line is an event of this format.
 #[derive(Deserialize)]
-struct Mark {
+struct Header {
     v: Option<Value>,
     event: Option<String>,
 }
@@ -75,24 +75,24 @@ impl Line {
         match serde_json::from_str::<Event>(text) {
             Ok(event) if event.v == SCHEMA_VERSION => Ok(Self::Event(Box::new(event))),
             Ok(event) => Err(LineError::Version(event.v.into())),
-            Err(error) => Self::other(text, &error),
+            Err(error) => Self::classify(text, &error),
         }
     }
 
     /// Classifies a line that does not parse as an event.
     #[cold]
-    fn other(text: &str, error: &serde_json::Error) -> Result<Self, LineError> {
+    fn classify(text: &str, error: &serde_json::Error) -> Result<Self, LineError> {
         if error.is_syntax() || error.is_eof() {
             return Err(LineError::NotJson(error.to_string()));
         }
         let not_an_event = || LineError::NotAnEvent(error.to_string());
-        let mark: Mark = serde_json::from_str(text).map_err(|_| not_an_event())?;
-        match mark.v.as_ref().and_then(Value::as_u64) {
+        let header: Header = serde_json::from_str(text).map_err(|_| not_an_event())?;
+        match header.v.as_ref().and_then(Value::as_u64) {
             None => return Err(LineError::NotAnEvent("it has no version 'v'".to_owned())),
             Some(v) if v != u64::from(SCHEMA_VERSION) => return Err(LineError::Version(v)),
             Some(_) => {}
         }
-        match mark.event {
+        match header.event {
             Some(name) if !EventKind::NAMES.contains(&name.as_str()) => {
                 let stranger = serde_json::from_str(text);
                 stranger.map(Self::Stranger).map_err(|error| LineError::NotAnEvent(error.to_string()))

@@ -10,8 +10,8 @@
 //! A pure state machine. It keeps the calls and turns that are open. For each call that failed after an attempt, whose
 //! late result may still come, it keeps 24 bytes until the session closes.
 
+mod call_log;
 mod fault;
-mod life;
 mod session;
 mod turns;
 
@@ -93,7 +93,7 @@ impl LogChecker {
         self.counts.events += 1;
         let is_new = !self.sessions.contains_key(session);
         let log = self.sessions.entry(session.clone()).or_default();
-        let (again, faults) = log.stamp(stamp, begins);
+        let (again, faults) = log.check_stamp(stamp, begins);
         if (is_new || again) && session.as_str() != ENGINE_SESSION {
             self.counts.sessions += 1;
         }

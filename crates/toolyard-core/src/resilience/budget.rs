@@ -31,26 +31,26 @@ impl Budget {
     pub const UNLIMITED: Self = Self { calls: None, cost: None };
 
     /// At most this many calls.
-    pub const fn calls(most: u64) -> Self {
-        Self { calls: Some(most), cost: None }
+    pub const fn calls(max: u64) -> Self {
+        Self { calls: Some(max), cost: None }
     }
 
     /// At most this many units of cost.
-    pub const fn cost(most: u64) -> Self {
-        Self { calls: None, cost: Some(most) }
+    pub const fn cost(max: u64) -> Self {
+        Self { calls: None, cost: Some(max) }
     }
 
     /// Sets the maximum number of calls.
     #[must_use]
-    pub const fn with_calls(mut self, most: u64) -> Self {
-        self.calls = Some(most);
+    pub const fn with_calls(mut self, max: u64) -> Self {
+        self.calls = Some(max);
         self
     }
 
     /// Sets the maximum units of cost.
     #[must_use]
-    pub const fn with_cost(mut self, most: u64) -> Self {
-        self.cost = Some(most);
+    pub const fn with_cost(mut self, max: u64) -> Self {
+        self.cost = Some(max);
         self
     }
 

@@ -21,7 +21,7 @@ pub const HINT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// ```
 pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
-    if let Some(seconds) = whole(value) {
+    if let Some(seconds) = parse_digits(value) {
         return Some(Duration::from_secs(seconds).min(HINT_MAX));
     }
     let at = httpdate::parse_http_date(value).ok()?;
@@ -38,11 +38,11 @@ pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
 /// assert_eq!(retry_after_ms("1.5s"), None);
 /// ```
 pub fn retry_after_ms(value: &str) -> Option<Duration> {
-    whole(value.trim()).map(|millis| Duration::from_millis(millis).min(HINT_MAX))
+    parse_digits(value.trim()).map(|millis| Duration::from_millis(millis).min(HINT_MAX))
 }
 
 /// Parses a text of digits only. A number too large for `u64` becomes `u64::MAX`.
-fn whole(text: &str) -> Option<u64> {
+fn parse_digits(text: &str) -> Option<u64> {
     let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_whole.then(|| text.parse().unwrap_or(u64::MAX))
 }

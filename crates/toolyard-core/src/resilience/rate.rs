@@ -149,23 +149,23 @@ impl FromStr for Rate {
         let form = || RateError::Form(text.to_owned());
         let mut words = text.split_ascii_whitespace();
         let (attempts, per) = words.next().and_then(|word| word.split_once('/')).ok_or_else(form)?;
-        let rate = Self::new(whole(attempts).ok_or_else(form)?, period(per).ok_or_else(form)?)?;
+        let rate = Self::new(parse_digits(attempts).ok_or_else(form)?, period(per).ok_or_else(form)?)?;
         match (words.next(), words.next(), words.next()) {
             (None, ..) => Ok(rate),
-            (Some("burst"), Some(burst), None) => rate.with_burst(whole(burst).ok_or_else(form)?),
+            (Some("burst"), Some(burst), None) => rate.with_burst(parse_digits(burst).ok_or_else(form)?),
             _ => Err(form()),
         }
     }
 }
 
 /// Parses a text of digits only: no sign, fraction or exponent.
-fn whole(text: &str) -> Option<u32> {
+fn parse_digits(text: &str) -> Option<u32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 fn period(text: &str) -> Option<Duration> {
     let (count, name) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let count = if count.is_empty() { 1 } else { whole(count)? };
+    let count = if count.is_empty() { 1 } else { parse_digits(count)? };
     let (_, unit) = UNITS.iter().find(|(names, _)| names.contains(&name))?;
     Some(Duration::from_millis(u64::from(count) * unit))
 }

@@ -1,6 +1,6 @@
 //! The events of one session in a log.
 
-use super::{Found, WhatFault, life::Life, turns::Turns};
+use super::{Found, WhatFault, call_log::CallLog, turns::Turns};
 use crate::event::{Event, EventKind};
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -24,7 +24,7 @@ pub(super) struct SessionLog {
     open: usize,
     /// Whether a session of this name was ever open.
     was_open: bool,
-    calls: BTreeMap<Place, Life>,
+    calls: BTreeMap<Place, CallLog>,
     /// Calls that failed in or after an attempt, with that attempt's number: their late result may still come.
     failed: BTreeMap<Place, u32>,
     turns: Turns,
@@ -32,7 +32,7 @@ pub(super) struct SessionLog {
 
 impl SessionLog {
     /// Checks the number and the times. Returns `true` if the session starts anew under the name of a closed one.
-    pub(super) fn stamp(&mut self, stamp: Stamp, begins: bool) -> (bool, Found) {
+    pub(super) fn check_stamp(&mut self, stamp: Stamp, begins: bool) -> (bool, Found) {
         let anew = begins && stamp.seq == 1 && self.was_open && self.open == 0;
         let mut found = Vec::new();
         if anew {
@@ -97,27 +97,27 @@ impl SessionLog {
                 }
                 self.failed.remove(&place);
             }
-            _ => self.life(place, at, event, &mut faults),
+            _ => self.read_call(place, at, event, &mut faults),
         }
         self.turns.count(place.0, event);
         found.extend(faults.into_iter().map(|fault| (at, event.call_id.clone(), fault)));
     }
 
     /// Reads an event of a call whose late result is not awaited.
-    fn life(&mut self, place: Place, at: u64, event: &Event, faults: &mut Vec<WhatFault>) {
+    fn read_call(&mut self, place: Place, at: u64, event: &Event, faults: &mut Vec<WhatFault>) {
         let is_received = matches!(event.kind, EventKind::Received { .. });
-        let life = match self.calls.entry(place) {
+        let call_log = match self.calls.entry(place) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) if is_received => entry.insert(Life::new(at, event)),
+            Entry::Vacant(entry) if is_received => entry.insert(CallLog::new(at, event)),
             Entry::Vacant(entry) => {
                 faults.push(WhatFault::NotOpen(event.kind.name()));
-                entry.insert(Life::broken(at, event))
+                entry.insert(CallLog::broken(at, event))
             }
         };
-        life.read(event, faults);
+        call_log.read(event, faults);
         // A terminal event or late result closes the call even if its start is missing, so nothing stays open.
         if event.kind.is_terminal() || matches!(event.kind, EventKind::LateResult { .. }) {
-            let attempt = life.attempt();
+            let attempt = call_log.attempt();
             self.calls.remove(&place);
             if let (Some(attempt), EventKind::Failed(_)) = (attempt, &event.kind) {
                 self.failed.insert(place, attempt);
@@ -127,7 +127,7 @@ impl SessionLog {
 
     /// The calls and turns that have not ended.
     pub(super) fn open(&self) -> Found {
-        let calls = self.calls.values().map(Life::open);
+        let calls = self.calls.values().map(CallLog::open);
         calls.chain(self.turns.open()).collect()
     }
 }

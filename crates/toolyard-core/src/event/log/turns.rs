@@ -29,7 +29,7 @@ impl Turns {
             EventKind::TurnEnded { ok, failed } => match self.0.remove(&batch) {
                 None => found.push((at, None, WhatFault::NoTurn)),
                 Some(turn) => {
-                    let faults = turn.compare(ok, failed);
+                    let faults = turn.check_counts(ok, failed);
                     found.extend(faults.map(|fault| (at, None, fault)));
                 }
             },
@@ -52,10 +52,10 @@ impl Turns {
 }
 
 impl Turn {
-    fn compare(&self, ok: usize, failed: usize) -> impl Iterator<Item = WhatFault> + use<> {
-        let came = self.calls.map(|calls| ("that were received", calls, self.received));
+    fn check_counts(&self, ok: usize, failed: usize) -> impl Iterator<Item = WhatFault> + use<> {
+        let received = self.calls.map(|calls| ("that were received", calls, self.received));
         let ended = [("that ended with an output", ok, self.ok), ("that failed", failed, self.failed)];
-        let told = came.into_iter().chain(ended).filter(|(_, told, found)| told != found);
-        told.map(|(which, told, found)| WhatFault::Turn { which, told, found })
+        let reported = received.into_iter().chain(ended).filter(|(_, told, found)| told != found);
+        reported.map(|(which, told, found)| WhatFault::Turn { which, told, found })
     }
 }

@@ -9,7 +9,7 @@ use std::{fmt::Display, sync::Arc};
 
 /// The state of one call, as read from its events so far.
 #[derive(Debug, Clone)]
-pub(super) struct Life {
+pub(super) struct CallLog {
     /// The position of its first event.
     at: u64,
     grammar: CallGrammar,
@@ -34,7 +34,7 @@ enum Answer {
     No(Option<ErrorKind>),
 }
 
-impl Life {
+impl CallLog {
     pub(super) fn new(at: u64, event: &Event) -> Self {
         let digest = match &event.kind {
             EventKind::Received { digest, .. } => *digest,
@@ -72,7 +72,7 @@ impl Life {
 
     /// Reads the next event of the call.
     pub(super) fn read(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
-        self.compare(event, faults);
+        self.check_common_fields(event, faults);
         if let Err(error) = self.grammar.next(&event.kind) {
             if !self.is_broken {
                 faults.push(error.into());
@@ -80,12 +80,12 @@ impl Life {
             self.is_broken = true;
         }
         if !self.is_broken {
-            self.follow(event, faults);
+            self.check_history(event, faults);
         }
     }
 
     /// Compares the fields that all events of a call have in common.
-    fn compare(&self, event: &Event, faults: &mut Vec<WhatFault>) {
+    fn check_common_fields(&self, event: &Event, faults: &mut Vec<WhatFault>) {
         let name = event.kind.name();
         let shown = |number: Option<u64>| number.map_or_else(|| "none".to_owned(), |n| n.to_string());
         if event.call_id != self.call_id {
@@ -110,7 +110,7 @@ impl Life {
     }
 
     /// Compares this event with the earlier ones.
-    fn follow(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
+    fn check_history(&mut self, event: &Event, faults: &mut Vec<WhatFault>) {
         match &event.kind {
             EventKind::ConfirmationResolved { approved, error, digest, .. } => {
                 self.answer = if *approved { Answer::Yes(*digest) } else { Answer::No(*error) };
