@@ -31,23 +31,24 @@
 //! supported: run the collector beside the program, and let it forward the data.
 
 mod client;
-mod ends;
 mod export;
 mod metrics;
+mod observed;
+mod queue;
 mod settings;
 mod tally;
-mod watched;
 
-pub use ends::EndsSink;
+pub use queue::EndsSink;
 pub use settings::{Settings, SetupError};
 
-use ends::Ends;
 use metrics::Instruments;
+use observed::ObservedEngines;
 use opentelemetry::{InstrumentationScope, trace::TracerProvider as _};
 use opentelemetry_sdk::{
     metrics::SdkMeterProvider,
     trace::{SdkTracer, SdkTracerProvider},
 };
+use queue::PointQueue;
 use std::{
     sync::{Arc, mpsc},
     thread,
@@ -55,7 +56,6 @@ use std::{
 };
 use toolyard::{Engine, telemetry::TARGET};
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
-use watched::Watched;
 
 /// The instrumentation scope of the exported spans and metrics.
 const SCOPE: &str = "toolyard";
@@ -65,8 +65,8 @@ const SCOPE: &str = "toolyard";
 pub struct Telemetry {
     traces: Option<SdkTracerProvider>,
     meters: Option<SdkMeterProvider>,
-    ends: Arc<Ends>,
-    watched: Arc<Watched>,
+    queue: Arc<PointQueue>,
+    observed: Arc<ObservedEngines>,
 }
 
 impl Telemetry {
@@ -78,15 +78,15 @@ impl Telemetry {
         let resource = settings.resource();
         let traces = export::traces(&settings, resource.clone())?;
         let meters = export::meters(&settings, resource)?;
-        let watched = Arc::new(Watched::default());
-        let ends = match &meters {
+        let observed = Arc::new(ObservedEngines::default());
+        let queue = match &meters {
             Some(meters) => {
-                let instruments = Instruments::new(meters, &watched);
-                Ends::recorded_by(instruments)
+                let instruments = Instruments::new(meters, &observed);
+                PointQueue::recorded_by(instruments)
             }
-            None => Ends::unrecorded(),
+            None => PointQueue::disabled(),
         };
-        Ok(Self { traces, meters, ends, watched })
+        Ok(Self { traces, meters, queue, observed })
     }
 
     /// The `tracing` layer that exports the spans of calls and nothing else, because log events inside them may hold
@@ -110,19 +110,19 @@ impl Telemetry {
 
     /// The sink that counts how calls end, for [`EngineBuilder::events`](toolyard::EngineBuilder::events).
     pub fn sink(&self) -> EndsSink {
-        EndsSink::new(self.ends.clone(), self.watched.clone())
+        EndsSink::new(self.queue.clone(), self.observed.clone())
     }
 
     /// Adds this engine's permits and breakers to the metrics. This does not keep the engine alive.
     pub fn observe(&self, engine: &Engine) {
-        self.watched.watch(engine.gauges());
+        self.observed.watch(engine.gauges());
     }
 
     /// Sends what is left, within this limit. Returns `false` if the time was too short or something could not be sent.
     ///
     /// This blocks; in an async runtime, call it on a thread that may block.
     pub fn shutdown(mut self, limit: Duration) -> bool {
-        self.ends.close();
+        self.queue.close();
         let (traces, meters) = (self.traces.take(), self.meters.take());
         let (tell, told) = mpsc::channel();
         // On a thread of its own, because each exporter only knows its own limit. The thread may outlive this call.
@@ -139,6 +139,6 @@ impl Telemetry {
 
 impl Drop for Telemetry {
     fn drop(&mut self) {
-        self.ends.close();
+        self.queue.close();
     }
 }

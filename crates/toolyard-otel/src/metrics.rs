@@ -1,6 +1,6 @@
 //! The metric instruments.
 
-use crate::{SCOPE, watched::Watched};
+use crate::{SCOPE, observed::ObservedEngines};
 use opentelemetry::{
     InstrumentationScope, KeyValue,
     metrics::{Counter, Histogram, Meter, MeterProvider as _},
@@ -30,11 +30,11 @@ pub(crate) struct Instruments {
 }
 
 impl Instruments {
-    pub(crate) fn new(provider: &SdkMeterProvider, watched: &Arc<Watched>) -> Self {
+    pub(crate) fn new(provider: &SdkMeterProvider, observed: &Arc<ObservedEngines>) -> Self {
         let scope = InstrumentationScope::builder(SCOPE).with_version(env!("CARGO_PKG_VERSION")).build();
         let meter = provider.meter_with_scope(scope);
-        show_permits(&meter, watched.clone());
-        show_breakers(&meter, watched.clone());
+        show_permits(&meter, observed.clone());
+        show_breakers(&meter, observed.clone());
         let seconds = |name, what| {
             let histogram = meter.f64_histogram(name).with_unit("s").with_description(what);
             histogram.with_boundaries(SECONDS.to_vec()).build()
@@ -58,7 +58,7 @@ impl Instruments {
     }
 
     /// Records the end of a call whose handler was started.
-    pub(crate) fn ran(&self, tool: &Arc<str>, seconds: f64, queued: f64, error: Option<ErrorKind>) {
+    pub(crate) fn record_run(&self, tool: &Arc<str>, seconds: f64, queued: f64, error: Option<ErrorKind>) {
         let tool = KeyValue::new(telemetry::TOOL_NAME, tool.clone());
         self.queue.record(queued, std::slice::from_ref(&tool));
         let operation = KeyValue::new(telemetry::OPERATION_NAME, telemetry::EXECUTE_TOOL);
@@ -70,7 +70,7 @@ impl Instruments {
     }
 
     /// Records how many attempts an ended call made.
-    pub(crate) fn tried(&self, tool: &Arc<str>, attempts: u32, error: Option<ErrorKind>) {
+    pub(crate) fn record_attempts(&self, tool: &Arc<str>, attempts: u32, error: Option<ErrorKind>) {
         let tool = KeyValue::new(telemetry::TOOL_NAME, tool.clone());
         match error.map(of_error) {
             None => self.attempts.record(attempts.into(), &[tool]),
@@ -79,13 +79,13 @@ impl Instruments {
     }
 
     /// Records a call that was answered with the kept result of another.
-    pub(crate) fn replayed(&self, tool: &Arc<str>) {
+    pub(crate) fn record_replay(&self, tool: &Arc<str>) {
         self.replays.add(1, &[KeyValue::new(telemetry::TOOL_NAME, tool.clone())]);
     }
 
     /// Records ends and attempts that were dropped, and so appear in no other metric.
-    pub(crate) fn missed(&self, ends: u64) {
-        self.missed.add(ends, &[]);
+    pub(crate) fn record_missed(&self, count: u64) {
+        self.missed.add(count, &[]);
     }
 }
 
@@ -93,24 +93,24 @@ fn of_error(kind: ErrorKind) -> KeyValue {
     KeyValue::new(telemetry::ERROR_TYPE, kind.code())
 }
 
-fn show_permits(meter: &Meter, watched: Arc<Watched>) {
+fn show_permits(meter: &Meter, observed: Arc<ObservedEngines>) {
     let gauge = meter.u64_observable_gauge(telemetry::PERMITS_IN_USE).with_unit("{permit}");
     let gauge = gauge.with_description("Permits in use");
     gauge
         .with_callback(move |gauge| {
-            for (class, held) in watched.permits() {
+            for (class, held) in observed.permits() {
                 gauge.observe(held as u64, &[KeyValue::new(telemetry::POOL, class.as_str())]);
             }
         })
         .build();
 }
 
-fn show_breakers(meter: &Meter, watched: Arc<Watched>) {
+fn show_breakers(meter: &Meter, observed: Arc<ObservedEngines>) {
     let gauge = meter.u64_observable_gauge(telemetry::BREAKER_STATE).with_unit("1");
     let gauge = gauge.with_description("1 for the state a breaker is in, 0 for the others");
     gauge
         .with_callback(move |gauge| {
-            for breaker in watched.breakers() {
+            for breaker in observed.breakers() {
                 let whose = match breaker.of {
                     BreakerOf::Tool(name) => KeyValue::new(telemetry::TOOL_NAME, name),
                     BreakerOf::Backend(name) => KeyValue::new(telemetry::BACKEND, name),

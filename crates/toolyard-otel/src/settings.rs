@@ -55,7 +55,7 @@ pub struct Settings {
 impl Settings {
     /// Sends both signals to the collector at this address, such as `http://localhost:4318`.
     pub fn to(collector: &str) -> Self {
-        let target = |signal| Some(Target { endpoint: below(collector, signal), timeout: TIMEOUT });
+        let target = |signal| Some(Target { endpoint: signal_url(collector, signal), timeout: TIMEOUT });
         Self { traces: target("traces"), metrics: target("metrics"), service: None, attributes: Vec::new() }
     }
 
@@ -86,7 +86,7 @@ impl Settings {
         let endpoint = |own: &str, signal: &str| {
             let off =
                 read(&format!("OTEL_{}_EXPORTER", signal.to_uppercase())).is_some_and(|it| it == "none");
-            let endpoint = read(own).or_else(|| Some(below(&read(ENDPOINT)?, signal)));
+            let endpoint = read(own).or_else(|| Some(signal_url(&read(ENDPOINT)?, signal)));
             endpoint.filter(|_| !off)
         };
         let target = |own: &str, signal: &str| -> Result<_, SetupError> {
@@ -138,7 +138,7 @@ impl Settings {
 }
 
 /// The address for one signal at a collector.
-fn below(collector: &str, signal: &str) -> String {
+fn signal_url(collector: &str, signal: &str) -> String {
     format!("{}/v1/{signal}", collector.trim_end_matches('/'))
 }
 

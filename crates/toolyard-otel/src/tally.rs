@@ -40,15 +40,15 @@ impl Point {
 
 /// The calls that have started but not ended.
 #[derive(Default)]
-pub(crate) struct Begun(HashMap<CallKey, Ran>);
+pub(crate) struct OpenCalls(HashMap<CallKey, Running>);
 
 #[derive(Clone, Copy)]
-struct Ran {
+struct Running {
     since_us: u64,
     attempts: u32,
 }
 
-impl Begun {
+impl OpenCalls {
     /// Forgets all calls. Points were missed, possibly ends of these calls, whose entries would then stay forever.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
@@ -58,18 +58,23 @@ impl Begun {
     pub(crate) fn count(&mut self, point: Point, instruments: &Instruments) {
         match point {
             Point::Attempt { call, number, at_us } => {
-                let ran = self.0.entry(call).or_insert(Ran { since_us: at_us, attempts: number });
-                ran.attempts = number;
+                let running = self.0.entry(call).or_insert(Running { since_us: at_us, attempts: number });
+                running.attempts = number;
             }
             Point::End { call, tool, at_us, queue_ms, dedupe, error } => match (self.0.remove(&call), dedupe)
             {
-                (Some(ran), _) => {
-                    let seconds = Duration::from_micros(at_us.saturating_sub(ran.since_us)).as_secs_f64();
-                    instruments.ran(&tool, seconds, Duration::from_millis(queue_ms).as_secs_f64(), error);
-                    instruments.tried(&tool, ran.attempts, error);
+                (Some(running), _) => {
+                    let seconds = Duration::from_micros(at_us.saturating_sub(running.since_us)).as_secs_f64();
+                    instruments.record_run(
+                        &tool,
+                        seconds,
+                        Duration::from_millis(queue_ms).as_secs_f64(),
+                        error,
+                    );
+                    instruments.record_attempts(&tool, running.attempts, error);
                 }
-                (None, Dedupe::Fresh) => instruments.tried(&tool, 0, error),
-                (None, Dedupe::Replayed) => instruments.replayed(&tool),
+                (None, Dedupe::Fresh) => instruments.record_attempts(&tool, 0, error),
+                (None, Dedupe::Replayed) => instruments.record_replay(&tool),
                 (None, Dedupe::Joined) => {}
             },
         }

@@ -5,7 +5,7 @@ use toolyard::{BreakerStatus, Gauges, ToolClass};
 
 /// The values last read from an engine. An engine that is gone keeps its last values.
 #[derive(Debug)]
-struct Seen {
+struct Observed {
     gauges: Gauges,
     permits: [usize; ToolClass::ALL.len()],
     breakers: Vec<BreakerStatus>,
@@ -13,44 +13,44 @@ struct Seen {
 
 /// The engines that are observed.
 #[derive(Debug, Default)]
-pub(crate) struct Watched(Mutex<Vec<Seen>>);
+pub(crate) struct ObservedEngines(Mutex<Vec<Observed>>);
 
-impl Watched {
-    fn all(&self) -> MutexGuard<'_, Vec<Seen>> {
+impl ObservedEngines {
+    fn all(&self) -> MutexGuard<'_, Vec<Observed>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn watch(&self, gauges: Gauges) {
-        let mut seen = Seen { gauges, permits: Default::default(), breakers: Vec::new() };
-        seen.look();
-        self.all().push(seen);
+        let mut observed = Observed { gauges, permits: Default::default(), breakers: Vec::new() };
+        observed.refresh();
+        self.all().push(observed);
     }
 
     /// Reads the values of every engine that still exists.
-    pub(crate) fn look(&self) {
-        self.all().iter_mut().for_each(Seen::look);
+    pub(crate) fn refresh(&self) {
+        self.all().iter_mut().for_each(Observed::refresh);
     }
 
     /// The permits of each class held now, summed over all engines; empty if none is observed.
     pub(crate) fn permits(&self) -> Vec<(ToolClass, usize)> {
-        self.look();
+        self.refresh();
         let all = self.all();
         if all.is_empty() {
             return Vec::new();
         }
-        let held = |class: ToolClass| all.iter().map(|seen| seen.permits[class.index()]).sum();
+        let held = |class: ToolClass| all.iter().map(|observed| observed.permits[class.index()]).sum();
         ToolClass::ALL.into_iter().map(|class| (class, held(class))).collect()
     }
 
     /// The current breakers of all engines.
     pub(crate) fn breakers(&self) -> Vec<BreakerStatus> {
-        self.look();
-        self.all().iter().flat_map(|seen| seen.breakers.iter().cloned()).collect()
+        self.refresh();
+        self.all().iter().flat_map(|observed| observed.breakers.iter().cloned()).collect()
     }
 }
 
-impl Seen {
-    fn look(&mut self) {
+impl Observed {
+    fn refresh(&mut self) {
         for class in ToolClass::ALL {
             let Some(held) = self.gauges.permits_in_use(class) else { return };
             self.permits[class.index()] = held;

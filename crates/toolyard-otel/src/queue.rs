@@ -6,8 +6,8 @@
 
 use crate::{
     metrics::Instruments,
-    tally::{Begun, Point},
-    watched::Watched,
+    observed::ObservedEngines,
+    tally::{OpenCalls, Point},
 };
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -32,39 +32,39 @@ struct Waiting {
 }
 
 /// The queue, and the instruments that its points are counted with.
-pub(crate) struct Ends {
+pub(crate) struct PointQueue {
     waiting: Mutex<Waiting>,
     wake: Condvar,
-    begun: Mutex<Begun>,
+    open_calls: Mutex<OpenCalls>,
     /// `None` if metrics are not exported.
     instruments: Option<Instruments>,
 }
 
-impl Ends {
+impl PointQueue {
     /// A queue that nothing counts, for when metrics are not exported.
-    pub(crate) fn unrecorded() -> Arc<Self> {
+    pub(crate) fn disabled() -> Arc<Self> {
         Arc::new(Self::new(None))
     }
 
     /// A queue counted with these instruments, on a thread of its own until it is closed.
     pub(crate) fn recorded_by(instruments: Instruments) -> Arc<Self> {
-        let ends = Arc::new(Self::new(Some(instruments)));
-        let counted = ends.clone();
+        let queue = Arc::new(Self::new(Some(instruments)));
+        let counted = queue.clone();
         let thread = thread::Builder::new().name("toolyard-otel".to_owned());
         // If the thread cannot be started, the points are counted when the queue is flushed.
         let _ = thread.spawn(move || counted.count_until_closed());
-        ends
+        queue
     }
 
     fn new(instruments: Option<Instruments>) -> Self {
-        Self { waiting: Mutex::default(), wake: Condvar::new(), begun: Mutex::default(), instruments }
+        Self { waiting: Mutex::default(), wake: Condvar::new(), open_calls: Mutex::default(), instruments }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, point: Point) {
+    fn push(&self, point: Point) {
         let mut waiting = self.waiting();
         if waiting.points.len() >= WAITING_MAX || waiting.closed {
             waiting.missed += 1;
@@ -87,7 +87,7 @@ impl Ends {
                 .unwrap_or_else(PoisonError::into_inner);
             let pause = self.wake.wait_timeout_while(waiting, PAUSE, |waiting| !waiting.closed);
             let closed = pause.unwrap_or_else(PoisonError::into_inner).0.closed;
-            self.count();
+            self.drain();
             if closed {
                 return;
             }
@@ -96,18 +96,18 @@ impl Ends {
     }
 
     /// Counts the waiting points.
-    fn count(&self) {
+    fn drain(&self) {
         let Some(instruments) = &self.instruments else { return };
         // One thread at a time, so that no end is counted before its attempts.
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open_calls = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner);
         let (points, missed) = {
             let mut waiting = self.waiting();
             (std::mem::take(&mut waiting.points), std::mem::take(&mut waiting.missed))
         };
-        points.into_iter().for_each(|point| begun.count(point, instruments));
+        points.into_iter().for_each(|point| open_calls.count(point, instruments));
         if missed > 0 {
-            begun.forget();
-            instruments.missed(missed);
+            open_calls.forget();
+            instruments.record_missed(missed);
         }
     }
 
@@ -115,11 +115,11 @@ impl Ends {
     pub(crate) fn close(&self) {
         self.waiting().closed = true;
         self.wake.notify_one();
-        self.count();
+        self.drain();
     }
 }
 
-impl std::fmt::Debug for Ends {
+impl std::fmt::Debug for PointQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ends").field("waiting", &self.waiting().points.len()).finish_non_exhaustive()
     }
@@ -128,29 +128,29 @@ impl std::fmt::Debug for Ends {
 /// The event sink that counts how calls end.
 #[derive(Debug)]
 pub struct EndsSink {
-    ends: Arc<Ends>,
-    watched: Arc<Watched>,
+    queue: Arc<PointQueue>,
+    observed: Arc<ObservedEngines>,
 }
 
 impl EndsSink {
-    pub(crate) fn new(ends: Arc<Ends>, watched: Arc<Watched>) -> Self {
-        Self { ends, watched }
+    pub(crate) fn new(queue: Arc<PointQueue>, observed: Arc<ObservedEngines>) -> Self {
+        Self { queue, observed }
     }
 }
 
 impl EventSink for EndsSink {
     fn accept(&self, event: &Event) {
-        if self.ends.instruments.is_some()
+        if self.queue.instruments.is_some()
             && let Some(point) = Point::of(event)
         {
-            self.ends.put(point);
+            self.queue.push(point);
         }
     }
 
     /// Called when the engine stops: counts what is left, and reads the gauges once more.
     fn flush(&self) {
-        self.watched.look();
-        self.ends.count();
+        self.observed.refresh();
+        self.queue.drain();
     }
 }
 
@@ -162,13 +162,13 @@ mod tests {
     /// OB-3, OB-4: points beyond the queue's bound are counted as missed, at no extra cost to the sender.
     #[test]
     fn a_full_queue() {
-        let ends = Ends::unrecorded();
+        let queue = PointQueue::disabled();
         let mut event = Event::new(SessionId::from("s"), AgentPath::root(), EventKind::Attempt);
         (event.batch, event.index, event.attempt) = (Some(1), Some(0), Some(1));
         for _ in 0..WAITING_MAX + 3 {
-            ends.put(Point::of(&event).unwrap());
+            queue.push(Point::of(&event).unwrap());
         }
-        let waiting = ends.waiting();
+        let waiting = queue.waiting();
         assert_eq!((waiting.points.len(), waiting.missed), (WAITING_MAX, 3));
     }
 }
