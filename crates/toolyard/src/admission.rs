@@ -16,7 +16,7 @@ mod permit;
 mod start;
 mod table;
 
-pub(crate) use parking::{Held, Left, Resumed};
+pub(crate) use parking::{Held, LeaveResult, Resumed};
 pub(crate) use permit::Permit;
 pub(crate) use start::Granted;
 pub(crate) use table::{
@@ -28,7 +28,7 @@ use std::{
     ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
 };
-use table::{Asked, Going, Moment, Table, Waits};
+use table::{Asked, GrantedWaiter, Moment, PlaceInLine, Table};
 use tokio::time::Instant;
 use toolyard_core::ToolClass;
 
@@ -57,7 +57,7 @@ struct Place {
     resumes: bool,
 }
 
-impl Waits for Place {
+impl PlaceInLine for Place {
     fn behind(self, places: u32) -> Self {
         Self { index: self.index + places, ..self }
     }

@@ -32,7 +32,7 @@ use crate::{
     engine::EngineCore,
     gate::Cleared,
     guard::Slots,
-    nesting::{CallRef, Up, within},
+    nesting::{CallRef, Report, within},
     retry::Decision,
     telemetry::{self, OpenSpan},
 };
@@ -50,11 +50,11 @@ use std::{
 use supervise::{Verdict, supervise};
 use tokio::{sync::oneshot, time::Instant};
 use toolyard_core::{CallError, Dedupe, Effect, ErrorKind, EventKind, Grant, Placement, ToolContext};
-use watch::{Bounds, Parting};
+use watch::{Bounds, DetachReason};
 use zombie::{Zombie, a_zombie_keeps};
 
 /// Everything an attempt needs to start.
-pub(crate) struct Go {
+pub(crate) struct AttemptStart {
     pub(crate) held: Held,
     pub(crate) slots: Slots,
     pub(crate) bid: Bid,
@@ -75,7 +75,7 @@ pub(crate) struct Attempt {
     /// What a handler that was given up still holds.
     kept: Option<Box<Held>>,
     /// The result, while the end hook runs.
-    told: Option<Box<Ending>>,
+    ending_in_hook: Option<Box<Ending>>,
     /// Whether the result has been reported to its key.
     kept_result: bool,
     released: bool,
@@ -89,11 +89,11 @@ type Stops = oneshot::Receiver<bool>;
 type Executed = (Verdict, Option<Stops>);
 
 /// The end of a call, and where its handler's end is reported if that still runs.
-type CameTo = (Ending, Option<Stops>);
+type CallEnd = (Ending, Option<Stops>);
 
 impl Attempt {
-    pub(crate) fn new(call: CallRef, go: Go) -> Self {
-        let Go { held, slots, bid: Bid { ready_at, progress }, granted_at } = go;
+    pub(crate) fn new(call: CallRef, start: AttemptStart) -> Self {
+        let AttemptStart { held, slots, bid: Bid { ready_at, progress }, granted_at } = start;
         let slots = Some(slots);
         Self {
             call,
@@ -103,7 +103,7 @@ impl Attempt {
             slots,
             progress,
             kept: None,
-            told: None,
+            ending_in_hook: None,
             kept_result: false,
             released: false,
             done: false,
@@ -157,7 +157,7 @@ impl Attempt {
                 return None;
             }
             let next = self.ends_soon().then(|| Next::of(self.engine()));
-            if let Some((ending, still_running)) = self.come_to(executed, span.into_span()) {
+            if let Some((ending, still_running)) = self.conclude(executed, span.into_span()) {
                 self.finish(ending, still_running);
             }
             next
@@ -171,17 +171,17 @@ impl Attempt {
     }
 
     async fn end_with_hook(&mut self, executed: Executed, span: tracing::Span) {
-        let Some((mut ending, still_running)) = self.come_to(executed, span) else { return };
+        let Some((mut ending, still_running)) = self.conclude(executed, span) else { return };
         // For a detached call the hook has already run.
         if !self.batch().is_detached(self.call.index) {
-            ending = self.tell_hook(ending).await;
+            ending = self.run_end_hook(ending).await;
         }
         self.finish(ending, still_running);
     }
 
     /// Ends the attempt: counts it, releases its permits and decides on a retry. Returns the end of the call; `None`
     /// if it waits for its next attempt.
-    fn come_to(&mut self, (verdict, still_running): Executed, span: tracing::Span) -> Option<CameTo> {
+    fn conclude(&mut self, (verdict, still_running): Executed, span: tracing::Span) -> Option<CallEnd> {
         let ended_at = self.engine().clock.now();
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict, ended_at);
@@ -263,7 +263,7 @@ impl Attempt {
         };
         let mut result = within(&self.call, AssertUnwindSafe(result).catch_unwind());
         let verdict = supervise(Pin::new(&mut result), &execution).await;
-        if verdict.gave_up() {
+        if verdict.stopped_waiting() {
             execution.cx.cancel_own(); // a blocking handler may check it
         }
         (verdict, stopped.after())
@@ -284,18 +284,18 @@ impl Attempt {
         let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
         let cut_at = self.granted_at.checked_add(timeout);
-        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.began().0) }
+        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.first_times().0) }
     }
 
     /// When the call was ready, and when it got its first permits.
-    fn began(&self) -> (Instant, Instant) {
+    fn first_times(&self) -> (Instant, Instant) {
         let first = (self.ready_at, self.granted_at);
         self.progress.as_ref().map_or(first, |progress| (progress.ready_at, progress.granted_at))
     }
 
     /// How long the call waited for its first permits.
     fn queued(&self) -> Duration {
-        let (ready_at, granted_at) = self.began();
+        let (ready_at, granted_at) = self.first_times();
         // Usually at once, which needs no arithmetic.
         if granted_at == ready_at { Duration::ZERO } else { granted_at.saturating_duration_since(ready_at) }
     }
@@ -319,7 +319,7 @@ impl Attempt {
         let admission = &self.engine().admission;
         self.kept = match self.batch().close_nest(self.call.index) {
             Some(nest) => {
-                let kept = nest.over(&self.call, still_running.then_some(&keeps));
+                let kept = nest.handler_over(&self.call, still_running.then_some(&keeps));
                 still_running.then(|| Box::new(kept))
             }
             None if faulty!(PermitLeakedOnCancel) && self.batch().cancelled(self.call.index).is_some() => {
@@ -338,11 +338,11 @@ impl Attempt {
     }
 
     /// Runs the hook at the call's end (V1). If the task is dropped meanwhile, `Drop` writes the result kept here.
-    async fn tell_hook(&mut self, ending: Ending) -> Ending {
-        let ending = self.told.insert(Box::new(ending));
+    async fn run_end_hook(&mut self, ending: Ending) -> Ending {
+        let ending = self.ending_in_hook.insert(Box::new(ending));
         let outcome = self.call.batch.outcome(self.call.index, Ending::clone(ending));
         self.engine().gate.ended(&outcome, &self.batch().caller()).await;
-        *self.told.take().expect("it was put there above")
+        *self.ending_in_hook.take().expect("it was inserted above")
     }
 
     /// Writes the result. The call is quiescent now, or once its handler and all calls under it have stopped (V2).
@@ -359,10 +359,10 @@ impl Attempt {
         self.done = true;
         let CallRef { batch, index } = &self.call;
         let has_nest = batch.nest_of(*index).is_some();
-        let rests = !is_zombie && !has_nest;
+        let is_quiescent = !is_zombie && !has_nest;
         let on_flight = match batch.flight_run_by(*index).cloned() {
             None => {
-                batch.end_started(*index, ending, rests);
+                batch.end_started(*index, ending, is_quiescent);
                 false
             }
             Some(flight) => {
@@ -370,27 +370,27 @@ impl Attempt {
                 true
             }
         };
-        let up = match has_nest {
-            true => self.call.news(),
-            false if is_zombie => Some(Up::Listed),
+        let report = match has_nest {
+            true => self.call.next_report(),
+            false if is_zombie => Some(Report::Listed),
             // Its followers become quiescent with it.
-            false => on_flight.then_some(Up::Quiescent),
+            false => on_flight.then_some(Report::Quiescent),
         };
-        if let Some(up) = up {
-            batch.rises(*index, up);
+        if let Some(report) = report {
+            batch.report_up(*index, report);
         }
     }
 
     /// The end of a call whose handler goes on for others, from what is known now.
-    fn parting(&self, why: Parting) -> Ending {
+    fn detached_ending(&self, why: DetachReason) -> Ending {
         let error = match why {
-            Parting::Cancelled => match self.batch().wants_end(self.call.index) {
+            DetachReason::Cancelled => match self.batch().stop_reason(self.call.index) {
                 Some(Stop::Failed) => {
                     CallError::new(ErrorKind::Internal, "the engine failed while the call ran")
                 }
                 _ => CallError::new(ErrorKind::Cancelled, "the call was cancelled while it ran"),
             },
-            Parting::PastDeadline => {
+            DetachReason::PastDeadline => {
                 CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed")
             }
         };
@@ -402,10 +402,10 @@ impl Attempt {
         Ending {
             status: Err(Box::new(error)),
             queued: self.queued().into(),
-            ran: now.saturating_duration_since(self.began().1).into(),
+            ran: now.saturating_duration_since(self.first_times().1).into(),
             attempts: self.number(),
             sandbox: self.grant().sandbox,
-            cancel_requested: matches!(why, Parting::Cancelled),
+            cancel_requested: matches!(why, DetachReason::Cancelled),
             dedupe: Dedupe::Fresh,
         }
     }
@@ -433,7 +433,7 @@ impl Attempt {
         Ending {
             status,
             queued: self.queued().into(),
-            ran: ended_at.saturating_duration_since(self.began().1).into(),
+            ran: ended_at.saturating_duration_since(self.first_times().1).into(),
             attempts,
             sandbox: grant.sandbox,
             cancel_requested: stop.is_some(),
@@ -458,8 +458,9 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.done {
             self.release(false, self.engine().clock.now());
-            let told = self.told.take().map(|told| *told);
-            let ending = told.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
+            let ending_in_hook = self.ending_in_hook.take().map(|ending| *ending);
+            let ending =
+                ending_in_hook.unwrap_or_else(|| Ending::vanished(vanished(self.number()), self.queued()));
             let kept = self.kept.take().map(|kept| *kept);
             if let Some(span) = self.batch().forget_span(self.call.index) {
                 telemetry::ended(&span, self.batch(), &ending);

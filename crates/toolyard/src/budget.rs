@@ -121,11 +121,11 @@ impl Allowance {
     }
 
     /// What is left here and in everything it draws on: the least of each.
-    pub(crate) fn left_in_all(&self) -> Budget {
-        let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+    pub(crate) fn remaining(&self) -> Budget {
+        let smaller = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         self.chain().map(Self::left).fold(Budget::UNLIMITED, |all, one| {
             let mut both = Budget::UNLIMITED;
-            (both.calls, both.cost) = (least(all.calls, one.calls), least(all.cost, one.cost));
+            (both.calls, both.cost) = (smaller(all.calls, one.calls), smaller(all.cost, one.cost));
             both
         })
     }
@@ -155,14 +155,14 @@ impl Allowance {
 
 /// The allowances that one call draws on, with everything above them. None may occur twice.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Drawn<'a> {
+pub(crate) struct CallAllowances<'a> {
     /// That of its turn.
     pub(crate) turn: Option<&'a Allowance>,
     /// That of its tool.
     pub(crate) tool: Option<&'a Allowance>,
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> CallAllowances<'a> {
     /// Takes one call of that cost from all allowances, or from none. Returns `false`, without locking, if there are
     /// no allowances and so nothing was taken.
     ///

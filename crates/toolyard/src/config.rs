@@ -187,8 +187,8 @@ impl ToolConfig {
 
     /// Bounds how many calls of it run at once in one agent, or in what [`limit_scope`](Self::limit_scope) sets.
     #[must_use]
-    pub fn max_concurrency(mut self, most: NonZeroUsize) -> Self {
-        self.max_concurrency = Some(most);
+    pub fn max_concurrency(mut self, max: NonZeroUsize) -> Self {
+        self.max_concurrency = Some(max);
         self
     }
 

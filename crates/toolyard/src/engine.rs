@@ -1,9 +1,9 @@
 //! The engine handle that embedders hold. Wiring only; the work is done in the other modules.
 
+mod batch_ends;
 mod builder;
 mod gauges;
 mod guards;
-mod in_air;
 mod shutdown;
 mod status;
 
@@ -13,7 +13,7 @@ pub use guards::{BreakerOf, BreakerStatus};
 pub use shutdown::DrainReport;
 pub use status::{Bound, EngineStatus, Holder, HolderState, Missing, Waiting, Who};
 
-use in_air::InAir;
+use batch_ends::BatchEnds;
 
 use crate::{
     admission::{Admission, UnitId},
@@ -24,7 +24,7 @@ use crate::{
     config::{Budgets, Drain, OnSerialFailure},
     events::{EventBus, Sequence, Subscription},
     gate::Gate,
-    pool::{Leases, PoolError, Pools},
+    pool::{PoolError, PoolLeases, Pools},
     redact::Redactor,
     registry::{Registry, ToolEntry},
     session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
@@ -53,7 +53,7 @@ pub(crate) struct EngineCore {
     pub(crate) gate: Gate,
     pub(crate) content: Content,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) leases: Arc<Leases>,
+    pub(crate) leases: Arc<PoolLeases>,
     pub(crate) read: UnitId,
     pub(crate) bus: EventBus,
     /// Removes secrets from what calls show; `None` if there is nothing to look for.
@@ -66,7 +66,7 @@ pub(crate) struct EngineCore {
     pub(crate) blocking: Arc<dyn Blocking>,
     pub(crate) tasks: Tasks,
     pub(crate) runners: Arc<Runners>,
-    pub(crate) in_air: InAir,
+    pub(crate) batch_ends: BatchEnds,
     pub(crate) grace: Duration,
     /// Fires when a drain gives running handlers no more time to stop.
     pub(crate) abandon: CancellationToken,
@@ -106,7 +106,7 @@ struct Named {
     core: Weak<SessionCore>,
     numbers: Arc<Numbers>,
     /// Sessions of this name that have not announced their end: the open one, and those that are closing.
-    untold: usize,
+    unannounced: usize,
 }
 
 impl EngineCore {
@@ -124,7 +124,7 @@ impl EngineCore {
                 let number = self.opened.fetch_add(1, Ordering::Relaxed);
                 let core = SessionCore::open(self, number, id, options, named.numbers.clone());
                 named.core = Arc::downgrade(&core);
-                named.untold += 1;
+                named.unannounced += 1;
                 core
             });
             (core, stopped)
@@ -141,8 +141,8 @@ impl EngineCore {
     pub(crate) fn forget(&self, session: &SessionId) {
         let mut sessions = self.sessions();
         let Some(named) = sessions.open.get_mut(session) else { return };
-        named.untold -= 1;
-        if named.untold == 0 {
+        named.unannounced -= 1;
+        if named.unannounced == 0 {
             sessions.open.remove(session);
         }
     }
@@ -233,7 +233,8 @@ impl Engine {
     /// The tools that a session can call, by name: those that are not hidden from it and within its capabilities.
     /// These are the tools to declare to its model (PO-1b).
     pub fn definitions_for(&self, session: &Session) -> Vec<Arc<ToolEntry>> {
-        let can_call = |entry: &Arc<ToolEntry>| session.core.sees(entry) && session.core.may.calls(entry);
+        let can_call =
+            |entry: &Arc<ToolEntry>| session.core.sees(entry) && session.core.permissions.calls(entry);
         let mut entries = self.core.registry.list();
         entries.retain(can_call);
         entries

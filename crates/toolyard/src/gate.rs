@@ -18,7 +18,7 @@ mod reach;
 
 pub(crate) use arguments::Args;
 pub(crate) use consent::{About, Consent, user_denied};
-pub(crate) use in_force::{Allowed, InForce, PolicyVersion, Versioned};
+pub(crate) use in_force::{Allowed, PolicyVersion, RulesInForce, Versioned};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
@@ -40,7 +40,7 @@ use toolyard_core::{
 
 /// The checks, and the settings they consult.
 pub(crate) struct Gate {
-    pub(crate) rules: Arc<InForce>,
+    pub(crate) rules: Arc<RulesInForce>,
     /// Capabilities that bound every session.
     pub(crate) capabilities: Option<Arc<Capabilities>>,
     pub(crate) confirmations: Confirmations,
@@ -76,7 +76,7 @@ struct More {
 }
 
 /// A call that does not run.
-pub(crate) enum Turned {
+pub(crate) enum NotCleared {
     /// Refused, and routed past the pools.
     Refused(CallError),
     /// Refused at present, or because of its key. Routed as if it ran (CL-2).
@@ -85,7 +85,7 @@ pub(crate) enum Turned {
     Replayed(ToolClass, Arc<KeptResult>),
 }
 
-impl From<CallError> for Turned {
+impl From<CallError> for NotCleared {
     fn from(error: CallError) -> Self {
         Self::Refused(error)
     }
@@ -129,7 +129,7 @@ impl Gate {
         tools: &Table,
         policy: &Versioned,
         session: &SessionCore,
-    ) -> Result<Cleared, Turned> {
+    ) -> Result<Cleared, NotCleared> {
         let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session)?;
         let args = parsed.of(call);
         let class = entry.class_for(args);
@@ -138,7 +138,7 @@ impl Gate {
             None => None,
             Some(key) => Some(known(key, entry, class, session, now())?),
         };
-        entry.guard().peek(entry.name(), now).map_err(|error| Turned::Answered(class, *error))?;
+        entry.guard().peek(entry.name(), now).map_err(|error| NotCleared::Answered(class, *error))?;
         let consent = self.consent(entry, args, session)?;
         let marked = consent.asks() || session.engine.bus.is_kept();
         let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
@@ -159,7 +159,7 @@ impl Gate {
         let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {
             return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)));
         };
-        if !session.may.calls(entry) {
+        if !session.permissions.calls(entry) {
             let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
             return Err(CallError::new(ErrorKind::PermissionDenied, message));
         }
@@ -211,11 +211,11 @@ fn known(
     class: ToolClass,
     session: &SessionCore,
     now: Instant,
-) -> Result<KeyOf, Turned> {
+) -> Result<KeyOf, NotCleared> {
     match session.keys().peek(&entry.shared_name(), &key.key, key.fingerprint, now) {
         Peek::Unknown | Peek::InFlight => Ok(key),
-        Peek::Replay(kept) => Err(Turned::Replayed(class, kept)),
-        Peek::AlreadyExecuted => Err(Turned::Answered(class, already_executed())),
-        Peek::Mismatch => Err(Turned::Answered(class, mismatch())),
+        Peek::Replay(kept) => Err(NotCleared::Replayed(class, kept)),
+        Peek::AlreadyExecuted => Err(NotCleared::Answered(class, already_executed())),
+        Peek::Mismatch => Err(NotCleared::Answered(class, mismatch())),
     }
 }

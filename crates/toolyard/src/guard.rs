@@ -140,19 +140,19 @@ pub(crate) struct Slots {
 
 /// A transition of one of a tool's breakers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moved {
+pub(crate) struct BreakerMove {
     pub(crate) transition: Transition,
     /// Whether it is the back-end's breaker.
     pub(crate) of_backend: bool,
 }
 
 /// Almost always empty.
-pub(crate) type Moves = SmallVec<[Moved; 1]>;
+pub(crate) type BreakerMoves = SmallVec<[BreakerMove; 1]>;
 
 impl Guard {
     /// Whether both guards have the same settings. If so, a tool that replaces another keeps the other's guard, with
     /// everything it has counted.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_settings(&self, other: &Self) -> bool {
         let backend = |guard: &Self| guard.backend.as_ref().map(|backend| backend.name.clone());
         let policies = |guard: &Self| (guard.retry, guard.policy, guard.rate);
         policies(self) == policies(other) && backend(self) == backend(other)
@@ -160,10 +160,10 @@ impl Guard {
 
     /// Whether every call passes, as is almost always the case. Costs a few loads.
     #[inline]
-    fn is_open_to_all(&self) -> bool {
+    fn passes_all(&self) -> bool {
         self.zombies() < ZOMBIES_MAX
-            && self.breaker.is_open_to_all()
-            && self.backend.as_ref().is_none_or(|backend| backend.breaker.is_open_to_all())
+            && self.breaker.passes_all()
+            && self.backend.as_ref().is_none_or(|backend| backend.breaker.passes_all())
     }
 
     /// Whether a call may proceed towards an attempt (CB-7).
@@ -172,7 +172,7 @@ impl Guard {
     /// `circuit_open`, at once and with `retry_after` set (CB-8).
     #[inline]
     pub(crate) fn peek(&self, tool: &str, now: impl Fn() -> Instant) -> Result<(), Box<CallError>> {
-        if self.is_open_to_all() {
+        if self.passes_all() {
             return Ok(());
         }
         self.look(tool, now).map_err(Box::new)
@@ -210,8 +210,8 @@ impl Guard {
         tool: &str,
         now: impl Fn() -> Instant,
         attempt_timeout: Duration,
-    ) -> (Result<Slots, CallError>, Moves) {
-        let mut moves = Moves::new();
+    ) -> (Result<Slots, CallError>, BreakerMoves) {
+        let mut moves = BreakerMoves::new();
         let slots =
             self.check_zombies(tool).and_then(|()| self.slots(tool, now, attempt_timeout, &mut moves));
         (slots, moves)
@@ -222,11 +222,11 @@ impl Guard {
         tool: &str,
         now: impl Fn() -> Instant,
         attempt_timeout: Duration,
-        moves: &mut Moves,
+        moves: &mut BreakerMoves,
     ) -> Result<Slots, CallError> {
         let mut admit = |breaker: &Arc<SharedBreaker>, of_backend| {
             let (slot, transition) = breaker.admit(&now, attempt_timeout);
-            moves.extend(transition.map(|transition| Moved { transition, of_backend }));
+            moves.extend(transition.map(|transition| BreakerMove { transition, of_backend }));
             slot
         };
         // The back-end's breaker first: if the tool's own then refuses, only a probe slot of the back-end has to be
@@ -262,14 +262,14 @@ impl Guard {
         error: Option<ErrorKind>,
         now: impl Fn() -> Instant,
         chance: impl Fn() -> f64,
-    ) -> Moves {
+    ) -> BreakerMoves {
         let verdict = error.map_or(BreakerVerdict::Success, ErrorKind::breaker);
         let moved = self.breaker.record(slots.tool, verdict, &now, &chance);
-        let mut moves: Moves =
-            moved.into_iter().map(|transition| Moved { transition, of_backend: false }).collect();
+        let mut moves: BreakerMoves =
+            moved.into_iter().map(|transition| BreakerMove { transition, of_backend: false }).collect();
         if let (Some(backend), Some(slot)) = (&self.backend, slots.backend) {
             let moved = backend.breaker.record(slot, of_transport(error), &now, &chance);
-            moves.extend(moved.map(|transition| Moved { transition, of_backend: true }));
+            moves.extend(moved.map(|transition| BreakerMove { transition, of_backend: true }));
         }
         moves
     }

@@ -25,7 +25,7 @@ pub(crate) use kept::{Ended, Kept};
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
 use entry::{Body, Entry, Found, Name, State};
 use foldhash::quality::RandomState;
-use retention::{Evicted, Left, Retention};
+use retention::{Evicted, Removed, Retention};
 use room::{Room, Taken};
 use std::{
     mem,
@@ -212,11 +212,11 @@ impl<F: Clone, B: Clone> Keys<F, B> {
 
     /// Evicts the expired results, else the oldest one. Returns `false` if there was none.
     fn make_room(&self, now: Instant) -> bool {
-        let mut left = Left::new();
+        let mut removed = Removed::new();
         let mut retention = self.retention();
-        let mut has_freed = retention.sweep(now, self.map(), &self.room, &mut left);
+        let mut has_freed = retention.sweep(now, self.map(), &self.room, &mut removed);
         while !has_freed {
-            match retention.evict(self.map(), &self.room, &mut left) {
+            match retention.evict(self.map(), &self.room, &mut removed) {
                 Evicted::Freed => has_freed = true,
                 Evicted::Stale => {}
                 Evicted::Empty => break,
@@ -228,12 +228,12 @@ impl<F: Clone, B: Clone> Keys<F, B> {
 
     /// Ends the flight of this key: the call that led has ended.
     pub(crate) fn complete(&self, tool: &Arc<str>, key: &Arc<str>, finished: Finished<B>, now: Instant) {
-        let mut left = Left::new();
+        let mut removed = Removed::new();
         let mut retention = self.retention();
-        retention.sweep(now, self.map(), &self.room, &mut left);
-        left.extend(self.land(Name::new(tool, key), finished, now, &mut retention));
+        retention.sweep(now, self.map(), &self.room, &mut removed);
+        removed.extend(self.settle_flight(Name::new(tool, key), finished, now, &mut retention));
         while retention.bytes() > self.bounds.bytes_max {
-            retention.evict(self.map(), &self.room, &mut left);
+            retention.evict(self.map(), &self.room, &mut removed);
         }
         drop(retention);
     }
@@ -243,11 +243,11 @@ impl<F: Clone, B: Clone> Keys<F, B> {
     pub(crate) fn forget(&self, tool: &Arc<str>, key: &Arc<str>) {
         let is_flight = |_: &Name, entry: &Entry<F, B>| matches!(entry.state, State::InFlight(_));
         let Some((_, entry)) = self.map().remove_if(&Name::new(tool, key), is_flight) else { return };
-        self.room.give(entry.is_lasting);
+        self.room.release(entry.is_lasting);
     }
 
     /// Turns a flight into what is left of it. Returns the replaced state, to be dropped outside the lock.
-    fn land(
+    fn settle_flight(
         &self,
         name: Name,
         finished: Finished<B>,
@@ -262,7 +262,7 @@ impl<F: Clone, B: Clone> Keys<F, B> {
         let is_lasting = entry.is_lasting && !matches!(finished, Finished::Keep { idempotent: true, .. });
         if entry.is_lasting && !is_lasting {
             entry.is_lasting = false;
-            self.room.give_lasting();
+            self.room.release_lasting();
         }
         let state = match finished {
             Finished::Keep { body, bytes, .. } if bytes <= self.bounds.bytes_max => {
@@ -271,11 +271,11 @@ impl<F: Clone, B: Clone> Keys<F, B> {
                 State::Kept(Box::new(Body { body, until, number }))
             }
             Finished::Keep { .. } if is_lasting => {
-                self.room.give_live();
+                self.room.release_live();
                 State::Tombstone
             }
             _ => {
-                self.room.give(is_lasting);
+                self.room.release(is_lasting);
                 return Some(place.remove().state);
             }
         };

@@ -17,4 +17,4 @@ mod nest;
 
 pub(crate) use dispatch::{Entered, dispatch};
 pub(crate) use lineage::{CallRef, current, outside, within};
-pub(crate) use nest::{Clock, Nest, Up};
+pub(crate) use nest::{Clock, Nest, Report};

@@ -6,7 +6,7 @@
 //!     drain, status                 └──► pool actor: concurrent
 //!                                              │ publishes
 //!                                              ▼
-//!   batch driver ◄── reads, no message ──── Lease { state, width }
+//!   batch driver ◄── reads, no message ──── PoolLease { state, width }
 //! ```
 //!
 //! Actors are the control plane: no message is sent for a call. Permits, results and breakers live outside the actors
@@ -21,7 +21,7 @@ mod pools;
 mod status;
 mod supervisor;
 
-pub(crate) use lease::{Lease, Leases};
+pub(crate) use lease::{PoolLease, PoolLeases};
 pub use pools::PoolError;
 pub(crate) use pools::Pools;
 #[cfg(test)]

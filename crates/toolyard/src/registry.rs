@@ -14,7 +14,7 @@ mod schema;
 pub use entry::ToolEntry;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
-use crate::{config::ToolConfig, gate::InForce, guard::Guards, session::SessionCore};
+use crate::{config::ToolConfig, gate::RulesInForce, guard::Guards, session::SessionCore};
 use foldhash::HashMap;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
@@ -77,7 +77,7 @@ pub(crate) type Table = HashMap<Arc<str>, Arc<ToolEntry>>;
 /// # }
 /// ```
 pub struct Registry {
-    rules: Arc<InForce>,
+    rules: Arc<RulesInForce>,
     /// The operator's settings, which apply to any tool of that name.
     configs: BTreeMap<String, ToolConfig>,
     guards: Guards,
@@ -94,7 +94,11 @@ impl Default for Registry {
 
 impl Registry {
     /// Makes the registry of these rules. Each setting applies to any tool of its name; `guards` protect the tools.
-    pub(crate) fn new(rules: Arc<InForce>, configs: BTreeMap<String, ToolConfig>, guards: Guards) -> Self {
+    pub(crate) fn new(
+        rules: Arc<RulesInForce>,
+        configs: BTreeMap<String, ToolConfig>,
+        guards: Guards,
+    ) -> Self {
         Self { rules, configs, guards, changes: watch::Sender::new(0) }
     }
 

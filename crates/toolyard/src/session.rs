@@ -2,16 +2,16 @@
 
 mod approvals;
 mod core;
-mod flying;
 mod fork;
-mod may;
+mod in_flight;
+mod permissions;
 mod scopes;
 mod spending;
 mod tree;
 mod turn;
 mod units;
 
-pub(crate) use self::core::{SessionCore, Where};
+pub(crate) use self::core::{EventPlace, SessionCore};
 pub(crate) use approvals::Remembered;
 pub use fork::{FORK_DEPTH_MAX, ForkError, ForkPolicy, SubAgents};
 pub(crate) use scopes::Scopes;
@@ -24,7 +24,7 @@ use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
     nesting, telemetry,
 };
-use may::Narrowing;
+use permissions::Narrowing;
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{
     Batch, Budget, Call, Capabilities, Confirmations, Outcome, PathScope, Resources, SessionId,
@@ -69,15 +69,15 @@ pub struct SessionOptions {
 impl SessionOptions {
     /// Bounds the calls of this session that run at once, over all classes (CL-6).
     #[must_use]
-    pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
-        self.max_in_flight = Some(most);
+    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(max);
         self
     }
 
     /// Bounds the calls that run at once in this session and all its forks together (CL-6).
     #[must_use]
-    pub fn tree_max_in_flight(mut self, most: NonZeroUsize) -> Self {
-        self.tree_max_in_flight = Some(most);
+    pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.tree_max_in_flight = Some(max);
         self
     }
 

@@ -80,10 +80,10 @@ fn nullable(schema: &mut schemars::Schema) {
     };
     let (kind, some) = (json!([kind, "null"]), some.clone());
     schema.remove("anyOf");
-    for (word, value) in some {
+    for (keyword, value) in some {
         // The field's own keywords win over those of its type.
-        if schema.get(&word).is_none() {
-            schema.insert(word, value);
+        if schema.get(&keyword).is_none() {
+            schema.insert(keyword, value);
         }
     }
     schema.insert("type".to_owned(), kind);
@@ -98,9 +98,10 @@ fn plain_enum(schema: &mut schemars::Schema) {
     let Some(Value::Array(variants)) = schema.get("oneOf") else { return };
     let Some(variants) = variants.iter().map(variant).collect::<Option<Vec<_>>>() else { return };
     let own = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    let told =
-        variants.iter().filter_map(|(values, told)| Some(format!("{}: {}", values.first()?, told.as_ref()?)));
-    let description = own.into_iter().chain(told).collect::<Vec<_>>().join("\n");
+    let described = variants
+        .iter()
+        .filter_map(|(values, described)| Some(format!("{}: {}", values.first()?, described.as_ref()?)));
+    let description = own.into_iter().chain(described).collect::<Vec<_>>().join("\n");
     let values: Vec<Value> = variants.iter().flat_map(|(values, _)| values.clone()).collect();
     schema.remove("oneOf");
     schema.insert("type".to_owned(), "string".into());
@@ -117,8 +118,8 @@ fn variant(schema: &Value) -> Option<(Vec<Value>, Option<String>)> {
         (None, Some(Value::Array(values))) => values.clone(),
         _ => return None,
     };
-    let told = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    values.iter().all(Value::is_string).then_some((values, told))
+    let described = schema.get("description").and_then(Value::as_str).map(str::to_owned);
+    values.iter().all(Value::is_string).then_some((values, described))
 }
 
 struct FnFactory<T> {

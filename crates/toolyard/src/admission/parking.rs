@@ -33,11 +33,11 @@ impl Held {
 
 /// Whether a waiter has left the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum LeaveResult {
     /// It has left.
-    Gone,
+    Left,
     /// It had already been granted what it waited for; the grant is on its way.
-    Granted,
+    AlreadyGranted,
 }
 
 /// The answer to a handler that wants to resume.
@@ -100,13 +100,13 @@ impl Admission {
     }
 
     /// Takes a handler that waits to resume out of the line.
-    pub(crate) fn leave_resume(self: &Arc<Self>, ticket: Ticket) -> (Left, Granted<'_>) {
+    pub(crate) fn leave_resume(self: &Arc<Self>, ticket: Ticket) -> (LeaveResult, Granted<'_>) {
         let mut table = self.table();
         let left = table.cancel(ticket, || self.now());
         let granted = self.settled(&mut table);
         drop(table);
         // A cancelled place may hold the last reference to its batch, so it is dropped outside the lock.
-        (if left.is_some() { Left::Gone } else { Left::Granted }, granted)
+        (if left.is_some() { LeaveResult::Left } else { LeaveResult::AlreadyGranted }, granted)
     }
 
     /// Releases the units of a handler that has stopped while calls under it may still run.
@@ -134,7 +134,7 @@ impl Admission {
     pub(crate) fn finish(self: &Arc<Self>, Held { need, entry }: Held, at: Instant) {
         let mut table = self.table();
         table.finish(need, entry, || self.moment(at));
-        if table.has_nobody_to_start() {
+        if table.has_no_decisions() {
             return; // nothing became grantable
         }
         let granted = Granted { at: Some(at), ..self.settled(&mut table) };

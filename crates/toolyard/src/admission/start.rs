@@ -8,7 +8,7 @@
 //! A call that cannot start releases its permit at once, which starts the next one. If each start ran inside the one
 //! before it, a long queue of such calls would overflow the stack.
 
-use super::{Admission, Going, Permit, Place};
+use super::{Admission, GrantedWaiter, Permit, Place};
 use smallvec::SmallVec;
 use std::{
     any::Any,
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 /// A granted waiter that is about to start. A call gets its permit when it is started, so that the permit is released
 /// whatever happens to the call. A handler that resumes keeps track of its units itself.
 struct Ready {
-    going: Going<Place>,
+    granted: GrantedWaiter<Place>,
     at: Instant,
 }
 
@@ -40,7 +40,7 @@ thread_local! {
 #[must_use = "granted calls must be started"]
 pub(crate) struct Granted<'a> {
     pub(super) admission: &'a Arc<Admission>,
-    pub(super) calls: SmallVec<[Going<Place>; 1]>,
+    pub(super) calls: SmallVec<[GrantedWaiter<Place>; 1]>,
     /// Waiters that may not wait any more (CC-8).
     pub(super) refused: Vec<Place>,
     /// When they were granted, if the caller knows.
@@ -70,9 +70,13 @@ impl Granted<'_> {
 }
 
 /// Starts the calls, or leaves them to the start already under way on this thread.
-fn start_in_turn(admission: &Arc<Admission>, calls: SmallVec<[Going<Place>; 1]>, at: Option<Instant>) {
+fn start_in_turn(
+    admission: &Arc<Admission>,
+    calls: SmallVec<[GrantedWaiter<Place>; 1]>,
+    at: Option<Instant>,
+) {
     let at = at.unwrap_or_else(Instant::now);
-    let mut ready = calls.into_iter().map(|going| Ready { going, at });
+    let mut ready = calls.into_iter().map(|granted| Ready { granted, at });
     let first = STARTING.with_borrow_mut(|starting| {
         let later = |ready| (admission.clone(), ready);
         let Some(starting) = starting else {
@@ -100,8 +104,8 @@ fn start_all(admission: &Arc<Admission>, first: Ready) {
 }
 
 /// Starts one call and returns its panic: the calls behind it hold their units already and must still be started.
-fn start(admission: &Arc<Admission>, Ready { going, at }: Ready) -> Option<Box<dyn Any + Send>> {
-    let Going { waiter: Place { waiter, index, resumes }, need, entry } = going;
+fn start(admission: &Arc<Admission>, Ready { granted, at }: Ready) -> Option<Box<dyn Any + Send>> {
+    let GrantedWaiter { waiter: Place { waiter, index, resumes }, need, entry } = granted;
     let start = AssertUnwindSafe(|| match resumes {
         true => {
             admission.unparked();

@@ -41,21 +41,21 @@ pub(crate) use leases::{EntryId, EntryState, LeaseId, Scope};
 pub(super) use life::Resumed;
 pub(crate) use lines::{Line, Missing};
 pub(crate) use need::{Ask, Need};
-pub(super) use party::{Newcomer, Waits};
+pub(super) use party::{Newcomer, PlaceInLine};
 pub(crate) use units::{UnitId, UnitKind};
 
 use aging::Aging;
 use foldhash::{HashMap, HashMapExt};
 use lanes::{LaneKey, Lanes, Who};
 use leases::Leases;
-use party::Came;
+use party::Arrival;
 use pools::ClassRule;
 use queue::{Change, Queue, Turn};
 use slab::Slab;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use toolyard_core::ToolClass;
-use trace::Told;
+use trace::TraceRecord;
 use units::Unit;
 
 /// When something happens, in microseconds from an origin that is fixed for a table.
@@ -87,7 +87,7 @@ pub(super) enum Asked {
 
 /// A waiter that has been granted its need.
 #[derive(Debug, Clone)]
-pub(super) struct Going<W> {
+pub(super) struct GrantedWaiter<W> {
     pub(super) waiter: W,
     pub(super) need: Need,
     pub(super) entry: Option<EntryId>,
@@ -122,11 +122,11 @@ pub(super) struct Table<W> {
     /// What has been freed and may unblock a waiter.
     freed: VecDeque<Resource>,
     /// Almost always one or none, which needs no allocation.
-    granted: SmallVec<[Going<W>; 1]>,
+    granted: SmallVec<[GrantedWaiter<W>; 1]>,
     refused: Vec<W>,
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// `widths` are in the order of [`ToolClass::index`].
     pub(super) fn new(
         widths: [usize; ToolClass::ALL.len()],
@@ -154,14 +154,14 @@ impl<W: Waits> Table<W> {
     }
 
     /// Whether something waits. Only then does the table need to know the time.
-    pub(super) fn wants_time(&self) -> bool {
+    pub(super) fn has_waiters(&self) -> bool {
         !self.lanes.is_empty()
     }
 
     /// Grants a call at once if nothing waits and all it needs is free, as for nearly every call. `None`: use
     /// [`Table::admit`].
     pub(super) fn try_grant(&mut self, ask: &Ask) -> Option<Option<EntryId>> {
-        if self.wants_time() || !ask.need.units().all(|unit| self.unit(unit).is_free(false)) {
+        if self.has_waiters() || !ask.need.units().all(|unit| self.unit(unit).is_free(false)) {
             return None;
         }
         if let Some(lease) = ask.need.lease
@@ -181,13 +181,13 @@ impl<W: Waits> Table<W> {
     ) -> Asked {
         let now = now();
         let (key, may_push) = self.key(ask);
-        if let (Who::Call { strict: true, .. }, false) = (key.who, may_push) {
-            self.tell(|| self.told_of("refuse", &key, ask.lineage, 0));
+        if let (Who::Call { may_not_wait: true, .. }, false) = (key.who, may_push) {
+            self.trace_change(|| self.waiter_record("refuse", &key, ask.lineage, 0));
             return Asked::Refused(Refusal::SerialNesting);
         }
         self.age(now);
         let lane = self.lanes.find(&key);
-        if lane.is_none() && self.can_go(&key, None) {
+        if lane.is_none() && self.can_start(&key, None) {
             return Asked::Granted(self.take(ask.need, ask.root, ask.lineage, 0));
         }
         if let Some(queue_max) = self.bound_met(ask.root) {
@@ -199,19 +199,22 @@ impl<W: Waits> Table<W> {
         if let Some(lease) = ask.need.lease {
             self.leases.get_mut(lease).queued += 1;
         }
-        let came = Came { number: self.next_ticket(), since: now, lineage: ask.lineage };
-        Asked::Waiting(self.enqueue((&key, lane), came, waiter))
+        let arrival = Arrival { number: self.next_ticket(), since: now, lineage: ask.lineage };
+        Asked::Waiting(self.enqueue((&key, lane), arrival, waiter))
     }
 
     /// The lane of a call, and whether the call may push onto its lease now, if it needs one.
     fn key(&self, ask: &Ask) -> (LaneKey, bool) {
         let Ask { root, depth, lineage, need } = *ask;
         let Some(lease) = need.lease else {
-            return (LaneKey { need, who: Who::Call { root, depth, holder: None, strict: false } }, true);
+            return (
+                LaneKey { need, who: Who::Call { root, depth, holder: None, may_not_wait: false } },
+                true,
+            );
         };
         let holder = self.holder(ask);
-        let strict = self.leases.is_strict(lease, lineage);
-        let who = Who::Call { root, depth, holder, strict };
+        let may_not_wait = self.leases.may_not_wait(lease, lineage);
+        let who = Who::Call { root, depth, holder, may_not_wait };
         (LaneKey { need, who }, self.leases.may_push(lease, holder))
     }
 
@@ -238,24 +241,24 @@ impl<W: Waits> Table<W> {
     fn enqueue(
         &mut self,
         (key, lane): (&LaneKey, Option<u32>),
-        came: Came,
+        arrival: Arrival,
         waiter: impl Newcomer<W>,
     ) -> Ticket {
         let lane = match lane {
             Some(lane) => {
                 // The head is unchanged, so the lane keeps its place in every list.
-                self.lanes.open_one_mut(lane).push(came, waiter);
+                self.lanes.open_one_mut(lane).push(arrival, waiter);
                 lane
             }
-            None => self.open_lane(*key, came, waiter),
+            None => self.open_lane(*key, arrival, waiter),
         };
-        self.tell(|| self.told_of("queue", key, came.lineage, came.number));
-        Ticket { lane, number: came.number }
+        self.trace_change(|| self.waiter_record("queue", key, arrival.lineage, arrival.number));
+        Ticket { lane, number: arrival.number }
     }
 
     #[inline(never)]
-    fn open_lane(&mut self, key: LaneKey, head: Came, waiter: impl Newcomer<W>) -> u32 {
-        if !self.wants_time() {
+    fn open_lane(&mut self, key: LaneKey, head: Arrival, waiter: impl Newcomer<W>) -> u32 {
+        if !self.has_waiters() {
             self.aging.begin(head.since);
             self.weighted = false;
         }
@@ -269,11 +272,17 @@ impl<W: Waits> Table<W> {
     }
 
     /// A trace record about a waiter.
-    fn told_of(&self, what: &'static str, key: &LaneKey, lineage: Option<EntryId>, ticket: u64) -> Told {
-        let told = Told { lineage, ticket, ..Told::of(what, key.need, None) };
+    fn waiter_record(
+        &self,
+        what: &'static str,
+        key: &LaneKey,
+        lineage: Option<EntryId>,
+        ticket: u64,
+    ) -> TraceRecord {
+        let record = TraceRecord { lineage, ticket, ..TraceRecord::of(what, key.need, None) };
         match key.who {
-            Who::Call { root, depth, .. } => Told { root: Some(root), depth, ..told },
-            Who::Resume { entry } => Told { entry, ..told },
+            Who::Call { root, depth, .. } => TraceRecord { root: Some(root), depth, ..record },
+            Who::Resume { entry } => TraceRecord { entry, ..record },
         }
     }
 
@@ -281,7 +290,12 @@ impl<W: Waits> Table<W> {
     fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>, ticket: u64) -> Option<EntryId> {
         need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
         let entry = need.lease.map(|lease| self.leases.push(lease, lineage, root));
-        self.tell(|| Told { root: Some(root), lineage, ticket, ..Told::of("grant", need, entry) });
+        self.trace_change(|| TraceRecord {
+            root: Some(root),
+            lineage,
+            ticket,
+            ..TraceRecord::of("grant", need, entry)
+        });
         if let Some(lease) = need.lease {
             self.lease_changed(lease);
         }
@@ -296,7 +310,7 @@ impl<W: Waits> Table<W> {
         let waiter = self.lanes.open_one_mut(ticket.lane).cancel(ticket.number)?;
         self.left(&key, 1);
         self.relist(ticket.lane);
-        self.tell(|| self.told_of("cancel", &key, None, ticket.number));
+        self.trace_change(|| self.waiter_record("cancel", &key, None, ticket.number));
         if let Who::Resume { entry: Some(entry) } = key.who {
             self.set_state(entry, EntryState::Parked);
             self.settle(now);
@@ -348,8 +362,8 @@ impl<W: Waits> Table<W> {
                 self.leases.entry_mut(entry).resume = now.map(|_| lane);
             }
             (Who::Resume { entry: None }, _) => {}
-            (Who::Call { strict, .. }, Some(lease)) => {
-                self.relist_on_lease(lease, lane, (&key, strict), change)
+            (Who::Call { may_not_wait, .. }, Some(lease)) => {
+                self.relist_on_lease(lease, lane, (&key, may_not_wait), change)
             }
             (Who::Call { .. }, None) => self.aging.relist(self.class_of(key.need), lane, change),
         }
@@ -358,7 +372,13 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    fn relist_on_lease(&mut self, id: LeaseId, lane: u32, (key, strict): (&LaneKey, bool), change: Change) {
+    fn relist_on_lease(
+        &mut self,
+        id: LeaseId,
+        lane: u32,
+        (key, may_not_wait): (&LaneKey, bool),
+        change: Change,
+    ) {
         let lease = self.leases.get_mut(id);
         Queue::place(&mut lease.queue, lane, key, change);
         if let Some(before) = change.before {
@@ -366,9 +386,9 @@ impl<W: Waits> Table<W> {
         }
         lease.heads.extend(change.now.map(|now| (now, lane)));
         if change.now.is_none() {
-            lease.strict.remove(&lane);
-        } else if strict {
-            lease.strict.insert(lane);
+            lease.may_not_wait.remove(&lane);
+        } else if may_not_wait {
+            lease.may_not_wait.insert(lane);
         }
         self.list_eldest(id);
     }
@@ -402,12 +422,12 @@ impl<W: Waits> Table<W> {
     }
 
     /// Whether [`take_granted`](Self::take_granted) and [`take_refused`](Self::take_refused) would both be empty.
-    pub(super) fn has_nobody_to_start(&self) -> bool {
+    pub(super) fn has_no_decisions(&self) -> bool {
         self.granted.is_empty() && self.refused.is_empty()
     }
 
     /// Takes the waiters granted since the last call, in order.
-    pub(super) fn take_granted(&mut self) -> SmallVec<[Going<W>; 1]> {
+    pub(super) fn take_granted(&mut self) -> SmallVec<[GrantedWaiter<W>; 1]> {
         std::mem::take(&mut self.granted)
     }
 

@@ -32,7 +32,7 @@ impl Attempt {
         let (now, chance) = (|| ended_at, || engine.chance.roll());
         let guard = self.work().entry.guard();
         let moves = guard.record(slots, error, now, chance);
-        engine.tell_moves(&self.work().entry, &moves);
+        engine.emit_transitions(&self.work().entry, &moves);
     }
 
     /// Decides whether the call is tried again after this failure.
@@ -99,7 +99,7 @@ impl Attempt {
             });
         }
         self.done = true;
-        let (ready_at, granted_at) = self.began();
+        let (ready_at, granted_at) = self.first_times();
         let Err(error) = ending.status else { return };
         let now = self.engine().clock.now();
         let not_before = now.checked_add(delay).unwrap_or(now + LONGEST);

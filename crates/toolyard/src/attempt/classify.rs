@@ -38,7 +38,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
             Ok(()) => return Ok(output),
             Err(error) => error,
         },
-        Verdict::Done(Ok(output)) => said_no(output, facts),
+        Verdict::Done(Ok(output)) => reported_failure(output, facts),
         Verdict::Done(Err(error)) => failed(&error, facts),
         Verdict::Panicked(panic) => panicked(facts, panic.as_ref()),
         Verdict::TimedOut(limit, output) => {
@@ -78,18 +78,18 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
 
 /// Checks that a tool's output is within its bound.
 fn check_size(bytes: usize, facts: &Facts<'_>) -> Result<(), CallError> {
-    within(bytes, most(facts.limits, facts.output_bytes_max))
+    within(bytes, output_limit(facts.limits, facts.output_bytes_max))
 }
 
-fn most(limits: &ResourceLimits, output_bytes_max: usize) -> usize {
+fn output_limit(limits: &ResourceLimits, output_bytes_max: usize) -> usize {
     limits.output_bytes.unwrap_or(usize::MAX).min(output_bytes_max)
 }
 
-fn within(bytes: usize, most: usize) -> Result<(), CallError> {
-    if bytes <= most {
+fn within(bytes: usize, limit: usize) -> Result<(), CallError> {
+    if bytes <= limit {
         return Ok(());
     }
-    let message = format!("the output has {bytes} bytes, more than the limit of {most}");
+    let message = format!("the output has {bytes} bytes, more than the limit of {limit}");
     Err(CallError::new(ErrorKind::OutputTooLarge, message))
 }
 
@@ -101,15 +101,15 @@ pub(super) fn redact(
     limits: &ResourceLimits,
     output_bytes_max: usize,
 ) {
-    let most = most(limits, output_bytes_max);
+    let limit = output_limit(limits, output_bytes_max);
     let too_large = match &mut ending.status {
         Ok(output) => {
             redactor.output(output);
-            within(output.size(), most)
+            within(output.size(), limit)
         }
         Err(error) => {
             redact_error(error, redactor);
-            within(error.output_size(), most)
+            within(error.output_size(), limit)
         }
     };
     if let Err(error) = too_large {
@@ -134,7 +134,7 @@ fn first_line(text: &str) -> &str {
 }
 
 /// The tool ran and reports failure: its output is kept whole, and the message is its first line (V5).
-fn said_no(output: ToolOutput, facts: &Facts<'_>) -> CallError {
+fn reported_failure(output: ToolOutput, facts: &Facts<'_>) -> CallError {
     if let Err(error) = check_size(output.size(), facts) {
         return error;
     }
@@ -153,29 +153,29 @@ fn stopped(stop: Stop) -> CallError {
     }
 }
 
-fn failed(said: &ToolError, facts: &Facts<'_>) -> CallError {
-    let bytes = said.message().len() + said.content().iter().map(Content::size).sum::<usize>();
+fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
+    let bytes = tool_error.message().len() + tool_error.content().iter().map(Content::size).sum::<usize>();
     if let Err(error) = check_size(bytes, facts) {
         return error;
     }
-    let output = || ToolOutput::parts(said.content().to_vec());
+    let output = || ToolOutput::parts(tool_error.content().to_vec());
     if let Some(stop) = facts.stop {
         return stopped(stop).with_output(output());
     }
-    if said.kind() == ToolErrorKind::Unclassified {
-        let source = said.source().map(ToString::to_string);
+    if tool_error.kind() == ToolErrorKind::Unclassified {
+        let source = tool_error.source().map(ToString::to_string);
         let error = source.as_deref().map(|source| tracing::field::display(facts.shown(source)));
         tracing::error!(tool = facts.entry.name(), error, "a handler failed with an unclassified error");
     }
-    let mut error = CallError::new(said.kind().into(), said.message()).with_output(output());
+    let mut error = CallError::new(tool_error.kind().into(), tool_error.message()).with_output(output());
     // A handler that stopped midway does not know what it has changed.
-    let is_cut = said.kind() == ToolErrorKind::Timeout || said.has_unknown_outcome();
+    let is_cut = tool_error.kind() == ToolErrorKind::Timeout || tool_error.has_unknown_outcome();
     let only_looks = facts.entry.spec().side_effects.is_read_only();
     error.effect = if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed };
-    error.retry_after = said.retry_after_hint();
-    error.source = said.source().cloned();
+    error.retry_after = tool_error.retry_after_hint();
+    error.source = tool_error.source().cloned();
     // If the tool must not run twice, only its caller can judge whether to retry, unless nothing was changed.
-    error.retryable &= facts.entry.spec().is_repeatable() || said.has_no_side_effect();
+    error.retryable &= facts.entry.spec().is_repeatable() || tool_error.has_no_side_effect();
     error
 }
 
@@ -188,9 +188,10 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
             facts,
         );
     }
-    let said = panic.downcast_ref::<&str>().copied();
-    let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a string");
-    tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(said), "a handler panicked");
+    let message = panic.downcast_ref::<&str>().copied();
+    let message =
+        message.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a string");
+    tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(message), "a handler panicked");
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }
 

@@ -1,14 +1,14 @@
 //! The tasks that attempts run on. They are reused.
 //!
 //! ```text
-//!   attempt ──► a resting runner? ── yes ──► a job, and that runner is woken
+//!   attempt ──► an idle runner?  ── yes ──► a job, and that runner is woken
 //!                       └ no ──► a new task
-//!   its end ──► the attempt unblocked by its permits (`next.rs`), else a job, else the runner rests
+//!   its end ──► the attempt unblocked by its permits (`next.rs`), else a job, else the runner is idle
 //! ```
 //!
 //! An attempt has its runner to itself, so a handler that blocks or panics delays no other: there are never more jobs
-//! than runners on their way to one. A new task costs an aligned allocation and a place in the runtime's lists; a
-//! resting runner costs a lock and a wake-up.
+//! than runners on their way to one. A new task costs an aligned allocation and a place in the runtime's lists; an
+//! idle runner costs a lock and a wake-up.
 
 use super::{Attempt, Next};
 use crate::tasks::Tasks;
@@ -21,8 +21,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// How many runners may rest: more than run at once on most machines. Those of a rare burst are not kept.
-const RESTING_MAX: usize = 256;
+/// How many runners may be idle: more than run at once on most machines. Those of a rare burst are not kept.
+const IDLE_MAX: usize = 256;
 
 /// The runners of an engine.
 pub(crate) struct Runners {
@@ -34,17 +34,17 @@ pub(crate) struct Runners {
 struct State {
     /// Attempts for which runners were woken. The first runner to arrive takes them.
     jobs: VecDeque<Attempt>,
-    /// In the order in which they came to rest. The last one is woken first, because its memory is still in the
+    /// In the order in which they became idle. The last one is woken first, because its memory is still in the
     /// cache.
-    resting: Vec<Resting>,
+    idle: Vec<IdleRunner>,
     closed: bool,
-    /// The number of the latest rest.
-    rests: Option<NonZeroU64>,
+    /// The id of the latest idle period.
+    last_idle_id: Option<NonZeroU64>,
 }
 
-struct Resting {
-    /// The number of this rest, from 1.
-    rest: NonZeroU64,
+struct IdleRunner {
+    /// The id of this idle period, from 1.
+    idle_id: NonZeroU64,
     waker: Waker,
 }
 
@@ -57,10 +57,10 @@ impl Runners {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs an attempt on a resting runner, or on a new one.
+    /// Runs an attempt on an idle runner, or on a new one.
     pub(crate) fn run(self: &Arc<Self>, attempt: Attempt) {
         let mut state = self.state();
-        let Some(Resting { waker, .. }) = state.resting.pop() else {
+        let Some(IdleRunner { waker, .. }) = state.idle.pop() else {
             drop(state);
             return self.run_on_a_new_one(attempt);
         };
@@ -71,41 +71,42 @@ impl Runners {
     }
 
     fn run_on_a_new_one(self: &Arc<Self>, attempt: Attempt) {
-        let runner = Runner { runners: self.clone(), attempt: Some(attempt), rest: None };
+        let runner = Runner { runners: self.clone(), attempt: Some(attempt), idle_id: None };
         self.tasks.spawn(runner.run());
     }
 
-    /// Ends the resting runners; the others end after their current attempt.
+    /// Ends the idle runners; the others end after their current attempt.
     pub(crate) fn close(&self) {
-        let resting = {
+        let idle = {
             let mut state = self.state();
             state.closed = true;
-            std::mem::take(&mut state.resting)
+            std::mem::take(&mut state.idle)
         };
-        resting.into_iter().for_each(|resting| resting.waker.wake());
+        idle.into_iter().for_each(|idle| idle.waker.wake());
     }
 }
 
 impl State {
-    /// Lets a runner rest; `None` if it must end.
-    fn rest(&mut self, waker: &Waker) -> Option<NonZeroU64> {
-        if self.closed || self.resting.len() >= RESTING_MAX {
+    /// Makes a runner idle; `None` if it must end.
+    fn set_idle(&mut self, waker: &Waker) -> Option<NonZeroU64> {
+        if self.closed || self.idle.len() >= IDLE_MAX {
             return None;
         }
-        let rest = self.rests.map_or(NonZeroU64::MIN, |rests| rests.saturating_add(1));
-        self.rests = Some(rest);
-        self.resting.push(Resting { rest, waker: waker.clone() });
-        Some(rest)
+        let idle_id =
+            self.last_idle_id.map_or(NonZeroU64::MIN, |last_idle_id| last_idle_id.saturating_add(1));
+        self.last_idle_id = Some(idle_id);
+        self.idle.push(IdleRunner { idle_id, waker: waker.clone() });
+        Some(idle_id)
     }
 
-    /// The place of a resting runner; `None` if it was woken.
-    fn place_of(&self, rest: NonZeroU64) -> Option<usize> {
-        self.resting.binary_search_by_key(&rest, |resting| resting.rest).ok()
+    /// The position of an idle runner; `None` if it was woken.
+    fn idle_position(&self, idle_id: NonZeroU64) -> Option<usize> {
+        self.idle.binary_search_by_key(&idle_id, |idle| idle.idle_id).ok()
     }
 
-    /// Ends the rest of a runner. Returns `false` if it was woken for a job, which another may have taken.
-    fn leave(&mut self, rest: NonZeroU64) -> bool {
-        self.place_of(rest).map(|at| self.resting.remove(at)).is_some()
+    /// Ends the idle period of a runner. Returns `false` if it was woken for a job, which another may have taken.
+    fn leave_idle(&mut self, idle_id: NonZeroU64) -> bool {
+        self.idle_position(idle_id).map(|at| self.idle.remove(at)).is_some()
     }
 }
 
@@ -113,8 +114,8 @@ impl State {
 struct Runner {
     runners: Arc<Runners>,
     attempt: Option<Attempt>,
-    /// The number of its rest, if it rests or was woken and has not run since.
-    rest: Option<NonZeroU64>,
+    /// The id of its idle period, if it is idle or was woken and has not run since.
+    idle_id: Option<NonZeroU64>,
 }
 
 impl Runner {
@@ -124,7 +125,7 @@ impl Runner {
         async move {
             while let Some(attempt) = &mut self.attempt {
                 let next = attempt.run().await.and_then(Next::taken);
-                // Dropped now, so as not to keep its batch while the runner rests. This may drop code of the
+                // Dropped now, so as not to keep its batch while the runner is idle. This may drop code of the
                 // embedder, whose panic must not hit the next attempt.
                 let _ = catch_unwind(AssertUnwindSafe(|| self.attempt = None));
                 self.attempt = next;
@@ -132,41 +133,41 @@ impl Runner {
                 tokio::task::coop::consume_budget().await;
                 if self.attempt.is_none() {
                     // The attempt is put into `self` there: it is large, and returning it would move it.
-                    poll_fn(|cx| self.come(cx)).await;
+                    poll_fn(|cx| self.poll_next_attempt(cx)).await;
                 }
             }
         }
     }
 
     /// Waits for the next attempt; ready without one if the runner must end.
-    fn come(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_next_attempt(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.runners.state();
         if state.jobs.is_empty()
-            && let Some(rest) = self.rest
-            && let Some(at) = state.place_of(rest)
+            && let Some(idle_id) = self.idle_id
+            && let Some(at) = state.idle_position(idle_id)
         {
             // Polled without having been woken for a job: it keeps its place.
-            state.resting[at].waker.clone_from(cx.waker());
+            state.idle[at].waker.clone_from(cx.waker());
             return Poll::Pending;
         }
-        if let Some(rest) = self.rest.take() {
-            state.leave(rest);
+        if let Some(idle_id) = self.idle_id.take() {
+            state.leave_idle(idle_id);
         }
         match state.jobs.pop_front() {
             Some(job) => self.attempt = Some(job),
-            None => self.rest = state.rest(cx.waker()),
+            None => self.idle_id = state.set_idle(cx.waker()),
         }
-        if self.rest.is_some() { Poll::Pending } else { Poll::Ready(()) }
+        if self.idle_id.is_some() { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 
 impl Drop for Runner {
     /// If its task is dropped on the way to a job, another runner gets the job.
     fn drop(&mut self) {
-        let Some(rest) = self.rest.take() else { return };
+        let Some(idle_id) = self.idle_id.take() else { return };
         let job = {
             let mut state = self.runners.state();
-            if state.leave(rest) { None } else { state.jobs.pop_front() }
+            if state.leave_idle(idle_id) { None } else { state.jobs.pop_front() }
         };
         if let Some(job) = job {
             self.runners.run(job);
@@ -188,7 +189,7 @@ mod tests {
     #[tokio::test]
     async fn a_runner_is_a_task_of_512_bytes() {
         let runners = Runners::new(Tasks::new(Handle::current(), None));
-        let task = Runner { runners, attempt: None, rest: None }.run();
+        let task = Runner { runners, attempt: None, idle_id: None }.run();
         assert!(size_of_val(&task) + OF_A_TASK <= 512, "{}", size_of_val(&task));
     }
 }

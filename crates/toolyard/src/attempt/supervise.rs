@@ -60,7 +60,7 @@ impl Verdict {
     }
 
     /// Whether the engine stopped waiting for the handler.
-    pub(super) fn gave_up(&self) -> bool {
+    pub(super) fn stopped_waiting(&self) -> bool {
         matches!(self, Self::TimedOut(..) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
     }
 
@@ -108,7 +108,7 @@ pub(super) fn supervise<'a>(
                 Signal::Over(cut) => return Poll::Ready(cut.verdict()),
                 Signal::Stop => Either::Left(stop(running, execution, watch)),
                 Signal::TimedOut { limit, grace } => {
-                    Either::Right(put_in_order(running, execution, limit, grace))
+                    Either::Right(wait_for_grace(running, execution, limit, grace))
                 }
             }));
         }
@@ -123,7 +123,7 @@ async fn stop(
     mut watch: Watch,
 ) -> Verdict {
     let engine = execution.attempt.engine();
-    execution.batch().tell(execution.index());
+    execution.batch().request_stop(execution.index());
     // The tool's own `cancel` runs beside the handler, within the same grace.
     let mut stop = pin!(unconstrained(execution.stop()).fuse());
     let told_at = engine.clock.now();
@@ -152,7 +152,7 @@ impl Execution<'_> {
 
 /// Gives a timed-out handler the grace it asked for to put its work in order (SC-5). The attempt has timed out in any
 /// case; what the handler still returns is kept.
-async fn put_in_order(
+async fn wait_for_grace(
     mut result: impl Future<Output = Caught> + Unpin,
     execution: &Execution<'_>,
     limit: Duration,
@@ -164,7 +164,7 @@ async fn put_in_order(
     loop {
         tokio::select! {
             biased;
-            done = &mut result => return Verdict::TimedOut(limit, put_out(done)),
+            done = &mut result => return Verdict::TimedOut(limit, into_output(done)),
             () = &mut stop, if !stop.is_terminated() => {}
             () = &mut grace => return Verdict::TimedOut(limit, nothing()),
             () = execution.attempt.engine().abandon.cancelled() => {
@@ -175,7 +175,7 @@ async fn put_in_order(
 }
 
 /// The output of a handler.
-fn put_out(done: Caught) -> ToolOutput {
+fn into_output(done: Caught) -> ToolOutput {
     match done {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => ToolOutput::parts(error.content().to_vec()),

@@ -57,7 +57,7 @@ pub(super) enum Cut {
 
 /// Why a call ends whose handler goes on for others.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Parting {
+pub(super) enum DetachReason {
     /// Its caller has cancelled it.
     Cancelled,
     /// Its deadline has passed.
@@ -78,14 +78,14 @@ impl Watch {
             if execution.poll_stop(cx).is_ready() {
                 match execution.cancelled() {
                     // The callers that still wait have deadlines of their own.
-                    None if execution.leaves(Parting::Cancelled) => continue,
+                    None if execution.try_detach(DetachReason::Cancelled) => continue,
                     _ => return Poll::Ready(Signal::Stop),
                 }
             }
             let cut = ready!(self.poll_time(execution, cx));
             return Poll::Ready(match (cut, execution.timeout_grace()) {
                 (Cut::TimedOut(limit), Some(grace)) => Signal::TimedOut { limit, grace },
-                (Cut::PastDeadline, _) if execution.leaves(Parting::PastDeadline) => continue,
+                (Cut::PastDeadline, _) if execution.try_detach(DetachReason::PastDeadline) => continue,
                 (cut, _) => Signal::Over(cut),
             });
         }
@@ -159,8 +159,8 @@ impl Execution<'_> {
     }
 
     /// Detaches the call, which has to end, if others wait for its handler (ID-4). Returns whether it did.
-    fn leaves(&self, why: Parting) -> bool {
+    fn try_detach(&self, why: DetachReason) -> bool {
         let (batch, index) = (self.batch(), self.index());
-        batch.flight_run_by(index).is_some() && batch.detach(index, || self.attempt.parting(why))
+        batch.flight_run_by(index).is_some() && batch.detach(index, || self.attempt.detached_ending(why))
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     admission::{Held, UnitKind},
     batch::ZOMBIE_WAIT,
-    nesting::{CallRef, Up},
+    nesting::{CallRef, Report},
 };
 use futures::{FutureExt, future::FusedFuture as _};
 use std::pin::pin;
@@ -63,15 +63,15 @@ impl Zombie {
         let Some(kept) = self.keeps.take() else { return };
         let CallRef { batch, index } = &self.call;
         batch.work(*index).entry.guard().zombie_ended();
-        let up = match batch.nest_of(*index) {
+        let report = match batch.nest_of(*index) {
             Some(_) => self.call.zombie_stopped(kept),
             None => {
                 batch.session.engine.admission.zombie_gone(kept);
-                Some(Up::ListedRests)
+                Some(Report::ListedQuiescent)
             }
         };
-        if let Some(up) = up {
-            batch.rises(*index, up);
+        if let Some(report) = report {
+            batch.report_up(*index, report);
         }
     }
 }

@@ -15,7 +15,7 @@ use super::progress::Bid;
 use super::state::{BatchState, vanished};
 use crate::{
     admission::{Admitted, Held},
-    attempt::{Attempt, Go},
+    attempt::{Attempt, AttemptStart},
     guard::Slots,
     rate::{Taken, TooLong},
 };
@@ -43,7 +43,7 @@ impl BatchState {
         }
         match guard.line.enqueue(now, self.call_at(index)) {
             Ok(ticket) => {
-                self.limit_wait(index, &bid);
+                self.set_wait_alarms(index, &bid);
                 *phase = Phase::Delayed(Delayed::Rate { ticket, bid });
                 drop(phase);
                 guard.line_changed(&self.session.engine.tasks, self.session.engine.clock);
@@ -60,7 +60,7 @@ impl BatchState {
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Rate { bid, .. }) => {
                 let now = self.session.engine.clock.now();
-                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.began())) {
+                if let Err(error) = allowed.and_then(|()| self.recheck(index, now, bid.first_ready_at())) {
                     self.end_with(phase, index, bid, *error);
                 } else if let Some(attempt) = self.take_permits(phase, index, bid, now) {
                     attempt.spawn();
@@ -79,7 +79,7 @@ impl BatchState {
     }
 
     /// Ends a call in a line that is no longer driven, because its runtime was shut down.
-    pub(crate) fn has_lost_its_line(&self, index: u32) {
+    pub(crate) fn end_in_lost_line(&self, index: u32) {
         self.end_unstarted(index, || vanished(0));
     }
 
@@ -107,7 +107,7 @@ impl BatchState {
             }
             Ok(Admitted::Now(held)) => self.start_with(phase, index, bid, held, now),
             Ok(Admitted::Waiting { ticket, behind_zombies }) => {
-                self.limit_wait(index, &bid);
+                self.set_wait_alarms(index, &bid);
                 *phase = Phase::Queued { ticket, bid };
                 if behind_zombies {
                     self.expire_later(index, ticket);
@@ -134,9 +134,9 @@ impl BatchState {
         let refused = self.unrecorded(index);
         match refused.map_or_else(|| self.slots(index, now), Err) {
             Ok(slots) => {
-                let deadline = self.deadline_of(index, bid.began());
+                let deadline = self.deadline_of(index, bid.first_ready_at());
                 *phase = Phase::Started(Started { held, deadline }.into());
-                Some(Attempt::new(self.call_at(index), Go { held, slots, bid, granted_at: now }))
+                Some(Attempt::new(self.call_at(index), AttemptStart { held, slots, bid, granted_at: now }))
             }
             Err(error) => {
                 self.end_with(phase, index, bid, *error);
@@ -172,7 +172,7 @@ impl BatchState {
         let entry = &self.work(index).entry;
         let timeout = self.call(index).timeout.unwrap_or_else(|| entry.attempt_timeout());
         let (slots, moves) = entry.guard().admit(entry.name(), || now, timeout);
-        self.session.engine.tell_moves(entry, &moves);
+        self.session.engine.emit_transitions(entry, &moves);
         slots.map_err(Box::new)
     }
 }

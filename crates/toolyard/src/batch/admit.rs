@@ -7,10 +7,10 @@ use super::state::{BatchState, vanished};
 use super::stop::Stop;
 use crate::{
     admission::{Permit, Refusal, Ticket, Waiter},
-    attempt::{Attempt, Go},
+    attempt::{Attempt, AttemptStart},
     gate::Cleared,
     nesting::CallRef,
-    pool::{Leases, PoolState},
+    pool::{PoolLeases, PoolState},
     registry::not_found,
 };
 use std::{
@@ -23,8 +23,8 @@ use toolyard_core::{CallError, ErrorKind, Reason, ToolClass};
 /// How long calls wait for zombies: handlers that were given up and still run (V3, CL-3).
 pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
-/// The inputs of [`BatchState::set_out`] beside the call.
-pub(super) struct Setting {
+/// The inputs of [`BatchState::proceed`] beside the call.
+pub(super) struct Readiness {
     /// Whether the policy in force allows the call.
     pub(super) allowed: Result<(), Box<CallError>>,
     pub(super) ready_at: Instant,
@@ -36,20 +36,20 @@ impl BatchState {
     pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
         let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
-        if !may_go(&mut phase) {
+        if !may_proceed(&mut phase) {
             return None;
         }
-        self.set_out(phase, index, Setting { allowed, ready_at, now: ready_at })
+        self.proceed(phase, index, Readiness { allowed, ready_at, now: ready_at })
     }
 
     /// The same for a call that waits for nothing else and has been ready since `ready_at`.
-    pub(super) fn set_out<'a>(
+    pub(super) fn proceed<'a>(
         self: &'a Arc<Self>,
         mut phase: MutexGuard<'a, Phase>,
         index: u32,
-        setting: Setting,
+        readiness: Readiness,
     ) -> Option<Attempt> {
-        let Setting { allowed, ready_at, now } = setting;
+        let Readiness { allowed, ready_at, now } = readiness;
         if let Err(error) = allowed.and_then(|()| self.recheck(index, now, ready_at)) {
             self.end_waiting(phase, index, *error);
             return None;
@@ -64,32 +64,32 @@ impl BatchState {
         }
         if self.session.engine.gate.hooks.is_some() {
             drop(phase);
-            self.go_after_hook(index, ready_at);
+            self.proceed_after_hook(index, ready_at);
             return None;
         }
         self.lead(phase, index, ready_at, now)
     }
 
     /// Continues with a call that has just taken over a flight.
-    pub(super) fn go_ahead(self: &Arc<Self>, index: u32, ready_at: Instant) {
+    pub(super) fn proceed_as_leader(self: &Arc<Self>, index: u32, ready_at: Instant) {
         match self.session.engine.gate.hooks.is_some() {
-            true => self.go_after_hook(index, ready_at),
-            false => self.lead_if_it_waits(index, ready_at),
+            true => self.proceed_after_hook(index, ready_at),
+            false => self.lead_if_waiting(index, ready_at),
         }
     }
 
     /// Runs the hook that precedes the permits, then continues with the call.
-    fn go_after_hook(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        let (batch, or_end) = (self.clone(), OrEnd::new(self, index));
+    fn proceed_after_hook(self: &Arc<Self>, index: u32, ready_at: Instant) {
+        let (batch, end_on_drop) = (self.clone(), EndOnDrop::new(self, index));
         self.session.engine.tasks.spawn(async move {
             batch.session.engine.gate.starting(batch.call(index), &batch.caller()).await;
-            batch.lead_if_it_waits(index, ready_at);
-            or_end.disarm();
+            batch.lead_if_waiting(index, ready_at);
+            end_on_drop.disarm();
         });
     }
 
     /// Continues towards an attempt, if the call has not ended meanwhile.
-    fn lead_if_it_waits(self: &Arc<Self>, index: u32, ready_at: Instant) {
+    fn lead_if_waiting(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let allowed = self.still_allowed(index);
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
@@ -121,20 +121,25 @@ impl BatchState {
         }
     }
 
-    /// Checks that a call that was first ready at `began` may still proceed towards an attempt.
-    pub(super) fn recheck(&self, index: u32, now: Instant, began: Instant) -> Result<(), Box<CallError>> {
+    /// Checks that a call that was first ready at `first_ready_at` may still proceed towards an attempt.
+    pub(super) fn recheck(
+        &self,
+        index: u32,
+        now: Instant,
+        first_ready_at: Instant,
+    ) -> Result<(), Box<CallError>> {
         let entry = &self.work(index).entry;
-        let late = || self.deadline_of(index, began).is_some_and(|deadline| deadline <= now);
+        let late = || self.deadline_of(index, first_ready_at).is_some_and(|deadline| deadline <= now);
         let takes_calls = self.session.engine.leases.takes_calls(self.work(index).class);
         if self.stopped.get().is_some() || entry.is_retired() || !takes_calls || late() {
-            return Err(self.why_not(index));
+            return Err(self.recheck_error(index));
         }
         entry.guard().peek(entry.name(), || now)
     }
 
     /// The error of a failed [`recheck`](Self::recheck).
     #[cold]
-    fn why_not(&self, index: u32) -> Box<CallError> {
+    fn recheck_error(&self, index: u32) -> Box<CallError> {
         if let Some(why) = self.stopped.get() {
             // The stop is still going through the batch and has not reached this call.
             return Box::new(why.error());
@@ -214,7 +219,7 @@ impl Waiter for BatchState {
                 None => return drop(permit),
             }
         }
-        let deadline = self.deadline_of(index, bid.began());
+        let deadline = self.deadline_of(index, bid.first_ready_at());
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {
             true => Some(Box::new(past_deadline())),
@@ -230,13 +235,13 @@ impl Waiter for BatchState {
         let held = permit.hand_over();
         *phase = Phase::Started(Started { held, deadline }.into());
         drop(phase);
-        let go = Go { held, slots, bid, granted_at };
-        Attempt::new(CallRef { batch: self, index }, go).spawn();
+        let start = AttemptStart { held, slots, bid, granted_at };
+        Attempt::new(CallRef { batch: self, index }, start).spawn();
     }
 }
 
 /// Whether a call in this phase may proceed. If its approval is pending, it is marked to proceed once approved.
-fn may_go(phase: &mut Phase) -> bool {
+fn may_proceed(phase: &mut Phase) -> bool {
     match phase {
         Phase::Waiting => true,
         Phase::Asking { run_begun } => {
@@ -253,7 +258,7 @@ fn may_go(phase: &mut Phase) -> bool {
 }
 
 /// Checks that the pool of a class takes calls.
-fn admissible(leases: &Leases, class: ToolClass) -> Result<(), CallError> {
+fn admissible(leases: &PoolLeases, class: ToolClass) -> Result<(), CallError> {
     if leases.takes_calls(class) {
         return Ok(());
     }
@@ -289,13 +294,13 @@ pub(super) fn behind_a_zombie() -> CallError {
 
 /// Ends a call that has not started if the task that is to start it is dropped (SC-3). It holds the batch weakly, so
 /// as not to keep alive one that has ended.
-pub(super) struct OrEnd {
+pub(super) struct EndOnDrop {
     batch: Weak<BatchState>,
     index: u32,
     armed: bool,
 }
 
-impl OrEnd {
+impl EndOnDrop {
     pub(super) fn new(batch: &Arc<BatchState>, index: u32) -> Self {
         Self { batch: Arc::downgrade(batch), index, armed: true }
     }
@@ -306,7 +311,7 @@ impl OrEnd {
     }
 }
 
-impl Drop for OrEnd {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
         if self.armed
             && let Some(batch) = self.batch.upgrade()

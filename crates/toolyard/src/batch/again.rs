@@ -8,7 +8,7 @@
 //! A call that waits for its next attempt holds nothing and has no task but a timer (CC-5). It is not quiescent: the
 //! next run of its batch waits for it.
 
-use super::admit::OrEnd;
+use super::admit::EndOnDrop;
 use super::ledger::{Delayed, Phase};
 use super::progress::{Bid, Progress};
 use super::state::BatchState;
@@ -45,26 +45,26 @@ impl BatchState {
         let not_before = progress.not_before;
         if self.flight(index).is_some() {
             // The flight may last longer than this one of its callers waits.
-            self.limit_rest(index, progress.ready_at);
+            self.set_deadline_alarm(index, progress.ready_at);
         }
-        let _watch = phase.unwatch();
+        let _watch = phase.take_waker();
         *phase = Phase::Delayed(Delayed::Backoff(progress));
         // Not earlier: a handler that is over must not dispatch any more.
         self.slots[index as usize].reopen_nest();
         drop(phase);
-        if let Some(why) = self.wants_end(index) {
+        if let Some(why) = self.stop_reason(index) {
             // The stop came while the call ran, and found nothing to end.
             self.end_unstarted(index, || why.error());
             return;
         }
         // The timer does not keep alive a batch that ends meanwhile.
-        let (batch, or_end) = (Arc::downgrade(self), OrEnd::new(self, index));
+        let (batch, end_on_drop) = (Arc::downgrade(self), EndOnDrop::new(self, index));
         self.session.engine.tasks.spawn(async move {
             tokio::time::sleep_until(not_before).await;
             if let Some(batch) = batch.upgrade() {
-                batch.go_again(index);
+                batch.acquire_again(index);
             }
-            or_end.disarm();
+            end_on_drop.disarm();
         });
     }
 
@@ -74,14 +74,15 @@ impl BatchState {
     }
 
     /// Acquires what the next attempt needs, if the call still waits for it.
-    fn go_again(self: &Arc<Self>, index: u32) {
+    fn acquire_again(self: &Arc<Self>, index: u32) {
         let allowed = self.still_allowed(index);
         let mut phase = self.slots[index as usize].phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Backoff(progress)) => {
                 let ready_at = self.session.engine.clock.now();
                 let bid = Bid { ready_at, progress: Some(progress) };
-                if let Err(error) = allowed.and_then(|()| self.recheck(index, ready_at, bid.began())) {
+                if let Err(error) = allowed.and_then(|()| self.recheck(index, ready_at, bid.first_ready_at()))
+                {
                     self.end_with(phase, index, bid, *error);
                 } else if let Some(attempt) = self.acquire(phase, index, bid, ready_at) {
                     attempt.spawn();

@@ -8,7 +8,7 @@
 //!                    └─ cancelled ──────────────────────────► withdrawn
 //! ```
 
-use super::admit::OrEnd;
+use super::admit::EndOnDrop;
 use super::ledger::Phase;
 use super::state::{BatchState, index};
 use crate::{
@@ -72,14 +72,14 @@ impl BatchState {
         let question = self.question(index, approver.clone());
         self.emit(index, None, || self.requested_event(index, &question.request));
         drop(phase);
-        let or_end = OrEnd::new(self, index);
+        let end_on_drop = EndOnDrop::new(self, index);
         #[cfg(toolyard_faults)]
         let permit = self.held_in_approval(index);
         let (asking, withdraw) = abortable(async move {
             question.ask().await;
             #[cfg(toolyard_faults)]
             drop(permit);
-            or_end.disarm();
+            end_on_drop.disarm();
         });
         self.session.engine.tasks.spawn(asking.map(|_| ()));
         self.questions.lock().unwrap_or_else(PoisonError::into_inner).push((index, withdraw));
@@ -152,7 +152,7 @@ impl Question {
         loop {
             // Made before the check below, so that no later change is missed.
             let changed = policy.notified();
-            if let Err(error) = self.look_again() {
+            if let Err(error) = self.check_again() {
                 return self.refuse(error);
             }
             let settled = tokio::select! {
@@ -168,7 +168,7 @@ impl Question {
                 Settled::Answered(answer) if self.is_outdated() && answer != Answer::Deny => {}
                 Settled::Answered(answer) => return self.answered(answer),
                 Settled::With(_) if self.is_outdated() => {
-                    if let Err(error) = self.look_again() {
+                    if let Err(error) = self.check_again() {
                         return self.refuse(error);
                     }
                     return self.settled_with(settled);
@@ -186,7 +186,7 @@ impl Question {
 
     /// Checks a call again after a change of the policy. If it is still allowed, the question is now about what would
     /// run.
-    fn look_again(&mut self) -> Result<(), CallError> {
+    fn check_again(&mut self) -> Result<(), CallError> {
         if !self.is_outdated() {
             return Ok(());
         }
@@ -200,8 +200,8 @@ impl Question {
     }
 
     async fn answer(&self) -> Settled {
-        let asked = AssertUnwindSafe(async { self.approver.ask(&self.request).await }).catch_unwind();
-        asked.await.map_or(Settled::Panicked, Settled::Answered)
+        let answer = AssertUnwindSafe(async { self.approver.ask(&self.request).await }).catch_unwind();
+        answer.await.map_or(Settled::Panicked, Settled::Answered)
     }
 
     /// Applies the approver's answer, and remembers it if it is for other calls too.
@@ -254,7 +254,7 @@ impl Question {
         });
         drop(phase);
         if run_begun {
-            batch.go(index, batch.session.engine.clock.now());
+            batch.start_or_wait(index, batch.session.engine.clock.now());
         }
     }
 }

@@ -7,15 +7,15 @@
 //! |---|---|---|
 //! | `BatchState::stopped` | a stop of the batch | calls that have not started end; says why |
 //! | `BatchState::cancelled` | a stop that reaches running calls | the batch's callers no longer want its results |
-//! | `called_off` | a cancel of this call, which is on a flight | its caller no longer wants the result |
-//! | `told` | whatever ends the handler | the handler must stop: its token fires |
+//! | `call_cancelled` | a cancel of this call, which is on a flight | its caller no longer wants the result |
+//! | `stop_requested` | whatever ends the handler | the handler must stop: its token fires |
 //! | `detached` | its attempt | the call has its result, and the handler goes on for others |
 //!
-//! Without a flight, `cancelled` or `told` stops the handler. On a flight, `cancelled` and `called_off` detach the
-//! call while others wait for the result, and otherwise lead to `told`.
+//! Without a flight, `cancelled` or `stop_requested` stops the handler. On a flight, `cancelled` and `call_cancelled`
+//! detach the call while others wait for the result, and otherwise lead to `stop_requested`.
 
 use super::flight::Flight;
-use super::ledger::{Runs, Started};
+use super::ledger::{RunningCall, Started};
 use super::shown::Streamed;
 use crate::nesting::Nest;
 use std::sync::{
@@ -37,15 +37,15 @@ pub(super) struct Aside {
     /// The grant of a policy that came into force after the gate let the call through.
     grant: OnceLock<Grant>,
     /// Whether this call's handler, and not its whole batch, is told to stop.
-    told: AtomicBool,
+    stop_requested: AtomicBool,
     /// Whether the caller of this call, not of its whole batch, no longer wants the result of its flight.
-    called_off: AtomicBool,
+    call_cancelled: AtomicBool,
     /// Whether it has ended while the flight in its slot goes on.
     detached: AtomicBool,
     /// The handler's output that is held back while it is searched for secrets.
     streamed: Mutex<Option<Box<Streamed>>>,
     /// The permits and the waker of a handler that goes on after its call has ended.
-    goes_on: Mutex<Option<Runs>>,
+    detached_run: Mutex<Option<RunningCall>>,
     /// Its span, while its handler runs and a subscriber listens.
     span: Mutex<Option<Box<tracing::Span>>>,
 }
@@ -56,16 +56,16 @@ impl Aside {
         let token = self.token.get_or_init(make);
         fence(Ordering::SeqCst);
         // It was told to stop before there was a token to fire.
-        if self.is_told() {
+        if self.is_stop_requested() {
             token.cancel();
         }
         token
     }
 
     /// Tells the handler to stop.
-    pub(super) fn tell(&self) {
-        self.told.store(true, Ordering::SeqCst);
-        // Either this sees a token that is created concurrently, or its creator sees `told`.
+    pub(super) fn request_stop(&self) {
+        self.stop_requested.store(true, Ordering::SeqCst);
+        // Either this sees a token that is created concurrently, or its creator sees `stop_requested`.
         fence(Ordering::SeqCst);
         if let Some(token) = self.token.get() {
             token.cancel();
@@ -93,22 +93,22 @@ impl Aside {
 
     /// Notes that the call has ended and its handler goes on for others, with what it has started with.
     pub(super) fn detach(&self, started: Option<Started>) {
-        *self.goes_on() = started.map(Runs::from);
+        *self.detached_run() = started.map(RunningCall::from);
         self.detached.store(true, Ordering::SeqCst);
     }
 
     /// Looks at what a handler has if it goes on after its call has ended.
-    pub(super) fn while_it_goes_on<T>(&self, look: impl FnOnce(&mut Runs) -> T) -> Option<T> {
-        self.goes_on().as_mut().map(look)
+    pub(super) fn with_detached_run<T>(&self, look: impl FnOnce(&mut RunningCall) -> T) -> Option<T> {
+        self.detached_run().as_mut().map(look)
     }
 
     /// The handler is over.
-    pub(super) fn has_run(&self) {
-        let _over = self.goes_on().take(); // dropped outside of the lock
+    pub(super) fn handler_over(&self) {
+        let _over = self.detached_run().take(); // dropped outside of the lock
     }
 
-    fn goes_on(&self) -> MutexGuard<'_, Option<Runs>> {
-        self.goes_on.lock().unwrap_or_else(PoisonError::into_inner)
+    fn detached_run(&self) -> MutexGuard<'_, Option<RunningCall>> {
+        self.detached_run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the span of its handler, or clears it with `None`; returns the previous one.
@@ -135,15 +135,15 @@ impl Aside {
     }
 
     /// Notes that its caller no longer wants the result of its flight.
-    pub(super) fn call_off(&self) {
-        self.called_off.store(true, Ordering::SeqCst);
+    pub(super) fn mark_call_cancelled(&self) {
+        self.call_cancelled.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn is_called_off(&self) -> bool {
-        self.called_off.load(Ordering::SeqCst)
+    pub(super) fn is_call_cancelled(&self) -> bool {
+        self.call_cancelled.load(Ordering::SeqCst)
     }
 
-    pub(super) fn is_told(&self) -> bool {
-        self.told.load(Ordering::SeqCst)
+    pub(super) fn is_stop_requested(&self) -> bool {
+        self.stop_requested.load(Ordering::SeqCst)
     }
 }

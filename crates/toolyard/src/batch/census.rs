@@ -31,8 +31,8 @@ impl Census {
     /// Checks the call at place `at`.
     pub(super) fn check(&self, call: &Call, at: usize) -> Result<(), CallError> {
         if self.earlier + at >= self.calls_max {
-            let most = self.calls_max;
-            let message = format!("the batch has more than {most} calls: send the rest in another batch");
+            let limit = self.calls_max;
+            let message = format!("the batch has more than {limit} calls: send the rest in another batch");
             return Err(CallError::new(ErrorKind::Overloaded, message));
         }
         if self.repeats.contains(&at) {
@@ -42,9 +42,9 @@ impl Census {
         }
         match call.arguments.size() {
             bytes if bytes > self.arguments_bytes_max => {
-                let most = self.arguments_bytes_max;
+                let limit = self.arguments_bytes_max;
                 let message = format!(
-                    "the arguments have {bytes} bytes, more than the limit of {most}: send less at a time"
+                    "the arguments have {bytes} bytes, more than the limit of {limit}: send less at a time"
                 );
                 Err(CallError::new(ErrorKind::InvalidInput, message))
             }

@@ -71,7 +71,7 @@ impl Alarm {
     }
 
     /// Merges the alarm of the next call into this one if they are alike; returns whether it did.
-    fn goes_on_with(&mut self, next: Self) -> bool {
+    fn try_merge(&mut self, next: Self) -> bool {
         let goes_on =
             (self.at, self.limit) == (next.at, next.limit) && self.last.checked_add(1) == Some(next.first);
         if goes_on {
@@ -101,7 +101,7 @@ struct Set {
 impl Set {
     /// Adds an alarm; returns whether it is before all others.
     fn add(&mut self, alarm: Alarm) -> bool {
-        if self.latest.as_mut().is_some_and(|latest| latest.goes_on_with(alarm)) {
+        if self.latest.as_mut().is_some_and(|latest| latest.try_merge(alarm)) {
             return false;
         }
         let before = self.latest.replace(alarm);
@@ -152,18 +152,19 @@ impl BatchState {
     }
 
     /// Sets the alarm of a call in a line: its queue timeout or its deadline, whichever comes first.
-    pub(super) fn limit_wait(self: &Arc<Self>, index: u32, bid: &Bid) {
+    pub(super) fn set_wait_alarms(self: &Arc<Self>, index: u32, bid: &Bid) {
         let queue = self.session.engine.waits.queue_timeout;
         let queue = queue
             .and_then(|limit| Some(Alarm::of(index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit))));
-        let deadline = self.deadline_of(index, bid.began()).map(|at| Alarm::of(index, at, Limit::Deadline));
+        let deadline =
+            self.deadline_of(index, bid.first_ready_at()).map(|at| Alarm::of(index, at, Limit::Deadline));
         if let Some(alarm) = queue.into_iter().chain(deadline).min() {
             self.set_alarm(alarm);
         }
     }
 
     /// The same for a call that is in no line: it has a deadline and no queue timeout.
-    pub(super) fn limit_rest(self: &Arc<Self>, index: u32, ready_at: Instant) {
+    pub(super) fn set_deadline_alarm(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(at) = self.deadline_of(index, ready_at) {
             self.set_alarm(Alarm::of(index, at, Limit::Deadline));
         }
@@ -183,7 +184,7 @@ impl BatchState {
         }
     }
 
-    fn waits_too_long(&self, index: u32, limit: Limit, now: Instant) {
+    fn expire_if_waiting(&self, index: u32, limit: Limit, now: Instant) {
         let waits = match &*self.slots[index as usize].phase() {
             Phase::Queued { bid, .. } | Phase::Delayed(Delayed::Rate { bid, .. }) => match limit {
                 // The alarm may be of an earlier wait: by now the call waits for another attempt.
@@ -206,7 +207,7 @@ async fn watch(batch: Weak<BatchState>) {
         let now = alive.session.engine.clock.now();
         let (due, next) = alarms.due(now);
         for Alarm { first, last, limit, .. } in due {
-            (first..=last).for_each(|index| alive.waits_too_long(index, limit, now));
+            (first..=last).for_each(|index| alive.expire_if_waiting(index, limit, now));
         }
         let Some(next) = next else { return };
         let changed = alarms.changed.clone();
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_have_one_alarm_and_each_is_told_of_once() {
+    fn neighbours_share_an_alarm_and_each_is_reported_once() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
         let alarms = Alarms::default();

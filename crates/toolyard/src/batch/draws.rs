@@ -6,7 +6,7 @@
 use super::ledger::Slot;
 use super::state::BatchState;
 use crate::{
-    budget::{Allowance, Drawn, Spent},
+    budget::{Allowance, CallAllowances, Spent},
     registry::ToolEntry,
     session::SessionCore,
 };
@@ -53,10 +53,10 @@ impl Draws {
     }
 
     /// The budgets that a call of this tool draws on.
-    fn of_tool(&self, entry: &Arc<ToolEntry>) -> Drawn<'_> {
+    fn of_tool(&self, entry: &Arc<ToolEntry>) -> CallAllowances<'_> {
         let at = self.tools.binary_search_by_key(&Arc::as_ptr(entry), OfTool::address);
         let tool = at.ok().map(|at| self.tools[at].allowance.as_ref());
-        Drawn { turn: self.turn.as_deref(), tool }
+        CallAllowances { turn: self.turn.as_deref(), tool }
     }
 }
 

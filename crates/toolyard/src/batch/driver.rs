@@ -29,7 +29,7 @@ impl Dispatch<'_> {
             begin(&batch, run);
             batch.run_ended(run).await;
             if batch.is_open()
-                && let Some(why) = rest(&batch, run).await
+                && let Some(why) = await_quiescence(&batch, run).await
             {
                 batch.stop(why);
             }
@@ -82,7 +82,7 @@ pub(super) fn begin(batch: &Arc<BatchState>, run: usize) {
             });
             begin_inline(batch, index, ready_at);
         } else {
-            batch.go(index, ready_at);
+            batch.start_or_wait(index, ready_at);
         }
     }
 }
@@ -103,7 +103,7 @@ fn begin_inline(batch: &Arc<BatchState>, index: u32, ready_at: Instant) {
 
 impl BatchState {
     /// Admits a call whose run has begun: it starts, or waits for what it needs.
-    pub(super) fn go(self: &Arc<Self>, index: u32, ready_at: Instant) {
+    pub(super) fn start_or_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
         if let Some(attempt) = self.admit(index, ready_at) {
             self.session.engine.runners.run(attempt);
         }
@@ -112,7 +112,7 @@ impl BatchState {
 
 /// Waits until a run that has ended is quiescent. Returns the reason if the runs behind it must not start. Not needed
 /// for the last run of a batch.
-pub(super) async fn rest(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
+pub(super) async fn await_quiescence(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
     if faulty!(BarrierSkipped) {
         return None;
     }

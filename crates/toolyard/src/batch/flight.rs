@@ -14,7 +14,7 @@
 use super::state::BatchState;
 use crate::{
     keys::Fingerprint,
-    nesting::{CallRef, Up},
+    nesting::{CallRef, Report},
 };
 use std::{
     collections::VecDeque,
@@ -43,7 +43,7 @@ struct State {
     /// The calls that wait for the result, oldest first.
     followers: VecDeque<CallRef>,
     /// Calls that have ended and become quiescent together with it (V2).
-    resting: Vec<CallRef>,
+    ended: Vec<CallRef>,
     /// How often the handler was started.
     attempts: u32,
     /// The latest of its callers' deadlines; `None` when one of them has none.
@@ -51,11 +51,11 @@ struct State {
     /// The call that runs it has ended with a result of its own.
     detached: bool,
     /// It has its result: no call joins any more.
-    landed: bool,
-    /// All followers have the result and are in `resting`.
+    finished: bool,
+    /// All followers have the result and are in `ended`.
     shared: bool,
     /// What it reached before it was `shared`.
-    came: Option<Up>,
+    reached: Option<Report>,
 }
 
 /// A keyed call in flight.
@@ -69,11 +69,11 @@ pub(super) enum Leaving {
     /// It ends now, and nothing has run for it.
     Unstarted,
     /// It ends now and becomes quiescent with the flight, whose handler was started this often.
-    Rests { attempts: u32 },
+    EndsWithFlight { attempts: u32 },
     /// It is the last one and the handler runs: it stays for the handler's result.
     Stays,
     /// The result is on its way to it.
-    Lands,
+    ResultComing,
 }
 
 /// What becomes of a flight when the call that ran it has ended.
@@ -92,13 +92,13 @@ impl Flight {
         let state = State {
             runs_in: Some(call),
             followers: VecDeque::new(),
-            resting: Vec::new(),
+            ended: Vec::new(),
             attempts: 0,
             deadline,
             detached: false,
-            landed: false,
+            finished: false,
             shared: false,
-            came: None,
+            reached: None,
         };
         Arc::new(Self { state: Mutex::new(state) })
     }
@@ -125,7 +125,7 @@ impl Flight {
     /// Adds a follower; `false` if the flight is over and its key must be reserved anew.
     pub(super) fn join(&self, call: CallRef, deadline: Option<Instant>) -> bool {
         let mut state = self.state();
-        let is_open = state.runs_in.is_some() && !state.landed;
+        let is_open = state.runs_in.is_some() && !state.finished;
         if is_open {
             state.deadline = state.deadline.zip(deadline).map(|(one, other)| one.max(other));
             state.followers.push_back(call);
@@ -153,9 +153,9 @@ impl Flight {
             // way to it.
             let takes_over = state.runs_in.as_ref().is_some_and(|call| call.is(batch, index));
             return match state.attempts {
-                _ if !takes_over => Leaving::Lands,
+                _ if !takes_over => Leaving::ResultComing,
                 0 => Leaving::Unstarted,
-                attempts => Leaving::Rests { attempts },
+                attempts => Leaving::EndsWithFlight { attempts },
             };
         };
         if may_stay && state.detached && state.followers.len() == 1 {
@@ -165,8 +165,8 @@ impl Flight {
         if state.attempts == 0 {
             return Leaving::Unstarted;
         }
-        state.resting.extend(left);
-        Leaving::Rests { attempts: state.attempts }
+        state.ended.extend(left);
+        Leaving::EndsWithFlight { attempts: state.attempts }
     }
 
     /// Whether no call waits for its result any more.
@@ -192,7 +192,7 @@ impl Flight {
         state.runs_in = state.followers.pop_front();
         state.detached = false;
         if state.attempts > 0 && state.runs_in.is_some() {
-            state.resting.push(before);
+            state.ended.push(before);
         }
         state.runs_in.clone().map_or(Passed::ToNobody, Passed::To)
     }
@@ -203,51 +203,51 @@ impl Flight {
     }
 
     /// Notes that it has its result; returns the calls that wait for it.
-    pub(super) fn land(&self) -> VecDeque<CallRef> {
+    pub(super) fn finish(&self) -> VecDeque<CallRef> {
         let mut state = self.state();
-        state.landed = true;
+        state.finished = true;
         std::mem::take(&mut state.followers)
     }
 
     /// Adds a call that has ended and becomes quiescent with the flight.
-    pub(super) fn rests_with(&self, call: CallRef) {
-        self.state().resting.push(call);
+    pub(super) fn add_ended(&self, call: CallRef) {
+        self.state().ended.push(call);
     }
 
-    /// Notes that all followers have the result. Returns the calls that rest with it, and what it reached before, if
+    /// Notes that all followers have the result. Returns the calls that become quiescent with it, and what it reached before, if
     /// anything.
-    pub(super) fn has_been_shared(&self) -> Option<(Vec<CallRef>, Up)> {
+    pub(super) fn mark_shared(&self) -> Option<(Vec<CallRef>, Report)> {
         let mut state = self.state();
         state.shared = true;
-        let came = state.came.take()?;
-        Some((state.resting(came), came))
+        let reached = state.reached.take()?;
+        Some((state.ended_for(reached), reached))
     }
 
     /// Notes what it has reached; returns the calls that reach it together with it. Before all followers have the
-    /// result this is deferred to [`Self::has_been_shared`]: the handler may become quiescent while its own end is
+    /// result this is deferred to [`Self::mark_shared`]: the handler may become quiescent while its own end is
     /// still to be written.
-    pub(super) fn comes_to(&self, up: Up) -> Vec<CallRef> {
+    pub(super) fn reach(&self, report: Report) -> Vec<CallRef> {
         let mut state = self.state();
         if state.shared {
-            return state.resting(up);
+            return state.ended_for(report);
         }
         // That it was listed has not been reported, so this is plain quiescence.
-        state.came = Some(if up == Up::ListedRests { Up::Quiescent } else { up });
+        state.reached = Some(if report == Report::ListedQuiescent { Report::Quiescent } else { report });
         Vec::new()
     }
 
     /// It is over without a result; returns the calls that become quiescent with it.
     pub(super) fn is_over(&self) -> Vec<CallRef> {
-        self.state().resting(Up::Quiescent)
+        self.state().ended_for(Report::Quiescent)
     }
 }
 
 impl State {
-    fn resting(&mut self, up: Up) -> Vec<CallRef> {
-        if up == Up::Listed {
-            return self.resting.clone();
+    fn ended_for(&mut self, report: Report) -> Vec<CallRef> {
+        if report == Report::Listed {
+            return self.ended.clone();
         }
         self.runs_in = None;
-        std::mem::take(&mut self.resting)
+        std::mem::take(&mut self.ended)
     }
 }

@@ -7,7 +7,7 @@ use super::run::Step;
 use super::state::{BatchState, vanished};
 use crate::{
     keys::{Ended, Finished, Kept, Reserved},
-    nesting::{CallRef, Up},
+    nesting::{CallRef, Report},
     telemetry,
 };
 use std::{
@@ -44,7 +44,7 @@ impl BatchState {
                 }
                 Reserved::Join(flight) => {
                     if flight.join(self.call_at(index), self.deadline_of(index, now)) {
-                        self.limit_rest(index, now);
+                        self.set_deadline_alarm(index, now);
                         *phase = Phase::Following { ready_at: now };
                         self.slots[index as usize].make_aside().set_flight(flight);
                         return None;
@@ -53,7 +53,7 @@ impl BatchState {
                     std::hint::spin_loop();
                 }
                 Reserved::Replay(kept) => {
-                    self.end_shared(phase, index, Ending::kept(&kept), Step::EndedAndRested);
+                    self.end_shared(phase, index, Ending::kept(&kept), Step::EndedAndQuiescent);
                     return None;
                 }
                 Reserved::AlreadyExecuted => break already_executed(),
@@ -109,7 +109,7 @@ impl BatchState {
     }
 
     /// Whether a call has joined a flight whose handler has started: a drain waits for it as for a running call.
-    pub(super) fn shares_what_runs(&self, index: u32) -> bool {
+    pub(super) fn follows_running_flight(&self, index: u32) -> bool {
         matches!(*self.slots[index as usize].phase(), Phase::Following { .. })
             && self.flight(index).is_some_and(|flight| flight.has_started())
     }
@@ -126,7 +126,7 @@ impl BatchState {
         let Some(flight) = self.flight(index).cloned() else { return false };
         match flight.leave(self, index, error.kind == ErrorKind::Cancelled) {
             Leaving::Unstarted => self.end_waiting(phase, index, error),
-            Leaving::Rests { attempts } => {
+            Leaving::EndsWithFlight { attempts } => {
                 let now = self.session.engine.clock.now();
                 let mut error = error.after_attempts(attempts);
                 if error.kind == ErrorKind::DeadlineExceeded {
@@ -146,7 +146,7 @@ impl BatchState {
                 recall(&flight);
                 return false;
             }
-            Leaving::Lands => return false,
+            Leaving::ResultComing => return false,
         }
         true
     }
@@ -166,11 +166,11 @@ impl BatchState {
     pub(crate) fn detach(&self, index: u32, ending: impl FnOnce() -> Ending) -> bool {
         let Some(flight) = self.flight_run_by(index).filter(|flight| flight.detach()) else { return false };
         if faulty!(LeaderCancelHangs) {
-            flight.land(); // and no follower gets the result
+            flight.finish(); // and no follower gets the result
         }
         self.slots[index as usize].make_aside().detach(self.started(index));
         let ending = ending();
-        self.tell_hook_of(index, &ending);
+        self.spawn_end_hook(index, &ending);
         self.end_started(index, ending, false);
         true
     }
@@ -195,9 +195,9 @@ impl BatchState {
                     }
                     None => self.forget(index),
                 }
-                flight.is_over().iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
+                flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
                 if has_run {
-                    self.rises(index, Up::Quiescent);
+                    self.report_up(index, Report::Quiescent);
                 }
             }
         }
@@ -243,33 +243,38 @@ impl BatchState {
     /// quiescent here.
     pub(crate) fn end_flight(&self, index: u32, flight: &Flight, ending: Ending) {
         if self.is_detached(index) {
-            return Self::land(flight, &ending);
+            return Self::end_followers(flight, &ending);
         }
         let shared = ending.clone();
         self.end_started(index, ending, false);
-        Self::land(flight, &shared);
+        Self::end_followers(flight, &shared);
     }
 
     /// Ends the followers of a flight with its result. They become quiescent when it does.
-    fn land(flight: &Flight, ending: &Ending) {
-        for call in flight.land() {
+    fn end_followers(flight: &Flight, ending: &Ending) {
+        for call in flight.finish() {
             let phase = call.batch.slots[call.index as usize].phase();
             let Phase::Following { ready_at } = *phase else { continue };
             let waited = call.batch.session.engine.clock.now().saturating_duration_since(ready_at);
             let shared = Ending::shared(ending.status.clone(), ending.attempts, waited);
             let shared = Ending { sandbox: ending.sandbox, ..shared };
-            flight.rests_with(call.clone());
+            flight.add_ended(call.clone());
             call.batch.end_shared(phase, call.index, shared, Step::Ended);
         }
-        if let Some((resting, up)) = flight.has_been_shared() {
-            resting.iter().for_each(|call| call.batch.rises(call.index, up));
+        if let Some((ended, report)) = flight.mark_shared() {
+            ended.iter().for_each(|call| call.batch.report_up(call.index, report));
         }
     }
 
     /// Adds the calls that become quiescent with the flight in this call's slot: they reach what it has reached.
-    pub(super) fn rest_with(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
+    pub(super) fn collect_with_flight(
+        &self,
+        index: u32,
+        report: Report,
+        pending: &mut Vec<(CallRef, Report)>,
+    ) {
         let Some(flight) = self.flight_run_by(index) else { return };
-        also.extend(flight.comes_to(up).into_iter().map(|call| (call, up)));
+        pending.extend(flight.reach(report).into_iter().map(|call| (call, report)));
     }
 }
 
@@ -296,7 +301,7 @@ impl HandOver {
             None => {
                 *phase = Phase::Waiting;
                 drop(phase);
-                batch.go_ahead(*index, ready_at);
+                batch.proceed_as_leader(*index, ready_at);
             }
             Some(mut progress) => {
                 progress.ready_at = ready_at;
@@ -308,7 +313,7 @@ impl HandOver {
     }
 
     /// Ends all waiting calls at once: the next one could not take over either.
-    fn lose(&self) {
+    fn end_all(&self) {
         let CallRef { batch, index } = &self.next;
         let attempts = self.progress.as_ref().map_or(0, |progress| progress.attempts);
         let error = if attempts > 0 { vanished(attempts) } else { vanished(0).not_started() };
@@ -317,11 +322,11 @@ impl HandOver {
         match *batch.slots[*index as usize].phase() {
             Phase::Following { .. } => self.flight.take_back(self.next.clone()),
             // It has ended, and becomes quiescent with the flight.
-            _ if attempts > 0 => self.flight.rests_with(self.next.clone()),
+            _ if attempts > 0 => self.flight.add_ended(self.next.clone()),
             _ => {}
         }
-        BatchState::land(&self.flight, &ending);
-        self.flight.is_over().iter().for_each(|call| call.batch.rises(call.index, Up::Quiescent));
+        BatchState::end_followers(&self.flight, &ending);
+        self.flight.is_over().iter().for_each(|call| call.batch.report_up(call.index, Report::Quiescent));
     }
 }
 
@@ -329,7 +334,7 @@ impl Drop for HandOver {
     fn drop(&mut self) {
         let CallRef { batch, index } = &self.next;
         if !self.done && self.flight.is_run_by(batch, *index) {
-            self.lose();
+            self.end_all();
         }
     }
 }

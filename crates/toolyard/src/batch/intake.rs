@@ -4,13 +4,13 @@ use super::census::Census;
 use super::driver::StopOnDrop;
 use super::flight::KeptResult;
 use super::ledger::{Ending, Slot};
-use super::rest::Nested;
+use super::quiescence::Nested;
 use super::router;
 use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    gate::{Cleared, Turned, Versioned},
+    gate::{Cleared, NotCleared, Versioned},
     nesting::Entered,
     registry::Table,
     session::SessionCore,
@@ -106,7 +106,7 @@ impl Dispatch<'_> {
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
         for (at, call) in batch.into_iter().enumerate() {
-            let passed = match self.look_at(&call, at, &census) {
+            let passed = match self.precheck(&call, at, &census) {
                 // Hooks take time, and the policy may be replaced meanwhile.
                 Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
                     Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy),
@@ -150,7 +150,7 @@ impl Dispatch<'_> {
     }
 
     /// Checks what needs no hook and no gate: the bounds, and results to be replayed.
-    fn look_at(&self, call: &Call, at: usize, census: &Census) -> Result<(), Early> {
+    fn precheck(&self, call: &Call, at: usize, census: &Census) -> Result<(), Early> {
         census.check(call, at)?;
         match self.watch.and_then(|watch| watch.replay(call)) {
             Some(outcome) => Err(Early::Replayed(outcome)),
@@ -178,7 +178,7 @@ impl Earlier {
     fn base(&self, first: Option<Routing>) -> Base {
         let run = match self.last_run {
             None => 0,
-            Some((routing, number)) if router::goes_on(routing, first) => number,
+            Some((routing, number)) if router::continues_run(routing, first) => number,
             Some((_, number)) => number + 1,
         };
         Base { number: self.number, index: self.calls, run }
@@ -206,12 +206,12 @@ impl Early {
     }
 }
 
-impl From<Turned> for Early {
-    fn from(turned: Turned) -> Self {
-        match turned {
-            Turned::Refused(error) => Self::Refused(error),
-            Turned::Answered(class, error) => Self::Answered(class, error),
-            Turned::Replayed(class, kept) => Self::Kept(class, kept),
+impl From<NotCleared> for Early {
+    fn from(not_cleared: NotCleared) -> Self {
+        match not_cleared {
+            NotCleared::Refused(error) => Self::Refused(error),
+            NotCleared::Answered(class, error) => Self::Answered(class, error),
+            NotCleared::Replayed(class, kept) => Self::Kept(class, kept),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) enum Phase {
     /// It is queued for its permits.
     Queued { ticket: Ticket, bid: Bid },
     /// It has its permits; only its attempt ends it.
-    Started(Runs),
+    Started(RunningCall),
     /// It has its one result. Its handler may still run, as a zombie or for other calls of its flight.
     Ended(Ending),
     /// Its result has been moved out.
@@ -65,9 +65,9 @@ impl Phase {
     }
 
     /// Takes the waker of the task that drives a call whose handler is over. The caller drops it outside of the lock,
-    /// as in [`Slot::watch`].
-    pub(super) fn unwatch(&mut self) -> Option<Waker> {
-        if let Self::Started(runs) = self { runs.watch.take() } else { None }
+    /// as in [`Slot::register_waker`].
+    pub(super) fn take_waker(&mut self) -> Option<Waker> {
+        if let Self::Started(running) = self { running.waker.take() } else { None }
     }
 }
 
@@ -80,16 +80,16 @@ pub(crate) struct Started {
 }
 
 /// A call whose handler runs.
-pub(super) struct Runs {
+pub(super) struct RunningCall {
     pub(super) started: Started,
     /// The waker of the task that drives it, used when the call is cancelled. Fits into the space that `Ending` needs
     /// later.
-    watch: Option<Waker>,
+    waker: Option<Waker>,
 }
 
-impl From<Started> for Runs {
+impl From<Started> for RunningCall {
     fn from(started: Started) -> Self {
-        Self { started, watch: None }
+        Self { started, waker: None }
     }
 }
 
@@ -237,27 +237,27 @@ impl Slot {
 
     /// The permits and the deadline of a call whose handler runs.
     pub(super) fn started(&self) -> Option<Started> {
-        self.while_it_runs(|runs| runs.started)
+        self.with_running(|running| running.started)
     }
 
     /// Registers the task to be woken when a running call is cancelled.
-    pub(super) fn watch(&self, task: &Waker) {
+    pub(super) fn register_waker(&self, task: &Waker) {
         // The previous waker is dropped outside of the lock, because dropping a waker may run any code.
-        let _before = self.while_it_runs(|runs| {
-            let is_known = runs.watch.as_ref().is_some_and(|known| known.will_wake(task));
-            if is_known { None } else { runs.watch.replace(task.clone()) }
+        let _before = self.with_running(|running| {
+            let is_known = running.waker.as_ref().is_some_and(|known| known.will_wake(task));
+            if is_known { None } else { running.waker.replace(task.clone()) }
         });
     }
 
     /// Takes the waker of the task that drives a running call. The task registers again if it continues to wait.
-    pub(super) fn take_watch(&self) -> Option<Waker> {
-        self.while_it_runs(|runs| runs.watch.take()).flatten()
+    pub(super) fn take_waker(&self) -> Option<Waker> {
+        self.with_running(|running| running.waker.take()).flatten()
     }
 
-    fn while_it_runs<T>(&self, look: impl FnOnce(&mut Runs) -> T) -> Option<T> {
+    fn with_running<T>(&self, look: impl FnOnce(&mut RunningCall) -> T) -> Option<T> {
         match &mut *self.phase() {
-            Phase::Started(runs) => Some(look(runs)),
-            Phase::Ended(_) | Phase::Taken => self.aside()?.while_it_goes_on(look),
+            Phase::Started(running) => Some(look(running)),
+            Phase::Ended(_) | Phase::Taken => self.aside()?.with_detached_run(look),
             _ => None,
         }
     }
@@ -273,7 +273,7 @@ impl Slot {
     /// Notes that the handler is over, and returns its nest. A call without one cannot get one any more.
     pub(super) fn close_nest(&self) -> Option<&Nest> {
         if let Some(aside) = self.aside() {
-            aside.has_run();
+            aside.handler_over();
         }
         match self.nesting.compare_exchange(ALONE, CLOSED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => None,

@@ -2,7 +2,7 @@
 
 use super::census::Census;
 use super::router;
-use crate::{gate::Turned, session::SessionCore};
+use crate::{gate::NotCleared, session::SessionCore};
 use std::ops::Range;
 use toolyard_core::{Batch, CallError, CallId, Routing};
 
@@ -48,17 +48,17 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let rules = gate.rules.current();
     let census = Census::of(batch, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
-        let checked = census.check(call, at).map_err(Turned::from);
+        let checked = census.check(call, at).map_err(NotCleared::from);
         let checked = checked.and_then(|()| gate.check(call, &rules.tools, &rules.policy, session));
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
-            Err(Turned::Refused(error)) => {
+            Err(NotCleared::Refused(error)) => {
                 (Routing::ShortCircuit, format!("refused: {}", error.kind), Some(error))
             }
-            Err(Turned::Answered(class, error)) => {
+            Err(NotCleared::Answered(class, error)) => {
                 (class.into(), format!("refused: {}", error.kind), Some(error))
             }
-            Err(Turned::Replayed(class, _)) => {
+            Err(NotCleared::Replayed(class, _)) => {
                 (class.into(), "a result is kept under its key".to_owned(), None)
             }
         };

@@ -40,7 +40,7 @@ impl Bid {
     }
 
     /// When the call was ready for its first attempt. Its deadline counts from there (V3).
-    pub(crate) fn began(&self) -> Instant {
+    pub(crate) fn first_ready_at(&self) -> Instant {
         self.progress.as_ref().map_or(self.ready_at, |progress| progress.ready_at)
     }
 }

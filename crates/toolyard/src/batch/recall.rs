@@ -24,28 +24,28 @@ impl BatchState {
 
     /// Tells one running call to stop, and no other.
     pub(super) fn recall(&self, index: u32) {
-        self.slots[index as usize].make_aside().tell();
+        self.slots[index as usize].make_aside().request_stop();
         self.wake(index);
     }
 
     /// Notes that the caller of a call on a flight no longer wants its result.
-    pub(super) fn call_off(&self, index: u32) {
-        self.slots[index as usize].make_aside().call_off();
+    pub(super) fn mark_call_cancelled(&self, index: u32) {
+        self.slots[index as usize].make_aside().mark_call_cancelled();
         self.wake(index);
     }
 
     /// Fires the token of a running call that is to stop, and stops what it dispatched. Only calls on a flight need
     /// this: for the others both have been done.
-    pub(crate) fn tell(&self, index: u32) {
+    pub(crate) fn request_stop(&self, index: u32) {
         if self.flight(index).is_some() {
-            self.slots[index as usize].make_aside().tell();
+            self.slots[index as usize].make_aside().request_stop();
             self.stop_below(index);
         }
     }
 
     /// Wakes the task that drives a running call, to check whether the call is to stop.
     fn wake(&self, index: u32) {
-        if let Some(task) = self.slots[index as usize].take_watch() {
+        if let Some(task) = self.slots[index as usize].take_waker() {
             task.wake();
         }
     }
@@ -53,7 +53,7 @@ impl BatchState {
     /// Ready if a running call is to stop; otherwise the task is woken when it is.
     pub(crate) fn poll_stop(&self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
         // Registered before the check, so that no stop is missed in between.
-        self.slots[index as usize].watch(cx.waker());
+        self.slots[index as usize].register_waker(cx.waker());
         if self.is_to_stop(index) { Poll::Ready(()) } else { Poll::Pending }
     }
 
@@ -70,8 +70,8 @@ impl BatchState {
     /// Whether a running call is to stop, or to leave its flight.
     fn is_to_stop(&self, index: u32) -> bool {
         let aside = self.slots[index as usize].aside();
-        let unwanted = self.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_called_off);
-        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_told)
+        let unwanted = self.cancelled.load(Ordering::SeqCst) || aside.is_some_and(Aside::is_call_cancelled);
+        unwanted && !aside.is_some_and(Aside::is_detached) || aside.is_some_and(Aside::is_stop_requested)
     }
 
     /// The token that tells all running calls to stop, created on first use.
@@ -86,7 +86,7 @@ impl BatchState {
     }
 
     /// Why a call must not go on, if it must not.
-    pub(crate) fn wants_end(&self, index: u32) -> Option<Stop> {
+    pub(crate) fn stop_reason(&self, index: u32) -> Option<Stop> {
         let stopped = self.stopped.get().copied();
         stopped.or_else(|| self.is_to_stop(index).then_some(Stop::Cancelled))
     }
@@ -94,12 +94,12 @@ impl BatchState {
     /// Why the handler of a running call has been told to stop, if it has.
     pub(crate) fn cancelled(&self, index: u32) -> Option<Stop> {
         let aside = self.slots[index as usize].aside();
-        let is_told = match aside {
-            Some(aside) if aside.is_told() => true,
+        let is_stop_requested = match aside {
+            Some(aside) if aside.is_stop_requested() => true,
             // The batch is only one of the flight's callers.
             Some(aside) if aside.flight().is_some() => false,
             _ => self.cancelled.load(Ordering::SeqCst),
         };
-        is_told.then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
+        is_stop_requested.then(|| self.stopped.get().copied().unwrap_or(Stop::Cancelled))
     }
 }

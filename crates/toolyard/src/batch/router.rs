@@ -19,7 +19,7 @@ pub(crate) fn runs(routing: impl IntoIterator<Item = Routing>) -> impl Iterator<
     from_fn(move || {
         let (start, first) = calls.next()?;
         let mut end = start + 1;
-        while calls.next_if(|(_, next)| goes_on(first, Some(*next))).is_some() {
+        while calls.next_if(|(_, next)| continues_run(first, Some(*next))).is_some() {
             end += 1;
         }
         Some(start..end)
@@ -27,7 +27,7 @@ pub(crate) fn runs(routing: impl IntoIterator<Item = Routing>) -> impl Iterator<
 }
 
 /// Whether a call of the routing `next` belongs to the run of the call before it.
-pub(crate) fn goes_on(last: Routing, next: Option<Routing>) -> bool {
+pub(crate) fn continues_run(last: Routing, next: Option<Routing>) -> bool {
     last != Routing::Serial && next == Some(last)
 }
 

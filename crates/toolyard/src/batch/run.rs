@@ -12,9 +12,9 @@ pub(super) enum Step {
     /// It has its result, but its handler or something under it still runs.
     Ended,
     /// It has become quiescent after its end.
-    Rested,
+    Quiescent,
     /// Both at once, the usual case.
-    EndedAndRested,
+    EndedAndQuiescent,
 }
 
 /// What a step has completed.
@@ -23,7 +23,7 @@ pub(super) struct Counted {
     /// Every call of the run has its result, by this step.
     pub(super) ended: bool,
     /// Every call of the run is quiescent now.
-    pub(super) rests: bool,
+    pub(super) quiescent: bool,
 }
 
 /// One call without a result, in [`Run::left`].
@@ -32,7 +32,7 @@ const OPEN: u64 = 1 << 32;
 const ACTIVE: u64 = 1;
 
 /// A run of the batch. Its counts are sequentially consistent, because wake-ups are sent only to a driver or a drain
-/// that waits (see `Bell` and `InAir`).
+/// that waits (see `Bell` and `BatchEnds`).
 pub(super) struct Run {
     calls: Range<usize>,
     /// Two counts in one word, so that a call which ends and becomes quiescent at once is counted down in one step.
@@ -74,11 +74,11 @@ impl Run {
     pub(super) fn count_down(&self, step: Step) -> Counted {
         let by = match step {
             Step::Ended => OPEN,
-            Step::Rested => ACTIVE,
-            Step::EndedAndRested => OPEN + ACTIVE,
+            Step::Quiescent => ACTIVE,
+            Step::EndedAndQuiescent => OPEN + ACTIVE,
         };
         let left = self.left.fetch_sub(by, Ordering::SeqCst) - by;
-        Counted { ended: by >= OPEN && left < OPEN, rests: left == 0 }
+        Counted { ended: by >= OPEN && left < OPEN, quiescent: left == 0 }
     }
 
     /// Counts a call that has only listed zombies left.
@@ -89,7 +89,7 @@ impl Run {
     /// A call that was listed is now quiescent. Unlisted first, so that it is never counted as listed alone.
     pub(super) fn count_down_listed(&self) -> Counted {
         self.listed.fetch_sub(1, Ordering::SeqCst);
-        self.count_down(Step::Rested)
+        self.count_down(Step::Quiescent)
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     /// V2: a run is not settled while a handler runs that is not listed, even if another call becomes quiescent at
     /// that moment.
     #[test]
-    fn a_zombie_that_comes_to_rest_does_not_stand_for_a_handler_that_goes_on() {
+    fn a_zombie_that_becomes_quiescent_does_not_hide_a_running_handler() {
         let runs: Vec<_> = (0..1000).map(|_| half_listed()).collect();
         let begun = AtomicUsize::new(0);
         thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! Calls whose events cannot be written: if a queue is full they wait, and if a writer is broken those with side
 //! effects do not run (OB-3, PO-6).
 
-use super::admit::{OrEnd, Setting};
+use super::admit::{EndOnDrop, Readiness};
 use super::ledger::Phase;
 use super::state::BatchState;
 use std::{
@@ -58,25 +58,25 @@ impl BatchState {
         let engine = &self.session.engine;
         let hold = engine.bus.hold().clone();
         let until = self.deadline_of(index, ready_at).map_or(room_by, |deadline| deadline.min(room_by));
-        let (batch, or_end) = (Arc::downgrade(self), OrEnd::new(self, index));
+        let (batch, end_on_drop) = (Arc::downgrade(self), EndOnDrop::new(self, index));
         engine.tasks.spawn(async move {
             // Whether there is room is checked again below.
             let _ = timeout_at(until, hold.room()).await;
             if let Some(batch) = batch.upgrade() {
-                batch.go_after_wait(index, ready_at);
+                batch.proceed_after_wait(index, ready_at);
             }
-            or_end.disarm();
+            end_on_drop.disarm();
         });
     }
 
-    fn go_after_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
+    fn proceed_after_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
         let allowed = self.still_allowed(index);
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return;
         }
         let now = self.session.engine.clock.now();
-        if let Some(attempt) = self.set_out(phase, index, Setting { allowed, ready_at, now }) {
+        if let Some(attempt) = self.proceed(phase, index, Readiness { allowed, ready_at, now }) {
             attempt.spawn();
         }
     }

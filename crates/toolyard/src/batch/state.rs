@@ -6,14 +6,14 @@ use super::deadline::Alarms;
 use super::draws::Draws;
 use super::ledger::{Delayed, Ending, Phase, Slot, Started};
 use super::progress::{Bid, Progress};
-use super::rest::Nested;
+use super::quiescence::Nested;
 use super::run::{Run, Step};
 use super::stop::Stop;
 use crate::{
     admission::{Ask, Need},
     budget::Allowance,
     gate::Cleared,
-    session::{SessionCore, Where},
+    session::{EventPlace, SessionCore},
     telemetry::{self, Parent, UNKNOWN_TOOL},
 };
 use futures::future::AbortHandle;
@@ -85,7 +85,7 @@ pub(crate) struct BatchState {
     open_runs: AtomicUsize,
     pub(super) failed: AtomicUsize,
     /// Whether the end of the batch has been announced. True from the start if nobody listens.
-    told: AtomicBool,
+    end_announced: AtomicBool,
     pub(super) bell: Bell,
 }
 
@@ -105,7 +105,7 @@ impl BatchState {
         let draws = Draws::of(&session, turn.allowance, &slots);
         let hears = session.engine.bus.is_listening() || parent.is_kept();
         Arc::new(Self {
-            told: AtomicBool::new(slots.is_empty() || !hears),
+            end_announced: AtomicBool::new(slots.is_empty() || !hears),
             base,
             session,
             nested,
@@ -141,19 +141,19 @@ impl BatchState {
     }
 
     /// Whether some call has no result yet, or the end of the batch is still to be announced.
-    pub(crate) fn is_in_air(&self) -> bool {
-        self.is_open() || !self.told.load(Ordering::SeqCst)
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.is_open() || !self.end_announced.load(Ordering::SeqCst)
     }
 
     /// Announces the end of the batch: every call has its result.
-    pub(super) fn tell_end(&self) {
+    pub(super) fn announce_end(&self) {
         let failed = self.failed();
         self.emit_turn(|| EventKind::TurnEnded { ok: self.slots.len() - failed, failed });
-        self.parent.let_go();
-        if !self.told.load(Ordering::Relaxed) {
-            self.told.store(true, Ordering::SeqCst); // SeqCst like the counts: see `InAir`
+        self.parent.release();
+        if !self.end_announced.load(Ordering::Relaxed) {
+            self.end_announced.store(true, Ordering::SeqCst); // SeqCst like the counts: see `BatchEnds`
         }
-        self.session.engine.in_air.landed();
+        self.session.engine.batch_ends.notify();
     }
 
     pub(super) fn run_of(&self, index: u32) -> &Run {
@@ -224,7 +224,7 @@ impl BatchState {
     /// Emits an event of this call if anyone listens.
     pub(crate) fn emit(&self, index: u32, attempt: Option<u32>, kind: impl FnOnce() -> EventKind) {
         let slot = &self.slots[index as usize];
-        self.session.emit_lazily(kind, || Where {
+        self.session.emit_lazily(kind, || EventPlace {
             turn: Some(self.turn),
             batch: Some(self.base.number),
             run: Some(slot.run),
@@ -239,7 +239,8 @@ impl BatchState {
         if !self.is_turn {
             return;
         }
-        let place = || Where { turn: Some(self.turn), batch: Some(self.base.number), ..Where::default() };
+        let place =
+            || EventPlace { turn: Some(self.turn), batch: Some(self.base.number), ..EventPlace::default() };
         self.session.emit_lazily(kind, place);
     }
 
@@ -310,13 +311,13 @@ impl BatchState {
         let runs_flight = self.flight_run_by(index).is_some() && !faulty!(LeaderCancelHangs);
         let (ending, progress) = self.end_of(index, before.into_progress(), error);
         if progress.is_some() {
-            self.tell_hook_of(index, &ending);
+            self.spawn_end_hook(index, &ending);
         }
         *phase = Phase::Ended(ending);
         drop(phase);
         self.settle(index, progress.is_some());
         // A call that has run for a flight becomes quiescent with the flight.
-        let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndRested };
+        let step = if runs_flight && progress.is_some() { Step::Ended } else { Step::EndedAndQuiescent };
         self.count_down(index, false, step);
         if runs_flight {
             self.pass_on(index, progress);
@@ -327,7 +328,7 @@ impl BatchState {
 
     /// Runs the end hook of a call that has run and ends without a task of its own. The call's end does not wait for
     /// the hook.
-    pub(super) fn tell_hook_of(&self, index: u32, ending: &Ending) {
+    pub(super) fn spawn_end_hook(&self, index: u32, ending: &Ending) {
         if self.session.engine.gate.hooks.is_none() {
             return;
         }
@@ -385,10 +386,10 @@ impl BatchState {
         if faulty!(SecondEnd) && index == 3 {
             self.emit(index, None, || self.started_event(index, &ending));
         }
-        let _watch = phase.unwatch();
+        let _watch = phase.take_waker();
         *phase = Phase::Ended(ending);
         drop(phase);
-        self.count_down(index, ok, if is_quiescent { Step::EndedAndRested } else { Step::Ended });
+        self.count_down(index, ok, if is_quiescent { Step::EndedAndQuiescent } else { Step::Ended });
     }
 
     /// Whether a call has ended while the flight in its slot goes on.

@@ -87,7 +87,7 @@ impl BatchState {
                 self.stop_below(index);
             }
             // Other calls may wait for its result.
-            Some(_) => self.call_off(index),
+            Some(_) => self.mark_call_cancelled(index),
         }
         // It may have begun to wait for its next attempt in between.
         self.end_unstarted(index, || Stop::Cancelled.error());
@@ -114,7 +114,7 @@ impl BatchState {
     /// Tells running calls and what they dispatched to stop, and ends calls that share a running flight.
     pub(crate) fn cancel(&self) {
         for index in 0..index(self.slots.len()) {
-            if self.shares_what_runs(index) {
+            if self.follows_running_flight(index) {
                 self.end_unstarted(index, || Stop::Cancelled.error());
             }
         }
@@ -129,7 +129,7 @@ impl BatchState {
             self.emit_turn(|| EventKind::TurnCancelled);
         }
         for index in 0..index(self.slots.len()) {
-            if why.reaches_running() || !self.shares_what_runs(index) {
+            if why.reaches_running() || !self.follows_running_flight(index) {
                 self.end_unstarted(index, || why.error());
             }
         }

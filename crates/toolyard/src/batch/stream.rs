@@ -9,14 +9,14 @@
 //! batch, so that the results do not show that the calls arrived one by one. A call starts as soon as no earlier call
 //! of another run is unfinished, whatever is still to come.
 
-use super::driver::{begin, rest};
+use super::driver::{await_quiescence, begin};
 use super::intake::{Dispatch, Earlier, Order, Origin};
 use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
 use crate::{
     budget::Allowance,
     nesting::{CallRef, Entered},
-    session::{SessionCore, Where},
+    session::{EventPlace, SessionCore},
     telemetry,
 };
 use futures::future::join_all;
@@ -109,12 +109,12 @@ impl OpenBatch {
             state: Mutex::default(),
         });
         let (feed, calls) = mpsc::unbounded_channel();
-        let (tell_done, done) = oneshot::channel();
+        let (done_sender, done) = oneshot::channel();
         stream.emit(|| EventKind::TurnStarted { calls: None });
         let playing = play(stream.clone(), calls);
         session.engine.tasks.spawn(async move {
             playing.await;
-            let _ = tell_done.send(()); // the holder may be gone
+            let _ = done_sender.send(()); // the holder may be gone
         });
         Self { stream, feed: Some(feed), done: Some(done) }
     }
@@ -147,7 +147,7 @@ impl OpenBatch {
         let mut finished: Vec<_> = state.pieces.iter().flat_map(|piece| piece.batch.finished()).collect();
         // Calls that have not been taken in have no result yet, but after a stop it is known what it will be.
         let to_come = state.pushed.get(finished.len()..).unwrap_or_default();
-        let answer = |call: &Call, why: Stop| self.stream.unplayed(call, why.error());
+        let answer = |call: &Call, why: Stop| self.stream.unaccepted_outcome(call, why.error());
         finished.extend(to_come.iter().map(|call| stopped.map(|why| answer(call, why))));
         finished
     }
@@ -166,7 +166,7 @@ impl OpenBatch {
         if let Some(done) = &mut self.done
             && done.await.is_err()
         {
-            self.stream.lost().await;
+            self.stream.recover_from_loss().await;
         }
         self.done = None;
         let outcomes = self.stream.collect();
@@ -200,7 +200,8 @@ impl Stream {
     }
 
     fn emit(&self, kind: impl FnOnce() -> EventKind) {
-        let place = || Where { turn: Some(self.turn), batch: Some(self.number), ..Where::default() };
+        let place =
+            || EventPlace { turn: Some(self.turn), batch: Some(self.number), ..EventPlace::default() };
         self.session.emit_lazily(kind, place);
     }
 
@@ -235,7 +236,7 @@ impl Stream {
     }
 
     /// Makes up for a task that was dropped: ends waiting calls, and waits for the running ones to end (SC-3).
-    async fn lost(&self) {
+    async fn recover_from_loss(&self) {
         self.stop(Stop::Failed);
         let pieces: Vec<_> = self.state().pieces.iter().map(|piece| piece.batch.clone()).collect();
         for batch in pieces {
@@ -243,11 +244,11 @@ impl Stream {
                 batch.run_ended(run).await;
             }
         }
-        self.tell_end();
+        self.announce_end();
     }
 
     /// Takes calls in, as one piece.
-    async fn take_in(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
+    async fn accept(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
         let entered = self.caller.as_ref().map(Entered::new);
         let (origin, refused) = match &entered {
@@ -256,7 +257,7 @@ impl Stream {
             Some(Err(why)) => (Origin::Refused(*why), Some(*why)),
         };
         if let Some(Ok(entered)) = &entered {
-            entered.nest().until_none_is_dropped().await;
+            entered.nest().until_dropped_settled().await;
         }
         let turn = TurnOf { number: self.turn, is_whole: false, allowance: self.allowance.clone() };
         let (session, order, span) = (&self.session, self.order, self.span.clone());
@@ -283,7 +284,7 @@ impl Stream {
     }
 
     /// The outcome of a call that was never taken in.
-    fn unplayed(&self, call: &Call, error: CallError) -> Outcome {
+    fn unaccepted_outcome(&self, call: &Call, error: CallError) -> Outcome {
         let mut outcome = Outcome::new(call, Routing::ShortCircuit, Err(error.not_started()));
         BatchState::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
         outcome
@@ -294,7 +295,7 @@ impl Stream {
         let State { pushed, pieces, .. } = std::mem::take(&mut *self.state());
         let mut outcomes: Vec<_> = pieces.into_iter().flat_map(|piece| piece.results()).collect();
         let lost = pushed.get(outcomes.len()..).unwrap_or_default();
-        let lost = lost.iter().map(|call| self.unplayed(call, vanished(0)));
+        let lost = lost.iter().map(|call| self.unaccepted_outcome(call, vanished(0)));
         outcomes.extend(lost.collect::<Vec<_>>());
         outcomes
     }
@@ -317,11 +318,11 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
             if calls.recv_many(&mut piece, PIECE_MAX).await == 0 {
                 break;
             }
-            let _ = to_player.send(stream.take_in(piece, &mut earlier).await);
+            let _ = to_player.send(stream.accept(piece, &mut earlier).await);
         }
     };
     tokio::join!(intake, play_runs(&stream, pieces));
-    stream.tell_end();
+    stream.announce_end();
 }
 
 /// A run, in one part per piece that has calls of it.
@@ -336,8 +337,8 @@ async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<Batc
     while let Some(batch) = pieces.recv().await {
         for run in 0..batch.runs() {
             let routing = batch.routing_of(run);
-            if !current.goes_on_with(routing, stream.order) {
-                current.rest(stream).await;
+            if !current.continues_with(routing, stream.order) {
+                current.await_quiescence(stream).await;
                 current = Parts { routing: Some(routing), parts: Vec::new() };
                 if let Some(why) = stream.stopped() {
                     // The stop goes from piece to piece, and may not have reached this one.
@@ -352,8 +353,9 @@ async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<Batc
 }
 
 impl Parts {
-    fn goes_on_with(&self, routing: Routing, order: Order) -> bool {
-        order == Order::Runs && self.routing.is_some_and(|last| super::router::goes_on(last, Some(routing)))
+    fn continues_with(&self, routing: Routing, order: Order) -> bool {
+        order == Order::Runs
+            && self.routing.is_some_and(|last| super::router::continues_run(last, Some(routing)))
     }
 
     /// Waits until every call has its result.
@@ -364,18 +366,18 @@ impl Parts {
     }
 
     /// Waits until it is quiescent, or stops the runs behind it.
-    async fn rest(&self, stream: &Stream) {
+    async fn await_quiescence(&self, stream: &Stream) {
         self.end().await;
         // Concurrently, because each part may have to wait for zombies.
-        let rests = join_all(self.parts.iter().map(|(batch, run)| rest(batch, *run))).await;
-        if let Some(why) = rests.into_iter().flatten().next() {
+        let stops = join_all(self.parts.iter().map(|(batch, run)| await_quiescence(batch, *run))).await;
+        if let Some(why) = stops.into_iter().flatten().next() {
             stream.stop(why);
         }
     }
 }
 
 impl Stream {
-    fn tell_end(&self) {
+    fn announce_end(&self) {
         self.emit(|| {
             let state = self.state();
             let failed = state.pieces.iter().map(|piece| piece.batch.failed()).sum::<usize>();

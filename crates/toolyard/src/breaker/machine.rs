@@ -96,7 +96,7 @@ impl Breaker {
             return (Err(open), None);
         }
         let (opens, moved) = match self.state {
-            State::Open { opens, .. } => (opens, Some(self.go(State::HalfOpen { opens, probe: None }))),
+            State::Open { opens, .. } => (opens, Some(self.move_to(State::HalfOpen { opens, probe: None }))),
             State::HalfOpen { opens, .. } => (opens, None),
             State::Closed | State::ForcedClosed | State::ForcedOpen => {
                 return (Ok(Admission { generation: self.generation, is_probe: false }), None);
@@ -132,7 +132,7 @@ impl Breaker {
             return None;
         }
         match (&self.state, verdict) {
-            (State::Closed, BreakerVerdict::Failure) if self.is_too_much() => Some(self.open(now, 1, chance)),
+            (State::Closed, BreakerVerdict::Failure) if self.should_open() => Some(self.open(now, 1, chance)),
             (State::HalfOpen { opens, .. }, BreakerVerdict::Failure) => {
                 Some(self.open(now, opens.saturating_add(1), chance))
             }
@@ -152,12 +152,12 @@ impl Breaker {
 
     /// Refuses every call until reset or forced closed.
     pub(crate) fn force_open(&mut self) -> Option<Transition> {
-        (!matches!(self.state, State::ForcedOpen)).then(|| self.go(State::ForcedOpen))
+        (!matches!(self.state, State::ForcedOpen)).then(|| self.move_to(State::ForcedOpen))
     }
 
     /// Admits every call until reset or forced open.
     pub(crate) fn force_closed(&mut self) -> Option<Transition> {
-        (!matches!(self.state, State::ForcedClosed)).then(|| self.go(State::ForcedClosed))
+        (!matches!(self.state, State::ForcedClosed)).then(|| self.move_to(State::ForcedClosed))
     }
 
     /// Closes the breaker and clears its counts. Returns the transitions that takes, in order: CB-10 has none from
@@ -169,7 +169,9 @@ impl Breaker {
                 Vec::new()
             }
             BreakerState::ForcedOpen | BreakerState::ForcedClosed => vec![self.close()],
-            BreakerState::Open | BreakerState::HalfOpen => vec![self.go(State::ForcedClosed), self.close()],
+            BreakerState::Open | BreakerState::HalfOpen => {
+                vec![self.move_to(State::ForcedClosed), self.close()]
+            }
         }
     }
 
@@ -217,11 +219,11 @@ impl Breaker {
     }
 
     /// CB-2: whether the failures are enough to open.
-    fn is_too_much(&self) -> bool {
+    fn should_open(&self) -> bool {
         let counts = self.window.sum();
         let of_all = counts.failures >= u64::from(self.policy.failures_min().get())
             && counts.failure_ratio() >= self.policy.ratio();
-        let in_a_row = self.policy.consecutive().is_some_and(|most| self.in_a_row >= most.get());
+        let in_a_row = self.policy.consecutive().is_some_and(|max| self.in_a_row >= max.get());
         of_all || in_a_row
     }
 
@@ -232,13 +234,13 @@ impl Breaker {
         let time = self.policy.open_for().saturating_mul(doublings).min(self.policy.open_max());
         let share = 1.0 + self.policy.jitter() * (2.0 * chance - 1.0);
         let time = Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(time);
-        self.go(State::Open { until: now.saturating_add(time), opens })
+        self.move_to(State::Open { until: now.saturating_add(time), opens })
     }
 
     /// Clears the counts, because failures from before say nothing about a tool that has recovered.
     fn close(&mut self) -> Transition {
         self.forget();
-        self.go(State::Closed)
+        self.move_to(State::Closed)
     }
 
     fn forget(&mut self) {
@@ -251,7 +253,7 @@ impl Breaker {
         OpenFor { state: self.state(), retry_after }
     }
 
-    fn go(&mut self, to: State) -> Transition {
+    fn move_to(&mut self, to: State) -> Transition {
         let from = self.state();
         self.state = to;
         self.generation.pass();

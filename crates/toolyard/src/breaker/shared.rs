@@ -54,7 +54,7 @@ impl SharedBreaker {
 
     /// Whether every call passes, so that nothing more has to be checked.
     #[inline]
-    pub(crate) fn is_open_to_all(&self) -> bool {
+    pub(crate) fn passes_all(&self) -> bool {
         self.passing().is_some()
     }
 

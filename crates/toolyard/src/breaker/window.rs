@@ -83,8 +83,8 @@ impl Window {
     /// Moves on to a slice and drops those that are too old by then.
     pub(super) fn advance(&mut self, to: Slice) {
         // However long ago the last look was, one round over the slices clears them all.
-        let gone = to.saturating_sub(self.head).min(BreakerPolicy::SLICES);
-        for slice in 0..gone {
+        let passed = to.saturating_sub(self.head).min(BreakerPolicy::SLICES);
+        for slice in 0..passed {
             let old = std::mem::take(&mut self.slices[place(to - slice)]);
             self.sum.subtract(old);
         }

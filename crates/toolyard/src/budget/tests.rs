@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use std::{sync::Barrier, thread};
 
-fn draws<'a>(turn: &'a Arc<Allowance>, tool: Option<&'a Arc<Allowance>>) -> Drawn<'a> {
-    Drawn { turn: Some(turn), tool: tool.map(Arc::as_ref) }
+fn draws<'a>(turn: &'a Arc<Allowance>, tool: Option<&'a Arc<Allowance>>) -> CallAllowances<'a> {
+    CallAllowances { turn: Some(turn), tool: tool.map(Arc::as_ref) }
 }
 
 fn open(budget: Budget, parent: Option<&Arc<Allowance>>) -> Arc<Allowance> {
@@ -86,7 +86,7 @@ fn what_bounds_nothing_is_nothing() {
     let tree = books.open(Whose::Tree, Budget::calls(1), None).unwrap();
     let turn = books.open(Whose::Turn, Budget::UNLIMITED, Some(&tree)).unwrap();
     assert!(Arc::ptr_eq(&turn, &tree));
-    assert_eq!(Drawn { turn: None, tool: None }.reserve(u64::MAX), Ok(false));
+    assert_eq!(CallAllowances { turn: None, tool: None }.reserve(u64::MAX), Ok(false));
 }
 
 /// RT-11: a call that is refused elsewhere does not cause a refusal here: the last place of a turn goes to a call
@@ -122,7 +122,7 @@ fn trees_that_meet_count_every_call() {
         draws(&turn, Some(&tool_here)),
         draws(&agent, Some(&tool_there)),
         draws(&turn, Some(&tool_there)),
-        Drawn { turn: None, tool: Some(&*tool_there) },
+        CallAllowances { turn: None, tool: Some(&*tool_there) },
         // The calls of an agent whose own tree has no bound.
         draws(&turn, None),
         draws(&agent, Some(&tool_here)),
@@ -198,7 +198,7 @@ proptest! {
                     let mut fits = model[..drawn].iter();
                     let fits = fits.all(|left| is_enough(left.0, 1) && is_enough(left.1, cost));
                     let tool = tool.as_deref().filter(|_| with_tool);
-                    let draws = Drawn { turn: turn.as_deref(), tool };
+                    let draws = CallAllowances { turn: turn.as_deref(), tool };
                     let reserved = draws.reserve(cost);
                     prop_assert_eq!(reserved.is_ok(), fits);
                     if reserved.is_ok() {

@@ -1,6 +1,6 @@
 //! Building an engine.
 
-use super::{Engine, EngineCore, Sessions, in_air::InAir};
+use super::{Engine, EngineCore, Sessions, batch_ends::BatchEnds};
 use crate::{
     admission::Admission,
     attempt::{Backend, Blocking, BlockingThreads, HostBackend, Runners},
@@ -9,9 +9,9 @@ use crate::{
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
     events::{EventBus, EventSink, EventWriter, Queue, Sequence},
-    gate::{Gate, InForce},
+    gate::{Gate, RulesInForce},
     guard::{Guards, Policies},
-    pool::{Leases, Pools},
+    pool::{PoolLeases, Pools},
     redact::Redactor,
     registry::{RegisterError, Registry},
     session::{Scopes, ToolUnits},
@@ -208,14 +208,14 @@ impl EngineBuilder {
     }
 
     /// Bounds how many calls of a session run at once, over all classes. By default only the pools bound them.
-    pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
-        self.max_in_flight = Some(most);
+    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(max);
         self
     }
 
     /// Bounds the calls that run at once in a session and all its forks together (CL-6).
-    pub fn tree_max_in_flight(mut self, most: NonZeroUsize) -> Self {
-        self.tree_max_in_flight = Some(most);
+    pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.tree_max_in_flight = Some(max);
         self
     }
 
@@ -312,13 +312,13 @@ impl EngineBuilder {
         let clock = *self.clock.get_or_insert_default();
         let guards = Guards::new(self.policies, clock.now());
         let policy = self.policy.take().unwrap_or_else(|| Arc::new(AllowAll));
-        let rules = Arc::new(InForce::new(policy));
+        let rules = Arc::new(RulesInForce::new(policy));
         let registry = Registry::new(rules.clone(), std::mem::take(&mut self.tool_configs), guards);
         fill(&registry, std::mem::take(&mut self.tools))?;
         let widths = [self.widths.read.get(), 1, self.widths.concurrent.get()];
         let (admission, leases) = (
             Admission::new(widths, self.limits.queue_engine_max, self.limits.queue_session_max),
-            Leases::new(widths),
+            PoolLeases::new(widths),
         );
         let core = Arc::new(self.into_core(runtime, rules, registry, admission.clone(), leases.clone()));
         let failing: Weak<EngineCore> = Arc::downgrade(&core);
@@ -335,10 +335,10 @@ impl EngineBuilder {
     fn into_core(
         self,
         runtime: Handle,
-        rules: Arc<InForce>,
+        rules: Arc<RulesInForce>,
         registry: Registry,
         admission: Arc<Admission>,
-        leases: Arc<Leases>,
+        leases: Arc<PoolLeases>,
     ) -> EngineCore {
         let threads = || Arc::new(BlockingThreads::new(runtime.clone()));
         let blocking: Arc<dyn Blocking> = self.blocking.unwrap_or_else(|| threads());
@@ -374,7 +374,7 @@ impl EngineBuilder {
             blocking,
             runners: Runners::new(tasks.clone()),
             tasks,
-            in_air: InAir::default(),
+            batch_ends: BatchEnds::default(),
             grace: self.grace.unwrap_or(Self::GRACE),
             abandon: CancellationToken::new(),
             abandoned: AtomicUsize::new(0),

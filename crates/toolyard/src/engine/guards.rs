@@ -3,7 +3,7 @@
 use super::{Engine, EngineCore};
 use crate::{
     breaker::{SharedBreaker, Transition},
-    guard::Moved,
+    guard::BreakerMove,
     registry::ToolEntry,
 };
 use serde::Serialize;
@@ -117,18 +117,18 @@ pub(super) fn breakers(engine: &EngineCore) -> Vec<BreakerStatus> {
 
 impl EngineCore {
     /// Emits events for the transitions of a tool's breakers.
-    pub(crate) fn tell_moves(&self, entry: &ToolEntry, moves: &[Moved]) {
-        for Moved { transition, of_backend } in moves {
+    pub(crate) fn emit_transitions(&self, entry: &ToolEntry, moves: &[BreakerMove]) {
+        for BreakerMove { transition, of_backend } in moves {
             let backend = entry.guard().backend.as_ref().filter(|_| *of_backend);
             let of = match backend {
                 Some(backend) => BreakerOf::Backend(backend.name.clone()),
                 None => BreakerOf::Tool(entry.shared_name()),
             };
-            self.tell_move(&of, *transition);
+            self.emit_transition(&of, *transition);
         }
     }
 
-    fn tell_move(&self, of: &BreakerOf, Transition { from, to }: Transition) {
+    fn emit_transition(&self, of: &BreakerOf, Transition { from, to }: Transition) {
         let (tool_name, backend) = match of {
             BreakerOf::Tool(name) => (Some(name.clone()), None),
             BreakerOf::Backend(name) => (None, Some(name.clone())),
@@ -143,7 +143,7 @@ impl EngineCore {
             BreakerOf::Backend(name) => self.registry.guards().backend(name),
         };
         let moves = breaker.as_deref().map(act);
-        moves.iter().flatten().for_each(|transition| self.tell_move(of, *transition));
+        moves.iter().flatten().for_each(|transition| self.emit_transition(of, *transition));
         moves.is_some()
     }
 }

@@ -1,6 +1,6 @@
 //! Stopping an engine, step by step (SC-8).
 
-use super::{EngineCore, in_air::not_landed};
+use super::{EngineCore, batch_ends::unfinished};
 use crate::{batch::Stop, config::Drain, pool::Pools};
 use std::{sync::atomic::Ordering, time::Duration};
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ pub struct DrainReport {
 
 /// The time that calls still need after their handlers were abandoned, for the end hook (at most 5 s) and the last
 /// events.
-const LAST_WORDS: Duration = Duration::from_secs(6);
+const WRAP_UP_TIME: Duration = Duration::from_secs(6);
 
 pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -> DrainReport {
     let step = |step| engine.emit(EventKind::EngineDrain { step });
@@ -26,15 +26,15 @@ pub(super) async fn shutdown(engine: &EngineCore, pools: &Pools, drain: Drain) -
     step(DrainStep::ClearQueue);
     engine.stop(Stop::ShuttingDown);
     step(DrainStep::Finish);
-    let in_air = || engine.in_air.none(|| engine.batches());
-    if timeout(drain.finish, in_air()).await.is_err() {
+    let all_ended = || engine.batch_ends.all_ended(|| engine.batches());
+    if timeout(drain.finish, all_ended()).await.is_err() {
         step(DrainStep::Cancel);
         cancel_running(engine);
-        if timeout(drain.grace, in_air()).await.is_err() {
+        if timeout(drain.grace, all_ended()).await.is_err() {
             step(DrainStep::Abandon);
             engine.abandon.cancel();
-            if timeout(LAST_WORDS, in_air()).await.is_err() {
-                let batches = not_landed(engine.batches()).count();
+            if timeout(WRAP_UP_TIME, all_ended()).await.is_err() {
+                let batches = unfinished(engine.batches()).count();
                 tracing::error!(batches, "calls did not end after their handlers were abandoned");
             }
         }

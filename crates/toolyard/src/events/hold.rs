@@ -42,7 +42,7 @@ impl Hold {
         self.changed.notify_waiters();
     }
 
-    pub(super) fn broke(&self) {
+    pub(super) fn mark_broken(&self) {
         self.state.fetch_add(BROKEN, Ordering::AcqRel);
     }
 

@@ -26,18 +26,18 @@ struct Shared {
     state: Mutex<State>,
     /// Locked only by the pump.
     writer: Mutex<Box<dyn EventWriter>>,
-    most: usize,
+    capacity: usize,
     hold: Arc<Hold>,
     blocking: Arc<dyn Blocking>,
     /// Notified when a pump has ended.
-    rests: Notify,
+    pump_ended: Notify,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Arc<Event>>,
     /// How many were taken from `waiting` and are not written yet.
-    in_hand: usize,
+    being_written: usize,
     pumping: bool,
     full: bool,
     broken: bool,
@@ -45,15 +45,15 @@ struct State {
 }
 
 impl Queue {
-    /// Makes a queue that counts as full with `most` events.
+    /// Makes a queue that counts as full with `capacity` events.
     pub(crate) fn new(
         writer: Box<dyn EventWriter>,
-        most: usize,
+        capacity: usize,
         hold: Arc<Hold>,
         blocking: Arc<dyn Blocking>,
     ) -> Self {
-        let (state, writer, rests) = (Mutex::default(), Mutex::new(writer), Notify::new());
-        Self(Arc::new(Shared { state, writer, most, hold, blocking, rests }))
+        let (state, writer, pump_ended) = (Mutex::default(), Mutex::new(writer), Notify::new());
+        Self(Arc::new(Shared { state, writer, capacity, hold, blocking, pump_ended }))
     }
 
     /// Takes an event. Never waits, even if the queue is full.
@@ -64,7 +64,7 @@ impl Queue {
                 return;
             }
             state.waiting.push_back(event);
-            if !state.full && state.len() >= self.0.most {
+            if !state.full && state.len() >= self.0.capacity {
                 state.full = true;
                 self.0.hold.filled();
             }
@@ -87,11 +87,11 @@ impl Queue {
         for _ in 0..STARTS_MAX {
             loop {
                 // Created before the check, so that a pump ending in between is not missed.
-                let rests = self.0.rests.notified();
+                let pump_ended = self.0.pump_ended.notified();
                 if !self.0.state().pumping {
                     break;
                 }
-                rests.await;
+                pump_ended.await;
             }
             {
                 let mut state = self.0.state();
@@ -115,7 +115,7 @@ impl Queue {
 
 impl State {
     fn len(&self) -> usize {
-        self.waiting.len() + self.in_hand
+        self.waiting.len() + self.being_written
     }
 }
 
@@ -138,9 +138,9 @@ impl Pump {
     fn run(mut self) {
         self.ran = true;
         if let Err(error) = self.queue.pump() {
-            self.queue.broke(&error);
+            self.queue.mark_broken(&error);
         }
-        self.queue.rests.notify_waiters();
+        self.queue.pump_ended.notify_waiters();
     }
 }
 
@@ -148,7 +148,7 @@ impl Drop for Pump {
     fn drop(&mut self) {
         if !self.ran {
             self.queue.state().pumping = false;
-            self.queue.rests.notify_waiters();
+            self.queue.pump_ended.notify_waiters();
         }
     }
 }
@@ -176,8 +176,8 @@ impl Shared {
         let mut state = self.state();
         let count = state.waiting.len().min(AT_ONCE);
         let events: Vec<_> = state.waiting.drain(..count).collect();
-        state.in_hand = count;
-        if state.full && state.len() <= self.most / 2 {
+        state.being_written = count;
+        if state.full && state.len() <= self.capacity / 2 {
             state.full = false;
             self.hold.emptied();
         }
@@ -188,10 +188,10 @@ impl Shared {
     }
 
     /// The writer has failed; nothing is written any more.
-    fn broke(&self, error: &io::Error) {
+    fn mark_broken(&self, error: &io::Error) {
         // Only its kind is logged, because its text may contain anything.
         tracing::error!(error = %error.kind(), "events can no longer be written; calls with side effects are refused");
-        self.hold.broke();
+        self.hold.mark_broken();
         let mut state = self.state();
         let full = state.full;
         *state = State { broken: true, closed: state.closed, ..State::default() };
@@ -216,7 +216,7 @@ impl Drop for Shared {
         if !self.state().waiting.is_empty()
             && let Err(error) = self.pump()
         {
-            self.broke(&error);
+            self.mark_broken(&error);
         }
     }
 }

@@ -87,14 +87,14 @@ pub(super) fn validate(entry: &ToolEntry, args: &Value) -> Result<(), CallError>
 }
 
 fn describe(tool: &str, misfits: &[ValidationError]) -> String {
-    let told = misfits.iter().take(MISFITS_IN_MESSAGE).map(|misfit| match misfit.pointer.as_str() {
+    let shown = misfits.iter().take(MISFITS_IN_MESSAGE).map(|misfit| match misfit.pointer.as_str() {
         "" => misfit.message.clone(),
         pointer => format!("{pointer}: {}", misfit.message),
     });
-    let told = told.collect::<Vec<_>>().join("; ");
+    let shown = shown.collect::<Vec<_>>().join("; ");
     match misfits.len().saturating_sub(MISFITS_IN_MESSAGE) {
-        0 => format!("Arguments of '{tool}' do not fit its schema: {told}"),
-        more => format!("Arguments of '{tool}' do not fit its schema: {told}; … and {more} more"),
+        0 => format!("Arguments of '{tool}' do not fit its schema: {shown}"),
+        more => format!("Arguments of '{tool}' do not fit its schema: {shown}; … and {more} more"),
     }
 }
 

@@ -65,7 +65,7 @@ impl Gate {
         args: &Value,
         session: &SessionCore,
     ) -> Result<Consent, CallError> {
-        let confirmations = session.may.confirmations(self);
+        let confirmations = session.permissions.confirmations(self);
         let mode = confirmations.mode(entry.name(), entry.spec().side_effects);
         let once = match mode {
             ConfirmationMode::Auto => return Ok(Consent::Needless),
@@ -106,7 +106,7 @@ impl Gate {
             side_effects: entry.spec().side_effects,
             pattern,
             digest,
-            expires_in: session.may.confirmations(self).answer_within(),
+            expires_in: session.permissions.confirmations(self).answer_within(),
         };
         let preview = PreviewOf {
             entry: entry.clone(),

@@ -20,14 +20,14 @@ use toolyard_core::{Call, CallError, Caller, ErrorKind, Outcome};
 const HOOK_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a hook ended.
-enum Hooked<T> {
+enum HookResult<T> {
     Done(T),
     Panicked,
     TooSlow,
 }
 
 /// Runs a hook. The future is made inside, so that a panic before the first await is caught too.
-async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> Hooked<T> {
+async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> HookResult<T> {
     let mut hook = pin!(AssertUnwindSafe(outside(async move { hook().await })).catch_unwind());
     let mut timer = None;
     poll_fn(|cx| {
@@ -35,7 +35,7 @@ async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() ->
         let _runtime = tasks.enter();
         let had_budget = has_budget_remaining();
         if let Poll::Ready(done) = hook.as_mut().poll(cx) {
-            return Poll::Ready(done.map_or(Hooked::Panicked, Hooked::Done));
+            return Poll::Ready(done.map_or(HookResult::Panicked, HookResult::Done));
         }
         // Made only now, because most hooks finish at their first poll and need no timer.
         let timer = timer.get_or_insert_with(|| Box::pin(sleep(HOOK_WITHIN)));
@@ -43,7 +43,7 @@ async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() ->
             true => pin!(unconstrained(timer.as_mut())).poll(cx), // the hook may have used the budget up
             false => timer.as_mut().poll(cx),
         };
-        late.map(|()| Hooked::TooSlow)
+        late.map(|()| HookResult::TooSlow)
     })
     .await
 }
@@ -53,10 +53,10 @@ impl Gate {
     pub(crate) async fn before(&self, call: &Call, caller: &Caller<'_>) -> Result<(), CallError> {
         let Some(hooks) = &self.hooks else { return Ok(()) };
         let message = match bounded(&self.tasks, || hooks.on_tool_call(call, caller)).await {
-            Hooked::Done(Ok(())) => return Ok(()),
-            Hooked::Done(Err(abort)) => abort.message,
-            Hooked::Panicked => "the hook before this call panicked".to_owned(),
-            Hooked::TooSlow => {
+            HookResult::Done(Ok(())) => return Ok(()),
+            HookResult::Done(Err(abort)) => abort.message,
+            HookResult::Panicked => "the hook before this call panicked".to_owned(),
+            HookResult::TooSlow => {
                 format!("the hook before this call took longer than {}s", HOOK_WITHIN.as_secs())
             }
         };
@@ -86,10 +86,10 @@ impl Gate {
     }
 }
 
-fn warn_unless_done(hook: &str, tool: &str, hooked: &Hooked<()>) {
-    match hooked {
-        Hooked::Done(()) => {}
-        Hooked::Panicked => tracing::warn!(hook, tool, "a hook panicked; the call continues"),
-        Hooked::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
+fn warn_unless_done(hook: &str, tool: &str, result: &HookResult<()>) {
+    match result {
+        HookResult::Done(()) => {}
+        HookResult::Panicked => tracing::warn!(hook, tool, "a hook panicked; the call continues"),
+        HookResult::TooSlow => tracing::warn!(hook, tool, "a hook took too long; the call continues"),
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Allowed {
 
 /// The rules in force. They can be replaced at any time; calls that an older policy allowed are checked again before
 /// they proceed (V1).
-pub(crate) struct InForce {
+pub(crate) struct RulesInForce {
     current: ArcSwap<Rules>,
     /// The version of the current policy, for the frequent check whether it is still the same.
     version: AtomicU32,
@@ -52,14 +52,14 @@ pub(crate) struct Versioned {
     version: PolicyVersion,
 }
 
-impl Default for InForce {
+impl Default for RulesInForce {
     /// No tools, and a policy that allows everything.
     fn default() -> Self {
         Self::new(Arc::new(AllowAll))
     }
 }
 
-impl InForce {
+impl RulesInForce {
     /// This policy, and no tools.
     pub(crate) fn new(policy: Arc<dyn RuntimePolicy>) -> Self {
         let version = 1;
@@ -151,7 +151,7 @@ mod tests {
     use std::sync::Weak;
 
     /// A policy that clears the tools when it is dropped.
-    struct Last(Weak<InForce>);
+    struct Last(Weak<RulesInForce>);
 
     impl RuntimePolicy for Last {
         fn check(&self, _: &ToolSpec, _: &Value, _: &Caller<'_>) -> Result<Grant, Denied> {
@@ -172,7 +172,7 @@ mod tests {
     /// V1: an embedder's policy that is dropped finds the new rules in force, and no lock held.
     #[test]
     fn a_policy_that_goes_may_change_the_tools() {
-        let rules = Arc::new(InForce::default());
+        let rules = Arc::new(RulesInForce::default());
         assert_eq!(rules.set_policy(Arc::new(Last(Arc::downgrade(&rules)))), 2);
         assert_eq!(rules.set_policy(Arc::new(AllowAll)), 3);
         assert_eq!(rules.version(), 3);

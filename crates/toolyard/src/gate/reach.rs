@@ -25,7 +25,9 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
             let message = format!("Tool '{}' needs a workspace and this session has none", entry.name());
             return Err(CallError::new(ErrorKind::PermissionDenied, message));
         }
-        return match spec.requires_fs.is_empty() || !session.may.capabilities().any(Capabilities::bounds_fs) {
+        return match spec.requires_fs.is_empty()
+            || !session.permissions.capabilities().any(Capabilities::bounds_fs)
+        {
             true => Ok(()),
             false => Err(CallError::new(
                 ErrorKind::FsDenied,
@@ -46,7 +48,7 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
 }
 
 fn hosts(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
-    let bounded = || session.may.capabilities().filter(|may| may.bounds_net());
+    let bounded = || session.permissions.capabilities().filter(|capabilities| capabilities.bounds_net());
     for argument in &entry.spec().requires_net {
         let named = named(args, argument)?;
         if bounded().next().is_none() {
@@ -54,13 +56,13 @@ fn hosts(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
         }
         let one = |text: &str| -> Result<(), CallError> {
             let host = Host::parse(text).map_err(|error| net_denied(error.to_string()))?;
-            match bounded().all(|may| may.host(&host)) {
+            match bounded().all(|capabilities| capabilities.host(&host)) {
                 true => Ok(()),
                 false => Err(net_denied(format!("Host '{host}' is not granted to this agent"))),
             }
         };
         match named {
-            Named::Nothing if bounded().all(|may| may.any_host()) => {}
+            Named::Nothing if bounded().all(|capabilities| capabilities.any_host()) => {}
             Named::Nothing => {
                 return Err(net_denied(format!(
                     "Argument '{argument}' must name a host that is granted to this agent"
@@ -111,15 +113,20 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Checks one path; `told` is how the message names it.
-    fn path(&self, path: &str, told: &str) -> Result<(), CallError> {
-        self.asked(|| self.scope.check(path))?;
-        let mut bounded = self.session.may.capabilities().filter(|may| may.bounds_fs()).peekable();
+    /// Checks one path; `shown` is how the message names it.
+    fn path(&self, path: &str, shown: &str) -> Result<(), CallError> {
+        self.call_workspace(|| self.scope.check(path))?;
+        let mut bounded = self
+            .session
+            .permissions
+            .capabilities()
+            .filter(|capabilities| capabilities.bounds_fs())
+            .peekable();
         if bounded.peek().is_none() {
             return Ok(());
         }
-        let resolved = self.asked(|| self.scope.resolve(path))?;
-        if bounded.all(|may| may.path(self.mode, &resolved)) {
+        let resolved = self.call_workspace(|| self.scope.resolve(path))?;
+        if bounded.all(|capabilities| capabilities.path(self.mode, &resolved)) {
             return Ok(());
         }
         let verb = match self.mode {
@@ -127,17 +134,17 @@ impl Reach<'_> {
             FsMode::Write => "write",
             FsMode::ReadWrite => "read and write",
         };
-        let message = match told == path {
+        let message = match shown == path {
             true => format!("This agent may not {verb} '{path}'"),
-            false => format!("This agent may not {verb} the whole workspace, and the call names {told}"),
+            false => format!("This agent may not {verb} the whole workspace, and the call names {shown}"),
         };
         Err(CallError::new(ErrorKind::FsDenied, message))
     }
 
     /// Calls the workspace, which is the embedder's code and may panic.
-    fn asked<T>(&self, ask: impl FnOnce() -> Result<T, PathEscape>) -> Result<T, CallError> {
+    fn call_workspace<T>(&self, ask: impl FnOnce() -> Result<T, PathEscape>) -> Result<T, CallError> {
         match catch_unwind(AssertUnwindSafe(ask)) {
-            Ok(Ok(said)) => Ok(said),
+            Ok(Ok(value)) => Ok(value),
             Ok(Err(escape)) => Err(CallError::new(ErrorKind::PermissionDenied, escape.to_string())),
             Err(_) => {
                 tracing::error!(

@@ -28,7 +28,7 @@ pub(super) struct Retention {
 
 /// States removed from the map, to be dropped when no lock is held: their drop may take long and run an embedder's
 /// code.
-pub(super) type Left<F, B> = Vec<State<F, B>>;
+pub(super) type Removed<F, B> = Vec<State<F, B>>;
 
 impl Retention {
     /// Records a result. Returns the number that its entry must have.
@@ -50,28 +50,33 @@ impl Retention {
         now: Instant,
         map: &Map<F, B>,
         room: &Room,
-        left: &mut Left<F, B>,
+        removed: &mut Removed<F, B>,
     ) -> bool {
         let mut has_freed = false;
         while self.order.front().is_some_and(|record| record.until <= now) {
-            has_freed |= self.evict(map, room, left) == Evicted::Freed;
+            has_freed |= self.evict(map, room, removed) == Evicted::Freed;
         }
         has_freed
     }
 
     /// Evicts the oldest result, leaving a tombstone if it is lasting.
-    pub(super) fn evict<F, B>(&mut self, map: &Map<F, B>, room: &Room, left: &mut Left<F, B>) -> Evicted {
+    pub(super) fn evict<F, B>(
+        &mut self,
+        map: &Map<F, B>,
+        room: &Room,
+        removed: &mut Removed<F, B>,
+    ) -> Evicted {
         let Some(record) = self.order.pop_front() else { return Evicted::Empty };
         self.bytes -= record.bytes;
         let Place::Occupied(mut place) = map.entry(record.name) else { return Evicted::Stale };
         if !place.get().is_body(record.number) {
             return Evicted::Stale;
         }
-        left.push(match place.get().is_lasting {
+        removed.push(match place.get().is_lasting {
             true => std::mem::replace(&mut place.get_mut().state, State::Tombstone),
             false => place.remove().state,
         });
-        room.give_live();
+        room.release_live();
         Evicted::Freed
     }
 }

@@ -34,7 +34,7 @@ impl Room {
             return Taken::Both;
         }
         if mutating {
-            self.give_lasting();
+            self.release_lasting();
         }
         Taken::NoLive
     }
@@ -45,20 +45,20 @@ impl Room {
     }
 
     /// Gives back all places of a flight.
-    pub(super) fn give(&self, is_lasting: bool) {
-        self.give_live();
+    pub(super) fn release(&self, is_lasting: bool) {
+        self.release_live();
         if is_lasting {
-            self.give_lasting();
+            self.release_lasting();
         }
     }
 
     /// Gives back the place of a flight or a kept result.
-    pub(super) fn give_live(&self) {
+    pub(super) fn release_live(&self) {
         self.live.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Gives back the place of a tombstone.
-    pub(super) fn give_lasting(&self) {
+    pub(super) fn release_lasting(&self) {
         self.lasting.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -69,7 +69,7 @@ impl Room {
 }
 
 /// Relaxed is enough because the counts guard no memory: each entry is under its shard's lock.
-fn take(count: &AtomicUsize, most: usize) -> bool {
-    let more = |taken| (taken < most).then_some(taken + 1);
+fn take(count: &AtomicUsize, max: usize) -> bool {
+    let more = |taken| (taken < max).then_some(taken + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
 }

@@ -29,9 +29,9 @@ pub(crate) async fn dispatch(call: CallRef, dispatch: Dispatch<'_>, batch: Batch
         Ok(entered) => entered,
         Err(why) => return Dispatch { origin: Origin::Refused(why), ..dispatch }.run(batch).await,
     };
-    if !entered.nest().none_is_dropped() {
+    if !entered.nest().dropped_have_settled() {
         entered.park();
-        entered.nest().until_none_is_dropped().await;
+        entered.nest().until_dropped_settled().await;
     }
     let outcomes = match dispatch.watch {
         None => on_its_own(Arc::new(entered), dispatch, batch).await,
@@ -100,7 +100,7 @@ struct LeaveOnDrop<'a> {
 impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.entered.nest().leave(self.entered.child);
+            self.entered.nest().cancel_child(self.entered.child);
         }
     }
 }
@@ -145,8 +145,8 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if self.nest().left(self.child) {
-            self.call.batch.dispatch_rests(&self.call, self.child);
+        if self.nest().stop_awaiting(self.child) {
+            self.call.batch.dispatch_quiescent(&self.call, self.child);
         }
     }
 }

@@ -13,7 +13,7 @@
 
 use super::CallRef;
 use crate::{
-    admission::{Admission, Granted, Held, Left, Resumed, Ticket, UnitKind},
+    admission::{Admission, Granted, Held, LeaveResult, Resumed, Ticket, UnitKind},
     batch::{BatchState, Stop, ZOMBIE_WAIT},
 };
 use futures::task::AtomicWaker;
@@ -33,7 +33,7 @@ enum Units {
     Held,
     Parked,
     /// It waits to get them back; the second field says what happens then.
-    Resuming(Ticket, Then),
+    Resuming(Ticket, OnGrant),
     /// It has waited long enough for what only zombies hold; its call is to end.
     Starved,
     /// The handler is over.
@@ -42,10 +42,10 @@ enum Units {
 
 /// What happens with units once they are granted: the handler may not wait for them any more by then.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum OnGrant {
     Run,
     Park,
-    GiveBack,
+    Release,
 }
 
 /// A dispatch of the handler, kept until all its calls are quiescent.
@@ -55,7 +55,7 @@ struct Child {
     /// All its calls are quiescent or listed zombies.
     settled: bool,
     /// The dispatch is no longer awaited.
-    left: bool,
+    unawaited: bool,
 }
 
 struct State {
@@ -72,7 +72,7 @@ struct State {
     /// Whether the handler has stopped; false while it runs on as a zombie.
     stopped: bool,
     /// What was last reported upwards.
-    told: Option<Up>,
+    reported: Option<Report>,
 }
 
 /// A handler's own calls, and what it holds.
@@ -105,7 +105,7 @@ impl Nest {
             parked_at: None,
             parked_for: Duration::ZERO,
             stopped: false,
-            told: None,
+            reported: None,
         };
         Self { held, state: Mutex::new(state), changed: Notify::new(), attempt: AtomicWaker::new() }
     }
@@ -123,13 +123,15 @@ impl Nest {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
         let granted = match &mut state.units {
-            Units::Starved | Units::Over | Units::Resuming(_, Then::GiveBack) => return Err(Stop::Orphaned),
+            Units::Starved | Units::Over | Units::Resuming(_, OnGrant::Release) => {
+                return Err(Stop::Orphaned);
+            }
             Units::Held | Units::Parked => None,
-            Units::Resuming(ticket, then) => {
+            Units::Resuming(ticket, on_grant) => {
                 let (left, granted) = admission.leave_resume(*ticket);
                 match left {
-                    Left::Gone => state.units = Units::Parked,
-                    Left::Granted => *then = Then::Park,
+                    LeaveResult::Left => state.units = Units::Parked,
+                    LeaveResult::AlreadyGranted => *on_grant = OnGrant::Park,
                 }
                 Some(granted)
             }
@@ -137,7 +139,7 @@ impl Nest {
         state.unsettled += 1;
         let child = state.entered;
         state.entered += 1;
-        state.children.insert(child, Child { batch: None, settled: false, left: false });
+        state.children.insert(child, Child { batch: None, settled: false, unawaited: false });
         drop(state);
         if let Some(granted) = granted {
             granted.start();
@@ -172,7 +174,7 @@ impl Nest {
                 child.batch = Some(Arc::downgrade(batch));
             }
             // The dispatch may have been dropped before its batch was attached.
-            state.is_over() || state.children.get(&child).is_some_and(|child| child.left)
+            state.is_over() || state.children.get(&child).is_some_and(|child| child.unawaited)
         };
         fence(Ordering::SeqCst); // as in `BatchState::cancel_running`
         if over || call.batch.cancelled(call.index).is_some() {
@@ -181,29 +183,29 @@ impl Nest {
     }
 
     /// Notes that a dispatch is no longer awaited; returns whether it has no batch to wait for.
-    pub(super) fn left(&self, child: usize) -> bool {
+    pub(super) fn stop_awaiting(&self, child: usize) -> bool {
         let mut state = self.state();
         let Some(child) = state.children.get_mut(&child) else { return false };
-        child.left = true;
+        child.unawaited = true;
         !child.settled && child.batch.as_ref().is_none_or(|batch| batch.strong_count() == 0)
     }
 
     /// Notes that a dispatch was dropped, and cancels its calls.
-    pub(super) fn leave(&self, child: usize) {
+    pub(super) fn cancel_child(&self, child: usize) {
         if let Some(child) = self.state().children.get_mut(&child) {
-            child.left = true;
+            child.unawaited = true;
         }
         self.stop_child(child, Stop::Cancelled);
     }
 
     /// Whether the calls of all dropped dispatches have settled (CC-6b).
-    pub(crate) fn none_is_dropped(&self) -> bool {
-        self.state().none_is_dropped()
+    pub(crate) fn dropped_have_settled(&self) -> bool {
+        self.state().dropped_have_settled()
     }
 
-    /// Waits until [`Self::none_is_dropped`].
-    pub(crate) async fn until_none_is_dropped(&self) {
-        self.until(State::none_is_dropped).await;
+    /// Waits until [`Self::dropped_have_settled`].
+    pub(crate) async fn until_dropped_settled(&self) {
+        self.until(State::dropped_have_settled).await;
     }
 
     /// Stops the batch of one dispatch.
@@ -231,17 +233,16 @@ impl Nest {
         }
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.changed.notify_waiters();
         self.attempt.wake();
     }
 
-    /// Notes that a dispatch has settled, or with `rests` that it is quiescent. The last one to settle resumes the
-    /// handler.
-    fn settle(&self, call: &CallRef, child: usize, rests: bool) {
+    /// Notes that a dispatch has settled, or that it is quiescent. The last one to settle resumes the handler.
+    fn settle(&self, call: &CallRef, child: usize, is_quiescent: bool) {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
-        let was_settled = match (state.children.get_mut(&child), rests) {
+        let was_settled = match (state.children.get_mut(&child), is_quiescent) {
             (None, _) => return,
             (Some(_), true) => state.children.remove(&child).is_none_or(|child| child.settled),
             (Some(child), false) => std::mem::replace(&mut child.settled, true),
@@ -257,19 +258,19 @@ impl Nest {
             match resumed {
                 Resumed::Now => state.runs_again(engine.clock.now()),
                 Resumed::Waiting { ticket, behind_zombies } => {
-                    state.units = Units::Resuming(ticket, Then::Run);
+                    state.units = Units::Resuming(ticket, OnGrant::Run);
                     if behind_zombies {
                         call.starve_later(ticket);
                     }
                 }
             }
         } else if state.unsettled == 0
-            && let Units::Resuming(_, then @ Then::Park) = &mut state.units
+            && let Units::Resuming(_, on_grant @ OnGrant::Park) = &mut state.units
         {
-            *then = Then::Run; // its units are on their way already
+            *on_grant = OnGrant::Run; // its units are on their way already
         }
         drop(state);
-        self.tell();
+        self.notify();
         if let Some(granted) = granted {
             granted.start();
         }
@@ -280,21 +281,21 @@ impl Nest {
         let engine = &call.batch.session.engine;
         let mut state = self.state();
         let mut granted = None;
-        if let Units::Resuming(_, then) = state.units {
-            match then {
-                Then::Run => state.runs_again(engine.clock.now()),
-                Then::Park => {
+        if let Units::Resuming(_, on_grant) = state.units {
+            match on_grant {
+                OnGrant::Run => state.runs_again(engine.clock.now()),
+                OnGrant::Park => {
                     state.units = Units::Parked;
                     granted = Some(engine.admission.park_again(self.held));
                 }
-                Then::GiveBack => {
+                OnGrant::Release => {
                     state.units = Units::Over;
                     granted = Some(engine.admission.release(self.held.units_only()));
                 }
             }
         }
         drop(state);
-        self.tell();
+        self.notify();
         if let Some(granted) = granted {
             granted.start();
         }
@@ -303,17 +304,17 @@ impl Nest {
     /// Ends a wait to resume that has lasted too long for what only zombies hold (CC-6c).
     pub(crate) fn starve(&self, call: &CallRef) {
         let mut state = self.state();
-        let Units::Resuming(ticket, Then::Run) = state.units else { return };
+        let Units::Resuming(ticket, OnGrant::Run) = state.units else { return };
         let admission = &call.batch.session.engine.admission;
         if !admission.is_behind_zombies(ticket) {
             return; // it has resumed meanwhile, and waits anew
         }
         let (left, granted) = admission.leave_resume(ticket);
-        if left == Left::Gone {
+        if left == LeaveResult::Left {
             state.units = Units::Starved;
         }
         drop(state);
-        self.tell();
+        self.notify();
         granted.start();
     }
 
@@ -330,7 +331,7 @@ impl Nest {
 
     /// Notes that the handler is over, or was given up and runs on with what `keeps` names; returns what it keeps or
     /// has released. Its calls are told to stop.
-    pub(crate) fn over(&self, call: &CallRef, keeps: Option<&dyn Fn(UnitKind) -> bool>) -> Held {
+    pub(crate) fn handler_over(&self, call: &CallRef, keeps: Option<&dyn Fn(UnitKind) -> bool>) -> Held {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
         let (holds, mut granted) = state.stop_waiting(self.held, admission);
@@ -348,7 +349,7 @@ impl Nest {
             }
         };
         drop(state);
-        self.tell();
+        self.notify();
         granted.into_iter().for_each(Granted::start);
         self.children().iter().for_each(|batch| batch.stop(Stop::Cancelled));
         kept
@@ -367,22 +368,22 @@ impl Nest {
     }
 
     /// What this call is to report upwards now, if anything.
-    fn news(&self, call: &CallRef) -> Option<Up> {
+    fn next_report(&self, call: &CallRef) -> Option<Report> {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
-        if !matches!(state.units, Units::Over) || state.told == Some(Up::Quiescent) {
+        if !matches!(state.units, Units::Over) || state.reported == Some(Report::Quiescent) {
             return None;
         }
         if state.stopped && state.children.is_empty() {
-            let was_listed = state.told.replace(Up::Quiescent).is_some();
+            let was_listed = state.reported.replace(Report::Quiescent).is_some();
             drop(state);
             admission.quiet(self.held).start();
-            return Some(if was_listed { Up::ListedRests } else { Up::Quiescent });
+            return Some(if was_listed { Report::ListedQuiescent } else { Report::Quiescent });
         }
-        if state.unsettled == 0 && state.told.is_none() {
-            state.told = Some(Up::Listed);
+        if state.unsettled == 0 && state.reported.is_none() {
+            state.reported = Some(Report::Listed);
             admission.listed(self.held);
-            return Some(Up::Listed);
+            return Some(Report::Listed);
         }
         None
     }
@@ -394,12 +395,12 @@ impl Nest {
 }
 
 impl State {
-    fn none_is_dropped(&self) -> bool {
-        !self.children.values().any(|child| child.left && !child.settled)
+    fn dropped_have_settled(&self) -> bool {
+        !self.children.values().any(|child| child.unawaited && !child.settled)
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.units, Units::Over | Units::Resuming(_, Then::GiveBack))
+        matches!(self.units, Units::Over | Units::Resuming(_, OnGrant::Release))
     }
 
     /// Forgets dispatches without a batch, because the handler is over: they may never be polled again, and a batch
@@ -424,8 +425,8 @@ impl State {
             Units::Resuming(ticket, _) => {
                 let (left, granted) = admission.leave_resume(ticket);
                 match left {
-                    Left::Gone => admission.unparked(),
-                    Left::Granted => self.units = Units::Resuming(ticket, Then::GiveBack),
+                    LeaveResult::Left => admission.unparked(),
+                    LeaveResult::AlreadyGranted => self.units = Units::Resuming(ticket, OnGrant::Release),
                 }
                 return (held.without_units(), vec![granted]);
             }
@@ -436,13 +437,13 @@ impl State {
 
 /// What a call that has ended reports upwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Up {
+pub(crate) enum Report {
     /// Only listed zombies keep it from being quiescent (V2).
     Listed,
     /// It is quiescent.
     Quiescent,
     /// It is quiescent and had been listed before.
-    ListedRests,
+    ListedQuiescent,
 }
 
 impl CallRef {
@@ -451,26 +452,26 @@ impl CallRef {
     }
 
     /// Notes that all calls of a dispatch are quiescent or listed zombies; returns what to report of this call.
-    pub(crate) fn child_settled(&self, child: usize) -> Option<Up> {
+    pub(crate) fn child_settled(&self, child: usize) -> Option<Report> {
         self.nest().settle(self, child, false);
-        self.nest().news(self)
+        self.nest().next_report(self)
     }
 
     /// Notes that all calls of a dispatch are quiescent; returns what to report of this call.
-    pub(crate) fn child_rests(&self, child: usize) -> Option<Up> {
+    pub(crate) fn child_quiescent(&self, child: usize) -> Option<Report> {
         self.nest().settle(self, child, true);
-        self.nest().news(self)
+        self.nest().next_report(self)
     }
 
     /// What to report of this call, if its handler is over.
-    pub(crate) fn news(&self) -> Option<Up> {
-        self.nest().news(self)
+    pub(crate) fn next_report(&self) -> Option<Report> {
+        self.nest().next_report(self)
     }
 
     /// Notes that its zombie has stopped; returns what to report of this call.
-    pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Up> {
+    pub(crate) fn zombie_stopped(&self, kept: Held) -> Option<Report> {
         self.nest().zombie_stopped(self, kept);
-        self.nest().news(self)
+        self.nest().next_report(self)
     }
 
     /// Ends the call if it still waits to resume, and only zombies hold what it needs, after [`ZOMBIE_WAIT`] (CC-6c).

@@ -1,6 +1,6 @@
 //! The actor that owns one class's pool.
 
-use super::{Lease, Leases, PoolState, PoolStatus};
+use super::{PoolLease, PoolLeases, PoolState, PoolStatus};
 use crate::admission::Admission;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) enum PoolMessage {
 pub(super) struct PoolSeed {
     pub(super) class: ToolClass,
     pub(super) admission: Arc<Admission>,
-    pub(super) leases: Arc<Leases>,
+    pub(super) leases: Arc<PoolLeases>,
 }
 
 pub(super) struct PoolActor;
@@ -35,11 +35,11 @@ pub(super) struct PoolActor;
 /// The actor's state: its seed, and the lease it published last, which a restarted actor continues from.
 pub(super) struct Owned {
     seed: PoolSeed,
-    lease: Lease,
+    lease: PoolLease,
 }
 
 impl Owned {
-    fn publish(&mut self, change: impl FnOnce(&mut Lease)) {
+    fn publish(&mut self, change: impl FnOnce(&mut PoolLease)) {
         change(&mut self.lease);
         self.seed.leases.publish(self.seed.class, self.lease);
     }

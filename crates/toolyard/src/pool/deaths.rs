@@ -17,7 +17,7 @@ pub(super) struct Deaths {
 
 impl Deaths {
     /// Records a death. Returns whether it is one too many.
-    pub(super) fn is_one_too_many(&mut self, now: Instant) -> bool {
+    pub(super) fn exceeds_limit(&mut self, now: Instant) -> bool {
         self.at.push_back(now);
         while self.at.front().is_some_and(|at| now.duration_since(*at) > RESTART_WINDOW) {
             self.at.pop_front();

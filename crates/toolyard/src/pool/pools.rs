@@ -3,7 +3,7 @@
 use super::actor::PoolMessage;
 use super::deaths::Deaths;
 use super::supervisor::{Charter, Supervisor, SupervisorMessage};
-use super::{Leases, PoolState, PoolStatus};
+use super::{PoolLeases, PoolState, PoolStatus};
 use crate::admission::Admission;
 use arc_swap::ArcSwap;
 use ractor::{Actor, ActorRef, RpcReplyPort, rpc::CallResult};
@@ -51,7 +51,7 @@ impl Pools {
     /// Starts the supervisor and one pool actor per class. `on_failure` is called when a pool is given up.
     pub(crate) async fn start(
         admission: Arc<Admission>,
-        leases: Arc<Leases>,
+        leases: Arc<PoolLeases>,
         on_failure: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ractor::SpawnErr> {
         let charter = Charter::new(admission, leases, on_failure);
@@ -65,7 +65,7 @@ impl Pools {
         ActorRef::clone(&self.supervisor.load())
     }
 
-    fn is_away(&self, class: ToolClass) -> bool {
+    fn is_unavailable(&self, class: ToolClass) -> bool {
         self.charter.is_stopping() || self.charter.leases.get(class).state == PoolState::Failed
     }
 
@@ -76,7 +76,7 @@ impl Pools {
         message: impl Fn(RpcReplyPort<R>) -> PoolMessage,
     ) -> Result<R, PoolError> {
         let give_up_at = Instant::now() + CALL_WITHIN;
-        while !self.is_away(class) && Instant::now() < give_up_at {
+        while !self.is_unavailable(class) && Instant::now() < give_up_at {
             let find = |reply| SupervisorMessage::Find(class, reply);
             if let Ok(CallResult::Success(pool)) = self.supervisor().call(find, Some(CALL_WITHIN)).await
                 && let Ok(CallResult::Success(answer)) = pool.call(&message, Some(CALL_WITHIN)).await
@@ -160,7 +160,7 @@ async fn guard(charter: Arc<Charter>, supervisor: Arc<Current>, mut stopped: Joi
         if charter.is_stopping() {
             return;
         }
-        if deaths.is_one_too_many(Instant::now()) {
+        if deaths.exceeds_limit(Instant::now()) {
             break;
         }
         ToolClass::ALL.iter().for_each(|class| charter.leases.change(*class, |lease| lease.restarts += 1));

@@ -2,7 +2,7 @@
 
 use super::actor::{PoolActor, PoolMessage, PoolSeed};
 use super::deaths::Deaths;
-use super::{Leases, PoolState};
+use super::{PoolLeases, PoolState};
 use crate::admission::Admission;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use std::sync::{
@@ -31,7 +31,7 @@ struct Charge {
 /// What the supervisor is made from. All of it outlives the actor.
 pub(super) struct Charter {
     pub(super) admission: Arc<Admission>,
-    pub(super) leases: Arc<Leases>,
+    pub(super) leases: Arc<PoolLeases>,
     /// Whether the pools are being stopped. From then on, no death is a fault.
     pub(super) is_stopping: AtomicBool,
     /// Called once, when the first pool is given up.
@@ -41,7 +41,7 @@ pub(super) struct Charter {
 impl Charter {
     pub(super) fn new(
         admission: Arc<Admission>,
-        leases: Arc<Leases>,
+        leases: Arc<PoolLeases>,
         on_failure: impl FnOnce() + Send + 'static,
     ) -> Arc<Self> {
         let on_failure: Box<dyn FnOnce() + Send> = Box::new(on_failure);
@@ -85,7 +85,7 @@ impl Supervised {
         class: ToolClass,
         me: ActorRef<SupervisorMessage>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.charge(class).deaths.is_one_too_many(Instant::now()) {
+        if self.charge(class).deaths.exceeds_limit(Instant::now()) {
             self.charter.give_up(class);
             return Ok(());
         }

@@ -8,13 +8,13 @@ use toolyard_core::ToolClass;
 
 struct Yard {
     admission: Arc<Admission>,
-    leases: Arc<Leases>,
+    leases: Arc<PoolLeases>,
     pools: Pools,
     failed: Arc<AtomicBool>,
 }
 
 async fn yard() -> Yard {
-    let (admission, leases) = (Admission::new([20, 1, 10], 100, 100), Leases::new([20, 1, 10]));
+    let (admission, leases) = (Admission::new([20, 1, 10], 100, 100), PoolLeases::new([20, 1, 10]));
     let failed = Arc::new(AtomicBool::new(false));
     let on_failure = failed.clone();
     let pools =

@@ -20,7 +20,7 @@ use toolyard_core::Rate;
 /// A bucket of tokens. Not for concurrent use: the lock of its line guards it.
 #[derive(Debug)]
 pub(super) struct Bucket {
-    limiter: RateLimiter<NotKeyed, FullAt, Told, NoOpMiddleware<Nanos>>,
+    limiter: RateLimiter<NotKeyed, FullAt, ManualClock, NoOpMiddleware<Nanos>>,
     full_at: FullAt,
     /// The instant from which its nanoseconds count.
     born: Instant,
@@ -36,7 +36,11 @@ impl Bucket {
         let full_at = FullAt::default();
         let interval = nanos(rate.interval());
         Self {
-            limiter: RateLimiter::new(quota.allow_burst(rate.burst()), full_at.clone(), Told::default()),
+            limiter: RateLimiter::new(
+                quota.allow_burst(rate.burst()),
+                full_at.clone(),
+                ManualClock::default(),
+            ),
             full_at,
             born: now,
             interval,
@@ -46,7 +50,7 @@ impl Bucket {
 
     /// Takes a token, if there is one.
     pub(super) fn take(&self, now: Instant) -> bool {
-        self.limiter.clock().tell(self.nanos_at(now));
+        self.limiter.clock().set(self.nanos_at(now));
         self.limiter.check().is_ok()
     }
 
@@ -96,15 +100,15 @@ impl StateStore for FullAt {
 
 /// A clock that shows the time it was last set to.
 #[derive(Debug, Default)]
-struct Told(AtomicU64);
+struct ManualClock(AtomicU64);
 
-impl Told {
-    fn tell(&self, nanos: u64) {
+impl ManualClock {
+    fn set(&self, nanos: u64) {
         self.0.store(nanos, Ordering::Relaxed);
     }
 }
 
-impl Clock for Told {
+impl Clock for ManualClock {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {

@@ -83,16 +83,16 @@ impl<W> Line<W> {
         Due { granted, expired, retry_after: self.at(self.waiters.len(), now) - now, next }
     }
 
-    /// Removes waiters from the front while `goes` holds for the last instant at which they may be served.
-    fn leave_while(&mut self, goes: impl Fn(&Self, Instant) -> bool) -> Vec<W> {
-        let mut gone = Vec::new();
+    /// Removes waiters from the front while `may_leave` holds for the last instant at which they may be served.
+    fn leave_while(&mut self, may_leave: impl Fn(&Self, Instant) -> bool) -> Vec<W> {
+        let mut left = Vec::new();
         while let Some((_, first)) = self.waiters.first_key_value() {
-            if !goes(self, first.until) {
+            if !may_leave(self, first.until) {
                 break;
             }
-            gone.extend(self.waiters.pop_first().map(|(_, first)| first.waiter));
+            left.extend(self.waiters.pop_first().map(|(_, first)| first.waiter));
         }
-        gone
+        left
     }
 
     /// Takes a token, if one is free and there is no pause.

@@ -111,13 +111,13 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
             &format!(
                 r#"{SECRET_NAME}\\{{0,3}}["']?[ \t]*(?:=>|:=|=|:)[ \t]*\\{{0,3}}["']([^"'\\\r\n]+)\\{{0,3}}["']"#
             ),
-            said,
+            is_real_value,
         ),
         pattern(
             "password",
             SECRET_WORDS,
             &format!(r#"{SECRET_NAME}=([^ \t\r\n"'\\,;&(<\[{{}}\])$*]+){END}"#),
-            said,
+            is_real_value,
         ),
         pattern(
             "password",
@@ -178,7 +178,7 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
 
 /// The kind of a value with this name, if the name says that it is secret.
 pub(super) fn named(name: &str, value: &str) -> Option<&'static str> {
-    (SECRET_NAMES.is_match(name) && said(value)).then_some("password")
+    (SECRET_NAMES.is_match(name) && is_real_value(value)).then_some("password")
 }
 
 /// Whether a private key starts in the text and does not end in it.
@@ -197,7 +197,7 @@ fn any(_: &str) -> bool {
 }
 
 /// Whether a value is more than a placeholder or the name of a type.
-fn said(value: &str) -> bool {
+fn is_real_value(value: &str) -> bool {
     const NOTHING: &[&str] =
         &["null", "none", "nil", "true", "false", "undefined", "string", "str", "password", "secret"];
     !value.trim().is_empty() && !NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))

@@ -90,7 +90,7 @@ impl Secrets {
     }
 
     /// Where the longest suffix starts that may be the start of a secret; the text's length if there is none.
-    pub(super) fn begun_at(&self, text: &str) -> usize {
+    pub(super) fn partial_match_start(&self, text: &str) -> usize {
         let from = text.len().saturating_sub(self.longest.saturating_sub(1));
         let bytes = text.as_bytes();
         let begun = |at: &usize| {

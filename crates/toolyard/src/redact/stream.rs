@@ -70,7 +70,10 @@ impl Stream {
 
     /// How much of the held text can be shown.
     fn cut(&self, redactor: &Redactor) -> usize {
-        let begun = redactor.secrets.as_ref().map_or(self.held.len(), |secrets| secrets.begun_at(&self.held));
+        let begun = redactor
+            .secrets
+            .as_ref()
+            .map_or(self.held.len(), |secrets| secrets.partial_match_start(&self.held));
         if !redactor.patterns {
             return begun;
         }

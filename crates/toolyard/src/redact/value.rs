@@ -67,7 +67,7 @@ impl Redactor {
 
     /// The redacted field; `None` if nothing changed.
     fn changed_field<'a>(&self, name: &'a str, value: &'a Value) -> Option<(Cow<'a, str>, Cow<'a, Value>)> {
-        let value = match self.under(name, value) {
+        let value = match self.replacement_for(name, value) {
             Some(hidden) => Cow::Owned(hidden),
             None => self.value(value),
         };
@@ -77,7 +77,7 @@ impl Redactor {
     }
 
     /// The replacement of a string whose name says that it is secret.
-    fn under(&self, name: &str, value: &Value) -> Option<Value> {
+    fn replacement_for(&self, name: &str, value: &Value) -> Option<Value> {
         let text = value.as_str().filter(|text| self.patterns && !spans::is_mark(text))?;
         patterns::named(name, text).map(|kind| Value::String(spans::mark(Some(kind))))
     }

@@ -94,8 +94,8 @@ impl ToolEntry {
         if self.spec.recursive {
             return ToolClass::Concurrent;
         }
-        let says = catch_unwind(AssertUnwindSafe(|| self.factory.class_for(args)));
-        says.unwrap_or_default().unwrap_or(self.class)
+        let classified = catch_unwind(AssertUnwindSafe(|| self.factory.class_for(args)));
+        classified.unwrap_or_default().unwrap_or(self.class)
     }
 
     /// Why a call of this tool has this class, in a few words.
@@ -122,7 +122,8 @@ impl ToolEntry {
 
     /// Makes this entry the successor of `old`: they are retired together.
     pub(super) fn in_place_of(self, old: &Self) -> Self {
-        let guard = if self.guard.is_like(&old.guard) { old.guard.clone() } else { self.guard.clone() };
+        let guard =
+            if self.guard.has_same_settings(&old.guard) { old.guard.clone() } else { self.guard.clone() };
         Self { retired: old.retired.clone(), guard, ..self }
     }
 

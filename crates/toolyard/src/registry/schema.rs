@@ -193,7 +193,7 @@ impl Schema {
     pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
         let compiled = Box::new(foreign::compile(schema)?);
         let check =
-            if foreign::tells_all(schema) { Check::Compiled(compiled) } else { Check::Terse(compiled) };
+            if foreign::can_report_all(schema) { Check::Compiled(compiled) } else { Check::Terse(compiled) };
         Ok(Self { check, warnings: Vec::new() })
     }
 
@@ -261,27 +261,27 @@ fn check(schema: &Value, at: &mut Place, warnings: &mut Vec<SchemaWarning>) -> R
     }
     match schema {
         Value::Bool(_) => Ok(()),
-        Value::Object(keywords) => keywords
-            .iter()
-            .try_for_each(|(word, value)| at.within(word, |at| check_keyword(word, value, at, warnings))),
+        Value::Object(keywords) => keywords.iter().try_for_each(|(keyword, value)| {
+            at.within(keyword, |at| check_keyword(keyword, value, at, warnings))
+        }),
         _ => at.malformed("a schema must be an object or a boolean"),
     }
 }
 
 fn check_keyword(
-    word: &str,
+    keyword: &str,
     value: &Value,
     at: &mut Place,
     warnings: &mut Vec<SchemaWarning>,
 ) -> Result<(), SchemaError> {
-    match word {
+    match keyword {
         "properties" => check_properties(value, at, warnings),
         "items" => check(value, at, warnings),
         "additionalProperties" if !value.is_boolean() => {
             Err(SchemaError::Unsupported { pointer: at.pointer() })
         }
-        word if CHECKED.contains(&word) || ANNOTATIONS.contains(&word) => Ok(()),
-        word if REFUSED.contains(&word) => Err(SchemaError::Unsupported { pointer: at.pointer() }),
+        keyword if CHECKED.contains(&keyword) || ANNOTATIONS.contains(&keyword) => Ok(()),
+        keyword if REFUSED.contains(&keyword) => Err(SchemaError::Unsupported { pointer: at.pointer() }),
         _ => {
             warnings.push(SchemaWarning { pointer: at.pointer() });
             Ok(())
@@ -316,8 +316,8 @@ mod tests {
             refused(schema),
             "schema keyword at '/properties/a~1b/items/anyOf' is outside the supported subset of JSON Schema"
         );
-        for word in REFUSED {
-            assert!(refused(json!({*word: {}})).contains(&format!("'/{word}'")));
+        for keyword in REFUSED {
+            assert!(refused(json!({*keyword: {}})).contains(&format!("'/{keyword}'")));
         }
     }
 

@@ -111,7 +111,7 @@ impl Span {
     }
 
     fn has_time_after(self, delay: Duration) -> bool {
-        let least = delay.saturating_add(MIN_ATTEMPT.max(self.attempt_timeout / 10));
-        self.deadline.is_none_or(|deadline| self.now.checked_add(least).is_some_and(|end| end <= deadline))
+        let needed = delay.saturating_add(MIN_ATTEMPT.max(self.attempt_timeout / 10));
+        self.deadline.is_none_or(|deadline| self.now.checked_add(needed).is_some_and(|end| end <= deadline))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::SessionOptions;
 use super::approvals::Approvals;
-use super::flying::Flying;
 use super::fork::ForkPolicy;
-use super::may::May;
+use super::in_flight::InFlight;
+use super::permissions::Permissions;
 use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, ToolUnits};
 use crate::{
@@ -28,7 +28,7 @@ use toolyard_core::{
 
 /// The place of an event in its session.
 #[derive(Debug, Default)]
-pub(crate) struct Where {
+pub(crate) struct EventPlace {
     pub(crate) turn: Option<u64>,
     pub(crate) batch: Option<u64>,
     pub(crate) run: Option<u32>,
@@ -50,7 +50,7 @@ pub(crate) struct SessionCore {
     pub(crate) resources: Arc<Resources>,
     pub(crate) scope: Option<Arc<dyn PathScope>>,
     /// What it may do, within the policy.
-    pub(crate) may: Arc<May>,
+    pub(crate) permissions: Arc<Permissions>,
     concurrent: Arc<ConcurrentPool>,
     max_in_flight: Option<NonZeroUsize>,
     cap: Option<UnitId>,
@@ -73,7 +73,7 @@ struct Parent {
 /// What is in flight.
 #[derive(Default)]
 struct Open {
-    batches: Flying<BatchState>,
+    batches: InFlight<BatchState>,
     forks: Slab<Weak<SessionCore>>,
     stopped: Option<Stop>,
 }
@@ -95,7 +95,8 @@ impl SessionCore {
         let confirmations = options.confirmations.as_ref().unwrap_or(&engine.gate.confirmations);
         let confirmations = (options.confirmations.is_some() || confirmations.trusts_any())
             .then(|| confirmations.clone().in_workspace(root));
-        let may = May::root(engine.gate.capabilities.as_ref(), options.narrowing, confirmations);
+        let permissions =
+            Permissions::root(engine.gate.capabilities.as_ref(), options.narrowing, confirmations);
         let tree = Tree::new(number, tree_cap, options.priority.weight(), budgets, numbers, admission);
         Arc::new(Self {
             id,
@@ -110,10 +111,10 @@ impl SessionCore {
                 false => Arc::new(engine.resources.overlaid(&options.resources)),
             },
             scope,
-            may: Arc::new(may),
+            permissions: Arc::new(permissions),
             concurrent: ConcurrentPool::new(admission.clone()),
             max_in_flight,
-            cap: max_in_flight.map(|most| admission.open_session(most.get())),
+            cap: max_in_flight.map(|max| admission.open_session(max.get())),
             tools: ToolUnits::new(admission.clone()),
             announced: Once::new(),
             open: Mutex::default(),
@@ -141,10 +142,10 @@ impl SessionCore {
             depth: parent.depth + 1,
             resources: parent.resources.clone(),
             scope: parent.scope.clone(),
-            may: parent.may.fork(policy.narrowing),
+            permissions: parent.permissions.fork(policy.narrowing),
             concurrent,
             max_in_flight,
-            cap: max_in_flight.map(|most| engine.admission.open_session(most.get())),
+            cap: max_in_flight.map(|max| engine.admission.open_session(max.get())),
             tools: ToolUnits::new(engine.admission.clone()),
             announced: Once::new(),
             open: Mutex::default(),
@@ -157,7 +158,7 @@ impl SessionCore {
             open.forks[place] = Arc::downgrade(&fork);
             open.stopped
         };
-        parent.emit_lazily(|| EventKind::AgentForked { child: fork.agent.to_string() }, Where::default);
+        parent.emit_lazily(|| EventKind::AgentForked { child: fork.agent.to_string() }, EventPlace::default);
         if let Some(why) = stopped {
             fork.stop(why);
         }
@@ -176,7 +177,7 @@ impl SessionCore {
 
     /// Whether it knows of a tool.
     pub(crate) fn sees(&self, entry: &ToolEntry) -> bool {
-        self.may.sees(entry, self.depth)
+        self.permissions.sees(entry, self.depth)
     }
 
     /// The answers remembered in its tree, and the questions that wait for one.
@@ -191,11 +192,11 @@ impl SessionCore {
 
     /// Announces the session once, before any other event of it.
     pub(crate) fn announce(&self) {
-        self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, Where::default));
+        self.announced.call_once(|| self.emit_lazily(|| EventKind::SessionOpened, EventPlace::default));
     }
 
     pub(crate) fn caller(&self) -> Caller<'_> {
-        Caller::new(&self.id, &self.agent).in_role(self.may.role())
+        Caller::new(&self.id, &self.agent).in_role(self.permissions.role())
     }
 
     pub(crate) fn next_turn(&self) -> u64 {
@@ -214,7 +215,7 @@ impl SessionCore {
 
     /// What is left in the allowances that its calls draw on, except those of turns and tools.
     pub(crate) fn budget_left(&self) -> Budget {
-        self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.left_in_all())
+        self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.remaining())
     }
 
     /// The idempotency keys of its tree.
@@ -233,7 +234,7 @@ impl SessionCore {
 
     /// What a call of this tool needs to run (CC-1).
     pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> Need {
-        let tool = entry.spec().max_concurrency.map(|most| self.tool_unit(entry, most));
+        let tool = entry.spec().max_concurrency.map(|max| self.tool_unit(entry, max));
         let need = match class {
             ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
             ToolClass::Serial => Need::serial(self.serial_scope(entry), tool, self.cap),
@@ -250,18 +251,18 @@ impl SessionCore {
         entry.spec().serial_scope.as_ref().map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
     }
 
-    fn tool_unit(&self, entry: &ToolEntry, most: NonZeroUsize) -> UnitId {
+    fn tool_unit(&self, entry: &ToolEntry, max: NonZeroUsize) -> UnitId {
         let units = match entry.spec().limit_scope {
             LimitScope::Agent => &self.tools,
             LimitScope::Tree => &self.tree.tools,
             LimitScope::Engine => &self.engine.tools,
         };
-        units.unit(entry, most.get(), &self.engine)
+        units.unit(entry, max.get(), &self.engine)
     }
 
     /// Emits an event of this session, built only if there is a listener.
     #[inline]
-    pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> Where) {
+    pub(crate) fn emit_lazily(&self, kind: impl FnOnce() -> EventKind, place: impl FnOnce() -> EventPlace) {
         if self.engine.bus.is_listening() {
             self.emit(kind(), place());
         }
@@ -269,7 +270,7 @@ impl SessionCore {
 
     // Kept out of line for engines without listeners.
     #[inline(never)]
-    fn emit(&self, kind: EventKind, place: Where) {
+    fn emit(&self, kind: EventKind, place: EventPlace) {
         let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);
@@ -295,20 +296,20 @@ impl SessionCore {
 
     /// The batches in flight, including those of its forks.
     pub(crate) fn batches(&self) -> Vec<Arc<BatchState>> {
-        let (mut batches, mut forks) = self.in_air();
+        let (mut batches, mut forks) = self.in_flight();
         // A loop instead of recursion, here and below: forks have bounded depth, but there may be any number side by
         // side.
         while let Some(fork) = forks.pop() {
-            let (more, below) = fork.in_air();
+            let (more, below) = fork.in_flight();
             batches.extend(more);
             forks.extend(below);
         }
         batches
     }
 
-    fn in_air(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
+    fn in_flight(&self) -> (Vec<Arc<BatchState>>, Vec<Arc<Self>>) {
         let open = self.open_now();
-        let batches = open.batches.in_air().collect();
+        let batches = open.batches.iter().collect();
         let forks = open.forks.iter().filter_map(|(_, fork)| fork.upgrade()).collect();
         (batches, forks)
     }
@@ -328,7 +329,7 @@ impl SessionCore {
 
     fn stop_own(&self, why: Stop) -> Vec<Arc<Self>> {
         self.open_now().stopped.get_or_insert(why);
-        let (batches, forks) = self.in_air();
+        let (batches, forks) = self.in_flight();
         batches.iter().filter(|batch| reaches(why, batch)).for_each(|batch| batch.stop(why));
         forks
     }
@@ -345,11 +346,13 @@ impl Drop for SessionCore {
         match &self.parent {
             Some(Parent { session, place, .. }) => {
                 session.open_now().forks.remove(*place);
-                session
-                    .emit_lazily(|| EventKind::AgentJoined { child: self.agent.to_string() }, Where::default);
+                session.emit_lazily(
+                    || EventKind::AgentJoined { child: self.agent.to_string() },
+                    EventPlace::default,
+                );
             }
             None => {
-                self.emit_lazily(|| EventKind::SessionClosed, Where::default);
+                self.emit_lazily(|| EventKind::SessionClosed, EventPlace::default);
                 self.engine.forget(&self.id);
             }
         }

@@ -6,7 +6,7 @@
 //!          └─ root/1/2 ── ...                                                    at most 8 deep
 //! ```
 
-use super::{Session, SessionCore, may::Narrowing};
+use super::{Session, SessionCore, permissions::Narrowing};
 use crate::{
     batch::BatchState,
     nesting::{self, CallRef},
@@ -68,8 +68,8 @@ impl ForkPolicy {
     /// Bounds the calls that it runs at once, over all classes. By default it has its parent's bound, counted
     /// separately.
     #[must_use]
-    pub fn max_in_flight(mut self, most: NonZeroUsize) -> Self {
-        self.max_in_flight = Some(most);
+    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(max);
         self
     }
 }

@@ -73,7 +73,7 @@ impl Tree {
         Arc::new(Self {
             root,
             serial: admission.open_lease(Scope::Tree),
-            cap: cap.map(|most| admission.open_tree(most.get())),
+            cap: cap.map(|max| admission.open_tree(max.get())),
             tools: ToolUnits::new(admission.clone()),
             numbers,
             keys: Keys::new(KeyBounds::default()),

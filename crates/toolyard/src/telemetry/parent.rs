@@ -36,7 +36,7 @@ impl Parent {
 
     /// Drops the span once every call has ended. A batch may live long after that, and a span is reported only when
     /// dropped.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn release(&self) {
         let Some(kept) = &self.0 else { return };
         let span = std::mem::replace(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner), Span::none());
         drop(span); // not under the lock, because this may call the subscriber

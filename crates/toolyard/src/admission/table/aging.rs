@@ -10,7 +10,7 @@
 //! previous holder loses it.
 
 use super::queue::Change;
-use super::{LeaseId, Moment, Need, Resource, Table, Told, UnitId, UnitKind, Waits, Who};
+use super::{LeaseId, Moment, Need, PlaceInLine, Resource, Table, TraceRecord, UnitId, UnitKind, Who};
 use std::collections::BTreeSet;
 use toolyard_core::ToolClass;
 
@@ -70,7 +70,7 @@ impl Aging {
     }
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// The list of a need's class. Calls that no pool bounds use the last list.
     pub(super) fn class_of(&self, need: Need) -> usize {
         match need.class().map(|unit| self.unit(unit).kind) {
@@ -120,7 +120,7 @@ impl<W: Waits> Table<W> {
             debug_assert!(lease.heads.is_empty() && lease.eldest.is_none(), "nobody waits");
             return;
         }
-        if !lease.strict.is_empty() {
+        if !lease.may_not_wait.is_empty() {
             self.refuse_nested(id);
         }
         self.list_eldest(id);
@@ -128,8 +128,8 @@ impl<W: Waits> Table<W> {
 
     fn refuse_nested(&mut self, id: LeaseId) {
         let mut ended = Vec::new();
-        let strict: Vec<u32> = self.leases.get(id).strict.iter().copied().collect();
-        for lane in strict {
+        let may_not_wait: Vec<u32> = self.leases.get(id).may_not_wait.iter().copied().collect();
+        for lane in may_not_wait {
             let key = self.lanes.open_one(lane).key;
             let Who::Call { holder, .. } = key.who else { continue };
             if self.leases.may_push(id, holder) {
@@ -143,7 +143,10 @@ impl<W: Waits> Table<W> {
         }
         ended.sort_by_key(|(number, _)| *number);
         ended.iter().for_each(|(number, _)| {
-            self.tell(|| Told { ticket: *number, ..Told::of("refuse", Need::default(), None) })
+            self.trace_change(|| TraceRecord {
+                ticket: *number,
+                ..TraceRecord::of("refuse", Need::default(), None)
+            })
         });
         self.refused.extend(ended.into_iter().map(|(_, waiter)| waiter));
     }

@@ -1,7 +1,7 @@
 //! A lane: interchangeable waiters, first in, first out. If one of them can start, each of them can.
 
 use super::lanes::LaneKey;
-use super::party::{Came, Newcomer, Party, Waits};
+use super::party::{Arrival, Newcomer, Party, PlaceInLine};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The waiters with one key.
@@ -13,7 +13,7 @@ pub(super) struct Lane<W> {
     /// How many wait.
     len: usize,
     /// The numbers of waiters that have left but still count in a party. They never outnumber the waiters.
-    gone: BTreeSet<u64>,
+    departed: BTreeSet<u64>,
     /// The head's number under which the lane is listed; `None` while it is not.
     listed: Option<u64>,
 }
@@ -21,18 +21,18 @@ pub(super) struct Lane<W> {
 /// The head of a lane, taken out to start.
 #[derive(Debug)]
 pub(super) struct Head<W> {
-    pub(super) came: Came,
+    pub(super) arrival: Arrival,
     pub(super) what: W,
 }
 
 impl<W> Lane<W> {
     pub(super) fn new(key: LaneKey) -> Self {
-        Self { key, parties: VecDeque::new(), len: 0, gone: BTreeSet::new(), listed: None }
+        Self { key, parties: VecDeque::new(), len: 0, departed: BTreeSet::new(), listed: None }
     }
 
     /// The arrival of its head.
-    pub(super) fn head(&self) -> Option<Came> {
-        self.parties.front().map(|first| first.came)
+    pub(super) fn head(&self) -> Option<Arrival> {
+        self.parties.front().map(|first| first.arrival)
     }
 
     /// The number of the head, under which the lane is to be listed.
@@ -58,25 +58,25 @@ impl<W> Lane<W> {
     /// How many places it keeps in memory, including those of waiters that have left.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
-        self.parties.len() + self.gone.len()
+        self.parties.len() + self.departed.len()
     }
 }
 
-impl<W: Waits> Lane<W> {
+impl<W: PlaceInLine> Lane<W> {
     /// Adds a waiter at the end: to the last party if it came together with that one, else as a new party.
-    pub(super) fn push(&mut self, came: Came, newcomer: impl Newcomer<W>) {
+    pub(super) fn push(&mut self, arrival: Arrival, newcomer: impl Newcomer<W>) {
         self.len += 1;
-        if !self.parties.back_mut().is_some_and(|last| last.takes_in(came, &newcomer)) {
-            self.parties.push_back(Party::new(came, newcomer.into_first()));
+        if !self.parties.back_mut().is_some_and(|last| last.try_add(arrival, &newcomer)) {
+            self.parties.push_back(Party::new(arrival, newcomer.into_first()));
         }
     }
 
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Head<W>> {
         let party = self.parties.front_mut()?;
-        let head = Head { came: party.came, what: party.pop() };
+        let head = Head { arrival: party.arrival, what: party.pop() };
         self.len -= 1;
-        if party.is_empty() || !self.gone.is_empty() {
+        if party.is_empty() || !self.departed.is_empty() {
             self.tidy();
         }
         Some(head)
@@ -85,7 +85,7 @@ impl<W: Waits> Lane<W> {
     /// Takes all waiters out, with their numbers.
     pub(super) fn take_all(&mut self) -> Vec<(u64, W)> {
         let all = self.waiting().collect();
-        (self.len, self.gone) = (0, BTreeSet::new());
+        (self.len, self.departed) = (0, BTreeSet::new());
         self.parties.clear();
         all
     }
@@ -96,7 +96,7 @@ impl<W: Waits> Lane<W> {
             return self.pop().map(|head| head.what);
         }
         let at = self.party_of(number)?;
-        if !self.gone.insert(number) {
+        if !self.departed.insert(number) {
             return None;
         }
         self.len -= 1;
@@ -112,24 +112,24 @@ impl<W: Waits> Lane<W> {
         while let Some(first) = self.parties.front_mut() {
             if first.is_empty() {
                 self.parties.pop_front();
-            } else if self.gone.first() == Some(&first.came.number) {
-                self.gone.pop_first();
-                first.pass_first();
+            } else if self.departed.first() == Some(&first.arrival.number) {
+                self.departed.pop_first();
+                first.skip_first();
             } else {
                 break;
             }
         }
-        if self.gone.len() > self.len {
+        if self.departed.len() > self.len {
             self.part();
         }
     }
 
     /// Splits parties where members have left from their middle.
     fn part(&mut self) {
-        let mut gone = std::mem::take(&mut self.gone).into_iter().peekable();
+        let mut departed = std::mem::take(&mut self.departed).into_iter().peekable();
         for mut party in std::mem::take(&mut self.parties) {
-            while let Some(left) = gone.next_if(|left| *left < party.end()) {
-                self.parties.extend(party.part_at(left));
+            while let Some(left) = departed.next_if(|left| *left < party.end()) {
+                self.parties.extend(party.split_at(left));
             }
             self.parties.extend((!party.is_empty()).then_some(party));
         }
@@ -137,23 +137,23 @@ impl<W: Waits> Lane<W> {
 
     /// The waiters up to and including that number.
     pub(super) fn until(&self, number: u64) -> impl Iterator<Item = W> {
-        self.waiting().take_while(move |(came, _)| *came <= number).map(|(_, what)| what)
+        self.waiting().take_while(move |(at, _)| *at <= number).map(|(_, what)| what)
     }
 
     /// Whether this waiter is still in the lane.
     pub(super) fn holds(&self, number: u64) -> bool {
-        self.party_of(number).is_some() && !self.gone.contains(&number)
+        self.party_of(number).is_some() && !self.departed.contains(&number)
     }
 
     /// The waiters, with their numbers.
     fn waiting(&self) -> impl Iterator<Item = (u64, W)> {
         let all = self.parties.iter().flat_map(Party::all);
-        all.filter(|(number, _)| !self.gone.contains(number))
+        all.filter(|(number, _)| !self.departed.contains(number))
     }
 
     /// The index of the party that this number belongs to, whether or not it has left.
     fn party_of(&self, number: u64) -> Option<usize> {
         let at = self.parties.partition_point(|party| party.end() <= number);
-        self.parties.get(at).filter(|party| party.came.number <= number).map(|_| at)
+        self.parties.get(at).filter(|party| party.arrival.number <= number).map(|_| at)
     }
 }

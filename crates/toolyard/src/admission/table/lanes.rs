@@ -20,7 +20,7 @@ pub(super) enum Who {
         /// Their nearest ancestor on the lease they need: while it is on top, they may push onto the lease (CC-7).
         holder: Option<EntryId>,
         /// Whether they may not wait for the lease they need (CC-8).
-        strict: bool,
+        may_not_wait: bool,
     },
     /// Parked handlers that wait to resume. Each of those with a lease entry has a lane of its own.
     Resume { entry: Option<EntryId> },
@@ -62,7 +62,7 @@ impl<W> Lanes<W> {
     }
 
     /// Whether at most one lane is open.
-    pub(super) fn are_one(&self) -> bool {
+    pub(super) fn at_most_one(&self) -> bool {
         self.by_key.len() <= 1
     }
 

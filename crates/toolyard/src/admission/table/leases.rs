@@ -87,7 +87,7 @@ pub(super) struct Lease {
     /// Its lanes by their heads, oldest first.
     pub(super) heads: BTreeSet<(u64, u32)>,
     /// Its lanes whose calls may not wait for it.
-    pub(super) strict: BTreeSet<u32>,
+    pub(super) may_not_wait: BTreeSet<u32>,
     /// The oldest head that may push onto it now, as listed in the table-wide `Aging::eldest`.
     pub(super) eldest: Option<(u64, u32)>,
 }
@@ -111,7 +111,7 @@ impl Leases {
             queued: 0,
             queue: None,
             heads: BTreeSet::new(),
-            strict: BTreeSet::new(),
+            may_not_wait: BTreeSet::new(),
             eldest: None,
         }))
     }
@@ -205,7 +205,7 @@ impl Leases {
     /// Whether a call of this lineage may not wait for the lease (CC-8): the lease is neither that of its nearest
     /// ancestor on any lease, nor does it rank above those of all its ancestors. If such calls waited, two of them
     /// could each wait for what an ancestor of the other holds.
-    pub(super) fn is_strict(&self, lease: LeaseId, lineage: Option<EntryId>) -> bool {
+    pub(super) fn may_not_wait(&self, lease: LeaseId, lineage: Option<EntryId>) -> bool {
         let Some((_, nearest)) = self.lineage(lineage).next() else { return false };
         let scope = &self.get(lease).scope;
         let is_above = |(_, entry): (_, &Entry)| *scope > self.get(entry.lease).scope;

@@ -10,10 +10,12 @@
 //!
 //! The states are those of a lease entry. A handler without an entry has no state but takes the same steps.
 
-use super::{EntryId, EntryState, Moment, Need, Resource, Table, Ticket, Told, UnitId, Waits, Who};
+use super::{
+    EntryId, EntryState, Moment, Need, PlaceInLine, Resource, Table, Ticket, TraceRecord, UnitId, Who,
+};
 use super::{
     lanes::LaneKey,
-    party::{Came, Newcomer},
+    party::{Arrival, Newcomer},
 };
 
 /// The answer to a handler that wants to resume.
@@ -25,7 +27,7 @@ pub(crate) enum Resumed {
     Waiting(Ticket),
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// Parks a handler that awaits calls of its own: releases its units and lends its lease to those calls (CC-6).
     pub(in crate::admission) fn park(
         &mut self,
@@ -36,7 +38,7 @@ impl<W: Waits> Table<W> {
         if !faulty!(PermitHeldWhileNested) {
             self.give_back(need);
         }
-        self.tell(|| Told::of("park", need, entry));
+        self.trace_change(|| TraceRecord::of("park", need, entry));
         self.set_states(entry, EntryState::Parked);
         self.settle(now);
     }
@@ -53,7 +55,7 @@ impl<W: Waits> Table<W> {
         waiter: impl Newcomer<W>,
     ) -> Resumed {
         let key = LaneKey { need, who: Who::Resume { entry } };
-        if self.can_go(&key, None) {
+        if self.can_start(&key, None) {
             self.take_again(need, entry, 0);
             self.set_states(entry, EntryState::Running);
             self.settle(now);
@@ -61,9 +63,9 @@ impl<W: Waits> Table<W> {
         }
         let now = now();
         self.set_states(entry, EntryState::Resuming);
-        let came = Came { number: self.next_ticket(), since: now, lineage: None };
+        let arrival = Arrival { number: self.next_ticket(), since: now, lineage: None };
         let lane = self.lanes.find(&key);
-        let ticket = self.enqueue((&key, lane), came, waiter);
+        let ticket = self.enqueue((&key, lane), arrival, waiter);
         self.settle(|| now);
         Resumed::Waiting(ticket)
     }
@@ -82,13 +84,13 @@ impl<W: Waits> Table<W> {
 
     fn stop(&mut self, what: &'static str, need: Need, entry: Option<EntryId>) {
         self.give_back(need);
-        self.tell(|| Told::of(what, need, entry));
+        self.trace_change(|| TraceRecord::of(what, need, entry));
         self.set_states(entry, EntryState::Stopped);
     }
 
     /// Takes a quiescent call off its lease, from any position (CC-7). No call under it may name its entry any more.
     pub(in crate::admission) fn quiet(&mut self, entry: EntryId, now: impl FnOnce() -> Moment) {
-        self.step_off(entry);
+        self.leave_lease(entry);
         self.settle(now);
     }
 
@@ -100,9 +102,9 @@ impl<W: Waits> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         self.give_back(need);
-        self.tell(|| Told::of("release", need, entry));
+        self.trace_change(|| TraceRecord::of("release", need, entry));
         if let Some(entry) = entry {
-            self.step_off(entry);
+            self.leave_lease(entry);
         }
         self.settle(now);
     }
@@ -117,7 +119,7 @@ impl<W: Waits> Table<W> {
     ) {
         kept.units().for_each(|unit| self.unit_mut(unit).zombies += 1);
         self.give_back(freed);
-        self.tell(|| Told::of("zombie", freed, entry));
+        self.trace_change(|| TraceRecord::of("zombie", freed, entry));
         self.set_states(entry, EntryState::Zombie);
         self.settle(now);
     }
@@ -144,7 +146,7 @@ impl<W: Waits> Table<W> {
         if !faulty!(PermitHeldWhileNested) {
             need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
         }
-        self.tell(|| Told { ticket, ..Told::of("resume", need, entry) });
+        self.trace_change(|| TraceRecord { ticket, ..TraceRecord::of("resume", need, entry) });
     }
 
     fn give_back(&mut self, need: Need) {
@@ -178,8 +180,8 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    fn step_off(&mut self, entry: EntryId) {
-        self.tell(|| Told::of("quiet", Need::default(), Some(entry)));
+    fn leave_lease(&mut self, entry: EntryId) {
+        self.trace_change(|| TraceRecord::of("quiet", Need::default(), Some(entry)));
         let gone = self.leases.remove(entry);
         debug_assert!(gone.resume.is_none(), "a call that waits to resume is not quiescent");
         self.lease_changed(gone.lease);

@@ -1,7 +1,7 @@
 //! Shows people what runs, what waits and what it waits for.
 
 use super::leases::Lease;
-use super::{EntryState, Moment, Scope, Table, UnitKind, Waits, Who, lane::Lane};
+use super::{EntryState, Moment, PlaceInLine, Scope, Table, UnitKind, Who, lane::Lane};
 use crate::pool::PoolLoad;
 use std::time::Duration;
 use toolyard_core::ToolClass;
@@ -52,7 +52,7 @@ pub(crate) enum Missing {
     },
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// How many calls of a class are running and waiting. Parked handlers count as neither.
     pub(in crate::admission) fn load(&self, class: ToolClass) -> PoolLoad {
         if class == ToolClass::Serial {

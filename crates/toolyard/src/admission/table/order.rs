@@ -11,13 +11,13 @@
 
 use super::lanes::LaneKey;
 use super::queue::Queue;
-use super::{EntryState, Going, Moment, Resource, Table, UnitId, Waits, Who};
+use super::{EntryState, GrantedWaiter, Moment, PlaceInLine, Resource, Table, UnitId, Who};
 use std::cmp::Reverse;
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// Grants every waiter that can start after a change.
     pub(super) fn settle(&mut self, now: impl FnOnce() -> Moment) {
-        if !self.wants_time() {
+        if !self.has_waiters() {
             self.aging.reserved = None;
             self.freed.clear();
             return;
@@ -46,26 +46,26 @@ impl<W: Waits> Table<W> {
             Resource::Unit(unit) => {
                 let unit = self.unit(unit);
                 let queue = unit.queue.as_ref().filter(|_| unit.has_room(false))?;
-                queue.resumes().find(|(_, lane)| self.can_lane_go(*lane))
+                queue.resumes().find(|(_, lane)| self.can_lane_start(*lane))
             }
             Resource::Lease(lease) => {
                 let lane = self.leases.entry(self.leases.get(lease).top?).resume?;
                 let number = self.lanes.open_one(lane).turn()?;
-                self.can_lane_go(lane).then_some((number, lane))
+                self.can_lane_start(lane).then_some((number, lane))
             }
         }
     }
 
     fn next_aged(&self) -> Option<u32> {
         let lane = self.aging.reserved?.lane;
-        self.can_lane_go(lane).then_some(lane)
+        self.can_lane_start(lane).then_some(lane)
     }
 
     /// The next call to grant among those that need something freed. Freed resources that no waiter can use are
     /// dropped on the way.
     fn next_head(&mut self) -> Option<u32> {
         if let Some(only) = self.lanes.only() {
-            return self.can_lane_go(only).then_some(only);
+            return self.can_lane_start(only).then_some(only);
         }
         let first = loop {
             match self.first_for(*self.freed.front()?) {
@@ -101,7 +101,7 @@ impl<W: Waits> Table<W> {
             things.filter_map(|thing| self.queue_of(thing)).flat_map(|queue| queue.lanes_before(turn));
         before
             .filter(|other| self.root_of(*other) != root && self.turn_of(*other) < turn)
-            .filter(|other| self.can_lane_go(*other))
+            .filter(|other| self.can_lane_start(*other))
             .min_by_key(|other| (self.turn_of(*other), Reverse(self.rank(*other))))
     }
 
@@ -138,9 +138,9 @@ impl<W: Waits> Table<W> {
         match freed {
             // Onto a lease that is not empty, only calls of the top entry's own tree could push.
             Resource::Lease(id) if self.leases.get(id).top.is_some() => {
-                self.lanes_on_top(id).find(|lane| self.can_lane_go(*lane))
+                self.lanes_on_top(id).find(|lane| self.can_lane_start(*lane))
             }
-            Resource::Lease(_) | Resource::Unit(_) => queue.lanes().find(|lane| self.can_lane_go(*lane)),
+            Resource::Lease(_) | Resource::Unit(_) => queue.lanes().find(|lane| self.can_lane_start(*lane)),
         }
     }
 
@@ -158,12 +158,12 @@ impl<W: Waits> Table<W> {
         }
     }
 
-    fn can_lane_go(&self, lane: u32) -> bool {
-        self.can_go(&self.lanes.open_one(lane).key, Some(lane))
+    fn can_lane_start(&self, lane: u32) -> bool {
+        self.can_start(&self.lanes.open_one(lane).key, Some(lane))
     }
 
     /// Whether a waiter with this key can start now. `lane` is its lane, if it is already waiting.
-    pub(super) fn can_go(&self, key: &LaneKey, lane: Option<u32>) -> bool {
+    pub(super) fn can_start(&self, key: &LaneKey, lane: Option<u32>) -> bool {
         match key.who {
             Who::Resume { entry } => {
                 let is_top = |entry| self.leases.get(self.leases.entry(entry).lease).top == Some(entry);
@@ -195,7 +195,7 @@ impl<W: Waits> Table<W> {
         self.relist(lane);
         let entry = match key.who {
             Who::Resume { entry } => {
-                self.take_again(key.need, entry, head.came.number);
+                self.take_again(key.need, entry, head.arrival.number);
                 if let Some(entry) = entry {
                     self.set_state(entry, EntryState::Running);
                 }
@@ -203,15 +203,15 @@ impl<W: Waits> Table<W> {
             }
             Who::Call { root, .. } => {
                 self.charge(&key, root);
-                self.take(key.need, root, head.came.lineage, head.came.number)
+                self.take(key.need, root, head.arrival.lineage, head.arrival.number)
             }
         };
-        self.granted.push(Going { waiter: head.what, need: key.need, entry });
+        self.granted.push(GrantedWaiter { waiter: head.what, need: key.need, entry });
     }
 
     /// Charges a grant to the session's credit at everything it takes.
     fn charge(&mut self, key: &LaneKey, root: u64) {
-        if self.lanes.are_one() && self.weights.is_empty() && !self.weighted {
+        if self.lanes.at_most_one() && self.weights.is_empty() && !self.weighted {
             return; // its credit is one, and no other session waits: it is its turn again
         }
         let next = self.next_turn(root);

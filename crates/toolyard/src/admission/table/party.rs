@@ -10,7 +10,7 @@
 use super::{EntryId, Moment};
 
 /// Stands for one waiter, and for those directly behind it.
-pub(in crate::admission) trait Waits: Clone {
+pub(in crate::admission) trait PlaceInLine: Clone {
     /// The waiter that many places behind this one.
     fn behind(self, places: u32) -> Self;
 }
@@ -26,7 +26,7 @@ pub(in crate::admission) trait Newcomer<W> {
 
 /// When a waiter came, and its lineage.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Came {
+pub(super) struct Arrival {
     pub(super) number: u64,
     pub(super) since: Moment,
     /// The nearest ancestor with an entry on any lease.
@@ -37,26 +37,26 @@ pub(super) struct Came {
 #[derive(Debug, Clone)]
 pub(super) struct Party<W> {
     /// The first member's arrival. The others came at the same moment and have the numbers that follow.
-    pub(super) came: Came,
+    pub(super) arrival: Arrival,
     /// Stands for the first member; `None` when all have left.
     first: Option<W>,
-    /// The number of members, including those in `gone`. A first member that is popped no longer counts.
+    /// The number of members, including those in `departed`. A first member that is popped no longer counts.
     len: u32,
     /// How many members have left from behind the first.
-    gone: u32,
+    departed: u32,
 }
 
-impl<W: Waits> Party<W> {
+impl<W: PlaceInLine> Party<W> {
     /// A party of one.
-    pub(super) fn new(came: Came, first: W) -> Self {
-        Self { came, first: Some(first), len: 1, gone: 0 }
+    pub(super) fn new(arrival: Arrival, first: W) -> Self {
+        Self { arrival, first: Some(first), len: 1, departed: 0 }
     }
 
     /// Adds a newcomer, if it came together with the members.
-    pub(super) fn takes_in(&mut self, came: Came, newcomer: &impl Newcomer<W>) -> bool {
-        let is_next = self.end() == came.number
-            && self.came.since == came.since
-            && self.came.lineage == came.lineage
+    pub(super) fn try_add(&mut self, arrival: Arrival, newcomer: &impl Newcomer<W>) -> bool {
+        let is_next = self.end() == arrival.number
+            && self.arrival.since == arrival.since
+            && self.arrival.lineage == arrival.lineage
             && self.first.as_ref().is_some_and(|first| newcomer.is_behind(first, self.len));
         if is_next {
             self.len = self.len.checked_add(1).expect("a party has fewer than 2^32 places");
@@ -66,7 +66,7 @@ impl<W: Waits> Party<W> {
 
     /// The number after that of its last member.
     pub(super) fn end(&self) -> u64 {
-        self.came.number + u64::from(self.len)
+        self.arrival.number + u64::from(self.len)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -75,58 +75,59 @@ impl<W: Waits> Party<W> {
 
     /// Takes out the first member, which must still be waiting.
     pub(super) fn pop(&mut self) -> W {
-        let first = self.one_less();
-        self.go_on_behind(0);
+        let first = self.take_value();
+        self.advance_past(0);
         first
     }
 
     /// Takes out one member, which must still be waiting. Its number stays the party's until it is the first.
     pub(super) fn leave(&mut self, number: u64) -> W {
         let places = self.places_to(number);
-        let first = self.one_less();
-        self.gone += 1;
+        let first = self.take_value();
+        self.departed += 1;
         first.behind(places)
     }
 
     /// The first member's value, for a member that leaves. The last member takes the original.
-    fn one_less(&mut self) -> W {
-        let is_last = self.len - self.gone == 1;
+    fn take_value(&mut self) -> W {
+        let is_last = self.len - self.departed == 1;
         let first = if is_last { self.first.take() } else { self.first.clone() };
         first.expect("a party in a lane has a waiter")
     }
 
     /// Skips the first member, which has left before.
-    pub(super) fn pass_first(&mut self) {
-        self.gone -= 1;
-        self.go_on_behind(0);
+    pub(super) fn skip_first(&mut self) {
+        self.departed -= 1;
+        self.advance_past(0);
     }
 
     /// Cuts the party behind a member that has left. Returns the part in front of that member, none of whose members
     /// has left, unless it is empty.
-    pub(super) fn part_at(&mut self, number: u64) -> Option<Self> {
+    pub(super) fn split_at(&mut self, number: u64) -> Option<Self> {
         let places = self.places_to(number);
-        let before = Self { gone: 0, len: places, ..self.clone() };
-        self.gone -= 1;
-        self.go_on_behind(places);
+        let before = Self { departed: 0, len: places, ..self.clone() };
+        self.departed -= 1;
+        self.advance_past(places);
         (!before.is_empty()).then_some(before)
     }
 
-    fn go_on_behind(&mut self, places: u32) {
+    fn advance_past(&mut self, places: u32) {
         let passed = places + 1;
-        self.came.number += u64::from(passed);
+        self.arrival.number += u64::from(passed);
         self.len -= passed;
         self.first = self.first.take().map(|first| first.behind(passed));
     }
 
     fn places_to(&self, number: u64) -> u32 {
-        u32::try_from(number - self.came.number).expect("a party has fewer than 2^32 places")
+        u32::try_from(number - self.arrival.number).expect("a party has fewer than 2^32 places")
     }
 
     /// All members with their numbers, including those that have left; empty if all have left.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, W)> {
         let first = self.first.iter();
         first.flat_map(|first| {
-            (0..self.len).map(|places| (self.came.number + u64::from(places), first.clone().behind(places)))
+            (0..self.len)
+                .map(|places| (self.arrival.number + u64::from(places), first.clone().behind(places)))
         })
     }
 }

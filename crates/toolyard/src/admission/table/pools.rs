@@ -1,6 +1,8 @@
 //! Opening and closing units and leases, and the changes that an operator makes.
 
-use super::{LeaseId, Moment, Need, Resource, Scope, Table, Told, Unit, UnitId, UnitKind, Waits};
+use super::{
+    LeaseId, Moment, Need, PlaceInLine, Resource, Scope, Table, TraceRecord, Unit, UnitId, UnitKind,
+};
 use toolyard_core::ToolClass;
 
 /// What all units of a class have in common, including those opened later.
@@ -16,7 +18,7 @@ impl ClassRule {
     }
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// Opens a unit with the class's current width and pause state.
     pub(in crate::admission) fn open_class(&mut self, class: ToolClass) -> UnitId {
         let ClassRule { width, paused } = self.classes[class.index()];
@@ -40,13 +42,13 @@ impl<W: Waits> Table<W> {
 
     pub(super) fn open(&mut self, unit: Unit) -> UnitId {
         let unit = UnitId(self.units.insert(unit));
-        self.tell(|| Told::of_unit("open", unit));
+        self.trace_change(|| TraceRecord::of_unit("open", unit));
         unit
     }
 
     /// Removes a unit that nothing uses or waits for.
     pub(in crate::admission) fn close_unit(&mut self, UnitId(unit): UnitId) {
-        self.tell(|| Told::of_unit("close", UnitId(unit)));
+        self.trace_change(|| TraceRecord::of_unit("close", UnitId(unit)));
         let unit = self.units.remove(unit);
         let is_idle = unit.is_some_and(|unit| unit.in_use == 0 && unit.queue.is_none());
         // A second panic in a drop would end the process.
@@ -77,7 +79,7 @@ impl<W: Waits> Table<W> {
         now: impl FnOnce() -> Moment,
     ) {
         self.unit_mut(unit).width = width;
-        self.tell(|| Told::of_unit("resize", unit));
+        self.trace_change(|| TraceRecord::of_unit("resize", unit));
         self.freed.push_back(Resource::Unit(unit));
         self.settle(now);
     }
@@ -105,7 +107,7 @@ impl<W: Waits> Table<W> {
         self.change_class(class, "pause", |unit| unit.paused = paused);
         if class == ToolClass::Serial {
             for (lease, _) in self.leases.iter() {
-                self.tell(|| Told::of("pause", Need::serial(lease, None, None), None));
+                self.trace_change(|| TraceRecord::of("pause", Need::serial(lease, None, None), None));
                 self.freed.push_back(Resource::Lease(lease));
             }
         }
@@ -116,7 +118,7 @@ impl<W: Waits> Table<W> {
         let of_class = |unit: &Unit| unit.kind == UnitKind::Class(class);
         self.units.values_mut().filter(|unit| of_class(unit)).for_each(change);
         for (key, _) in self.units.iter().filter(|(_, unit)| of_class(unit)) {
-            self.tell(|| Told::of_unit(what, UnitId(key)));
+            self.trace_change(|| TraceRecord::of_unit(what, UnitId(key)));
             self.freed.push_back(Resource::Unit(UnitId(key)));
         }
     }

@@ -26,7 +26,7 @@ fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
 /// Waiters with consecutive numbers came together.
 macro_rules! waits {
     ($($number:ty),*) => {$(
-        impl Waits for $number {
+        impl PlaceInLine for $number {
             fn behind(self, places: u32) -> Self {
                 self + <$number>::try_from(places).unwrap()
             }

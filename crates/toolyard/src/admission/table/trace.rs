@@ -9,13 +9,13 @@
 //! Each unit shows how many are in use and its width, both after the change. Without a subscriber, all of this costs
 //! one relaxed load.
 
-use super::{EntryId, LeaseId, Need, Scope, Table, Unit, UnitId, UnitKind, Waits};
+use super::{EntryId, LeaseId, Need, PlaceInLine, Scope, Table, Unit, UnitId, UnitKind};
 use std::fmt;
 use tracing::level_filters::LevelFilter;
 
 /// A change of the table.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Told {
+pub(super) struct TraceRecord {
     pub(super) what: &'static str,
     pub(super) need: Need,
     pub(super) root: Option<u64>,
@@ -28,7 +28,7 @@ pub(super) struct Told {
     pub(super) depth: u8,
 }
 
-impl Told {
+impl TraceRecord {
     /// A change in what a handler holds.
     pub(super) fn of(what: &'static str, need: Need, entry: Option<EntryId>) -> Self {
         Self { what, need, entry, ..Self::default() }
@@ -40,19 +40,19 @@ impl Told {
     }
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// Traces a change.
     #[inline(always)]
-    pub(super) fn tell(&self, told: impl FnOnce() -> Told) {
+    pub(super) fn trace_change(&self, record: impl FnOnce() -> TraceRecord) {
         if LevelFilter::current() == LevelFilter::TRACE {
-            self.trace(told());
+            self.trace(record());
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn trace(&self, told: Told) {
-        let Told { what, need, root, entry, lineage, ticket, depth } = told;
+    fn trace(&self, record: TraceRecord) {
+        let TraceRecord { what, need, root, entry, lineage, ticket, depth } = record;
         tracing::trace!(
             target: "toolyard::permits",
             what,
@@ -78,7 +78,7 @@ struct Units<'a, W> {
     need: Need,
 }
 
-impl<W: Waits> fmt::Display for Units<'_, W> {
+impl<W: PlaceInLine> fmt::Display for Units<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, UnitId(key)) in self.need.units().enumerate() {
             // A need names open units only, but a trace must not panic.
@@ -109,7 +109,7 @@ struct Lease<'a, W> {
     id: LeaseId,
 }
 
-impl<W: Waits> fmt::Display for Lease<'_, W> {
+impl<W: PlaceInLine> fmt::Display for Lease<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LeaseId(key) = self.id;
         match &self.table.leases.get(self.id).scope {

@@ -2,9 +2,9 @@
 
 use super::lane::Lane;
 use super::lanes::{LaneKey, Who};
-use super::{Table, Ticket, Waits};
+use super::{PlaceInLine, Table, Ticket};
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// Whether the waiter with this ticket is still in line and blocked by zombies.
     pub(in crate::admission) fn is_behind_zombies(&self, ticket: Ticket) -> bool {
         // In this order because hardly any lane is blocked by zombies, and searching a long lane takes time.
@@ -38,7 +38,7 @@ impl<W: Waits> Table<W> {
     }
 }
 
-impl<W: Waits> Table<W> {
+impl<W: PlaceInLine> Table<W> {
     /// The waiters with this ticket or an earlier one that are blocked by zombies.
     pub(in crate::admission) fn behind_zombies(&self, ticket: u64) -> Vec<W> {
         let is_behind = |lane: &&Lane<W>| self.is_key_behind_zombies(&lane.key);

@@ -48,25 +48,25 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
 
 /// The draft that the schema names; 2020-12 if it names none or an unknown one.
 fn draft(schema: &Value) -> Draft {
-    let says = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+    let declared = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     let drafts = [
         ("draft-04", Draft::Draft4),
         ("draft-06", Draft::Draft6),
         ("draft-07", Draft::Draft7),
         ("2019-09", Draft::Draft201909),
     ];
-    let said = drafts.into_iter().find(|(name, _)| says.contains(name));
-    said.map_or(Draft::Draft202012, |(_, draft)| draft)
+    let known = drafts.into_iter().find(|(name, _)| declared.contains(name));
+    known.map_or(Draft::Draft202012, |(_, draft)| draft)
 }
 
 /// Whether every misfit can be reported. If references lead to further references, there can be 2^depth misfits, and
 /// finding them takes as long.
-pub(super) fn tells_all(schema: &Value) -> bool {
+pub(super) fn can_report_all(schema: &Value) -> bool {
     fn within(schema: &Value, in_parts: bool) -> bool {
         match schema {
-            Value::Object(words) => words.iter().all(|(word, value)| match value {
-                Value::String(to) if REFERENCES.contains(&word.as_str()) => !in_parts && leads_to_part(to),
-                value => within(value, in_parts || matches!(word.as_str(), "$defs" | "definitions")),
+            Value::Object(keywords) => keywords.iter().all(|(keyword, value)| match value {
+                Value::String(to) if REFERENCES.contains(&keyword.as_str()) => !in_parts && leads_to_part(to),
+                value => within(value, in_parts || matches!(keyword.as_str(), "$defs" | "definitions")),
             }),
             Value::Array(items) => items.iter().all(|item| within(item, in_parts)),
             _ => true,
@@ -81,22 +81,24 @@ fn leads_to_part(to: &str) -> bool {
 
 /// Checks that a schema is within bounds and self-contained.
 fn check(schema: &Value, at: &mut Place) -> Result<(), SchemaError> {
-    let Value::Object(words) = schema else { return bounded(schema, at) };
+    let Value::Object(keywords) = schema else { return bounded(schema, at) };
     in_bounds(at)?;
-    words.iter().try_for_each(|(word, value)| at.within(word, |at| check_word(word, value, at)))
+    keywords
+        .iter()
+        .try_for_each(|(keyword, value)| at.within(keyword, |at| check_keyword(keyword, value, at)))
 }
 
-fn check_word(word: &str, value: &Value, at: &mut Place) -> Result<(), SchemaError> {
-    match (word, value) {
-        (word, Value::String(to)) if REFERENCES.contains(&word) && !to.starts_with('#') => {
+fn check_keyword(keyword: &str, value: &Value, at: &mut Place) -> Result<(), SchemaError> {
+    match (keyword, value) {
+        (keyword, Value::String(to)) if REFERENCES.contains(&keyword) && !to.starts_with('#') => {
             Err(SchemaError::Outside { pointer: at.pointer() })
         }
         // An id in a part of the schema would change what references in it mean.
         ("$id" | "id", Value::String(_)) if at.segments.len() > 1 => {
             Err(SchemaError::Outside { pointer: at.pointer() })
         }
-        (word, value) if DATA.contains(&word) => bounded(value, at),
-        (word, Value::Object(named)) if BY_NAME.contains(&word) => {
+        (keyword, value) if DATA.contains(&keyword) => bounded(value, at),
+        (keyword, Value::Object(named)) if BY_NAME.contains(&keyword) => {
             named.iter().try_for_each(|(name, schema)| at.within(name, |at| check(schema, at)))
         }
         (_, Value::Array(items)) => {

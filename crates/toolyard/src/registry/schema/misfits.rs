@@ -17,8 +17,8 @@ const VALUE_MAX: usize = 40;
 /// The first misfits, each with its place and what is wrong.
 pub(super) fn collect(validator: &jsonschema::Validator, args: &Value) -> Vec<ValidationError> {
     let first = validator.iter_errors(args).take(MISFITS_MAX);
-    let told = first.map(|error| ValidationError { pointer: pointer(&error), message: message(&error) });
-    told.collect()
+    let shown = first.map(|error| ValidationError { pointer: pointer(&error), message: message(&error) });
+    shown.collect()
 }
 
 /// The place of a misfit. Under a foreign schema it may contain names that the model made up, of any length.

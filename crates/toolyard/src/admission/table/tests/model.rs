@@ -122,7 +122,7 @@ impl Model {
         lent && self.holder(lease, lineage) == Some(*top)
     }
 
-    fn is_strict(&self, lease: usize, lineage: Option<usize>) -> bool {
+    fn may_not_wait(&self, lease: usize, lineage: Option<usize>) -> bool {
         let held: Vec<_> = self.lineage(lineage).iter().map(|entry| self.entries[*entry].lease).collect();
         let above = held.iter().all(|other| self.leases[lease].0 > self.leases[*other].0);
         held.first().is_some_and(|nearest| *nearest != lease) && !above
@@ -132,8 +132,10 @@ impl Model {
     fn is_same_lane(&self, a: &Waiter, b: &Waiter) -> bool {
         let key = |kind| match kind {
             Kind::Call { root, depth, lineage } => {
-                let on =
-                    a.need.lease.map(|lease| (self.holder(lease, lineage), self.is_strict(lease, lineage)));
+                let on = a
+                    .need
+                    .lease
+                    .map(|lease| (self.holder(lease, lineage), self.may_not_wait(lease, lineage)));
                 (Some((root, depth, on)), None)
             }
             Kind::Resume { entry } => (None, Some(entry)),
@@ -146,7 +148,7 @@ impl Model {
     }
 
     /// Whether a waiter could start if it were the head of its lane.
-    pub(super) fn can_go(&self, waiter: &Waiter) -> bool {
+    pub(super) fn can_start(&self, waiter: &Waiter) -> bool {
         match waiter.kind {
             Kind::Resume { entry } => {
                 let is_top = |e: usize| self.leases[self.entries[e].lease].1.last() == Some(&e);
@@ -172,21 +174,21 @@ impl Model {
     /// A waiter that could start and is still waiting.
     pub(super) fn left_behind(&self) -> Option<&Waiter> {
         (0..self.waiting.len())
-            .find(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at))
+            .find(|at| self.can_start(&self.waiting[*at]) && self.is_head(*at))
             .map(|at| &self.waiting[at])
     }
 
     pub(super) fn admit(&mut self, waiter: Waiter) -> Asked {
         let Kind::Call { lineage, .. } = waiter.kind else { unreachable!("calls ask") };
         if let Some(lease) = waiter.need.lease
-            && self.is_strict(lease, lineage)
+            && self.may_not_wait(lease, lineage)
             && !self.may_push(lease, lineage)
         {
             return Asked::Refused;
         }
         self.age(waiter.since);
         let lane_waits = self.waiting.iter().any(|other| self.is_same_lane(other, &waiter));
-        if !lane_waits && self.can_go(&waiter) {
+        if !lane_waits && self.can_start(&waiter) {
             return Asked::Granted(self.take(&waiter));
         }
         self.enqueue(waiter);
@@ -276,7 +278,7 @@ impl Model {
     fn refuse(&mut self) {
         let nested = |model: &Self, waiter: &Waiter| match (waiter.kind, waiter.need.lease) {
             (Kind::Call { lineage, .. }, Some(lease)) => {
-                model.is_strict(lease, lineage) && !model.may_push(lease, lineage)
+                model.may_not_wait(lease, lineage) && !model.may_push(lease, lineage)
             }
             _ => false,
         };
@@ -290,7 +292,7 @@ impl Model {
         loop {
             self.refuse();
             let is_resume = |waiter: &Waiter| matches!(waiter.kind, Kind::Resume { .. });
-            let able = |at: &usize| self.can_go(&self.waiting[*at]);
+            let able = |at: &usize| self.can_start(&self.waiting[*at]);
             if let Some(at) = (0..self.waiting.len()).filter(|at| is_resume(&self.waiting[*at])).find(able) {
                 self.grant(at);
                 continue;
@@ -298,7 +300,7 @@ impl Model {
             freed.extend(self.age(now));
             let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
             let aged = (0..self.waiting.len()).find(|at| Some(self.waiting[*at].id) == reserved);
-            match aged.filter(|at| self.can_go(&self.waiting[*at])).or_else(|| self.next_of(&mut freed)) {
+            match aged.filter(|at| self.can_start(&self.waiting[*at])).or_else(|| self.next_of(&mut freed)) {
                 Some(at) => self.grant(at),
                 None => return,
             }
@@ -327,7 +329,7 @@ impl Model {
             let root = call(at).0;
             let here = self.turn(root, &self.waiting[at].need);
             let others = (0..self.waiting.len())
-                .filter(|other| self.can_go(&self.waiting[*other]) && self.is_head(*other));
+                .filter(|other| self.can_start(&self.waiting[*other]) && self.is_head(*other));
             let shares = |other: &usize| {
                 let mut needs = self.waiting[*other].need.all().into_iter();
                 call(*other).0 != root && needs.any(|res| self.waiting[at].need.all().contains(&res))
@@ -356,7 +358,8 @@ impl Model {
 
     fn next_for(&self, res: Res) -> Option<usize> {
         let (_, ring) = self.rings.iter().find(|(other, _)| *other == res)?;
-        let heads = (0..self.waiting.len()).filter(|at| self.can_go(&self.waiting[*at]) && self.is_head(*at));
+        let heads =
+            (0..self.waiting.len()).filter(|at| self.can_start(&self.waiting[*at]) && self.is_head(*at));
         let here = heads.filter(|at| self.waiting[*at].need.all().contains(&res));
         let order = |at: &usize| match self.waiting[*at].kind {
             Kind::Call { root, depth, .. } => {
@@ -386,7 +389,7 @@ impl Model {
     pub(super) fn resume(&mut self, waiter: Waiter) -> bool {
         let Kind::Resume { entry } = waiter.kind else { unreachable!("handlers resume") };
         let now = waiter.since;
-        let goes = self.can_go(&waiter);
+        let goes = self.can_start(&waiter);
         if goes {
             self.take(&waiter);
         } else {

@@ -31,7 +31,7 @@ impl Call {
     }
 }
 
-impl Waits for Call {
+impl PlaceInLine for Call {
     fn behind(self, places: u32) -> Self {
         Self { index: self.index + places, ..self }
     }
@@ -78,13 +78,13 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A waiter: its number, its arrival time, its name.
-type Came = (u64, u64, (u32, u32));
+type Arrival = (u64, u64, (u32, u32));
 
 struct Pair {
     lane: Lane<Call>,
     batches: Vec<(Rc<Batch>, u32)>,
     /// The current waiters.
-    list: Vec<Came>,
+    list: Vec<Arrival>,
     /// The number of the last ticket.
     tickets: u64,
     now: u64,
@@ -143,20 +143,20 @@ impl Pair {
         self.tickets += 1;
         let (number, since) = (self.tickets, self.now);
         self.list.push((number, since, (batch.number, index)));
-        let came = party::Came { number, since: Moment(since), lineage: None };
-        self.change(|lane| lane.push(came, Call { batch, index }));
+        let arrival = party::Arrival { number, since: Moment(since), lineage: None };
+        self.change(|lane| lane.push(arrival, Call { batch, index }));
     }
 
     fn pop(&mut self) {
         let head = self.change(Lane::pop);
         let expected = (!self.list.is_empty()).then(|| self.list.remove(0));
-        let head = head.map(|head| (head.came.number, head.came.since.0, head.what.name()));
+        let head = head.map(|head| (head.arrival.number, head.arrival.since.0, head.what.name()));
         assert_eq!(head, expected);
     }
 
     fn cancel(&mut self, which: usize) {
         let number = which as u64 % (self.tickets + 1);
-        let at = self.list.iter().position(|(came, ..)| *came == number);
+        let at = self.list.iter().position(|(arrival, ..)| *arrival == number);
         assert_eq!(self.lane.holds(number), at.is_some());
         let left = self.change(|lane| lane.cancel(number));
         assert_eq!(left.map(|call| call.name()), at.map(|at| self.list.remove(at).2));
@@ -165,7 +165,7 @@ impl Pair {
 
     fn compare(&self) {
         assert_eq!(self.lane.len(), self.list.len());
-        let head = self.lane.head().map(|came| (came.number, came.since.0));
+        let head = self.lane.head().map(|arrival| (arrival.number, arrival.since.0));
         assert_eq!(head, self.list.first().map(|(number, since, _)| (*number, *since)));
         let mark = self.tickets / 2;
         let until: Vec<_> = self.lane.until(mark).map(|call| call.name()).collect();

@@ -395,7 +395,7 @@ impl Pair {
         }
         let in_use: usize = self.units.iter().map(|unit| self.table.unit(*unit).in_use).sum();
         assert_eq!(in_use, 0);
-        assert!(!self.table.wants_time() && self.table.leases.entries().next().is_none());
+        assert!(!self.table.has_waiters() && self.table.leases.entries().next().is_none());
         assert!(self.table.waiting_by_root.is_empty() && self.table.aging.reserved.is_none());
     }
 }

@@ -426,7 +426,7 @@ impl<'a> World<'a> {
             assert!(!runs.iter().skip(1).any(|state| *state == EntryState::Running), "I4: {runs:?}");
         }
         if self.calls.iter().all(|call| matches!(call.phase, Phase::NotSent | Phase::Quiet)) {
-            assert!(!self.table.wants_time() && self.table.leases.entries().next().is_none(), "left over");
+            assert!(!self.table.has_waiters() && self.table.leases.entries().next().is_none(), "left over");
             assert!(
                 self.table.aging.reserved.is_none() && self.table.waiting_by_root.is_empty(),
                 "left over"

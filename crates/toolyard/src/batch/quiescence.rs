@@ -11,7 +11,7 @@ use super::state::BatchState;
 use crate::{
     admission::EntryId,
     engine::EngineCore,
-    nesting::{CallRef, Nest, Up},
+    nesting::{CallRef, Nest, Report},
 };
 use std::{
     future::poll_fn,
@@ -40,7 +40,7 @@ pub(super) struct Nested {
     active_runs: AtomicUsize,
     /// Whether a call of it has been listed as a zombie.
     has_zombies: AtomicBool,
-    settled_told: AtomicBool,
+    settled_reported: AtomicBool,
 }
 
 impl Nested {
@@ -62,7 +62,7 @@ impl Nested {
             child,
             active_runs: AtomicUsize::new(runs),
             has_zombies: AtomicBool::new(false),
-            settled_told: AtomicBool::new(false),
+            settled_reported: AtomicBool::new(false),
         }
     }
 }
@@ -81,11 +81,11 @@ fn lineage_in(engine: &Arc<EngineCore>, mut call: &CallRef) -> Option<EntryId> {
 
 /// What a batch has reached.
 #[derive(Debug, Clone, Copy)]
-enum Came {
+enum Reached {
     /// All its calls are quiescent or listed zombies.
     Settled,
     /// All its calls are quiescent.
-    ToRest,
+    Quiescent,
 }
 
 impl BatchState {
@@ -96,90 +96,90 @@ impl BatchState {
         }
         let counted = self.run_of(index).count_down(step);
         self.act_on(counted);
-        if let Some(came) = self.came_to(counted) {
-            let mut also = Vec::new();
-            self.tell_up(came, &mut also);
-            rise_all(also);
+        if let Some(reached) = self.reached_by(counted) {
+            let mut pending = Vec::new();
+            self.propagate(reached, &mut pending);
+            report_all(pending);
         }
     }
 
     fn act_on(&self, counted: Counted) {
         if counted.ended && self.run_has_ended() {
-            self.tell_end();
+            self.announce_end();
         }
-        if counted.ended || counted.rests {
+        if counted.ended || counted.quiescent {
             self.bell.ring();
         }
     }
 
     /// What a nested batch reaches by this step, if anything.
-    fn came_to(&self, counted: Counted) -> Option<Came> {
+    fn reached_by(&self, counted: Counted) -> Option<Reached> {
         let nested = self.nested.as_ref()?;
-        if counted.rests && nested.active_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
-            return Some(Came::ToRest);
+        if counted.quiescent && nested.active_runs.fetch_sub(1, Ordering::AcqRel) == 1 {
+            return Some(Reached::Quiescent);
         }
         let settled = nested.has_zombies.load(Ordering::Acquire)
             && self.runs.iter().all(Run::is_settled)
-            && !nested.settled_told.swap(true, Ordering::AcqRel);
-        settled.then_some(Came::Settled)
+            && !nested.settled_reported.swap(true, Ordering::AcqRel);
+        settled.then_some(Reached::Settled)
     }
 
     /// Reports to the call above what this batch has reached, and so on for the calls above that. A loop, not
     /// recursion: handlers nest to any depth.
-    fn tell_up(&self, came: Came, also: &mut Vec<(CallRef, Up)>) {
-        let (mut batch, mut came) = (self, came);
+    fn propagate(&self, reached: Reached, pending: &mut Vec<(CallRef, Report)>) {
+        let (mut batch, mut reached) = (self, reached);
         while let Some(nested) = &batch.nested {
-            let up = match came {
-                Came::Settled => nested.call.child_settled(nested.child),
-                Came::ToRest => nested.call.child_rests(nested.child),
+            let report = match reached {
+                Reached::Settled => nested.call.child_settled(nested.child),
+                Reached::Quiescent => nested.call.child_quiescent(nested.child),
             };
-            let Some(up) = up else { return };
+            let Some(report) = report else { return };
             batch = &nested.call.batch;
-            batch.rest_with(nested.call.index, up, also);
-            match batch.take_up(nested.call.index, up) {
-                Some(next) => came = next,
+            batch.collect_with_flight(nested.call.index, report, pending);
+            match batch.apply_report(nested.call.index, report) {
+                Some(next) => reached = next,
                 None => return,
             }
         }
     }
 
     /// Counts what a call of this batch, or something under it, has reached; returns what the batch reaches by it.
-    fn take_up(&self, index: u32, up: Up) -> Option<Came> {
+    fn apply_report(&self, index: u32, report: Report) -> Option<Reached> {
         let run = self.run_of(index);
-        let counted = match up {
-            Up::Listed => {
+        let counted = match report {
+            Report::Listed => {
                 if let Some(nested) = &self.nested {
                     nested.has_zombies.store(true, Ordering::Release);
                 }
                 run.list();
                 self.bell.ring();
-                Counted { ended: false, rests: false }
+                Counted { ended: false, quiescent: false }
             }
-            Up::Quiescent => run.count_down(Step::Rested),
-            Up::ListedRests => run.count_down_listed(),
+            Report::Quiescent => run.count_down(Step::Quiescent),
+            Report::ListedQuiescent => run.count_down_listed(),
         };
         self.act_on(counted);
-        self.came_to(counted)
+        self.reached_by(counted)
     }
 
     /// Reports that a call of this batch has settled or become quiescent.
-    pub(crate) fn rises(&self, index: u32, up: Up) {
-        let mut also = Vec::new();
-        self.rise(index, up, &mut also);
-        rise_all(also);
+    pub(crate) fn report_up(&self, index: u32, report: Report) {
+        let mut pending = Vec::new();
+        self.report_up_with(index, report, &mut pending);
+        report_all(pending);
     }
 
-    fn rise(&self, index: u32, up: Up, also: &mut Vec<(CallRef, Up)>) {
-        self.rest_with(index, up, also);
-        if let Some(came) = self.take_up(index, up) {
-            self.tell_up(came, also);
+    fn report_up_with(&self, index: u32, report: Report, pending: &mut Vec<(CallRef, Report)>) {
+        self.collect_with_flight(index, report, pending);
+        if let Some(reached) = self.apply_report(index, report) {
+            self.propagate(reached, pending);
         }
     }
 
     /// Reports that a dispatch of a handler is over without a batch.
-    pub(crate) fn dispatch_rests(&self, call: &CallRef, child: usize) {
-        if let Some(up) = call.child_rests(child) {
-            self.rises(call.index, up);
+    pub(crate) fn dispatch_quiescent(&self, call: &CallRef, child: usize) {
+        if let Some(report) = call.child_quiescent(child) {
+            self.report_up(call.index, report);
         }
     }
 
@@ -187,8 +187,8 @@ impl BatchState {
     pub(super) fn resumed(self: Arc<Self>, index: u32) {
         let call = CallRef { batch: self, index };
         call.batch.entered_nest(index).resumed(&call);
-        if let Some(up) = call.news() {
-            call.batch.rises(index, up);
+        if let Some(report) = call.next_report() {
+            call.batch.report_up(index, report);
         }
     }
 
@@ -243,8 +243,8 @@ impl BatchState {
 
 /// Reports for calls that become quiescent with a flight, and for those that do so with them. A loop, not recursion,
 /// as above.
-fn rise_all(mut also: Vec<(CallRef, Up)>) {
-    while let Some((call, up)) = also.pop() {
-        call.batch.rise(call.index, up, &mut also);
+fn report_all(mut pending: Vec<(CallRef, Report)>) {
+    while let Some((call, report)) = pending.pop() {
+        call.batch.report_up_with(call.index, report, &mut pending);
     }
 }

@@ -7,7 +7,7 @@ use toolyard_core::{Capabilities, Confirmations};
 
 /// What an agent may do; shared with the forks that narrow nothing.
 #[derive(Debug, Default)]
-pub(crate) struct May {
+pub(crate) struct Permissions {
     /// The tools it knows of; `None` for all.
     visible: Option<BTreeSet<Arc<str>>>,
     /// What it may touch, including the capabilities of the agents above it: all of them must agree.
@@ -32,7 +32,7 @@ impl Narrowing {
     }
 }
 
-impl May {
+impl Permissions {
     /// What a root session may do. `confirmations` replaces the engine's setting.
     pub(super) fn root(
         engine: Option<&Arc<Capabilities>>,
@@ -76,7 +76,8 @@ impl May {
 
     /// Whether it may call a tool that it knows of.
     pub(crate) fn calls(&self, entry: &ToolEntry) -> bool {
-        !entry.spec().requires_capability || self.capabilities().all(|may| may.tool(entry.name()))
+        !entry.spec().requires_capability
+            || self.capabilities().all(|capabilities| capabilities.tool(entry.name()))
     }
 
     /// What it may touch: all of these must agree.

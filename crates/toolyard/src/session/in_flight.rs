@@ -5,15 +5,15 @@ use std::sync::{Arc, Weak};
 /// Weak references to items that may be in flight. Items are never removed one by one, which would cost as much as
 /// adding them: finished ones are swept out when the list needs room. Until then they keep only their allocation, not
 /// its content.
-pub(super) struct Flying<T>(Vec<Weak<T>>);
+pub(super) struct InFlight<T>(Vec<Weak<T>>);
 
-impl<T> Default for Flying<T> {
+impl<T> Default for InFlight<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Flying<T> {
+impl<T> InFlight<T> {
     /// Adds an item, without keeping it alive.
     pub(super) fn push(&mut self, one: &Arc<T>) {
         // When items follow each other one at a time, the list never holds more than one.
@@ -32,7 +32,7 @@ impl<T> Flying<T> {
     }
 
     /// The items in flight, in the order in which they were added.
-    pub(super) fn in_air(&self) -> impl Iterator<Item = Arc<T>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Arc<T>> {
         self.0.iter().filter_map(Weak::upgrade)
     }
 }
@@ -43,37 +43,37 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn what_has_landed_is_not_there() {
-        let mut flying = Flying::default();
+    fn finished_items_are_not_listed() {
+        let mut in_flight = InFlight::default();
         let all: Vec<Arc<usize>> = (0..10).map(Arc::new).collect();
-        all.iter().for_each(|one| flying.push(one));
+        all.iter().for_each(|one| in_flight.push(one));
         let odd: Vec<_> = all.into_iter().filter(|one| **one % 2 == 1).collect();
-        assert_eq!(flying.in_air().map(|one| *one).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
+        assert_eq!(in_flight.iter().map(|one| *one).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
         drop(odd);
-        assert_eq!(flying.in_air().count(), 0);
+        assert_eq!(in_flight.iter().count(), 0);
     }
 
     #[test]
     fn one_after_another_needs_one_place() {
-        let mut flying = Flying::default();
-        (0..1000).map(Arc::new).for_each(|one| flying.push(&one));
-        assert_eq!(flying.0.len(), 1);
+        let mut in_flight = InFlight::default();
+        (0..1000).map(Arc::new).for_each(|one| in_flight.push(&one));
+        assert_eq!(in_flight.0.len(), 1);
     }
 
     /// The latest item is always in flight here, so that the shortcut for a finished last item never applies.
     #[test]
-    fn however_they_overlap_there_are_hardly_more_places_than_were_in_the_air_at_once() {
+    fn overlapping_items_need_few_places() {
         for at_once in [2, 3, 17] {
-            let (mut flying, mut in_air) = (Flying::default(), VecDeque::new());
+            let (mut in_flight, mut alive) = (InFlight::default(), VecDeque::new());
             for n in 0..10_000 {
-                in_air.push_back(Arc::new(n));
-                flying.push(in_air.back().unwrap());
-                if in_air.len() == at_once {
-                    in_air.pop_front();
+                alive.push_back(Arc::new(n));
+                in_flight.push(alive.back().unwrap());
+                if alive.len() == at_once {
+                    alive.pop_front();
                 }
-                assert_eq!(flying.in_air().count(), in_air.len());
+                assert_eq!(in_flight.iter().count(), alive.len());
             }
-            assert!(flying.0.capacity() <= 4 * at_once, "{} places for {at_once}", flying.0.capacity());
+            assert!(in_flight.0.capacity() <= 4 * at_once, "{} places for {at_once}", in_flight.0.capacity());
         }
     }
 }
