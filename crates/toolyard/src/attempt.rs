@@ -83,13 +83,13 @@ pub(crate) struct Attempt {
 }
 
 /// Resolves when a handler that could not be dropped has stopped.
-type Stops = oneshot::Receiver<bool>;
+type HandlerStopped = oneshot::Receiver<bool>;
 
 /// The verdict on a handler, and where its end is reported if it still runs.
-type Executed = (Verdict, Option<Stops>);
+type Executed = (Verdict, Option<HandlerStopped>);
 
 /// The end of a call, and where its handler's end is reported if that still runs.
-type CallEnd = (Ending, Option<Stops>);
+type CallEnd = (Ending, Option<HandlerStopped>);
 
 impl Attempt {
     pub(crate) fn new(call: CallRef, start: AttemptStart) -> Self {
@@ -346,7 +346,7 @@ impl Attempt {
     }
 
     /// Writes the result. The call is quiescent now, or once its handler and all calls under it have stopped (V2).
-    fn finish(&mut self, ending: Ending, still_running: Option<Stops>) {
+    fn finish(&mut self, ending: Ending, still_running: Option<HandlerStopped>) {
         self.write(ending, still_running.is_some());
         if let (Some(stopped), Some(kept)) = (still_running, self.kept.take()) {
             let zombie = Zombie::new(self.call.clone(), self.number(), *kept);

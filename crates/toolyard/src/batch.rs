@@ -15,7 +15,7 @@ mod allowed;
 mod approval;
 mod aside;
 mod bell;
-mod census;
+mod checks;
 mod deadline;
 mod draws;
 mod driver;

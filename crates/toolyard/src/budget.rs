@@ -14,7 +14,7 @@ mod spent;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use spent::{Spent, Unit, Whose};
+pub(crate) use spent::{BudgetOwner, Spent, Unit};
 
 use std::{
     iter,
@@ -36,7 +36,7 @@ pub(crate) struct Books {
 
 /// The right to write to the accounts that a call draws on: the lock of its tree and, if a handler of another tree
 /// made its agent, that of the other tree.
-type Pen<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
+type AccountLock<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
 
 impl Books {
     /// Opens an allowance for `budget` whose calls also draw on `parent` and everything above it. The whole chain
@@ -44,7 +44,7 @@ impl Books {
     /// returned.
     pub(crate) fn open(
         &self,
-        whose: Whose,
+        owner: BudgetOwner,
         budget: Budget,
         parent: Option<&Arc<Allowance>>,
     ) -> Option<Arc<Allowance>> {
@@ -52,7 +52,7 @@ impl Books {
             return parent.cloned();
         }
         Some(Arc::new(Allowance {
-            whose,
+            owner,
             calls: budget.calls.map(Account::new),
             cost: budget.cost.map(Account::new),
             parent: parent.cloned(),
@@ -72,7 +72,7 @@ impl Books {
 /// What a turn, an agent, a tree or a tool may spend, and how much of it is spent.
 #[derive(Debug)]
 pub(crate) struct Allowance {
-    whose: Whose,
+    owner: BudgetOwner,
     calls: Option<Account>,
     cost: Option<Account>,
     parent: Option<Arc<Allowance>>,
@@ -83,7 +83,7 @@ pub(crate) struct Allowance {
 #[derive(Debug)]
 struct Account {
     limit: u64,
-    /// Never above the limit. Written only under the [`Pen`], so that no single step needs a lock of its own.
+    /// Never above the limit. Written only under the [`AccountLock`], so that no single step needs a lock of its own.
     used: AtomicU64,
 }
 
@@ -97,7 +97,7 @@ impl Account {
     }
 
     /// Takes that much, or returns how much is left.
-    fn take(&self, wanted: u64, _: &Pen<'_>) -> Result<(), u64> {
+    fn take(&self, wanted: u64, _: &AccountLock<'_>) -> Result<(), u64> {
         let used = self.used.load(Ordering::Relaxed);
         match used.checked_add(wanted).filter(|sum| *sum <= self.limit) {
             Some(sum) => self.used.store(sum, Ordering::Relaxed),
@@ -106,7 +106,7 @@ impl Account {
         Ok(())
     }
 
-    fn give(&self, back: u64, _: &Pen<'_>) {
+    fn give(&self, back: u64, _: &AccountLock<'_>) {
         self.used.store(self.used.load(Ordering::Relaxed) - back, Ordering::Relaxed);
     }
 }
@@ -135,21 +135,21 @@ impl Allowance {
         iter::successors(Some(self), |allowance| allowance.parent.as_deref())
     }
 
-    fn take(&self, cost: u64, pen: &Pen<'_>) -> Result<(), Spent> {
-        let spent = |unit, limit, left| Spent { whose: self.whose, unit, limit, left };
+    fn take(&self, cost: u64, lock: &AccountLock<'_>) -> Result<(), Spent> {
+        let spent = |unit, limit, left| Spent { owner: self.owner, unit, limit, left };
         if let Some(calls) = &self.calls {
-            calls.take(1, pen).map_err(|left| spent(Unit::Calls, calls.limit, left))?;
+            calls.take(1, lock).map_err(|left| spent(Unit::Calls, calls.limit, left))?;
         }
         let Some(account) = &self.cost else { return Ok(()) };
-        account.take(cost, pen).map_err(|left| {
-            self.calls.iter().for_each(|calls| calls.give(1, pen));
+        account.take(cost, lock).map_err(|left| {
+            self.calls.iter().for_each(|calls| calls.give(1, lock));
             spent(Unit::Cost, account.limit, left)
         })
     }
 
-    fn give(&self, cost: u64, pen: &Pen<'_>) {
-        self.calls.iter().for_each(|calls| calls.give(1, pen));
-        self.cost.iter().for_each(|account| account.give(cost, pen));
+    fn give(&self, cost: u64, lock: &AccountLock<'_>) {
+        self.calls.iter().for_each(|calls| calls.give(1, lock));
+        self.cost.iter().for_each(|account| account.give(cost, lock));
     }
 }
 
@@ -169,10 +169,10 @@ impl<'a> CallAllowances<'a> {
     /// # Errors
     /// The first allowance that has not enough left.
     pub(crate) fn reserve(self, cost: u64) -> Result<bool, Spent> {
-        let Some(pen) = self.pen() else { return Ok(false) };
+        let Some(lock) = self.lock() else { return Ok(false) };
         for (taken, allowance) in self.all().enumerate() {
-            if let Err(spent) = allowance.take(cost, &pen) {
-                self.all().take(taken).for_each(|allowance| allowance.give(cost, &pen));
+            if let Err(spent) = allowance.take(cost, &lock) {
+                self.all().take(taken).for_each(|allowance| allowance.give(cost, &lock));
                 return Err(spent);
             }
         }
@@ -181,12 +181,12 @@ impl<'a> CallAllowances<'a> {
 
     /// Gives back the reservation of a call of that cost that never started.
     pub(crate) fn refund(self, cost: u64) {
-        if let Some(pen) = self.pen() {
-            self.all().for_each(|allowance| allowance.give(cost, &pen));
+        if let Some(lock) = self.lock() {
+            self.all().for_each(|allowance| allowance.give(cost, &lock));
         }
     }
 
-    fn pen(self) -> Option<Pen<'a>> {
+    fn lock(self) -> Option<AccountLock<'a>> {
         let books = |allowance: Option<&'a Allowance>| Some(&allowance?.books);
         let (one, other) = match (books(self.turn), books(self.tool)) {
             (Some(turn), Some(tool)) if turn.address() != tool.address() => (turn, tool),

@@ -64,7 +64,7 @@ pub struct ApprovalDesk {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    laid: Notify,
+    new_question: Notify,
 }
 
 #[derive(Default)]
@@ -102,11 +102,11 @@ impl ApprovalDesk {
     /// If the future is dropped, no question has been taken.
     pub async fn next(&self) -> ApprovalRequest {
         loop {
-            let laid = self.shared.laid.notified();
+            let new_question = self.shared.new_question.notified();
             if let Some(request) = self.take() {
                 return request;
             }
-            laid.await;
+            new_question.await;
         }
     }
 
@@ -117,7 +117,7 @@ impl ApprovalDesk {
         pending.taken = true;
         // Two questions that arrive at once wake only one waiter; it wakes the next.
         if untaken.next().is_some() {
-            self.shared.laid.notify_one();
+            self.shared.new_question.notify_one();
         }
         Some(pending.request.clone())
     }
@@ -153,7 +153,7 @@ impl ApprovalDesk {
     }
 
     /// Puts a question on the desk; `None` if there is no room.
-    fn lay(&self, request: &ApprovalRequest) -> Option<Laid<'_>> {
+    fn open(&self, request: &ApprovalRequest) -> Option<OpenQuestion<'_>> {
         let (answer, wait) = oneshot::channel();
         let mut state = self.state();
         if state.pending.len() >= PENDING_MAX {
@@ -163,19 +163,19 @@ impl ApprovalDesk {
         state.settled.retain(|(id, _)| *id != request.id());
         state.pending.insert(request.id(), pending);
         drop(state);
-        self.shared.laid.notify_one();
-        Some(Laid { desk: self, id: request.id(), wait })
+        self.shared.new_question.notify_one();
+        Some(OpenQuestion { desk: self, id: request.id(), wait })
     }
 }
 
 /// A question on the desk. Dropping this withdraws it.
-struct Laid<'a> {
+struct OpenQuestion<'a> {
     desk: &'a ApprovalDesk,
     id: RequestId,
     wait: oneshot::Receiver<Answer>,
 }
 
-impl Drop for Laid<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         let mut state = self.desk.state();
         if state.pending.remove(&self.id).is_some() {
@@ -187,11 +187,11 @@ impl Drop for Laid<'_> {
 #[async_trait]
 impl Approver for ApprovalDesk {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
-        let Some(mut laid) = self.lay(request) else {
+        let Some(mut open_question) = self.open(request) else {
             tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is denied");
             return Answer::Deny;
         };
-        (&mut laid.wait).await.unwrap_or(Answer::Deny)
+        (&mut open_question.wait).await.unwrap_or(Answer::Deny)
     }
 }
 

@@ -96,13 +96,13 @@ impl Drop for EngineCore {
 /// The open sessions, by name.
 #[derive(Default)]
 struct Sessions {
-    open: HashMap<SessionId, Named>,
+    open: HashMap<SessionId, NamedSession>,
     stopped: Option<Stop>,
 }
 
 /// The entry of a session name.
 #[derive(Default)]
-struct Named {
+struct NamedSession {
     core: Weak<SessionCore>,
     numbers: Arc<Numbers>,
     /// Sessions of this name that have not announced their end: the open one, and those that are closing.

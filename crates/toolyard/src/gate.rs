@@ -17,8 +17,8 @@ mod preview;
 mod reach;
 
 pub(crate) use arguments::Args;
-pub(crate) use consent::{About, Consent, user_denied};
-pub(crate) use in_force::{Allowed, PolicyVersion, RulesInForce, Versioned};
+pub(crate) use consent::{ApprovalSubject, Consent, user_denied};
+pub(crate) use in_force::{Allowed, PolicyVersion, RulesInForce, VersionedPolicy};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
@@ -127,7 +127,7 @@ impl Gate {
         &self,
         call: &Call,
         tools: &Table,
-        policy: &Versioned,
+        policy: &VersionedPolicy,
         session: &SessionCore,
     ) -> Result<Cleared, NotCleared> {
         let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session)?;
@@ -153,7 +153,7 @@ impl Gate {
         &self,
         call: &Call,
         tools: &'a Table,
-        policy: &Versioned,
+        policy: &VersionedPolicy,
         session: &SessionCore,
     ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), CallError> {
         let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {

@@ -20,13 +20,13 @@ mod room;
 mod tests;
 
 pub(crate) use fingerprint::Fingerprint;
-pub(crate) use kept::{Ended, Kept};
+pub(crate) use kept::{Ended, Retain};
 
 use dashmap::{DashMap, Entry as Place, OccupiedEntry};
 use entry::{Body, Entry, Found, Name, State};
 use foldhash::quality::RandomState;
 use retention::{Evicted, Removed, Retention};
-use room::{Room, Taken};
+use room::{Room, TakeResult};
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -176,13 +176,13 @@ impl<F: Clone, B: Clone> Keys<F, B> {
                     Found::AlreadyExecuted => return Reserved::AlreadyExecuted,
                 },
                 Place::Vacant(place) => match self.room.take(mutating, &self.bounds) {
-                    Taken::Both => {
+                    TakeResult::Both => {
                         let flight = make();
                         place.insert(Entry::in_flight(fingerprint, mutating, flight.clone()));
                         return Reserved::Lead(flight);
                     }
-                    Taken::NoLasting => return Reserved::Overloaded,
-                    Taken::NoLive => {}
+                    TakeResult::NoLasting => return Reserved::Overloaded,
+                    TakeResult::NoLive => {}
                 },
             }
             // The shard is unlocked again, so the retention lock may be taken.

@@ -37,7 +37,7 @@ pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// Whether an attempt may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum TakeResult {
     /// Now; its token is taken.
     Now,
     /// It has to wait in line.
@@ -84,9 +84,9 @@ impl<W> RateLine<W> {
     }
 
     /// Takes a token for an attempt, if one is free and nobody waits.
-    pub(crate) fn take(&self, now: Instant) -> Taken {
+    pub(crate) fn take(&self, now: Instant) -> TakeResult {
         if self.is_free.load(Ordering::Relaxed) {
-            return Taken::Now;
+            return TakeResult::Now;
         }
         let mut line = self.line();
         let taken = line.take(now);

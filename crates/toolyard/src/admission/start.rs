@@ -28,12 +28,12 @@ struct Ready {
 }
 
 /// A start that is still to come. It names its own table because that may differ from the one being served.
-type Later = (Arc<Admission>, Ready);
+type PendingStart = (Arc<Admission>, Ready);
 
 thread_local! {
     /// The starts still to come while this thread is starting something. It has no destructor, so that it stays
     /// accessible to the end of the thread: permits may be among the last values that a thread drops.
-    static STARTING: RefCell<Option<ManuallyDrop<VecDeque<Later>>>> = const { RefCell::new(None) };
+    static STARTING: RefCell<Option<ManuallyDrop<VecDeque<PendingStart>>>> = const { RefCell::new(None) };
 }
 
 /// The grants and refusals caused by one change of the table.
@@ -117,7 +117,7 @@ fn start(admission: &Arc<Admission>, Ready { granted, at }: Ready) -> Option<Box
 }
 
 /// The next call to start. `None` ends this thread's round of starts.
-fn next_ready() -> Option<Later> {
+fn next_ready() -> Option<PendingStart> {
     STARTING.with_borrow_mut(|starting| {
         let next = starting.as_mut().and_then(|ready| ready.pop_front());
         if next.is_none() {

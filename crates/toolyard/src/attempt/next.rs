@@ -10,11 +10,11 @@ use std::{cell::RefCell, marker::PhantomData, mem::ManuallyDrop, ptr};
 thread_local! {
     /// `None` while no attempt is ending on this thread. It has no destructor, so that it is available to the end of
     /// the thread: permits may be among the last values that a thread drops.
-    static NEXT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static NEXT: RefCell<Option<Unblocked>> = const { RefCell::new(None) };
 }
 
 /// The attempt that was unblocked while another one was ending.
-struct Kept {
+struct Unblocked {
     /// The engine of that attempt, only to be compared: another engine may have another runtime.
     engine: *const EngineCore,
     first: Option<ManuallyDrop<Attempt>>,
@@ -33,7 +33,7 @@ impl Next {
     pub(super) fn of(engine: &EngineCore) -> Self {
         let is_within = NEXT.with_borrow_mut(|next| {
             let is_within = next.is_some();
-            next.get_or_insert(Kept { engine, first: None });
+            next.get_or_insert(Unblocked { engine, first: None });
             is_within
         });
         Self { is_within, _thread: PhantomData }
@@ -54,7 +54,7 @@ impl Next {
     /// Keeps an unblocked attempt; returns it if it is not to be kept.
     pub(super) fn offer(attempt: Attempt) -> Option<Attempt> {
         NEXT.with_borrow_mut(|next| match next {
-            Some(Kept { engine, first: first @ None }) if ptr::eq(*engine, attempt.engine()) => {
+            Some(Unblocked { engine, first: first @ None }) if ptr::eq(*engine, attempt.engine()) => {
                 *first = Some(ManuallyDrop::new(attempt));
                 None
             }

@@ -3,7 +3,7 @@
 use super::{
     Execution, SandboxError,
     backend::NotTaken,
-    watch::{Cut, Signal, Watch},
+    watch::{BoundReached, Signal, Watch},
 };
 use futures::{
     FutureExt,
@@ -105,7 +105,7 @@ pub(super) fn supervise<'a>(
             let (running, watch) =
                 (handler.take().expect("the handler was polled just above"), std::mem::take(&mut watch));
             leaving = Some(Box::pin(match signal {
-                Signal::Over(cut) => return Poll::Ready(cut.verdict()),
+                Signal::Over(reached) => return Poll::Ready(reached.verdict()),
                 Signal::Stop => Either::Left(stop(running, execution, watch)),
                 Signal::TimedOut { limit, grace } => {
                     Either::Right(wait_for_grace(running, execution, limit, grace))
@@ -187,7 +187,7 @@ fn nothing() -> ToolOutput {
     ToolOutput::parts(Vec::new())
 }
 
-impl Cut {
+impl BoundReached {
     fn verdict(self) -> Verdict {
         match self {
             Self::TimedOut(limit) => Verdict::TimedOut(limit, nothing()),

@@ -38,7 +38,7 @@ pub(super) struct Bounds {
 /// Why a running handler must end.
 pub(super) enum Signal {
     /// Its time is up, and it has no grace.
-    Over(Cut),
+    Over(BoundReached),
     /// Its call is cancelled.
     Stop,
     /// It took longer than `limit`, and has `grace` to put its work in order.
@@ -46,7 +46,7 @@ pub(super) enum Signal {
 }
 
 /// Which bound a handler has reached.
-pub(super) enum Cut {
+pub(super) enum BoundReached {
     /// The attempt timeout, which is this long.
     TimedOut(Duration),
     /// The deadline of its call.
@@ -82,18 +82,24 @@ impl Watch {
                     _ => return Poll::Ready(Signal::Stop),
                 }
             }
-            let cut = ready!(self.poll_time(execution, cx));
-            return Poll::Ready(match (cut, execution.timeout_grace()) {
-                (Cut::TimedOut(limit), Some(grace)) => Signal::TimedOut { limit, grace },
-                (Cut::PastDeadline, _) if execution.try_detach(DetachReason::PastDeadline) => continue,
-                (cut, _) => Signal::Over(cut),
+            let reached = ready!(self.poll_time(execution, cx));
+            return Poll::Ready(match (reached, execution.timeout_grace()) {
+                (BoundReached::TimedOut(limit), Some(grace)) => Signal::TimedOut { limit, grace },
+                (BoundReached::PastDeadline, _) if execution.try_detach(DetachReason::PastDeadline) => {
+                    continue;
+                }
+                (reached, _) => Signal::Over(reached),
             });
         }
     }
 
     /// Waits until the attempt times out or its call's deadline passes. The attempt's clock stands still while the
     /// handler is parked, the deadline's does not (V3).
-    pub(super) fn poll_time(&mut self, execution: &Execution<'_>, cx: &mut Context<'_>) -> Poll<Cut> {
+    pub(super) fn poll_time(
+        &mut self,
+        execution: &Execution<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<BoundReached> {
         let Bounds { timeout, cut_at, deadline } = execution.bounds();
         let clock = execution.clock(cx);
         let cut_at = match clock {
@@ -106,9 +112,13 @@ impl Watch {
             Some((at, Poll::Ready(()))) => {
                 let now = execution.attempt.engine().clock.now().max(at);
                 let is_past = deadline.is_some_and(|deadline| deadline <= now);
-                Poll::Ready(if is_past { Cut::PastDeadline } else { Cut::TimedOut(timeout) })
+                Poll::Ready(if is_past {
+                    BoundReached::PastDeadline
+                } else {
+                    BoundReached::TimedOut(timeout)
+                })
             }
-            _ if matches!(clock, Clock::Starved) => Poll::Ready(Cut::Starved),
+            _ if matches!(clock, Clock::Starved) => Poll::Ready(BoundReached::Starved),
             _ => Poll::Pending,
         }
     }

@@ -17,7 +17,7 @@ use crate::{
     admission::{Admitted, Held},
     attempt::{Attempt, AttemptStart},
     guard::Slots,
-    rate::{Taken, TooLong},
+    rate::{TakeResult, TooLong},
 };
 use std::{
     sync::{Arc, MutexGuard},
@@ -38,8 +38,8 @@ impl BatchState {
     ) -> Option<Attempt> {
         let guard = self.work(index).entry.guard();
         match guard.line.take(now) {
-            Taken::Now => return self.take_permits(phase, index, bid, now),
-            Taken::Wait => {}
+            TakeResult::Now => return self.take_permits(phase, index, bid, now),
+            TakeResult::Wait => {}
         }
         match guard.line.enqueue(now, self.call_at(index)) {
             Ok(ticket) => {

@@ -12,7 +12,7 @@ use super::admit::EndOnDrop;
 use super::ledger::Phase;
 use super::state::{BatchState, index};
 use crate::{
-    gate::{self, About, Consent, user_denied},
+    gate::{self, ApprovalSubject, Consent, user_denied},
     session::Remembered,
 };
 use futures::{FutureExt, future::abortable};
@@ -104,8 +104,8 @@ impl BatchState {
         let (work, engine) = (self.work(index), &self.session.engine);
         let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
         let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);
-        let about = About { session: &self.session, entry, args, call_id, digest };
-        let request = engine.gate.request(&about, &engine.blocking);
+        let subject = ApprovalSubject { session: &self.session, entry, args, call_id, digest };
+        let request = engine.gate.request(&subject, &engine.blocking);
         Question { batch: self.clone(), index, approver, request }
     }
 

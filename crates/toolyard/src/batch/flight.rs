@@ -77,13 +77,13 @@ pub(super) enum Leaving {
 }
 
 /// What becomes of a flight when the call that ran it has ended.
-pub(super) enum Passed {
+pub(super) enum PassedOn {
     /// This call takes over.
     To(CallRef),
     /// No call waits: it is over.
     ToNobody,
     /// It had been passed on before.
-    Before,
+    Already,
 }
 
 impl Flight {
@@ -184,17 +184,19 @@ impl Flight {
     }
 
     /// Passes the flight from the call that ran it, and has ended, to the oldest follower.
-    pub(super) fn pass_on(&self, batch: &BatchState, index: u32) -> Passed {
+    pub(super) fn pass_on(&self, batch: &BatchState, index: u32) -> PassedOn {
         let mut state = self.state();
         // A call that ends while it takes over is passed on twice, by its end and by its `HandOver`: the first one
         // counts.
-        let Some(before) = state.runs_in.take_if(|call| call.is(batch, index)) else { return Passed::Before };
+        let Some(before) = state.runs_in.take_if(|call| call.is(batch, index)) else {
+            return PassedOn::Already;
+        };
         state.runs_in = state.followers.pop_front();
         state.detached = false;
         if state.attempts > 0 && state.runs_in.is_some() {
             state.ended.push(before);
         }
-        state.runs_in.clone().map_or(Passed::ToNobody, Passed::To)
+        state.runs_in.clone().map_or(PassedOn::ToNobody, PassedOn::To)
     }
 
     /// Puts a call back that was to take over and has not: it waits as before, first of all.
@@ -214,8 +216,8 @@ impl Flight {
         self.state().ended.push(call);
     }
 
-    /// Notes that all followers have the result. Returns the calls that become quiescent with it, and what it reached before, if
-    /// anything.
+    /// Notes that all followers have the result. Returns the calls that become quiescent with it, and what it reached
+    /// before, if anything.
     pub(super) fn mark_shared(&self) -> Option<(Vec<CallRef>, Report)> {
         let mut state = self.state();
         state.shared = true;

@@ -1,12 +1,12 @@
 //! Calls with an idempotency key: which one leads, which ones follow, and how those get its result (ID-3 to ID-7).
 
-use super::flight::{Flight, KeptResult, KeyOf, Leaving, Passed};
+use super::flight::{Flight, KeptResult, KeyOf, Leaving, PassedOn};
 use super::ledger::{Ending, Phase};
 use super::progress::Progress;
 use super::run::Step;
 use super::state::{BatchState, vanished};
 use crate::{
-    keys::{Ended, Finished, Kept, Reserved},
+    keys::{Ended, Finished, Reserved, Retain},
     nesting::{CallRef, Report},
     telemetry,
 };
@@ -180,12 +180,12 @@ impl BatchState {
     pub(super) fn pass_on(&self, index: u32, progress: Option<Box<Progress>>) {
         let Some(flight) = self.flight(index).cloned() else { return };
         match flight.pass_on(self, index) {
-            Passed::Before => {}
-            Passed::To(next) => {
+            PassedOn::Already => {}
+            PassedOn::To(next) => {
                 let hand_over = HandOver { flight, next, progress, done: false };
                 self.session.engine.tasks.spawn(async move { hand_over.run() });
             }
-            Passed::ToNobody => {
+            PassedOn::ToNobody => {
                 let has_run = progress.is_some();
                 match progress {
                     // An attempt that is to be retried has changed nothing, or repeating it does no harm.
@@ -224,9 +224,9 @@ impl BatchState {
         let repeatable = work.entry.spec().is_repeatable();
         let error = status.as_ref().err().map(|error| error.kind);
         let ended = Ended { error, started: attempts > 0, repeatable, no_side_effect };
-        let finished = match ended.kept() {
-            Kept::Forget => Finished::Forget,
-            Kept::Keep => {
+        let finished = match ended.retain() {
+            Retain::Forget => Finished::Forget,
+            Retain::Keep => {
                 let kept =
                     KeptResult { status: status.clone(), attempts, sandbox: self.grant(index).sandbox };
                 let bytes = match status {

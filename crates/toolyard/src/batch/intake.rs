@@ -1,6 +1,6 @@
 //! From calls to a batch in flight: the gate, the runs, the first events.
 
-use super::census::Census;
+use super::checks::BatchChecks;
 use super::driver::StopOnDrop;
 use super::flight::KeptResult;
 use super::ledger::{Ending, Slot};
@@ -10,7 +10,7 @@ use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    gate::{Cleared, NotCleared, Versioned},
+    gate::{Cleared, NotCleared, VersionedPolicy},
     nesting::Entered,
     registry::Table,
     session::SessionCore,
@@ -66,7 +66,7 @@ pub(crate) enum Origin<'a> {
 }
 
 /// The part of a stream that precedes a batch.
-pub(super) struct Earlier {
+pub(super) struct StreamPrefix {
     pub(super) number: u64,
     /// The ids of its calls.
     pub(super) ids: HashSet<CallId>,
@@ -78,7 +78,7 @@ pub(super) struct Earlier {
 impl Dispatch<'_> {
     /// Takes a batch through the gate and makes it known to those that may stop it. Its first run has not started
     /// yet.
-    pub(super) async fn launch(&self, batch: Batch, earlier: Option<&Earlier>) -> Arc<BatchState> {
+    pub(super) async fn launch(&self, batch: Batch, earlier: Option<&StreamPrefix>) -> Arc<BatchState> {
         let (batch, early) = self.open(batch, earlier).await;
         let mut guard = StopOnDrop::new(&batch);
         announce(&batch, early);
@@ -99,14 +99,18 @@ impl Dispatch<'_> {
     }
 
     /// Takes every call through the gate, in call order, and forms the runs.
-    async fn open(&self, batch: Batch, earlier: Option<&Earlier>) -> (Arc<BatchState>, Vec<(u32, Early)>) {
+    async fn open(
+        &self,
+        batch: Batch,
+        earlier: Option<&StreamPrefix>,
+    ) -> (Arc<BatchState>, Vec<(u32, EarlyResult)>) {
         let gate = &self.session.engine.gate;
         let rules = gate.rules.current();
-        let census = Census::of(&batch, &gate.limits, earlier);
+        let checks = BatchChecks::of(&batch, &gate.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
         for (at, call) in batch.into_iter().enumerate() {
-            let passed = match self.precheck(&call, at, &census) {
+            let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
                 Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
                     Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy),
@@ -117,10 +121,10 @@ impl Dispatch<'_> {
             };
             match passed {
                 Ok(work) => slots.push(Slot::cleared(call, work)),
-                Err(Early::Refused(error)) => {
+                Err(EarlyResult::Refused(error)) => {
                     let known = rules.tools.contains_key(&call.name);
                     slots.push(Slot::refused(call, known));
-                    early.push((index(at), Early::Refused(error)));
+                    early.push((index(at), EarlyResult::Refused(error)));
                 }
                 Err(other) => {
                     slots.push(Slot::answered(call, other.routing()));
@@ -150,29 +154,29 @@ impl Dispatch<'_> {
     }
 
     /// Checks what needs no hook and no gate: the bounds, and results to be replayed.
-    fn precheck(&self, call: &Call, at: usize, census: &Census) -> Result<(), Early> {
-        census.check(call, at)?;
+    fn precheck(&self, call: &Call, at: usize, checks: &BatchChecks) -> Result<(), EarlyResult> {
+        checks.check(call, at)?;
         match self.watch.and_then(|watch| watch.replay(call)) {
-            Some(outcome) => Err(Early::Replayed(outcome)),
+            Some(outcome) => Err(EarlyResult::Replayed(outcome)),
             None => Ok(()),
         }
     }
 
     /// Runs the hook for a call. After a stop, the calls left are refused without one.
-    async fn hook(&self, call: &Call) -> Result<(), Early> {
+    async fn hook(&self, call: &Call) -> Result<(), EarlyResult> {
         if self.watch.is_some_and(Watch::is_cancelled) || self.session.stopped().is_some() {
-            return Err(Early::Refused(Stop::Cancelled.error()));
+            return Err(EarlyResult::Refused(Stop::Cancelled.error()));
         }
         Ok(self.session.engine.gate.before(call, &self.session.caller()).await?)
     }
 
     /// Takes one call through the rest of the gate.
-    fn check(&self, call: &Call, tools: &Table, policy: &Versioned) -> Result<Cleared, Early> {
-        self.session.engine.gate.check(call, tools, policy, self.session).map_err(Early::from)
+    fn check(&self, call: &Call, tools: &Table, policy: &VersionedPolicy) -> Result<Cleared, EarlyResult> {
+        self.session.engine.gate.check(call, tools, policy, self.session).map_err(EarlyResult::from)
     }
 }
 
-impl Earlier {
+impl StreamPrefix {
     /// The position of a batch that continues the stream and whose first call has this routing. Its first run may be
     /// the rest of one that has begun (CL-5).
     fn base(&self, first: Option<Routing>) -> Base {
@@ -186,7 +190,7 @@ impl Earlier {
 }
 
 /// A result that a call has before its run begins.
-enum Early {
+enum EarlyResult {
     Refused(CallError),
     /// It may run, but not at present, or not under its key.
     Answered(ToolClass, CallError),
@@ -196,7 +200,7 @@ enum Early {
     Kept(ToolClass, Arc<KeptResult>),
 }
 
-impl Early {
+impl EarlyResult {
     fn routing(&self) -> Routing {
         match self {
             Self::Refused(_) => Routing::ShortCircuit,
@@ -206,7 +210,7 @@ impl Early {
     }
 }
 
-impl From<NotCleared> for Early {
+impl From<NotCleared> for EarlyResult {
     fn from(not_cleared: NotCleared) -> Self {
         match not_cleared {
             NotCleared::Refused(error) => Self::Refused(error),
@@ -216,14 +220,14 @@ impl From<NotCleared> for Early {
     }
 }
 
-impl From<CallError> for Early {
+impl From<CallError> for EarlyResult {
     fn from(error: CallError) -> Self {
         Self::Refused(error)
     }
 }
 
 /// Announces the calls, and ends those that have their result already.
-fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
+fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
     batch.emit_turn(|| EventKind::TurnStarted { calls: Some(batch.slots.len()) });
     if batch.slots.is_empty() {
         batch.emit_turn(|| EventKind::TurnEnded { ok: 0, failed: 0 });
@@ -240,11 +244,13 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, Early)>) {
         });
         match early.next_if(|(at, _)| *at == index) {
             None => {}
-            Some((_, Early::Refused(error) | Early::Answered(_, error))) => {
+            Some((_, EarlyResult::Refused(error) | EarlyResult::Answered(_, error))) => {
                 batch.end_unstarted(index, || error);
             }
-            Some((_, Early::Replayed(outcome))) => batch.end_started(index, Ending::replayed(outcome), true),
-            Some((_, Early::Kept(_, kept))) => batch.end_started(index, Ending::kept(&kept), true),
+            Some((_, EarlyResult::Replayed(outcome))) => {
+                batch.end_started(index, Ending::replayed(outcome), true)
+            }
+            Some((_, EarlyResult::Kept(_, kept))) => batch.end_started(index, Ending::kept(&kept), true),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a batch would do, without doing it.
 
-use super::census::Census;
+use super::checks::BatchChecks;
 use super::router;
 use crate::{gate::NotCleared, session::SessionCore};
 use std::ops::Range;
@@ -46,9 +46,9 @@ pub struct PlannedRun {
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let gate = &session.engine.gate;
     let rules = gate.rules.current();
-    let census = Census::of(batch, &gate.limits, None);
+    let checks = BatchChecks::of(batch, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
-        let checked = census.check(call, at).map_err(NotCleared::from);
+        let checked = checks.check(call, at).map_err(NotCleared::from);
         let checked = checked.and_then(|()| gate.check(call, &rules.tools, &rules.policy, session));
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),

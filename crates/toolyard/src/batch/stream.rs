@@ -10,7 +10,7 @@
 //! of another run is unfinished, whatever is still to come.
 
 use super::driver::{await_quiescence, begin};
-use super::intake::{Dispatch, Earlier, Order, Origin};
+use super::intake::{Dispatch, Order, Origin, StreamPrefix};
 use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
 use crate::{
@@ -248,7 +248,7 @@ impl Stream {
     }
 
     /// Takes calls in, as one piece.
-    async fn accept(&self, calls: Vec<Call>, earlier: &mut Earlier) -> Arc<BatchState> {
+    async fn accept(&self, calls: Vec<Call>, earlier: &mut StreamPrefix) -> Arc<BatchState> {
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
         let entered = self.caller.as_ref().map(Entered::new);
         let (origin, refused) = match &entered {
@@ -312,7 +312,8 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
     let (to_player, pieces) = mpsc::unbounded_channel();
     let intake = async {
         let to_player = to_player; // dropped at the end of the input, which ends the player
-        let mut earlier = Earlier { number: stream.number, ids: HashSet::new(), calls: 0, last_run: None };
+        let mut earlier =
+            StreamPrefix { number: stream.number, ids: HashSet::new(), calls: 0, last_run: None };
         loop {
             let mut piece = Vec::new();
             if calls.recv_many(&mut piece, PIECE_MAX).await == 0 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The owner of an allowance (RT-11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Whose {
+pub(crate) enum BudgetOwner {
     /// One turn of a session.
     Turn,
     /// A session, or one fork of it.
@@ -15,7 +15,7 @@ pub(crate) enum Whose {
     Tool,
 }
 
-impl Whose {
+impl BudgetOwner {
     /// The word for it in messages.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ pub(crate) enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct Spent {
     /// The owner of the allowance.
-    pub(crate) whose: Whose,
+    pub(crate) owner: BudgetOwner,
     /// The quantity that does not suffice.
     pub(crate) unit: Unit,
     /// The limit of that quantity.
@@ -58,7 +58,7 @@ impl fmt::Display for Spent {
         write!(
             f,
             "the budget of this {} does not cover this call: {} of {} {unit} left",
-            self.whose.as_str(),
+            self.owner.as_str(),
             self.left,
             self.limit
         )

@@ -7,15 +7,15 @@ fn draws<'a>(turn: &'a Arc<Allowance>, tool: Option<&'a Arc<Allowance>>) -> Call
 }
 
 fn open(budget: Budget, parent: Option<&Arc<Allowance>>) -> Arc<Allowance> {
-    Books::default().open(Whose::Tree, budget, parent).unwrap()
+    Books::default().open(BudgetOwner::Tree, budget, parent).unwrap()
 }
 
 /// T16, RT-11: of 50 calls at once 10 start, and refunds let later calls run.
 #[test]
 fn of_fifty_at_once_ten_start() {
     let books = Books::default();
-    let tree = books.open(Whose::Tree, Budget::calls(10), None).unwrap();
-    let turn = books.open(Whose::Turn, Budget::calls(40), Some(&tree)).unwrap();
+    let tree = books.open(BudgetOwner::Tree, Budget::calls(10), None).unwrap();
+    let turn = books.open(BudgetOwner::Turn, Budget::calls(40), Some(&tree)).unwrap();
     let start = Barrier::new(50);
     let results: Vec<_> = thread::scope(|scope| {
         let come = || {
@@ -25,7 +25,7 @@ fn of_fifty_at_once_ten_start() {
         let threads: Vec<_> = (0..50).map(|_| scope.spawn(come)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let spent = Spent { whose: Whose::Tree, unit: Unit::Calls, limit: 10, left: 0 };
+    let spent = Spent { owner: BudgetOwner::Tree, unit: Unit::Calls, limit: 10, left: 0 };
     let (started, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     assert_eq!((started.len(), refused.len()), (10, 40));
     assert!(refused.iter().all(|result| result.as_ref().err() == Some(&spent)));
@@ -48,21 +48,21 @@ fn a_call_that_never_started_costs_nothing() {
 #[test]
 fn all_or_nothing_is_taken() {
     let books = Books::default();
-    let tree = books.open(Whose::Tree, Budget::cost(100), None).unwrap();
-    let session = books.open(Whose::Session, Budget::calls(5), Some(&tree)).unwrap();
-    let turn = books.open(Whose::Turn, Budget::calls(3).with_cost(50), Some(&session)).unwrap();
-    let tool = books.open(Whose::Tool, Budget::calls(1), None).unwrap();
+    let tree = books.open(BudgetOwner::Tree, Budget::cost(100), None).unwrap();
+    let session = books.open(BudgetOwner::Session, Budget::calls(5), Some(&tree)).unwrap();
+    let turn = books.open(BudgetOwner::Turn, Budget::calls(3).with_cost(50), Some(&session)).unwrap();
+    let tool = books.open(BudgetOwner::Tool, Budget::calls(1), None).unwrap();
     let all = || [&tree, &session, &turn, &tool].map(|allowance| allowance.left());
     let drawn = draws(&turn, Some(&tool));
     assert_eq!(drawn.reserve(10), Ok(true));
     assert_eq!(all(), [Budget::cost(90), Budget::calls(4), Budget::calls(2).with_cost(40), Budget::calls(0)]);
     let before = all();
     let spent = drawn.reserve(10).unwrap_err();
-    assert_eq!(spent, Spent { whose: Whose::Tool, unit: Unit::Calls, limit: 1, left: 0 });
+    assert_eq!(spent, Spent { owner: BudgetOwner::Tool, unit: Unit::Calls, limit: 1, left: 0 });
     assert_eq!(spent.to_string(), "the budget of this tool does not cover this call: 0 of 1 calls left");
     assert_eq!(all(), before);
     let spent = draws(&turn, None).reserve(41).unwrap_err();
-    assert_eq!(spent, Spent { whose: Whose::Turn, unit: Unit::Cost, limit: 50, left: 40 });
+    assert_eq!(spent, Spent { owner: BudgetOwner::Turn, unit: Unit::Cost, limit: 50, left: 40 });
     assert_eq!(all(), before);
     drawn.refund(10);
     assert_eq!(all()[0], Budget::cost(100));
@@ -82,9 +82,9 @@ fn zero_is_a_bound() {
 #[test]
 fn what_bounds_nothing_is_nothing() {
     let books = Books::default();
-    assert!(books.open(Whose::Tree, Budget::UNLIMITED, None).is_none());
-    let tree = books.open(Whose::Tree, Budget::calls(1), None).unwrap();
-    let turn = books.open(Whose::Turn, Budget::UNLIMITED, Some(&tree)).unwrap();
+    assert!(books.open(BudgetOwner::Tree, Budget::UNLIMITED, None).is_none());
+    let tree = books.open(BudgetOwner::Tree, Budget::calls(1), None).unwrap();
+    let turn = books.open(BudgetOwner::Turn, Budget::UNLIMITED, Some(&tree)).unwrap();
     assert!(Arc::ptr_eq(&turn, &tree));
     assert_eq!(CallAllowances { turn: None, tool: None }.reserve(u64::MAX), Ok(false));
 }
@@ -94,8 +94,8 @@ fn what_bounds_nothing_is_nothing() {
 #[test]
 fn nobody_is_refused_for_what_is_given_back() {
     let books = Books::default();
-    let turn = books.open(Whose::Turn, Budget::calls(1), None).unwrap();
-    let spent = books.open(Whose::Tool, Budget::calls(0), None).unwrap();
+    let turn = books.open(BudgetOwner::Turn, Budget::calls(1), None).unwrap();
+    let spent = books.open(BudgetOwner::Tool, Budget::calls(0), None).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| (0..5_000).for_each(|_| assert!(draws(&turn, Some(&spent)).reserve(0).is_err())));
         scope.spawn(|| {
@@ -113,11 +113,11 @@ fn nobody_is_refused_for_what_is_given_back() {
 #[test]
 fn trees_that_meet_count_every_call() {
     let (here, there) = (Books::default(), Books::default());
-    let plenty = |whose| (whose, Budget::calls(1_000_000).with_cost(1_000_000));
-    let open = |books: &Books, (whose, budget), parent| books.open(whose, budget, parent).unwrap();
-    let turn = open(&here, plenty(Whose::Turn), None);
-    let agent = open(&there, plenty(Whose::Session), Some(&turn));
-    let [tool_here, tool_there] = [&here, &there].map(|books| open(books, plenty(Whose::Tool), None));
+    let plenty = |owner| (owner, Budget::calls(1_000_000).with_cost(1_000_000));
+    let open = |books: &Books, (owner, budget), parent| books.open(owner, budget, parent).unwrap();
+    let turn = open(&here, plenty(BudgetOwner::Turn), None);
+    let agent = open(&there, plenty(BudgetOwner::Session), Some(&turn));
+    let [tool_here, tool_there] = [&here, &there].map(|books| open(books, plenty(BudgetOwner::Tool), None));
     let drawn = [
         draws(&turn, Some(&tool_here)),
         draws(&agent, Some(&tool_there)),
@@ -185,10 +185,10 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..60),
     ) {
         let books = Books::default();
-        let tree = books.open(Whose::Tree, budgets[0], None);
-        let session = books.open(Whose::Session, budgets[1], tree.as_ref());
-        let turn = books.open(Whose::Turn, budgets[2], session.as_ref());
-        let tool = books.open(Whose::Tool, budgets[3], None);
+        let tree = books.open(BudgetOwner::Tree, budgets[0], None);
+        let session = books.open(BudgetOwner::Session, budgets[1], tree.as_ref());
+        let turn = books.open(BudgetOwner::Turn, budgets[2], session.as_ref());
+        let tool = books.open(BudgetOwner::Tool, budgets[3], None);
         let mut model: Model = budgets.map(|budget| (budget.calls, budget.cost));
         let mut held = Vec::new();
         for step in steps {

@@ -49,7 +49,7 @@ impl Consent {
 }
 
 /// The call that an approval request is about.
-pub(crate) struct About<'a> {
+pub(crate) struct ApprovalSubject<'a> {
     pub(crate) session: &'a Arc<SessionCore>,
     pub(crate) entry: &'a Arc<ToolEntry>,
     pub(crate) args: &'a Arc<Value>,
@@ -85,8 +85,12 @@ impl Gate {
     }
 
     /// Makes a new approval request.
-    pub(crate) fn request(&self, about: &About<'_>, blocking: &Arc<dyn Blocking>) -> ApprovalRequest {
-        let About { session, entry, args, call_id, digest } = *about;
+    pub(crate) fn request(
+        &self,
+        subject: &ApprovalSubject<'_>,
+        blocking: &Arc<dyn Blocking>,
+    ) -> ApprovalRequest {
+        let ApprovalSubject { session, entry, args, call_id, digest } = *subject;
         let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
         let shown = |args: &Value| {
             redactor.as_ref().and_then(|redactor| match redactor.value(args) {

@@ -42,12 +42,12 @@ pub(crate) struct RulesInForce {
 #[derive(Clone)]
 pub(crate) struct Rules {
     pub(crate) tools: Table,
-    pub(crate) policy: Versioned,
+    pub(crate) policy: VersionedPolicy,
 }
 
 /// A policy and its version.
 #[derive(Clone)]
-pub(crate) struct Versioned {
+pub(crate) struct VersionedPolicy {
     policy: Arc<dyn RuntimePolicy>,
     version: PolicyVersion,
 }
@@ -63,7 +63,7 @@ impl RulesInForce {
     /// This policy, and no tools.
     pub(crate) fn new(policy: Arc<dyn RuntimePolicy>) -> Self {
         let version = 1;
-        let rules = Rules { tools: Table::default(), policy: Versioned { policy, version } };
+        let rules = Rules { tools: Table::default(), policy: VersionedPolicy { policy, version } };
         Self {
             current: ArcSwap::from_pointee(rules),
             version: AtomicU32::new(version),
@@ -98,7 +98,7 @@ impl RulesInForce {
     pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
         let Ok(version) = self.change(|rules| {
             let version = rules.policy.version + 1;
-            rules.policy = Versioned { policy, version };
+            rules.policy = VersionedPolicy { policy, version };
             Ok::<_, Infallible>(version)
         });
         self.changed.notify_waiters();
@@ -121,7 +121,7 @@ impl RulesInForce {
     }
 }
 
-impl Versioned {
+impl VersionedPolicy {
     /// Asks the policy.
     pub(crate) fn ask(
         &self,

@@ -39,9 +39,9 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
         let reach = Reach { entry, session, scope, mode: requirement.mode };
         match named(args, &requirement.argument)? {
             // The tool chooses a path within the workspace.
-            Named::Nothing => reach.path(".", "no path")?,
-            Named::One(path) => reach.path(path, path)?,
-            Named::Each(paths) => paths.iter().try_for_each(|path| reach.path(path, path))?,
+            NamedValues::Nothing => reach.path(".", "no path")?,
+            NamedValues::One(path) => reach.path(path, path)?,
+            NamedValues::Each(paths) => paths.iter().try_for_each(|path| reach.path(path, path))?,
         }
     }
     Ok(())
@@ -62,14 +62,14 @@ fn hosts(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
             }
         };
         match named {
-            Named::Nothing if bounded().all(|capabilities| capabilities.any_host()) => {}
-            Named::Nothing => {
+            NamedValues::Nothing if bounded().all(|capabilities| capabilities.any_host()) => {}
+            NamedValues::Nothing => {
                 return Err(net_denied(format!(
                     "Argument '{argument}' must name a host that is granted to this agent"
                 )));
             }
-            Named::One(text) => one(text)?,
-            Named::Each(texts) => texts.iter().try_for_each(|text| one(text))?,
+            NamedValues::One(text) => one(text)?,
+            NamedValues::Each(texts) => texts.iter().try_for_each(|text| one(text))?,
         }
     }
     Ok(())
@@ -80,25 +80,25 @@ fn net_denied(message: String) -> CallError {
 }
 
 /// The paths or hosts that an argument names.
-enum Named<'a> {
+enum NamedValues<'a> {
     Nothing,
     One(&'a str),
     Each(Vec<&'a str>),
 }
 
-fn named<'a>(args: &'a Value, argument: &str) -> Result<Named<'a>, CallError> {
+fn named<'a>(args: &'a Value, argument: &str) -> Result<NamedValues<'a>, CallError> {
     let misfit = || {
         let message = format!("Argument '{argument}' must be a string or a list of strings");
         CallError::new(ErrorKind::InvalidInput, message)
     };
     match args.get(argument) {
-        None | Some(Value::Null) => Ok(Named::Nothing),
+        None | Some(Value::Null) => Ok(NamedValues::Nothing),
         // Many tools treat an empty list like a missing argument.
-        Some(Value::Array(items)) if items.is_empty() => Ok(Named::Nothing),
-        Some(Value::String(text)) => Ok(Named::One(text)),
+        Some(Value::Array(items)) if items.is_empty() => Ok(NamedValues::Nothing),
+        Some(Value::String(text)) => Ok(NamedValues::One(text)),
         Some(Value::Array(items)) => {
             let texts = items.iter().map(|item| item.as_str().ok_or_else(misfit));
-            texts.collect::<Result<_, _>>().map(Named::Each)
+            texts.collect::<Result<_, _>>().map(NamedValues::Each)
         }
         Some(_) => Err(misfit()),
     }

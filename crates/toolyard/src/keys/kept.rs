@@ -4,7 +4,7 @@ use toolyard_core::ErrorKind;
 
 /// What happens to a result under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Retain {
     /// The next call with the key gets this result.
     Keep,
     /// The next call with the key runs.
@@ -26,8 +26,8 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Whether the result is kept (V4, ID-5).
-    pub(crate) fn kept(self) -> Kept {
-        if self.is_kept() { Kept::Keep } else { Kept::Forget }
+    pub(crate) fn retain(self) -> Retain {
+        if self.is_kept() { Retain::Keep } else { Retain::Forget }
     }
 
     fn is_kept(self) -> bool {
@@ -58,7 +58,7 @@ mod tests {
     use toolyard_core::error::Ran;
 
     fn kept(error: Option<ErrorKind>, [started, repeatable, no_side_effect]: [bool; 3]) -> bool {
-        Ended { error, started, repeatable, no_side_effect }.kept() == Kept::Keep
+        Ended { error, started, repeatable, no_side_effect }.retain() == Retain::Keep
     }
 
     /// All combinations of started, repeatable and no_side_effect.

@@ -15,7 +15,7 @@ pub(super) struct Room {
 
 /// The places taken for a new flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum TakeResult {
     /// All that it needs.
     Both,
     /// None: there is no place for its tombstone, and none can be freed.
@@ -26,17 +26,17 @@ pub(super) enum Taken {
 
 impl Room {
     /// Takes a place for a flight and, if it is mutating, one for its tombstone.
-    pub(super) fn take(&self, mutating: bool, bounds: &KeyBounds) -> Taken {
+    pub(super) fn take(&self, mutating: bool, bounds: &KeyBounds) -> TakeResult {
         if mutating && !self.take_lasting(bounds) {
-            return Taken::NoLasting;
+            return TakeResult::NoLasting;
         }
         if take(&self.live, bounds.live_max) {
-            return Taken::Both;
+            return TakeResult::Both;
         }
         if mutating {
             self.release_lasting();
         }
-        Taken::NoLive
+        TakeResult::NoLive
     }
 
     /// Takes a place for a tombstone. Returns `false` if there is none left.

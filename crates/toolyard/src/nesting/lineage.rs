@@ -87,13 +87,13 @@ impl<F> Drop for Outside<F> {
 
 /// Calls `it`, marked as the handler's code or not.
 fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
-    struct Back(bool);
-    impl Drop for Back {
+    struct RestoreOnDrop(bool);
+    impl Drop for RestoreOnDrop {
         fn drop(&mut self) {
             IS_OUTSIDE.set(self.0);
         }
     }
-    let _back = Back(IS_OUTSIDE.replace(is_outside));
+    let _back = RestoreOnDrop(IS_OUTSIDE.replace(is_outside));
     it()
 }
 

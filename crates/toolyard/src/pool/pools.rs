@@ -2,7 +2,7 @@
 
 use super::actor::PoolMessage;
 use super::deaths::Deaths;
-use super::supervisor::{Charter, Supervisor, SupervisorMessage};
+use super::supervisor::{Supervisor, SupervisorMessage, SupervisorSetup};
 use super::{PoolLeases, PoolState, PoolStatus};
 use crate::admission::Admission;
 use arc_swap::ArcSwap;
@@ -39,7 +39,7 @@ pub enum PoolError {
 
 /// The engine's handle to its pools.
 pub(crate) struct Pools {
-    charter: Arc<Charter>,
+    setup: Arc<SupervisorSetup>,
     supervisor: Arc<Current>,
     guard: Mutex<Option<JoinHandle<()>>>,
 }
@@ -54,11 +54,11 @@ impl Pools {
         leases: Arc<PoolLeases>,
         on_failure: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ractor::SpawnErr> {
-        let charter = Charter::new(admission, leases, on_failure);
-        let (actor, stopped) = Actor::spawn(None, Supervisor, charter.clone()).await?;
+        let setup = SupervisorSetup::new(admission, leases, on_failure);
+        let (actor, stopped) = Actor::spawn(None, Supervisor, setup.clone()).await?;
         let supervisor = Arc::new(ArcSwap::from_pointee(actor));
-        let guard = tokio::spawn(guard(charter.clone(), supervisor.clone(), stopped));
-        Ok(Self { charter, supervisor, guard: Mutex::new(Some(guard)) })
+        let guard = tokio::spawn(guard(setup.clone(), supervisor.clone(), stopped));
+        Ok(Self { setup, supervisor, guard: Mutex::new(Some(guard)) })
     }
 
     fn supervisor(&self) -> ActorRef<SupervisorMessage> {
@@ -66,7 +66,7 @@ impl Pools {
     }
 
     fn is_unavailable(&self, class: ToolClass) -> bool {
-        self.charter.is_stopping() || self.charter.leases.get(class).state == PoolState::Failed
+        self.setup.is_stopping() || self.setup.leases.get(class).state == PoolState::Failed
     }
 
     /// Sends a message to the pool of a class and returns the reply. Waits for a restart if one is under way.
@@ -122,7 +122,7 @@ impl Pools {
     pub(crate) async fn stop(&self) {
         let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(guard) = guard {
-            self.charter.is_stopping.store(true, Ordering::SeqCst);
+            self.setup.is_stopping.store(true, Ordering::SeqCst);
             self.supervisor().stop_children_and_wait(None, Some(CALL_WITHIN)).await;
             self.supervisor().stop(None);
             let _ = guard.await;
@@ -146,30 +146,30 @@ pub(crate) enum Victim {
 
 impl Drop for Pools {
     fn drop(&mut self) {
-        self.charter.is_stopping.store(true, Ordering::SeqCst);
+        self.setup.is_stopping.store(true, Ordering::SeqCst);
         self.supervisor().stop(None);
     }
 }
 
 /// Restarts the supervisor with its pools when it dies, or gives them up. This is a task and not another actor: an
 /// actor that dies kills its subtree (RA-1), so it would need a guard as well.
-async fn guard(charter: Arc<Charter>, supervisor: Arc<Current>, mut stopped: JoinHandle<()>) {
+async fn guard(setup: Arc<SupervisorSetup>, supervisor: Arc<Current>, mut stopped: JoinHandle<()>) {
     let mut deaths = Deaths::default();
     loop {
         let _ = stopped.await;
-        if charter.is_stopping() {
+        if setup.is_stopping() {
             return;
         }
         if deaths.exceeds_limit(Instant::now()) {
             break;
         }
-        ToolClass::ALL.iter().for_each(|class| charter.leases.change(*class, |lease| lease.restarts += 1));
-        let Ok((actor, handle)) = Actor::spawn(None, Supervisor, charter.clone()).await else { break };
+        ToolClass::ALL.iter().for_each(|class| setup.leases.change(*class, |lease| lease.restarts += 1));
+        let Ok((actor, handle)) = Actor::spawn(None, Supervisor, setup.clone()).await else { break };
         supervisor.store(Arc::new(actor));
         stopped = handle;
-        if charter.is_stopping() {
+        if setup.is_stopping() {
             supervisor.load().stop(None); // `stop` may have stopped only the previous supervisor
         }
     }
-    ToolClass::ALL.iter().for_each(|class| charter.give_up(*class));
+    ToolClass::ALL.iter().for_each(|class| setup.give_up(*class));
 }

@@ -22,14 +22,14 @@ pub(super) enum SupervisorMessage {
 
 pub(super) struct Supervisor;
 
-struct Charge {
+struct SupervisedPool {
     seed: PoolSeed,
     actor: ActorRef<PoolMessage>,
     deaths: Deaths,
 }
 
 /// What the supervisor is made from. All of it outlives the actor.
-pub(super) struct Charter {
+pub(super) struct SupervisorSetup {
     pub(super) admission: Arc<Admission>,
     pub(super) leases: Arc<PoolLeases>,
     /// Whether the pools are being stopped. From then on, no death is a fault.
@@ -38,7 +38,7 @@ pub(super) struct Charter {
     on_failure: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-impl Charter {
+impl SupervisorSetup {
     pub(super) fn new(
         admission: Arc<Admission>,
         leases: Arc<PoolLeases>,
@@ -65,18 +65,18 @@ impl Charter {
 }
 
 pub(super) struct Supervised {
-    charges: Vec<Charge>,
-    charter: Arc<Charter>,
+    pools: Vec<SupervisedPool>,
+    setup: Arc<SupervisorSetup>,
 }
 
 impl Supervised {
-    fn charge(&mut self, class: ToolClass) -> &mut Charge {
-        &mut self.charges[class.index()]
+    fn pool(&mut self, class: ToolClass) -> &mut SupervisedPool {
+        &mut self.pools[class.index()]
     }
 
     fn class_of(&self, actor: &ractor::ActorCell) -> Option<ToolClass> {
-        let of = |charge: &&Charge| charge.actor.get_id() == actor.get_id();
-        self.charges.iter().find(of).map(|charge| charge.seed.class)
+        let of = |pool: &&SupervisedPool| pool.actor.get_id() == actor.get_id();
+        self.pools.iter().find(of).map(|pool| pool.seed.class)
     }
 
     /// Restarts a dead pool, or gives it up.
@@ -85,13 +85,13 @@ impl Supervised {
         class: ToolClass,
         me: ActorRef<SupervisorMessage>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.charge(class).deaths.exceeds_limit(Instant::now()) {
-            self.charter.give_up(class);
+        if self.pool(class).deaths.exceeds_limit(Instant::now()) {
+            self.setup.give_up(class);
             return Ok(());
         }
-        self.charter.leases.change(class, |lease| lease.restarts += 1);
-        let seed = self.charge(class).seed.clone();
-        self.charge(class).actor = spawn_pool(seed, &me).await?;
+        self.setup.leases.change(class, |lease| lease.restarts += 1);
+        let seed = self.pool(class).seed.clone();
+        self.pool(class).actor = spawn_pool(seed, &me).await?;
         Ok(())
     }
 }
@@ -108,21 +108,21 @@ async fn spawn_pool(
 impl Actor for Supervisor {
     type Msg = SupervisorMessage;
     type State = Supervised;
-    type Arguments = Arc<Charter>;
+    type Arguments = Arc<SupervisorSetup>;
 
     async fn pre_start(
         &self,
         me: ActorRef<SupervisorMessage>,
-        charter: Arc<Charter>,
+        setup: Arc<SupervisorSetup>,
     ) -> Result<Supervised, ActorProcessingErr> {
-        let mut charges = Vec::with_capacity(ToolClass::ALL.len());
+        let mut pools = Vec::with_capacity(ToolClass::ALL.len());
         for class in ToolClass::ALL {
-            let (admission, leases) = (charter.admission.clone(), charter.leases.clone());
+            let (admission, leases) = (setup.admission.clone(), setup.leases.clone());
             let seed = PoolSeed { class, admission, leases };
             let actor = spawn_pool(seed.clone(), &me).await?;
-            charges.push(Charge { seed, actor, deaths: Deaths::default() });
+            pools.push(SupervisedPool { seed, actor, deaths: Deaths::default() });
         }
-        Ok(Supervised { charges, charter })
+        Ok(Supervised { pools, setup })
     }
 
     async fn handle(
@@ -134,15 +134,15 @@ impl Actor for Supervisor {
         // If the caller no longer waits for the reply, it is dropped.
         match message {
             // Dropping the reply tells the caller at once that the pool is away.
-            SupervisorMessage::Find(..) if state.charter.is_stopping() => {}
+            SupervisorMessage::Find(..) if state.setup.is_stopping() => {}
             SupervisorMessage::Find(class, reply) => {
-                let _ = reply.send(state.charge(class).actor.clone());
+                let _ = reply.send(state.pool(class).actor.clone());
             }
             #[cfg(test)]
             SupervisorMessage::Kill(super::Victim::Supervisor) => panic!("killed by a test"),
             #[cfg(test)]
             SupervisorMessage::Kill(super::Victim::Pool(class)) => {
-                let _ = state.charge(class).actor.cast(PoolMessage::Panic);
+                let _ = state.pool(class).actor.cast(PoolMessage::Panic);
             }
         }
         Ok(())
@@ -161,7 +161,7 @@ impl Actor for Supervisor {
             return Ok(());
         };
         match state.class_of(&actor) {
-            Some(class) if !state.charter.is_stopping() => state.restart(class, me).await,
+            Some(class) if !state.setup.is_stopping() => state.restart(class, me).await,
             Some(_) | None => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! The waiters for a token, in order of arrival.
 
-use super::{Due, Taken, TooLong, bucket::Bucket};
+use super::{Due, TakeResult, TooLong, bucket::Bucket};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
@@ -38,9 +38,9 @@ impl<W> Line<W> {
         self.waiters.len()
     }
 
-    pub(super) fn take(&mut self, now: Instant) -> Taken {
+    pub(super) fn take(&mut self, now: Instant) -> TakeResult {
         self.end_pause(now);
-        if self.waiters.is_empty() && self.take_token(now) { Taken::Now } else { Taken::Wait }
+        if self.waiters.is_empty() && self.take_token(now) { TakeResult::Now } else { TakeResult::Wait }
     }
 
     /// Whether a newcomer will be served in time; returns the last instant for that.

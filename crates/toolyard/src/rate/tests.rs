@@ -22,7 +22,7 @@ impl Tool {
         self.now += Duration::from_millis(millis);
     }
 
-    pub(super) fn take(&self) -> Taken {
+    pub(super) fn take(&self) -> TakeResult {
         self.line.take(self.now)
     }
 
@@ -40,7 +40,7 @@ impl Tool {
 
     /// Takes all tokens that are free now and returns how many.
     pub(super) fn spend(&self) -> u32 {
-        (0..).take_while(|_| self.take() == Taken::Now).fold(0, |count, _: u32| count + 1)
+        (0..).take_while(|_| self.take() == TakeResult::Now).fold(0, |count, _: u32| count + 1)
     }
 
     /// Calls `due` at each instant that it returns, until nobody waits. Returns who was served, and how many

@@ -60,9 +60,9 @@ impl Redactor {
             return None;
         }
         let texts: Vec<String> = links().map(|link| self.text(&link.to_string()).into_owned()).collect();
-        let chain = texts.into_iter().rev().fold(None, |below: Option<Box<Shown>>, text| {
+        let chain = texts.into_iter().rev().fold(None, |below: Option<Box<RedactedCause>>, text| {
             let below = below.map(|below| below as Box<dyn Error + Send + Sync>);
-            Some(Box::new(Shown { text, below }))
+            Some(Box::new(RedactedCause { text, below }))
         });
         chain.map(|shown| Arc::from(shown as Box<dyn Error + Send + Sync>))
     }
@@ -102,18 +102,18 @@ fn replace<T>(place: &mut T, with: Option<T>) {
 }
 
 /// A cause whose text was redacted.
-struct Shown {
+struct RedactedCause {
     text: String,
     below: Option<Box<dyn Error + Send + Sync>>,
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for RedactedCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl fmt::Debug for Shown {
+impl fmt::Debug for RedactedCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         match self.below.as_ref() {
@@ -123,7 +123,7 @@ impl fmt::Debug for Shown {
     }
 }
 
-impl Error for Shown {
+impl Error for RedactedCause {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.below.as_deref().map(|below| below as &(dyn Error + 'static))
     }

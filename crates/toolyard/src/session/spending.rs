@@ -1,7 +1,7 @@
 //! The budgets of a session tree (RT-11).
 
 use crate::{
-    budget::{Allowance, Books, Whose},
+    budget::{Allowance, Books, BudgetOwner},
     config::Budgets,
     registry::ToolEntry,
 };
@@ -29,17 +29,22 @@ struct OfTool {
 impl Spending {
     pub(super) fn new(budgets: Budgets) -> Self {
         let books = Books::default();
-        Self { tree: books.open(Whose::Tree, budgets.tree, None), books, budgets, tools: Mutex::default() }
+        Self {
+            tree: books.open(BudgetOwner::Tree, budgets.tree, None),
+            books,
+            budgets,
+            tools: Mutex::default(),
+        }
     }
 
     /// The allowance of an agent. `above` is what the agent above it draws on; `None` for the root session.
     pub(super) fn agent(&self, above: Option<&Arc<Allowance>>) -> Option<Arc<Allowance>> {
-        self.books.open(Whose::Session, self.budgets.session, above.or(self.tree.as_ref()))
+        self.books.open(BudgetOwner::Session, self.budgets.session, above.or(self.tree.as_ref()))
     }
 
     /// The allowance of a turn of this agent.
     pub(super) fn turn(&self, agent: Option<&Arc<Allowance>>) -> Option<Arc<Allowance>> {
-        self.books.open(Whose::Turn, self.budgets.turn, agent)
+        self.books.open(BudgetOwner::Turn, self.budgets.turn, agent)
     }
 
     /// The allowance of a tool's calls. If the tool is replaced by one with another budget, the old allowance is
@@ -50,7 +55,7 @@ impl Spending {
             return None;
         }
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = || OfTool { budget, allowance: self.books.open(Whose::Tool, budget, None) };
+        let open = || OfTool { budget, allowance: self.books.open(BudgetOwner::Tool, budget, None) };
         if let Some(tool) = tools.get_mut(entry.name()) {
             if tool.budget != budget {
                 *tool = open();

@@ -83,7 +83,7 @@ impl Turn {
     /// # Cancel safety
     /// Dropping the future cancels the batch, as there.
     pub async fn dispatch(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::Runs, &Fresh(self)).await
+        self.run(batch.into(), Order::Runs, &FreshBatch(self)).await
     }
 
     /// Runs a batch one call at a time, in order.
@@ -91,7 +91,7 @@ impl Turn {
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn dispatch_sequential(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::OneByOne, &Fresh(self)).await
+        self.run(batch.into(), Order::OneByOne, &FreshBatch(self)).await
     }
 
     /// Runs a batch, but returns the earlier result of every call that has already run in this turn (CL-8). Calls are
@@ -100,7 +100,7 @@ impl Turn {
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::Runs, &Again(self)).await
+        self.run(batch.into(), Order::Runs, &ResentBatch(self)).await
     }
 
     /// Returns the results of the latest batch so far, one place per call; empty before the first batch. For a caller
@@ -140,12 +140,12 @@ impl Turn {
 }
 
 /// Watches a batch whose calls all run.
-struct Fresh<'a>(&'a Turn);
+struct FreshBatch<'a>(&'a Turn);
 
 /// Watches a batch that may be a repetition of an earlier one.
-struct Again<'a>(&'a Turn);
+struct ResentBatch<'a>(&'a Turn);
 
-impl Watch for Fresh<'_> {
+impl Watch for FreshBatch<'_> {
     fn is_cancelled(&self) -> bool {
         self.0.state().cancelled
     }
@@ -159,7 +159,7 @@ impl Watch for Fresh<'_> {
     }
 }
 
-impl Watch for Again<'_> {
+impl Watch for ResentBatch<'_> {
     fn is_cancelled(&self) -> bool {
         self.0.state().cancelled
     }

@@ -68,8 +68,8 @@ impl Model {
         then.now - self.now
     }
 
-    fn take(&mut self) -> Taken {
-        if self.line.is_empty() && self.take_token() { Taken::Now } else { Taken::Wait }
+    fn take(&mut self) -> TakeResult {
+        if self.line.is_empty() && self.take_token() { TakeResult::Now } else { TakeResult::Wait }
     }
 
     fn enqueue(&mut self, number: u32) -> Result<(), u64> {
@@ -118,7 +118,7 @@ fn check(rate: Option<(u64, u64)>, steps: Vec<Step>) {
             Step::Take => {
                 let taken = tool.take();
                 assert_eq!(taken, model.take());
-                started.extend((taken == Taken::Now).then_some(model.now));
+                started.extend((taken == TakeResult::Now).then_some(model.now));
             }
             Step::Enqueue => {
                 let ticket = tool.enqueue(number);

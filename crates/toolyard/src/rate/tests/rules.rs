@@ -28,10 +28,10 @@ fn nobody_passes_the_line() {
     assert_eq!(tool.spend(), 1);
     tool.enqueue(1).unwrap();
     tool.pass_ms(3_000);
-    assert_eq!(tool.take(), Taken::Wait);
+    assert_eq!(tool.take(), TakeResult::Wait);
     tool.enqueue(2).unwrap();
     assert_eq!(tool.due().granted, [1]);
-    assert_eq!(tool.take(), Taken::Wait);
+    assert_eq!(tool.take(), TakeResult::Wait);
     assert_eq!(tool.run_out(), [(2, 4_000)]);
 }
 
@@ -82,14 +82,14 @@ fn a_pause_holds_everybody() {
     for rate in ["", "10/s burst 2"] {
         let mut tool = Tool::new(rate);
         tool.pause_ms(2_000);
-        assert_eq!(tool.take(), Taken::Wait, "{rate}");
+        assert_eq!(tool.take(), TakeResult::Wait, "{rate}");
         tool.enqueue(1).unwrap();
         tool.pass_ms(1_999);
         assert!(tool.due().granted.is_empty(), "{rate}");
         tool.enqueue(2).unwrap();
         assert_eq!(tool.run_out(), [(1, 2_000), (2, 2_000)], "{rate}");
         tool.pass_ms(500);
-        assert_eq!(tool.take(), Taken::Now, "{rate}");
+        assert_eq!(tool.take(), TakeResult::Now, "{rate}");
     }
 }
 
@@ -134,15 +134,15 @@ fn a_long_pause_refuses_at_once() {
 fn pauses_are_bounded_and_never_cut_short() {
     let mut tool = Tool::new("");
     tool.line.pause_until(tool.now, tool.start);
-    assert_eq!(tool.take(), Taken::Now);
+    assert_eq!(tool.take(), TakeResult::Now);
     tool.pass_ms(10_000);
     tool.line.pause_until(tool.now, tool.start);
-    assert_eq!(tool.take(), Taken::Now);
+    assert_eq!(tool.take(), TakeResult::Now);
     tool.pause_ms(1_000_000_000);
     tool.pause_ms(1);
     assert_eq!(tool.enqueue(1), Err(TooLong { retry_after: PAUSE_MAX }));
     tool.pass_ms(300_000);
-    assert_eq!(tool.take(), Taken::Now);
+    assert_eq!(tool.take(), TakeResult::Now);
 }
 
 /// RT-10: without a rate, a pause or waiters the lock is not taken, and it is so again once they are gone.
@@ -155,7 +155,7 @@ fn a_line_without_a_rate_is_free() {
     assert!(!is_free(&tool));
     let ticket = tool.enqueue(1).unwrap();
     tool.pass_ms(1_000);
-    assert_eq!(tool.take(), Taken::Wait);
+    assert_eq!(tool.take(), TakeResult::Wait);
     assert!(!is_free(&tool));
     assert_eq!(tool.line.leave(ticket), Some(1));
     assert!(is_free(&tool));

@@ -1,13 +1,13 @@
 //! Refusals that precede all other checks: too many calls, ids used twice, arguments too large.
 
-use super::intake::Earlier;
+use super::intake::StreamPrefix;
 use crate::config::Limits;
 use foldhash::fast::RandomState;
 use std::{collections::HashSet, hash::BuildHasher};
 use toolyard_core::{Batch, Call, CallError, CallId, ErrorKind};
 
 /// The bounds of a batch (CC-4) and its repeated ids (CL-8), computed once.
-pub(super) struct Census {
+pub(super) struct BatchChecks {
     calls_max: usize,
     arguments_bytes_max: usize,
     /// How many calls of the same stream precede these.
@@ -16,8 +16,8 @@ pub(super) struct Census {
     repeats: HashSet<usize>,
 }
 
-impl Census {
-    pub(super) fn of(batch: &Batch, limits: &Limits, earlier: Option<&Earlier>) -> Self {
+impl BatchChecks {
+    pub(super) fn of(batch: &Batch, limits: &Limits, earlier: Option<&StreamPrefix>) -> Self {
         let calls = batch.calls();
         let repeats = match earlier {
             None if !may_repeat(calls) => HashSet::new(),
