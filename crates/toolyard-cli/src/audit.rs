@@ -108,7 +108,7 @@ impl Reading<'_> {
             }
         }
         match self.findings.counts().events {
-            0 => Err(Stopped::Line(lines.number(), "there is no event in it".to_owned())),
+            0 => Err(Stopped::Line(lines.number(), "it contains no events".to_owned())),
             _ => Ok(()),
         }
     }

@@ -36,7 +36,7 @@ fn settings(setup: &Setup) -> String {
     let config = &setup.config;
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let most = |most: Option<NonZeroUsize>| {
-        most.map_or_else(|| "as the pools allow".to_owned(), |most| most.to_string())
+        most.map_or_else(|| "limited by the pools".to_owned(), |most| most.to_string())
     };
     let priority = PRIORITIES.iter().find(|(_, priority)| *priority == config.priority);
     let then = match config.on_serial_failure {
@@ -48,11 +48,11 @@ fn settings(setup: &Setup) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:<15}{value}");
     };
-    line("configuration", file.as_deref().unwrap_or("none, these are the defaults"));
+    line("configuration", file.as_deref().unwrap_or("none, using the defaults"));
     line("workspace", &setup.root.display().to_string());
     line("pools", &format!("read {}, concurrent {}, serial 1", config.pools.read, config.pools.concurrent));
     line("max in flight", &most(setup.max_in_flight));
-    line("same, a tree", &most(config.tree_max_in_flight));
+    line("max in a tree", &most(config.tree_max_in_flight));
     line("priority", priority.map_or("", |(name, _)| name));
     line("queue timeout", &within(config.queue_timeout));
     line("call deadline", &within(config.call_deadline));
@@ -112,7 +112,8 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
     if let Some(most) = setup.max_in_flight
         && most < widest
     {
-        let _ = write!(text, "\nnote: max_in_flight {most} is narrower than the widest pool, {widest}");
+        let _ =
+            write!(text, "\nnote: max_in_flight {most} is less than the width of the widest pool, {widest}");
     }
     for note in unspendable(&setup.config.budget, engine) {
         let _ = write!(text, "\nnote: {note}");
@@ -125,9 +126,9 @@ fn unspendable(Spending { turn, session, tree }: &Spending, engine: &Engine) -> 
     let registry = engine.registry();
     let costs_nothing = registry.list().iter().all(|entry| entry.spec().cost == 0);
     let of_budget = |(name, budget): (&str, &Budget)| match (budget.calls, budget.cost) {
-        (Some(0), _) => Some(format!("[budget] {name} is 0 calls: nothing will run")),
+        (Some(0), _) => Some(format!("[budget] {name} is 0 calls: nothing can run")),
         (_, Some(_)) if costs_nothing => {
-            Some(format!("[budget] {name} bounds cost, and no tool costs anything: set [tools] cost"))
+            Some(format!("[budget] {name} limits cost, but no tool has a cost: set cost in [tools]"))
         }
         _ => None,
     };
@@ -139,5 +140,5 @@ fn lowered(entry: &ToolEntry, config: &Config) -> Option<String> {
     let authored = config.authored(entry.name())?.side_effects;
     let now = entry.spec().side_effects;
     let is_lowered = now.is_read_only() && !authored.is_read_only();
-    is_lowered.then(|| format!("its author says side effects {authored}, the configuration says {now}"))
+    is_lowered.then(|| format!("its author declares side effects {authored}, the configuration sets {now}"))
 }

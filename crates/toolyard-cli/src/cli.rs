@@ -21,21 +21,21 @@ Examples:
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  toolyard run response.json                     the format is found out; reads need no approval
+  toolyard run response.json                     the format is detected; reads need no approval
   toolyard run response.json --approve auto      writes, execution and network run too
-  toolyard run response.json --approve ask       you are asked about each of them, at the terminal
-  toolyard run - --to anthropic < batch.json     another format out than in
+  toolyard run response.json --approve ask       asks you about each of them, at the terminal
+  toolyard run - --to anthropic < batch.json     results in another format than the input
   curl -N … | toolyard run > results.json        a stream: calls run while the model writes the next
   toolyard run episodes.jsonl --events log.jsonl
   toolyard run response.json --report json 2> report.json";
 
 const REPORT: &str = "\
-In the report, 'the calls one by one: at most' is the sum of the calls' run times as they ran side by side. They
-wait for processors and threads meanwhile, so it is an upper figure, told where it is longer than the time that
-passed; --sequential measures.
+In the report, 'the calls one by one: at most' is the sum of the calls' run times, measured while they ran concurrently.
+They also waited for processors and threads then, so it is an upper bound, shown only if it is longer than the
+elapsed time. To measure how long they take one by one, use --sequential.
 
-In its timeline, · is a call in line, █ an attempt, ▒ one that another was to follow, ╌ the wait for that, × a call
-that was not started, and ○ one that shares what another call with its idempotency key came to.
+In its timeline, · is a queued call, █ an attempt, ▒ an attempt that is retried, ╌ the backoff before a retry, × a call
+that did not start, and ○ a call that shares the result of another call with its idempotency key.
 
 The JSON report: runs, calls, ok, failed, wall_ms, sum_of_run_times_ms, exit_code, breakers, notes, and timeline: per
 call call_id, name, run, routing, ok, error, came_ms, ready_ms, started_ms, ended_ms, queued_ms, ran_ms, attempts,
@@ -43,55 +43,54 @@ dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: tu
 timeline.";
 
 const ASKING: &str = "\
-Asking: with --approve ask, or on a terminal without a word on it, each call that the configuration asks about is
-shown with its real arguments and what it would change, one at a time; what waits for no answer goes on
-meanwhile. Answers are lines read from the terminal, also when the batch comes on standard input: y yes, n no, a always
-(this call, and all others with the pattern that is shown), q quit (as an interrupt does). The end of the input is a no.
-A question has its time from when it is shown ([confirmation] timeout).";
+Asking: with --approve ask, or on a terminal without --approve, each call that needs approval by the configuration is
+shown with its real arguments and what it would change, one call at a time; calls that need no answer keep running.
+Answers are lines read from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call,
+and all others that match the pattern shown), q quit (like an interrupt). End of input counts as no. The time to answer
+([confirmation] timeout) starts when the question is shown.";
 
 const STREAMS: &str = "\
-Streams: of SSE text each call runs as soon as it is complete and those before it allow, while the model still
-writes. The results are those of the same text given at once, printed when it has ended. Where the text breaks off,
-the call that is half there is answered as invalid. An error of the provider, or what cannot be read, ends the
-stream: the calls before it have run and their results are printed, the error is told, and the exit code is 3. An
-interrupt ends it too; calls that had not come by then do not exist.";
+Streams: each call in SSE text runs as soon as it is complete and the calls before it allow, while the model is still
+writing. The results are the same as for the complete text, and are printed when it has ended. If the text breaks off,
+the incomplete call is answered as invalid. An error from the provider, or text that cannot be read, ends the stream:
+the calls before it run, their results are printed, the error is reported, and the exit code is 3. An interrupt ends it
+too; calls that had not arrived by then do not exist.";
 
 const EPISODES: &str = "\
-Episodes: a line that cannot be read is told on stderr and costs no other: the lines after it run, and the exit
-code is 3. The first line decides whether the input is episodes, unless --from episodes says so.";
+Episodes: a line that cannot be read is reported on stderr and does not affect other lines; the exit code is then 3.
+The first line decides whether the input is episodes, unless --from episodes is given.";
 
 const MCP: &str = "\
 Examples:
-  toolyard mcp --workspace .                     writes and commands are asked about
+  toolyard mcp --workspace .                     asks before writes and commands
   toolyard mcp --approve auto --events log.jsonl
   TOOLYARD_MCP_TOKEN=… toolyard mcp --http 127.0.0.1:8080      many clients, at http://127.0.0.1:8080/mcp
 
 An entry in an MCP client's configuration:
   {\"mcpServers\": {\"toolyard\": {\"command\": \"toolyard\", \"args\": [\"mcp\", \"--workspace\", \"/path\"]}}}
 
-Standard output carries the protocol alone, the log goes to standard error. Each tools/call is handed to the engine as
-it comes, so calls that are sent together go through the same pools; there is no order among them but that of the pools
-and, for tools that change things, one after another as they came. A failure of a tool is a result with isError, its
-code and what is known of its effect in _meta under toolyard/error. A tools/call may carry in its _meta
-toolyard/idempotency_key, toolyard/timeout_ms and toolyard/deadline_ms.
+Standard output carries only the protocol; the log goes to standard error. Each tools/call is handed to the engine when
+it arrives, so calls that are sent together share the pools. The pools alone decide their order; tools that change
+things run one at a time, in the order of arrival. If a tool fails, the result has isError, and its code and what is
+known of its effect are in _meta under toolyard/error. A tools/call may carry toolyard/idempotency_key,
+toolyard/timeout_ms and toolyard/deadline_ms in its _meta.
 
-The program ends when its standard input does: calls that still run have 5 s to be answered. With --http it ends by a
-signal. There each client has a session of its own, from its initialize to its DELETE, or until there was silence for
-an hour; requests of web pages are refused, and so are, on a loopback address, those that name another host.";
+The program ends when its standard input does: calls that are still running have 5 s to be answered. With --http it runs
+until a signal arrives, and each client has its own session, from its initialize to its DELETE or until it has been
+silent for an hour. Requests from web pages are refused, and on a loopback address also those that name another host.";
 
 const MCP_EXIT: &str = "\
 Exit codes:
-    0  the client has closed the connection
+    0  the client closed the connection
     2  usage or configuration, or a file that could not be written
-    3  what came on standard input is not how an MCP connection begins
-  130  interrupted: calls that ran had 5 s to finish";
+    3  standard input is not the start of an MCP connection
+  130  interrupted: running calls had 5 s to finish";
 
 const PLAN_LINES: &str = "\
 Each line of --json: id and turn (of episodes), runs (routing, calls), calls (call_id, name, routing, why,
-approval?, error?), invalid_calls (the ids of those that do not fit their schema).
+approval?, error?), invalid_calls (the ids of calls that do not fit their schema).
 
-Tools that an episode declares count as if they were there. Calls that approval is needed for are planned as if
-it were given.";
+Tools that an episode declares are treated as registered. Calls that need approval are planned as if approved.";
 
 /// Runs the tool calls of LLM agents: concurrently, in the order the model meant, within bounds, one result per call.
 #[derive(Debug, Parser)]
@@ -109,7 +108,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Serve the tools to MCP clients, over standard input and output or HTTP
     Mcp(McpArgs),
-    /// Show the runs and, per call, routing and why, without running anything; list calls that do not fit
+    /// Show the runs, and the routing of each call and why, without running anything; list invalid calls
     Plan(PlanArgs),
     /// List the tools that the configuration provides
     Tools(ToolsArgs),
@@ -173,8 +172,8 @@ pub(crate) struct RunArgs {
     pub(crate) setup: SetupArgs,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
-    /// Who answers the questions about calls that need approval. Without this option it is you if there is a terminal,
-    /// and otherwise nobody: then write, execute and network calls are refused
+    /// Who answers the questions about calls that need approval. Without this option you are asked if there is a
+    /// terminal; otherwise write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
     /// Write every event to this file, as JSON lines
@@ -183,16 +182,16 @@ pub(crate) struct RunArgs {
     /// The report on stderr: a timeline, one JSON document, or none
     #[arg(long, value_name = "KIND", default_value = "text")]
     pub(crate) report: ReportKind,
-    /// The most calls at once, across all pools
+    /// The maximum number of calls at once, across all pools
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     /// Run one call at a time, in order, as a baseline for concurrent runs
     #[arg(long)]
     pub(crate) sequential: bool,
-    /// Show no live view on a terminal
+    /// Do not show the live view on a terminal
     #[arg(long)]
     pub(crate) no_progress: bool,
-    /// Print nothing on stderr except errors that keep the program from its work
+    /// Print nothing on stderr except errors of the program itself
     #[arg(long, short, conflicts_with = "report")]
     pub(crate) quiet: bool,
 }
@@ -416,13 +415,13 @@ Examples:
   toolyard audit log.jsonl --session run --call call_4
   zcat old.jsonl.gz | toolyard audit - --json | jq .faults
 
-A line a call: when it came in (UTC), its id, tool and the first digits of its digest, why it might run or why not,
-and what came of it. Calls are told when they end. Then the verdict.
+One line per call: when it arrived (UTC), its id, its tool, the first digits of its digest, why it was allowed to run or
+why not, and how it ended. Calls are listed as they end, followed by the verdict.
 
-Checked are: numbers without a gap and times that do not run back, per session; of each call the order of its
-events, one end, attempts that count up, and that what ran is what was approved; of each turn that as many calls
-ended as it says. It does not prove who wrote the file. Kinds of events that are not known here, of a later
-program, are passed over and counted. Lines may be 64 MiB long.
+The audit checks: for each session, numbers without a gap and times that do not go back; for each call, the order of its
+events, a single end, attempts that count up, and that what ran is what was approved; for each turn, that as many calls
+ended as it says. It does not prove who wrote the file. Events of unknown kinds, from a later version of the program,
+are skipped and counted. Lines may be up to 64 MiB long.
 
 Fields of --json: calls (line, wall_ms, session, agent, turn, batch, index, call_id, tool_name, digest, decision,
 attempts, outcome), happenings (events of no call, and late results), faults (line, session, call_id, what),
@@ -431,9 +430,9 @@ At most 1000 faults and 10000 happenings are listed; faults_left_out and happeni
 
 Exit codes:
     0  the log is whole
-    1  faults were found; a last line that breaks off is one
+    1  faults were found, such as a last line that breaks off
     2  usage
-    3  not readable as a log of events: no file, a line that is no event, another version";
+    3  not an event log: no such file, a line that is not an event, another version";
 
 /// Parses a number that must not be zero.
 fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
@@ -446,7 +445,7 @@ Examples:
   cargo run --release -- bench              a debug build says nothing about speed
   toolyard bench --json > bench.json
   toolyard bench --calls 1,8,40 --rounds 301
-  toolyard bench --axis stages              what each stage costs; a name that is none lists all
+  toolyard bench --axis stages              what each stage costs; an unknown name lists all
   toolyard bench --all --json
 
 The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in multiples of the floor), figures

@@ -269,13 +269,13 @@ fn beside(file: &Path) -> &Path {
 fn text(file: &Path) -> Result<String, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     if !fs::metadata(file).map_err(unreadable)?.is_file() {
-        return Err("not a regular file: a configuration is a file of text".to_owned());
+        return Err("not a regular file: a configuration is a text file".to_owned());
     }
     let mut bytes = Vec::new();
     let reader = File::open(file).map_err(unreadable)?;
     reader.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > BYTES_MAX {
-        return Err(format!("longer than {BYTES_MAX} bytes: a configuration is a short text"));
+        return Err(format!("longer than {BYTES_MAX} bytes, the limit for a configuration"));
     }
     let not_text = |at| format!("byte {at} is not valid UTF-8: save the file as UTF-8");
     String::from_utf8(bytes).map_err(|error| not_text(error.utf8_error().valid_up_to()))

@@ -26,7 +26,7 @@ mod on {
         pub(crate) fn start() -> Self {
             let started = Settings::from_env(SERVICE)
                 .and_then(|settings| settings.map(Telemetry::start).transpose())
-                .inspect_err(|why| anstream::eprintln!("toolyard: no traces and metrics: {why}"));
+                .inspect_err(|why| anstream::eprintln!("toolyard: cannot export traces and metrics: {why}"));
             Self(started.ok().flatten())
         }
 
@@ -71,7 +71,7 @@ mod off {
     /// Exports nothing: the program is built without the feature.
     pub(crate) struct Export;
 
-    #[allow(clippy::unused_self, reason = "the same words as where something exports")]
+    #[allow(clippy::unused_self, reason = "same interface as with the feature")]
     impl Export {
         pub(crate) fn start() -> Self {
             Self

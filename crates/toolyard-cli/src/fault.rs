@@ -46,7 +46,7 @@ pub(crate) enum Fault {
     #[error("cannot measure: {0}")]
     Bench(String),
     /// The reader of the results has closed the pipe, so there is nothing to report.
-    #[error("the reader of the results is gone")]
+    #[error("the reader of the results has closed the pipe")]
     NobodyReads,
 }
 

@@ -43,8 +43,8 @@ impl Setup {
         let tool = self.served().iter().map(|tool| tool.spec().name).find(|name| self.has_own(name))?;
         let (server, _) = served_by(self, &tool)?;
         Some(format!(
-            "the MCP server '{server}' has a tool '{tool}', and so has this program: give [mcp.{server}] a prefix, or \
-             leave '{tool}' out of [builtin] enable"
+            "the MCP server '{server}' has a tool '{tool}', and so does this program: give [mcp.{server}] a prefix, or \
+             remove '{tool}' from [builtin] enable"
         ))
     }
 
@@ -89,8 +89,8 @@ pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
         let tools = status.tools.len();
         let said = match status.state {
             State::Ready => format!("{tools} tools"),
-            State::Down { why } | State::GivenUp { why } => format!("not there: {why}"),
-            _ => "being started".to_owned(),
+            State::Down { why } | State::GivenUp { why } => format!("not available: {why}"),
+            _ => "starting".to_owned(),
         };
         (status.name, said)
     };
@@ -143,7 +143,7 @@ pub(crate) fn table(setup: &Setup, engine: &Engine) -> String {
         ]);
     }
     let notes = refused(setup).into_iter().map(|refused| format!("warning: {refused}\n"));
-    let missing = states(setup).into_iter().filter(|(_, state)| state.starts_with("not there"));
+    let missing = states(setup).into_iter().filter(|(_, state)| state.starts_with("not available"));
     let missing = missing.map(|(name, state)| format!("warning: mcp '{name}' is {state}\n"));
     std::iter::once(table.to_string()).chain(missing).chain(notes).collect()
 }

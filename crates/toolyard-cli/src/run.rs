@@ -47,7 +47,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         _ = interrupts.next() => return Ok(interrupted_early(&args)),
     };
     if matches!(input, Input::Episodes(_)) && args.to.is_some() {
-        let why = "--to does not go with episodes: every turn is answered by a line of its own";
+        let why = "--to cannot be used with episodes: every turn has its own line of results";
         return Err(Fault::Usage(why.to_owned()));
     }
     // Only now, so that an input that cannot be read does not erase old events.

@@ -56,7 +56,7 @@ pub(crate) fn limit(spec: &ToolSpec) -> String {
     let Some(most) = spec.max_concurrency else { return "-".to_owned() };
     match spec.limit_scope {
         LimitScope::Agent => most.to_string(),
-        LimitScope::Tree => format!("{most} a tree"),
-        LimitScope::Engine => format!("{most} in all"),
+        LimitScope::Tree => format!("{most} per tree"),
+        LimitScope::Engine => format!("{most} in total"),
     }
 }

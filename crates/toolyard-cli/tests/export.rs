@@ -73,7 +73,9 @@ fn a_collector_behind_tls() {
     let output = run("tls", Some(&format!("https://{NOBODY}")));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains(&format!("no traces and metrics: https://{NOBODY}/v1/traces: only http:// is spoken")),
+        said.contains(&format!(
+            "cannot export traces and metrics: https://{NOBODY}/v1/traces: only http:// is spoken"
+        )),
         "{said}"
     );
     assert!(!output.stdout.is_empty());

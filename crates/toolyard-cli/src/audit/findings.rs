@@ -51,7 +51,7 @@ impl Findings {
 
     /// Reports a last line that breaks off.
     pub(super) fn torn(&mut self, line: usize) {
-        let what = "the last line breaks off: the program that wrote it was stopped meanwhile".to_owned();
+        let what = "the last line breaks off: the program was stopped while writing it".to_owned();
         self.list(Finding { line: line as u64, session: None, call_id: None, what });
     }
 

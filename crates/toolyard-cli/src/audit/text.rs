@@ -53,15 +53,12 @@ impl<W: Write> Text<W> {
         if let Some((line, name)) = &findings.first_stranger {
             let events = count(usize::try_from(findings.strangers).unwrap_or(usize::MAX), "event");
             let name = plain(name);
-            writeln!(
-                self.out,
-                "passed over: {events} of kinds that are not known here, '{name}' in line {line} first"
-            )?;
+            writeln!(self.out, "skipped: {events} of unknown kinds, first '{name}' in line {line}")?;
         }
         if !findings.has_end && findings.unreadable.is_none() {
             writeln!(
                 self.out,
-                "the engine's end is not in it: it runs, was killed, or what came last is cut off"
+                "the log has no engine end: the engine still runs, was killed, or the log is cut off"
             )?;
         }
         Ok(())
@@ -97,7 +94,7 @@ impl<W: Write> Account for Text<W> {
             (Some((line, _)), number) => {
                 writeln!(
                     self.out,
-                    "not readable from line {line} on; {} before it: {all}",
+                    "unreadable from line {line} on; {} before it: {all}",
                     some(number, "fault")
                 )?;
             }
@@ -125,18 +122,18 @@ fn decision(story: &Story) -> String {
         Decision::Allowed => format!("allowed by {policy}"),
         Decision::Remembered => format!("allowed by a remembered answer, {policy}"),
         Decision::Approved(Some(SettledBy::Pattern)) => {
-            format!("{asked}, approved by the answer to another, {policy}")
+            format!("{asked}, approved by the answer to another question, {policy}")
         }
         Decision::Approved(_) => format!("{asked}, approved by the approver, {policy}"),
         Decision::Refused(code) => format!("{asked}, refused: {code}"),
         Decision::Denied(code) => format!("denied: {code}"),
         Decision::Invalid(code) => format!("invalid: {code}"),
         Decision::NotRun(code) => format!("not run: {code}"),
-        Decision::Shared(Dedupe::Replayed) => "given a kept result".to_owned(),
+        Decision::Shared(Dedupe::Replayed) => "replays an earlier result".to_owned(),
         Decision::Shared(_) => "shares the run of another call".to_owned(),
         Decision::Open => match story.request() {
             Some(_) => asked,
-            None => "came in".to_owned(),
+            None => "received".to_owned(),
         },
     }
 }
@@ -152,7 +149,7 @@ fn outcome(story: &Story) -> String {
             (what, failure.queue_ms, failure.duration_ms)
         }
         Some(End::Ok { bytes, queue_ms, duration_ms, cancel_requested, .. }) => {
-            let told = if *cancel_requested { ", told to stop" } else { "" };
+            let told = if *cancel_requested { ", cancelled" } else { "" };
             (format!("ok, {bytes} B{told}"), *queue_ms, *duration_ms)
         }
     };
@@ -180,7 +177,7 @@ fn happening(event: &Event) -> String {
         EventKind::PolicyChanged { version } => format!("policy {version} is in force"),
         EventKind::PoolResized { class, from, to } => format!("pool {class}: width {from} to {to}"),
         EventKind::ZombiesReleased { tool_name, count } => {
-            format!("gave up what {count} handlers of {tool_name} hold")
+            format!("released what {count} handlers of {tool_name} hold")
         }
         EventKind::EngineDrain { step } => format!("drain: {}", step_word(*step)),
         EventKind::BreakerTransition { tool_name, backend, from, to } => {
@@ -193,7 +190,7 @@ fn happening(event: &Event) -> String {
         }
         EventKind::LateResult { ok } => {
             let id = event.call_id.as_ref().map_or("?", |id| id.as_str());
-            format!("{id}: its handler has ended by now, {}", if *ok { "ok" } else { "not ok" })
+            format!("{id}: its handler has ended late, {}", if *ok { "ok" } else { "not ok" })
         }
         other => other.name().to_owned(),
     }
@@ -205,8 +202,8 @@ fn step_word(step: toolyard::event::DrainStep) -> &'static str {
         S::Refuse => "new calls are refused",
         S::ClearQueue => "waiting calls have ended",
         S::Finish => "running calls may finish",
-        S::Cancel => "running calls are told to stop",
-        S::Abandon => "what did not stop is given up",
+        S::Cancel => "running calls are cancelled",
+        S::Abandon => "calls that did not stop are abandoned",
         S::Stopped => "stopped",
     }
 }

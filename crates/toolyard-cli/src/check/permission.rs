@@ -87,14 +87,14 @@ pub(super) fn capabilities(touch: &Touch) -> String {
         Some(if items.is_empty() { format!("{name} none") } else { format!("{name} {}", items.join(", ")) })
     });
     let told: Vec<String> = told.collect();
-    if told.is_empty() { "not bounded".to_owned() } else { told.join("; ") }
+    if told.is_empty() { "unlimited".to_owned() } else { told.join("; ") }
 }
 
 /// The trusted workspaces, in one line, and whether this workspace is one of them.
 pub(super) fn trusted(setup: &Setup) -> String {
     let roots = listed(setup.config.trusted.roots.iter().map(|root| root.display()));
     match setup.is_trusted() {
-        true => format!("{roots}; this workspace is one"),
+        true => format!("{roots}; this workspace is trusted"),
         false => roots,
     }
 }
@@ -105,19 +105,22 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     let of_tool = |spec: &ToolSpec| {
         let Rule::Allow(grant) = rule(setup, spec) else { return None };
         let why = unkept(&grant)?;
-        Some(format!("warning: tool '{}': {why}: its calls will end as sandbox_error", spec.name))
+        Some(format!("warning: tool '{}': {why}: its calls will fail with sandbox_error", spec.name))
     };
     let of_tools = entries.iter().filter_map(|entry| of_tool(entry.spec()));
     let Trusted { missing, .. } = &setup.config.trusted;
     let of_workspaces = missing.iter().map(|root| {
-        format!("warning: [confirmation] trusted_workspaces: '{root}' is no directory, so nothing is trusted by it")
+        format!(
+            "warning: [confirmation] trusted_workspaces: '{root}' is not a directory, so it has no effect"
+        )
     });
     let is_idle = |pattern: &&String| {
         let prefix = pattern.trim_end_matches('*');
         !entries.iter().any(|entry| entry.name().starts_with(prefix))
     };
     let of_rules = setup.config.policing.patterns.iter().filter(is_idle);
-    let of_rules = of_rules.map(|pattern| format!("note: [policy] rules '{pattern}': no tool is called so"));
+    let of_rules =
+        of_rules.map(|pattern| format!("note: [policy] rules '{pattern}': no tool has such a name"));
     of_tools.chain(of_workspaces).chain(of_rules).collect()
 }
 
@@ -125,7 +128,10 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
 fn unkept(grant: &Grant) -> Option<String> {
     let (sandbox, limits) = (grant.sandbox, &grant.limits);
     if sandbox != Sandbox::Host {
-        return Some(format!("its grant is for sandbox '{}', and only 'host' is built", sandbox.as_str()));
+        return Some(format!(
+            "its grant is for sandbox '{}', but only 'host' is available",
+            sandbox.as_str()
+        ));
     }
     let unkept = [
         ("memory", limits.memory.is_some()),

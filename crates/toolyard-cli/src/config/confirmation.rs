@@ -70,7 +70,8 @@ fn trusted(section: &mut Section<'_>, here: &Path) -> Result<Trusted, ConfigErro
     let mut trusted = Trusted::default();
     for (text, at) in section.texts("trusted_workspaces")?.unwrap_or_default() {
         if text.is_empty() {
-            let what = "[confirmation] trusted_workspaces: name a directory; '.' is that of this file";
+            let what =
+                "[confirmation] trusted_workspaces: name a directory; '.' is the directory of this file";
             return Err(section.error(&at, what));
         }
         match directory(here, &text) {

@@ -6,7 +6,9 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DurationError {
     /// Not a number with a unit.
-    #[error("'{0}' is no duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\"")]
+    #[error(
+        "'{0}' is not a duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\""
+    )]
     Form(String),
     /// A duration of zero.
     #[error("'{0}' must be longer than zero")]

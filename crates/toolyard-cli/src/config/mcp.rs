@@ -26,7 +26,7 @@ pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Vec<ServerCo
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || !name.chars().all(is_word) {
             let what =
-                format!("'{name}' is no name of an MCP server: letters, digits, '-', '_' and '.' make one");
+                format!("'{name}' is not a name for an MCP server: use letters, digits, '-', '_' and '.'");
             return Err(section.error(&at, what));
         }
         servers.push(server(&name, &at, inner, here)?);
@@ -69,7 +69,7 @@ fn program(
     here: &Path,
 ) -> Result<ServerConfig, ConfigError> {
     let Some((command, _)) = section.text("command")? else {
-        let what = format!("[mcp.{name}] needs a command, the program that is the server");
+        let what = format!("[mcp.{name}] needs a command: the program to run as the server");
         return Err(section.error(at, what));
     };
     let args = section.texts("args")?.unwrap_or_default();
@@ -88,7 +88,7 @@ fn remote(
     section: &mut Section<'_>,
     _: &Path,
 ) -> Result<ServerConfig, ConfigError> {
-    let what = "url: this program speaks to no server over HTTP, it was built without the feature mcp-http";
+    let what = "url: this program was built without the feature mcp-http and cannot connect over HTTP";
     Err(section.error(&at, format!("{}{what}", section.prefix())))
 }
 
@@ -112,12 +112,10 @@ fn found(command: &str, here: &Path) -> PathBuf {
 fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerConfig, ConfigError> {
     for (name, at, value) in section.entries() {
         let Some(text) = value.get_ref().as_str() else {
-            return Err(
-                section.error(&value.span(), format!("{}{name} must be a text in quotes", section.prefix()))
-            );
+            return Err(section.error(&value.span(), format!("{}{name} must be a string", section.prefix())));
         };
         let value = own_variable(text).map_err(|from| {
-            let what = format!("{}{name}: there is no variable {from} in the environment", section.prefix());
+            let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
             section.error(&at, what)
         })?;
         server = server.env(name, value);
@@ -129,7 +127,7 @@ fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<Ser
 fn prefix(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
     let Some((prefix, at)): Option<Placed<String>> = section.text("prefix")? else { return Ok(server) };
     if prefix.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        let what = format!("{}prefix must have no white space", section.prefix());
+        let what = format!("{}prefix must not contain white space", section.prefix());
         return Err(section.error(&at, what));
     }
     Ok(server.prefix(prefix))

@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> S
     let best = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     match best {
         Some(best) if likeness(best) >= LIKENESS_MIN => format!("did you mean '{best}'?"),
-        _ => format!("there are: {}", known.join(", ")),
+        _ => format!("available: {}", known.join(", ")),
     }
 }
 
@@ -28,6 +28,6 @@ mod tests {
     fn the_nearest_name_is_told_and_else_all() {
         check("raed", "did you mean 'read'?");
         check("concurent", "did you mean 'concurrent'?");
-        check("zzz", "there are: read, concurrent");
+        check("zzz", "available: read, concurrent");
     }
 }

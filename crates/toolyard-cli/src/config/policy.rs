@@ -100,7 +100,7 @@ fn is_pattern(section: &Section<'_>, name: &str, at: &Range<usize>) -> Result<bo
         None => Ok(false),
         Some(place) if place + 1 == name.len() => Ok(true),
         Some(_) => {
-            let what = format!("a star stands for the end of a name, as in 'git__*', and not as in '{name}'");
+            let what = format!("'{name}': a star must be at the end of a name, as in 'git__*'");
             Err(section.error(at, what))
         }
     }
@@ -180,7 +180,8 @@ fn texts(placed: Vec<Placed<String>>) -> Vec<String> {
 }
 
 fn fs_grant(text: &str) -> Result<FsGrant, String> {
-    let form = || format!("'{text}' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
+    let form =
+        || format!("'{text}' is not a grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
     let (mode, path) = text.split_once(':').ok_or_else(form)?;
     let mode = MODES.iter().find(|(name, _)| *name == mode);
     let (_, mode) = mode.ok_or_else(|| format!("{}; the modes are r, w and rw", form()))?;

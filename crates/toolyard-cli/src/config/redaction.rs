@@ -31,7 +31,8 @@ fn named(redactor: Redactor, name: &str, here: &Path) -> Result<Redactor, String
             .map_err(|error| format!("[redaction] secrets: '{path}' cannot be read: {error}"))?,
         // The text may itself be a secret, so it is not repeated.
         _ => {
-            let what = "[redaction] secrets are named, not written here: \"env:NAME\" or \"file:PATH\"";
+            let what =
+                "[redaction] secrets: do not write a secret here, name it: \"env:NAME\" or \"file:PATH\"";
             return Err(what.to_owned());
         }
     };

@@ -205,7 +205,7 @@ impl<'a> Section<'a> {
         let at = value.span();
         match value.into_inner() {
             DeValue::String(text) => Ok(Some((text.into_owned(), at))),
-            other => Err(self.wrong(key, &at, "a text in quotes", &other)),
+            other => Err(self.wrong(key, &at, "a string", &other)),
         }
     }
 
@@ -281,7 +281,7 @@ impl<'a> Section<'a> {
         match value.get_ref() {
             DeValue::Boolean(on) => Ok(Some(SwitchOrText::Switch(*on))),
             DeValue::String(text) => Ok(Some(SwitchOrText::Text(text.to_string()))),
-            other => Err(self.wrong(key, &value.span(), "true, false or a text in quotes", other)),
+            other => Err(self.wrong(key, &value.span(), "true, false or a string", other)),
         }
     }
 
@@ -322,7 +322,7 @@ impl<'a> Section<'a> {
 
     /// Takes a list of texts, each with its place.
     pub(super) fn texts(&mut self, key: &'static str) -> Result<Option<Vec<Placed<String>>>, ConfigError> {
-        const WANTED: &str = "a list of texts";
+        const WANTED: &str = "a list of strings";
         let Some(value) = self.take(key) else { return Ok(None) };
         let at = value.span();
         let DeValue::Array(items) = value.into_inner() else {
@@ -389,9 +389,10 @@ fn whole_wanted(least: u64, most: u64) -> String {
 
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
+        DeValue::String(_) => "a string",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "true or false",
+        DeValue::Boolean(true) => "true",
+        DeValue::Boolean(false) => "false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",

@@ -37,8 +37,7 @@ fn environment(section: &mut Section<'_>) -> Result<Option<Vec<String>>, ConfigE
     let Some(names) = section.texts("env")? else { return Ok(None) };
     let name = |(name, at): (String, _)| match name.is_empty() || name.contains(['=', '\0', ' ']) {
         true => {
-            let what =
-                format!("[shell] env names variables, such as \"PATH\"; no variable is called '{name}'");
+            let what = format!("[shell] env: '{name}' cannot be the name of a variable, such as \"PATH\"");
             Err(section.error(&at, what.replace(['\0', '\n'], " ")))
         }
         false => Ok(name),

@@ -4,10 +4,12 @@
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SizeError {
     /// Not a number with a unit.
-    #[error("'{0}' is no size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" or \"1GiB\"")]
+    #[error(
+        "'{0}' is not a size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" or \"1GiB\""
+    )]
     Form(String),
     /// A size of zero.
-    #[error("'{0}' must be more than nothing")]
+    #[error("'{0}' must be more than zero")]
     Zero(String),
 }
 

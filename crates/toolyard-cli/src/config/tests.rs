@@ -136,11 +136,11 @@ fn the_shell_is_there_when_it_is_enabled() {
 #[test]
 fn nonsense_for_the_shell_is_refused() {
     let refused_name = |name: &str| {
-        let what = format!("[shell] env names variables, such as \"PATH\"; no variable is called '{name}'");
+        let what = format!("[shell] env: '{name}' cannot be the name of a variable, such as \"PATH\"");
         refused(&format!("[shell]\nenv = [\"PATH\", \"{name}\"]"), 2, &what);
     };
     ["", "A=b", "A B"].into_iter().for_each(refused_name);
-    refused("[shell]\nenv = \"PATH\"", 2, "[shell] env must be a list of texts");
+    refused("[shell]\nenv = \"PATH\"", 2, "[shell] env must be a list of strings");
     refused("[shell]\ntimeout = \"0s\"", 2, "[shell] timeout: '0s' must be longer than zero");
     refused(
         "[shell]\noutput_bytes = 0",
@@ -174,7 +174,7 @@ fn an_unknown_tool_names_the_nearest_one() {
 fn zero_and_wrong_kinds_are_refused() {
     refused("[pools]\nread = 0", 2, "[pools] read must be a whole number from 1, not 0");
     refused("[pools]\nread = -1", 2, "[pools] read must be a whole number from 1, not -1");
-    refused("[pools]\nread = \"3\"", 2, "[pools] read must be a whole number from 1, not a text");
+    refused("[pools]\nread = \"3\"", 2, "[pools] read must be a whole number from 1, not a string");
     refused("[tools.echo]\ntimeout = \"0s\"", 2, "[tools.\"echo\"] timeout: '0s' must be longer than zero");
     refused("[session]\nqueue_timeout = \"0s\"", 2, "[session] queue_timeout: '0s' must be longer than zero");
     refused("pools = 3", 1, "[pools] must be a table, not a number");
@@ -200,13 +200,13 @@ fn a_class_that_does_not_go_with_the_side_effects_is_refused() {
     refused(
         "[tools.read_file]\nclass = \"serial\"",
         2,
-        "class = \"serial\" does not go with side effects read: set side_effects to \"write\", \"execute\" or \
-         \"network\" if that is what it has",
+        "class = \"serial\" does not fit side effects read: set side_effects to \"write\", \"execute\" or \
+         \"network\" if the tool has them",
     );
     refused(
         "[tools.write_file]\nclass = \"serial\"\nconcurrency = \"on\"",
         3,
-        "concurrency contradicts class = \"serial\": give one of the two",
+        "concurrency contradicts class = \"serial\": set only one of them",
     );
     assert!(read("[tools.read_file]\nclass = \"serial\"\nside_effects = \"write\"").is_ok());
 }
@@ -216,7 +216,7 @@ fn a_scope_of_nothing_is_refused() {
     refused(
         "[tools.echo]\nlimit_scope = \"tree\"",
         2,
-        "limit_scope says over what max_concurrency counts: set that too",
+        "limit_scope has no effect without max_concurrency: set that too",
     );
     refused(
         "[tools.echo]\nmax_concurrency = 1\nlimit_scope = \"session\"",
@@ -226,17 +226,17 @@ fn a_scope_of_nothing_is_refused() {
     refused(
         "[tools.read_file]\nserial_scope = \"db\"",
         2,
-        "serial_scope is for serial calls, and this tool's are read: leave one of the two out",
+        "serial_scope is for serial calls, and this tool's calls are read: remove it",
     );
     refused(
         "[tools.write_file]\nserial_scope = \"db\"\nconcurrency = \"on\"",
         2,
-        "serial_scope is for serial calls, and this tool's are concurrent: leave one of the two out",
+        "serial_scope is for serial calls, and this tool's calls are concurrent: remove it",
     );
     refused(
         "[tools.write_file]\nserial_scope = \" \"",
         2,
-        "serial_scope must name what the calls change, such as \"db\"",
+        "serial_scope must not be empty: name what the calls change, such as \"db\"",
     );
     refused(
         "[tools.write_file]\nserial_scop = \"db\"",

@@ -146,7 +146,7 @@ fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolC
                     return Err(section.error(&at, what));
                 }
                 role if role.trim().is_empty() => {
-                    let what = format!("{}hidden_from names roles, or '{SUB_AGENTS}'", section.prefix());
+                    let what = format!("{}hidden_from must name roles, or '{SUB_AGENTS}'", section.prefix());
                     return Err(section.error(&at, what));
                 }
                 role => drop(hidden.roles.insert(role.into())),
@@ -169,7 +169,7 @@ fn rate(section: &mut Section<'_>) -> Result<Option<Rate>, ConfigError> {
 fn backend(section: &mut Section<'_>) -> Result<Option<String>, ConfigError> {
     let Some((name, at)) = section.text("backend")? else { return Ok(None) };
     if name.trim().is_empty() {
-        let what = "backend must name what the tool works through, such as \"api.example.com\"";
+        let what = "backend must not be empty: name what the tool uses, such as \"api.example.com\"";
         return Err(section.error(&at, what));
     }
     Ok(Some(name))
@@ -183,7 +183,7 @@ fn limit_scope(
     let Some((scope, at)) = section.choice("limit_scope", LIMIT_SCOPES)? else { return Ok(None) };
     match limit {
         Some(_) => Ok(Some(scope)),
-        None => Err(section.error(&at, "limit_scope says over what max_concurrency counts: set that too")),
+        None => Err(section.error(&at, "limit_scope has no effect without max_concurrency: set that too")),
     }
 }
 
@@ -192,11 +192,11 @@ fn serial_scope(section: &mut Section<'_>, class: ToolClass) -> Result<Option<St
     let Some((scope, at)) = section.text("serial_scope")? else { return Ok(None) };
     let what = match class {
         _ if scope.trim().is_empty() => {
-            "serial_scope must name what the calls change, such as \"db\"".to_owned()
+            "serial_scope must not be empty: name what the calls change, such as \"db\"".to_owned()
         }
         ToolClass::Serial => return Ok(Some(scope)),
         ToolClass::Read | ToolClass::Concurrent => {
-            format!("serial_scope is for serial calls, and this tool's are {class}: leave one of the two out")
+            format!("serial_scope is for serial calls, and this tool's calls are {class}: remove it")
         }
     };
     Err(section.error(&at, what))
@@ -216,7 +216,7 @@ fn promoted(
     if let Some((on, at)) = promotion
         && on != wanted
     {
-        let what = format!("concurrency contradicts class = \"{class}\": give one of the two");
+        let what = format!("concurrency contradicts class = \"{class}\": set only one of them");
         return Err(section.error(&at, what));
     }
     if effects.class(wanted) == class {
@@ -227,7 +227,7 @@ fn promoted(
         ToolClass::Serial | ToolClass::Concurrent => "\"write\", \"execute\" or \"network\"",
     };
     let what = format!(
-        "class = \"{class}\" does not go with side effects {effects}: set side_effects to {need} if that is what it has"
+        "class = \"{class}\" does not fit side effects {effects}: set side_effects to {need} if the tool has them"
     );
     Err(section.error(&at, what))
 }

@@ -53,7 +53,7 @@ pub(super) fn misfit(turn: Option<(&str, usize)>, call: &PlannedCall) -> String 
 pub(super) fn tally(tally: &Tally) -> String {
     let Tally { batches, calls, invalid, refused, unread, misfits } = tally;
     let mut text = format!(
-        "{} with {}: {invalid} invalid, {} refused otherwise",
+        "{} with {}: {invalid} invalid, {} refused for other reasons",
         count(*batches, "batch"),
         count(*calls, "call"),
         refused - invalid

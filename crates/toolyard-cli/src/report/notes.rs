@@ -73,7 +73,7 @@ impl Notes {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.groups.iter().map(Group::line).collect();
         if self.others > 0 {
-            lines.push(format!("… and {} with other errors: the results tell", count(self.others, "call")));
+            lines.push(format!("… and {} with other errors: see the results", count(self.others, "call")));
         }
         lines.extend(self.advice());
         lines
@@ -85,7 +85,7 @@ impl Notes {
             let kinds: Vec<&str> = self.side_effects.iter().map(|effects| effects.as_str()).collect();
             let kinds = kinds.join(", ");
             format!(
-                "{calls} refused, since nothing allows {kinds}: to let them run, use {}",
+                "{calls} refused because {kinds} calls need approval: to allow them, use {}",
                 allowing(&self.side_effects)
             )
         })

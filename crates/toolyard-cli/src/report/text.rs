@@ -33,7 +33,7 @@ pub(super) fn draw(timeline: &Timeline, widths: &Widths) -> String {
     }
     let more = timeline.spans.len().saturating_sub(ROWS_MAX);
     if more > 0 {
-        let _ = writeln!(text, "… and {}; --report json tells of all", count(more, "more call"));
+        let _ = writeln!(text, "… and {}; --report json lists all", count(more, "more call"));
     }
     text
 }
@@ -122,7 +122,7 @@ pub(super) fn end(span: &Span) -> Vec<String> {
     if let Some(error) = span.error {
         let after = error.last.map_or_else(String::new, |last| format!(" after {last}"));
         let again =
-            error.retry_after.map_or_else(String::new, |wait| format!(", ask again in {}", Brief(wait)));
+            error.retry_after.map_or_else(String::new, |wait| format!(", retry after {}", Brief(wait)));
         told.push(format!("{}{after}{again}", error.kind));
     }
     match span.dedupe {

@@ -44,9 +44,9 @@ const WITHDRAWN_WITHIN: Duration = Duration::from_secs(1);
 /// The terminal to ask on, if any: with `--approve ask`, or by default if the user is watching at a terminal.
 pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
     match args.approve {
-        Some(Approve::Ask) => Terminal::open().map(Some).map_err(|error| {
-            Fault::Usage(format!("--approve ask needs a terminal to ask on, and there is none: {error}"))
-        }),
+        Some(Approve::Ask) => Terminal::open()
+            .map(Some)
+            .map_err(|error| Fault::Usage(format!("--approve ask needs a terminal to ask on: {error}"))),
         None if stderr().is_terminal() && !is_typed(args) => {
             Ok(Terminal::open().ok().filter(Terminal::is_ours))
         }

@@ -27,6 +27,6 @@ impl Ended {
     pub(super) async fn until(&self, calls: usize) {
         let mut count = self.count.subscribe();
         let reached = count.wait_for(|count| *count >= calls).await;
-        reached.map(drop).expect("the one that counts is in `self`");
+        reached.map(drop).expect("the sender is in `self`");
     }
 }

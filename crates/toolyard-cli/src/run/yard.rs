@@ -292,7 +292,7 @@ fn drain(engine: &Engine, grace: Duration) -> JoinHandle<DrainReport> {
 
 fn waiting() -> String {
     let grace = INTERRUPT_GRACE.as_secs();
-    format!("interrupted: calls that run have {grace} s to finish; interrupt again to give them up")
+    format!("interrupted: running calls have {grace} s to finish; interrupt again to abandon them")
 }
 
 fn say(speaks: bool, live: Option<&Live>, line: &str) {
@@ -314,7 +314,10 @@ fn give_up(
     session.cancel();
     let outcome = |call: &Call| {
         finished.next().flatten().unwrap_or_else(|| {
-            let error = CallError::new(ErrorKind::Cancelled, "the program was told to stop at once");
+            let error = CallError::new(
+                ErrorKind::Cancelled,
+                "the program was interrupted again and did not wait for this call",
+            );
             Outcome::new(call, Routing::ShortCircuit, Err(error))
         })
     };

@@ -140,7 +140,7 @@ fn an_interrupt_at_a_question_stops_the_run() {
     let mut asked = Asked::start("ask-interrupt", &[write("a", "1"), write("b", "1")]);
     asked.terminal.question();
     asked.terminal.types(CTRL_C);
-    asked.terminal.until("the question is withdrawn: its call was cancelled, or is settled");
+    asked.terminal.until("the question is withdrawn: its call was cancelled or already decided");
     let dir = asked.dir.clone();
     let done = asked.end();
     assert_eq!((done.code, codes(&done)), (Some(130), vec!["shutting_down".to_owned(); 2]));
@@ -175,7 +175,7 @@ fn only_an_answer_is_an_answer() {
         asked.terminal.until(" left: ");
     }
     asked.terminal.types(CTRL_D);
-    asked.terminal.until("that is the end of the input: no");
+    asked.terminal.until("end of input, which counts as no");
     assert_eq!(codes(&asked.end()), ["user_denied"]);
 }
 
@@ -223,7 +223,7 @@ fn a_late_answer_is_none_to_the_next_question() {
     let mut asked = Asked::with("ask-late", &[write("a", "1"), write("b", "1")], &more);
     asked.terminal.question();
     asked.terminal.types("y");
-    asked.terminal.until("nobody answered in time, so the call does not run");
+    asked.terminal.until("not answered in time, so the call does not run");
     asked.terminal.question();
     asked.terminal.types("\n");
     asked.terminal.until("y  yes, this call may run");

@@ -166,7 +166,7 @@ fn no_configuration(file: &str, what: &str) {
 
 #[test]
 fn a_configuration_that_is_no_regular_file() {
-    let what = "not a regular file: a configuration is a file of text";
+    let what = "not a regular file: a configuration is a text file";
     no_configuration(dir("config-dir").to_str().unwrap(), what);
     if cfg!(unix) {
         no_configuration("/dev/zero", what);
@@ -178,7 +178,7 @@ fn a_configuration_without_end_or_text() {
     let file = dir("config-long").join("toolyard.toml");
     let path = file.to_str().unwrap();
     fs::write(&file, "#".repeat((1 << 20) + 1)).unwrap();
-    no_configuration(path, "longer than 1048576 bytes: a configuration is a short text");
+    no_configuration(path, "longer than 1048576 bytes, the limit for a configuration");
     fs::write(&file, b"# \xff").unwrap();
     no_configuration(path, "byte 2 is not valid UTF-8: save the file as UTF-8");
     fs::write(&file, "#".repeat(1 << 20)).unwrap();

@@ -60,10 +60,9 @@ fn a_declared_schema_outside_the_subset_is_named_by_its_pointer() {
     let line = "toolyard: standard input line 1: tools: tool 'f': schema keyword at '/properties/n/$ref' is outside \
                 the supported subset of JSON Schema\n";
     assert_eq!((done.code, done.stderr.as_str()), (Some(3), line));
-    assert!(
-        done.stdout
-            .ends_with("2 batches with 2 calls: 0 invalid, 0 refused otherwise; 1 line could not be read\n")
-    );
+    assert!(done.stdout.ends_with(
+        "2 batches with 2 calls: 0 invalid, 0 refused for other reasons; 1 line could not be read\n"
+    ));
 }
 
 #[test]
@@ -81,6 +80,6 @@ fn turns_of_an_episode_go_in_order() {
 #[test]
 fn another_format_out_is_refused() {
     let done = toolyard(&["run", "--to", "gemini"], TWO_TURNS);
-    let line = "toolyard: --to does not go with episodes: every turn is answered by a line of its own\n";
+    let line = "toolyard: --to cannot be used with episodes: every turn has its own line of results\n";
     assert_eq!((done.code, done.stderr.as_str()), (Some(2), line));
 }

@@ -105,17 +105,17 @@ fn check_tells_what_each_tool_may() {
     assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
     let has = |line: &str| assert!(done.stdout.lines().any(|found| found == line), "{line}\n{}", done.stdout);
     has("capabilities   tools echo, list_dir; fs r:docs, rw:out; net none");
-    has(&format!("trusted        {}; this workspace is one", dir.canonicalize().unwrap().display()));
+    has(&format!("trusted        {}; this workspace is trusted", dir.canonicalize().unwrap().display()));
     has("tool        policy  sandbox  limits               approval       may call  hidden from");
     has("echo        allow   host     30s, 1536KiB memory  auto           yes       -");
     has("list_dir    deny    -        -                    auto           yes       -");
     has("patch_file  allow   process  2 processes          auto, trusted  no        -");
     has("read_file   allow   host     -                    auto           always    sub-agents, guest");
-    has("warning: tool 'echo': sandbox 'host' cannot limit memory: its calls will end as sandbox_error");
+    has("warning: tool 'echo': sandbox 'host' cannot limit memory: its calls will fail with sandbox_error");
     has(
-        "warning: tool 'patch_file': its grant is for sandbox 'process', and only 'host' is built: its calls will end \
-         as sandbox_error",
+        "warning: tool 'patch_file': its grant is for sandbox 'process', but only 'host' is available: its calls will \
+         fail with sandbox_error",
     );
-    has("warning: [confirmation] trusted_workspaces: 'missing' is no directory, so nothing is trusted by it");
-    has("note: [policy] rules 'git__*': no tool is called so");
+    has("warning: [confirmation] trusted_workspaces: 'missing' is not a directory, so it has no effect");
+    has("note: [policy] rules 'git__*': no tool has such a name");
 }

@@ -63,7 +63,7 @@ fn a_narrow_session_is_named_as_what_calls_waited_for() {
 fn long_batches_have_a_short_timeline() {
     let done = toolyard(&["run"], &reads(500));
     assert_eq!((done.code, done.stderr.lines().count()), (Some(0), 103));
-    assert!(done.stderr.contains("… and 400 more calls; --report json tells of all"));
+    assert!(done.stderr.contains("… and 400 more calls; --report json lists all"));
 }
 
 #[test]

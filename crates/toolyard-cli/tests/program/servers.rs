@@ -47,7 +47,7 @@ fn one_that_is_not_required_is_told_of_and_left_out() {
     assert!(done.stderr.contains("cannot use an MCP server that is not required"), "{}", done.stderr);
     assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
     let done = with_a_broken_server("not_required", more, &["tools"]);
-    assert!(done.stdout.contains("warning: mcp 'lame' is not there"), "{}", done.stdout);
+    assert!(done.stdout.contains("warning: mcp 'lame' is not available: "), "{}", done.stdout);
 }
 
 const BOOK: &str = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}}]}"#;
@@ -94,8 +94,8 @@ fn names_without_a_prefix_must_not_clash() {
         toolyard(&["run", "--report", "none", "--config", &inn.config()], &BOOK.replace("inn__book", "book"))
     };
     let done = run();
-    let said = "toolyard: the MCP server 'inn' has a tool 'echo', and so has this program: give [mcp.inn] a prefix, or \
-                leave 'echo' out of [builtin] enable\n";
+    let said = "toolyard: the MCP server 'inn' has a tool 'echo', and so does this program: give [mcp.inn] a prefix, or \
+                remove 'echo' from [builtin] enable\n";
     assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(2), "", said));
     fs::write(inn.path("toolyard.toml"), format!("[builtin]\nenable = []\n{}", inn.section())).unwrap();
     assert_eq!(run().json()["results"][0]["error"]["message"], "no such room");

@@ -32,7 +32,7 @@ fn a_write_is_refused_unless_it_is_allowed() {
     let error = &done.json()["results"][0]["error"];
     assert_eq!(error["code"], "user_denied");
     assert!(error["advice"].as_str().unwrap().contains("no approver is available"));
-    let line = "toolyard: 1 call refused, since nothing allows write: to let them run, use --approve auto, or \
+    let line = "toolyard: 1 call refused because write calls need approval: to allow them, use --approve auto, or \
                 [confirmation] default = { write = \"auto\" } in toolyard.toml\n";
     assert_eq!(done.stderr, line);
 
@@ -80,10 +80,10 @@ fn check_tells_how_each_tool_was_classified_and_why() {
     has("write_file  concurrent  side effects: write, promoted  prompt    5s       2      yes");
     has("read_file   read        side effects: read             auto      60s      -      yes");
     has("max in flight  3");
-    has("same, a tree   9");
+    has("max in a tree  9");
     has("priority       urgent");
-    has("warning: tool 'patch_file': its author says side effects write, the configuration says read");
-    has("note: max_in_flight 3 is narrower than the widest pool, 20");
+    has("warning: tool 'patch_file': its author declares side effects write, the configuration sets read");
+    has("note: max_in_flight 3 is less than the width of the widest pool, 20");
 }
 
 /// RT-1, CB-2, RT-10, RT-11, ID-3: the effective settings of each tool, from whatever source.
@@ -111,7 +111,7 @@ fn check_tells_how_calls_of_each_tool_survive() {
     );
     all("read_file", "2: 100–150ms");
     all("patch_file", "2: 1–1.5s if unchanged");
-    has("note: [budget] tree is 0 calls: nothing will run");
+    has("note: [budget] tree is 0 calls: nothing can run");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn scopes_of_limits_and_serial_calls_are_shown() {
         let shown = toolyard(&[command, "--config", file.to_str().unwrap()], "").stdout;
         let line = |tool: &str| shown.lines().find(|line| line.starts_with(tool)).unwrap().to_owned();
         assert!(line("write_file").contains("  serial (db)  "), "{shown}");
-        assert!(line("echo").contains("  2 a tree  "), "{shown}");
-        assert!(line("list_dir").contains("  3 in all  "), "{shown}");
+        assert!(line("echo").contains("  2 per tree  "), "{shown}");
+        assert!(line("list_dir").contains("  3 in total  "), "{shown}");
     }
 }
 
@@ -167,8 +167,8 @@ fn help_tells_what_is_not_to_be_guessed() {
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(text), "{text}\n{help}");
     };
-    says("run", "a line that cannot be read is told on stderr and costs no other: the lines after it run");
-    says("run", "the sum of the calls' run times as they ran side by side");
+    says("run", "a line that cannot be read is reported on stderr and does not affect other lines");
+    says("run", "the sum of the calls' run times, measured while they ran concurrently");
     says("run", "sum_of_run_times_ms");
     says("tools", "with gemini an object");
 }

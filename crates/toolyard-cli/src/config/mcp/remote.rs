@@ -41,7 +41,7 @@ fn token(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig
     match env::var(&from).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()) {
         Some(token) => Ok(server.bearer(token)),
         None => {
-            let what = "token_env: there is no such variable in the environment, or nothing in it";
+            let what = "token_env: the environment variable is not set, or empty";
             Err(section.error(&at, format!("{}{what}", section.prefix())))
         }
     }
@@ -51,17 +51,15 @@ fn token(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig
 fn headers(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerConfig, ConfigError> {
     for (name, at, value) in section.entries() {
         let Some(text) = value.get_ref().as_str() else {
-            return Err(
-                section.error(&value.span(), format!("{}{name} must be a text in quotes", section.prefix()))
-            );
+            return Err(section.error(&value.span(), format!("{}{name} must be a string", section.prefix())));
         };
         let is_secret = text.starts_with('$');
         if !is_secret && name.eq_ignore_ascii_case("authorization") {
-            let what = "must not stand here: name a variable that has it, \"$NAME\", or use token_env";
+            let what = "must not be written here: name an environment variable, \"$NAME\", or use token_env";
             return Err(section.error(&at, format!("{}{name} {what}", section.prefix())));
         }
         let value = own_variable(text).map_err(|from| {
-            let what = format!("{}{name}: there is no variable {from} in the environment", section.prefix());
+            let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
             section.error(&at, what)
         })?;
         server = if is_secret { server.secret_header(name, value) } else { server.header(name, value) };

@@ -44,23 +44,27 @@ fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();
     let path = std::env::var("PATH").unwrap();
     assert_eq!(config.servers, [ServerConfig::new("a", "a").may_ask(true).env("P", path)]);
-    let what = "[mcp.\"a\"] env P: there is no variable NO_SUCH_VARIABLE in the environment";
+    let what = "[mcp.\"a\"] env P: the environment variable NO_SUCH_VARIABLE is not set";
     refused("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$NO_SUCH_VARIABLE\" }", 3, what);
 }
 
 #[test]
 fn a_server_that_makes_no_sense_is_refused() {
-    refused("[mcp.a]\ntrust = true", 1, "[mcp.a] needs a command, the program that is the server");
+    refused("[mcp.a]\ntrust = true", 1, "[mcp.a] needs a command: the program to run as the server");
     refused(
         "[mcp.\"a b\"]\ncommand = \"a\"",
         1,
-        "'a b' is no name of an MCP server: letters, digits, '-', '_' and '.' make one",
+        "'a b' is not a name for an MCP server: use letters, digits, '-', '_' and '.'",
     );
-    refused("[mcp.a]\ncommand = \"a\"\nprefix = \"a b\"", 3, "[mcp.\"a\"] prefix must have no white space");
+    refused(
+        "[mcp.a]\ncommand = \"a\"\nprefix = \"a b\"",
+        3,
+        "[mcp.\"a\"] prefix must not contain white space",
+    );
     refused(
         "[mcp.a]\ncommand = \"a\"\nargs = [1]",
         3,
-        "[mcp.\"a\"] args must be a list of texts, not a number",
+        "[mcp.\"a\"] args must be a list of strings, not a number",
     );
 }
 
@@ -97,10 +101,10 @@ fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
     assert!(!shown.contains(&variable("PATH")), "{shown}");
 
     let mcp = "[mcp.a]\nurl = \"http://h/\"\n";
-    let none = "[mcp.\"a\"] token_env: there is no such variable in the environment, or nothing in it";
+    let none = "[mcp.\"a\"] token_env: the environment variable is not set, or empty";
     refused(&format!("{mcp}token_env = \"NO_SUCH_VARIABLE\""), 3, none);
-    let here = "[mcp.\"a\"] headers Authorization must not stand here: name a variable that has it, \"$NAME\", or use \
-                token_env";
+    let here = "[mcp.\"a\"] headers Authorization must not be written here: name an environment variable, \
+                \"$NAME\", or use token_env";
     refused(&format!("{mcp}headers = {{ Authorization = \"Bearer abc\" }}"), 3, here);
     refused("[mcp.a]\nurl = \"h/mcp\"", 2, "[mcp.\"a\"] url must begin with https:// or http://");
 }
@@ -112,7 +116,7 @@ fn what_the_program_was_built_without_is_told() {
     refused(
         "[mcp.a]\nurl = \"http://localhost/mcp\"",
         2,
-        "[mcp.\"a\"] url: this program speaks to no server over HTTP, it was built without the feature mcp-http",
+        "[mcp.\"a\"] url: this program was built without the feature mcp-http and cannot connect over HTTP",
     );
     let https = read("[mcp.a]\nurl = \"https://localhost/mcp\"");
     assert_eq!(https.is_ok(), cfg!(feature = "mcp-https"));

@@ -49,14 +49,14 @@ fn rules_that_make_no_sense_are_refused() {
     refused(
         "[policy.rules]\n\"git*push\" = \"deny\"",
         2,
-        "a star stands for the end of a name, as in 'git__*', and not as in 'git*push'",
+        "'git*push': a star must be at the end of a name, as in 'git__*'",
     );
     let wanted = "must be \"allow\", \"deny\", or a table of limits such as { sandbox = \"host\", wall_time = \"30s\" }";
     refused("[policy]\ndefault = \"no\"", 2, &format!("[policy] default {wanted}, not 'no'"));
     refused(
         "[policy.side_effects]\nwrite = true",
         2,
-        &format!("[policy] side_effects write {wanted}, not true or false"),
+        &format!("[policy] side_effects write {wanted}, not true"),
     );
     refused(
         "[policy.side_effects]\nwrites = \"deny\"",
@@ -76,7 +76,7 @@ fn rules_that_make_no_sense_are_refused() {
     refused(
         "[policy]\ndefault = { memory = \"512MB\" }",
         2,
-        "[policy] default memory: '512MB' is no size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" \
+        "[policy] default memory: '512MB' is not a size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" \
          or \"1GiB\"",
     );
 }
@@ -116,10 +116,10 @@ fn capabilities_that_make_no_sense_are_refused() {
     };
     fs("r:../x", "a granted path must not contain '..': '../x'");
     fs("rw:/etc", "a granted path must be relative to the workspace's root: '/etc'");
-    fs("docs", "'docs' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
+    fs("docs", "'docs' is not a grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"");
     fs(
         "x:docs",
-        "'x:docs' is no grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"; the modes are r, w and rw",
+        "'x:docs' is not a grant: write a mode and a path, such as \"r:docs\" or \"rw:out\"; the modes are r, w and rw",
     );
     refused(
         "[policy.capabilities]\nnet = [\"a.example\",\n\"a.*.com\"]",
@@ -151,7 +151,7 @@ fn trusted_workspaces_are_canonical() {
     refused(
         "[confirmation]\ntrusted_workspaces = [\"\"]",
         2,
-        "[confirmation] trusted_workspaces: name a directory; '.' is that of this file",
+        "[confirmation] trusted_workspaces: name a directory; '.' is the directory of this file",
     );
 }
 
@@ -177,6 +177,6 @@ fn tools_are_hidden() {
     refused(
         "[tools.echo]\nhidden_from = [\" \"]",
         2,
-        "[tools.\"echo\"] hidden_from names roles, or 'sub-agents'",
+        "[tools.\"echo\"] hidden_from must name roles, or 'sub-agents'",
     );
 }

@@ -125,16 +125,16 @@ fn retries_that_make_no_sense_are_refused() {
     check("max_attempts = 2.5", "max_attempts must be a whole number from 1 to 4294967295, not a number");
     check("base = \"0s\"", "base: '0s' must be longer than zero");
     check("cap = \"0ms\"", "cap: '0ms' must be longer than zero");
-    let form = "is no duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\"";
+    let form = "is not a duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\"";
     check("base = \"-1s\"", &format!("base: '-1s' {form}"));
     check("cap = \"NaNs\"", &format!("cap: 'NaNs' {form}"));
-    check("base = 1", "base must be a text in quotes, not a number");
+    check("base = 1", "base must be a string, not a number");
     check("factor = 0.99", "factor must be a number from 1, not 0.99");
     check("factor = 0", "factor must be a number from 1, not 0");
     check("factor = -4", "factor must be a number from 1, not -4");
     check("factor = nan", "factor must be a number from 1, not NaN");
     check("factor = +inf", "factor must be a number from 1, not inf");
-    check("factor = \"4\"", "factor must be a number, not a text");
+    check("factor = \"4\"", "factor must be a number, not a string");
     check("jitter = \"none\"", "jitter must be one of 'half', 'full', not 'none'");
     check("cap = \"50ms\"", "cap must be at least 100ms, not 50ms");
     check("base = \"20s\"", "cap must be at least 20s, not 10s: set it too");
@@ -157,7 +157,7 @@ fn breakers_that_make_no_sense_are_refused() {
     check("open_for = \"0s\"", "open_for: '0s' must be longer than zero");
     check("open_max = \"10s\"", "open_max must be at least 30s, not 10s");
     check("open_for = \"10m\"", "open_max must be at least 600s, not 300s: set it too");
-    check("enabled = \"no\"", "enabled must be true or false, not a text");
+    check("enabled = \"no\"", "enabled must be true or false, not a string");
 }
 
 /// RT-10, RT-11, CB-9, ID-3, SC-5
@@ -173,15 +173,15 @@ fn settings_of_a_tool_that_make_no_sense_are_refused() {
             "write a whole number and a time, such as \"5/s\", \"100/min\", \"1/10s\" or \"10/s burst 20\"";
         check(&format!("rate = \"{text}\""), &format!("rate: '{text}' is not a rate: {form}"));
     }
-    check("rate = 5", "rate must be a text in quotes, not a number");
+    check("rate = 5", "rate must be a string, not a number");
     check("cost = -1", "cost must be a whole number from 0, not -1");
     check("cost = 1.5", "cost must be a whole number from 0, not a number");
     check("budget = -1", "budget must be a whole number from 0, not -1");
-    check("budget = \"5\"", "budget must be a table, or a whole number from 0, not a text");
+    check("budget = \"5\"", "budget must be a table, or a whole number from 0, not a string");
     check("budget = { calls = -5 }", "budget calls must be a whole number from 0, not -5");
     check("timeout_grace = \"0s\"", "timeout_grace: '0s' must be longer than zero");
     check("key_conflict = \"wait\"", "key_conflict must be one of 'join', 'fail', not 'wait'");
-    check("retry = true", "retry must be a table, or false, not true or false");
+    check("retry = true", "retry must be a table, or false, not true");
     check("retry = 3", "retry must be a table, or false, not a number");
     check(
         "retry = { max_attempts = 0 }",
@@ -192,7 +192,7 @@ fn settings_of_a_tool_that_make_no_sense_are_refused() {
     refused(
         "[tools.echo]\nbackend = \" \"",
         2,
-        "backend must name what the tool works through, such as \"api.example.com\"",
+        "backend must not be empty: name what the tool uses, such as \"api.example.com\"",
     );
 }
 

@@ -11,7 +11,7 @@ pub(in super::super) struct Terminal(Infallible);
 impl Terminal {
     /// Fails, because there is none.
     pub(super) fn open() -> io::Result<Self> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this is not known how to do on this system"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "asking is not supported on this system"))
     }
 
     pub(super) fn is_ours(&self) -> bool {

@@ -16,9 +16,9 @@ pub(super) enum Reply {
 /// The possible answers, shown to a user who typed something else.
 pub(super) const HELP: &str = "\
 y  yes, this call may run
-n  no, it may not; the model is told that you said no
-a  always: this call and all others of the pattern above may run, as long as this session lasts
-q  quit: no call that has not begun runs, and what is finished is printed";
+n  no, it may not; the model is told that you refused
+a  always: this call and all others that match the pattern above may run, until this session ends
+q  quit: no further call starts, and finished results are printed";
 
 impl Reply {
     /// Parses the line, if it is an answer.

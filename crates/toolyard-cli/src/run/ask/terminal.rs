@@ -55,7 +55,7 @@ impl Terminal {
     pub(super) fn open() -> io::Result<Self> {
         let tty = File::options().read(true).write(true).open(PATH)?;
         if !tty.is_terminal() {
-            return Err(io::Error::other(format!("{PATH} is none")));
+            return Err(io::Error::other(format!("{PATH} is not a terminal")));
         }
         let (tasks, todo) = mpsc::channel();
         let tty = Arc::new(tty);
@@ -152,7 +152,7 @@ impl Shown {
                     None => tty.write_all(help().as_bytes())?,
                 },
                 Typed::End => {
-                    tty.write_all(b"\n  that is the end of the input: no\n")?;
+                    tty.write_all(b"\n  end of input, which counts as no\n")?;
                     return Ok(Some(Reply::No));
                 }
                 Typed::Withdrawn => {
@@ -205,8 +205,8 @@ fn help() -> String {
 
 fn over(is_late: bool) -> String {
     let why = match is_late {
-        true => "nobody answered in time, so the call does not run",
-        false => "the question is withdrawn: its call was cancelled, or is settled",
+        true => "not answered in time, so the call does not run",
+        false => "the question is withdrawn: its call was cancelled or already decided",
     };
     format!("\n  {why}\n")
 }
