@@ -56,7 +56,7 @@ impl Origin {
         if from == From::Episodes {
             return Ok(Input::Episodes(lines));
         }
-        if lines.begin_like_sse().map_err(|error| self.unreadable(&error))? {
+        if lines.begins_like_sse().map_err(|error| self.unreadable(&error))? {
             return Ok(Input::Stream(lines));
         }
         if from == From::Auto {
@@ -65,7 +65,7 @@ impl Origin {
                 return Ok(Input::Episodes(lines));
             }
         }
-        self.whole(lines).map(Input::Response)
+        self.read_all(lines).map(Input::Response)
     }
 
     /// Opens a reader of its bytes.
@@ -77,7 +77,7 @@ impl Origin {
     }
 
     /// Reads the remaining text to its end.
-    pub(crate) fn whole(&self, lines: Lines) -> Result<String, Fault> {
+    pub(crate) fn read_all(&self, lines: Lines) -> Result<String, Fault> {
         let rest = lines.rest(BODY_BYTES_MAX).map_err(|error| self.unreadable(&error))?;
         String::from_utf8(rest).map_err(|error| {
             let position = error.utf8_error().valid_up_to();

@@ -24,7 +24,7 @@ pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Fault> {
     let mut planner = Planner { args, setup, origin, tally: Tally::default() };
     match planner.origin.open(planner.args.input.from)? {
         Input::Response(text) => planner.response(&text).await?,
-        Input::Stream(lines) => planner.response(&planner.origin.whole(lines)?).await?,
+        Input::Stream(lines) => planner.response(&planner.origin.read_all(lines)?).await?,
         Input::Episodes(lines) => planner.episodes(lines).await?,
     }
     planner.setup.disconnect(false).await;

@@ -3,20 +3,20 @@
 //! ```text
 //!   input ─┬─ response ─► toolset blocks? ─┐
 //!          ├─ stream, call by call ────────┤
-//!          └─ episodes, line by line ──────┴─► yard ─► engine      interrupts ─► drain, then abandon
+//!          └─ episodes, line by line ──────┴─► runner ─► engine      interrupts ─► drain, then abandon
 //! ```
 
 mod ask;
-mod ended;
+mod ended_calls;
 mod episodes;
 pub(crate) mod event_file;
 pub(crate) mod interrupt;
 mod live;
 mod response;
 pub(crate) mod results;
+mod runner;
 mod stream;
 mod toolset;
-mod yard;
 
 use crate::{
     cli::{ReportKind, RunArgs},
@@ -29,7 +29,7 @@ use crate::{
 };
 use event_file::{EventFile, Kept};
 use interrupt::Interrupts;
-use yard::{Watch, Yard};
+use runner::{RunIo, Runner};
 
 /// Runs the calls that the arguments name; `export` observes the engine.
 pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
@@ -57,20 +57,20 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         _ = interrupts.next() => return Ok(interrupted_early(&args)),
     };
     connected?;
-    let watch = Watch { events: events.clone(), interrupts, terminal };
-    let mut yard = Yard::open(&setup, &args, watch, export).await?;
-    let played = match input {
-        Input::Response(text) => response::run(&mut yard, &args, &origin, &text).await,
-        Input::Stream(lines) => stream::run(&mut yard, &args, &origin, lines).await,
-        Input::Episodes(lines) => episodes::run(&mut yard, &origin, lines).await,
+    let io = RunIo { events: events.clone(), interrupts, terminal };
+    let mut runner = Runner::open(&setup, &args, io, export).await?;
+    let result = match input {
+        Input::Response(text) => response::run(&mut runner, &args, &origin, &text).await,
+        Input::Stream(lines) => stream::run(&mut runner, &args, &origin, lines).await,
+        Input::Episodes(lines) => episodes::run(&mut runner, &origin, lines).await,
     };
-    let exit = match &played {
+    let exit = match &result {
         Ok(exit) => *exit,
         Err(fault) => fault.exit(),
     };
-    let exit = yard.close(exit, if args.quiet { None } else { Some(args.report) }).await;
+    let exit = runner.close(exit, if args.quiet { None } else { Some(args.report) }).await;
     setup.disconnect(exit == Exit::Interrupted).await;
-    if let Err(fault) = &played {
+    if let Err(fault) = &result {
         fault.print();
     }
     if let Some(Err(fault)) = events.map(|events| events.finish()) {

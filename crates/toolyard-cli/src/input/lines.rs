@@ -30,7 +30,7 @@ pub(crate) enum LineError {
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     /// Bytes read ahead to detect the format: blank lines, and all or the start of the first other line.
-    ahead: Vec<u8>,
+    lookahead: Vec<u8>,
     number: usize,
     broken: bool,
 }
@@ -38,54 +38,54 @@ pub(crate) struct Lines {
 impl Lines {
     /// The lines of this reader.
     pub(crate) fn new(reader: BufReader<Box<dyn Read + Send>>) -> Self {
-        Self { reader, ahead: Vec::new(), number: 0, broken: false }
+        Self { reader, lookahead: Vec::new(), number: 0, broken: false }
     }
 
     /// Whether this is SSE text. Reads only the bytes that decide it, and keeps them.
-    pub(crate) fn begin_like_sse(&mut self) -> io::Result<bool> {
+    pub(crate) fn begins_like_sse(&mut self) -> io::Result<bool> {
         let mut begin = 0;
-        while self.ahead.len() <= BODY_BYTES_MAX {
-            begin += blank(&self.ahead[begin..]);
-            if let Some(found) = begins_like_sse(&self.ahead[begin..]) {
+        while self.lookahead.len() <= BODY_BYTES_MAX {
+            begin += blank(&self.lookahead[begin..]);
+            if let Some(found) = begins_like_sse(&self.lookahead[begin..]) {
                 return Ok(found);
             }
             // Byte by byte up to the first line that is not blank, because more may not have arrived yet.
             let next = fill(&mut self.reader)?.first().copied();
             let Some(next) = next else { break };
             self.reader.consume(1);
-            self.ahead.push(next);
+            self.lookahead.push(next);
         }
         Ok(false)
     }
 
     /// Takes the bytes that have arrived so far, at least one; empty at the end.
-    pub(crate) fn piece(&mut self) -> io::Result<Vec<u8>> {
-        if !self.ahead.is_empty() {
-            return Ok(std::mem::take(&mut self.ahead));
+    pub(crate) fn chunk(&mut self) -> io::Result<Vec<u8>> {
+        if !self.lookahead.is_empty() {
+            return Ok(std::mem::take(&mut self.lookahead));
         }
-        let piece = fill(&mut self.reader)?.to_vec();
-        self.reader.consume(piece.len());
-        Ok(piece)
+        let chunk = fill(&mut self.reader)?.to_vec();
+        self.reader.consume(chunk.len());
+        Ok(chunk)
     }
 
     /// Peeks at the first line that is not blank, cut off at the bound; empty if it is not UTF-8.
     pub(crate) fn peek(&mut self) -> io::Result<&str> {
-        let begin = self.ahead.iter().rposition(|byte| *byte == b'\n');
+        let begin = self.lookahead.iter().rposition(|byte| *byte == b'\n');
         let mut at = begin.map_or(0, |end| end + 1);
         loop {
-            let read = read_line(&mut self.reader, &mut self.ahead)?;
-            let is_enough = read == 0 || self.ahead.len() > BODY_BYTES_MAX;
-            if is_enough || !self.ahead[at..].trim_ascii().is_empty() {
+            let read = read_line(&mut self.reader, &mut self.lookahead)?;
+            let is_enough = read == 0 || self.lookahead.len() > BODY_BYTES_MAX;
+            if is_enough || !self.lookahead[at..].trim_ascii().is_empty() {
                 break;
             }
-            at = self.ahead.len();
+            at = self.lookahead.len();
         }
-        Ok(std::str::from_utf8(&self.ahead[at..]).unwrap_or_default())
+        Ok(std::str::from_utf8(&self.lookahead[at..]).unwrap_or_default())
     }
 
     /// Reads everything that is left, up to one byte more than `bytes_max`.
     pub(crate) fn rest(self, bytes_max: usize) -> io::Result<Vec<u8>> {
-        let mut text = self.ahead;
+        let mut text = self.lookahead;
         let left = (bytes_max + 1).saturating_sub(text.len());
         self.reader.take(left as u64).read_to_end(&mut text)?;
         Ok(text)
@@ -93,13 +93,13 @@ impl Lines {
 
     /// The bytes of the next line, starting with those read ahead.
     fn bytes(&mut self) -> io::Result<Vec<u8>> {
-        let end = self.ahead.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+        let end = self.lookahead.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
         if let Some(end) = end {
-            let rest = self.ahead.split_off(end);
-            return Ok(std::mem::replace(&mut self.ahead, rest));
+            let rest = self.lookahead.split_off(end);
+            return Ok(std::mem::replace(&mut self.lookahead, rest));
         }
         // A line read ahead without its end was cut at the bound, or ends the file.
-        let mut line = std::mem::take(&mut self.ahead);
+        let mut line = std::mem::take(&mut self.lookahead);
         if line.is_empty() {
             read_line(&mut self.reader, &mut line)?;
         }
@@ -190,7 +190,7 @@ mod tests {
     fn the_first_bytes_tell_sse_and_stay() {
         let check = |text: &'static [u8], expect: bool| {
             let mut looked = lines(text);
-            assert_eq!(looked.begin_like_sse().unwrap(), expect, "{text:?}");
+            assert_eq!(looked.begins_like_sse().unwrap(), expect, "{text:?}");
             assert_eq!(looked.rest(100).unwrap(), text);
         };
         check(b"data: {}\n", true);
@@ -201,12 +201,12 @@ mod tests {
         check(b"dat", false);
         check(b"\n ", false);
         let mut looked = lines(b"\n id 7\nb\n");
-        assert!(!looked.begin_like_sse().unwrap());
+        assert!(!looked.begins_like_sse().unwrap());
         assert_eq!(looked.peek().unwrap(), " id 7\n");
         let mut looked = lines(b"\n\ndata: x\ny");
-        looked.begin_like_sse().unwrap();
-        let pieces: Vec<_> = std::iter::repeat_with(|| looked.piece().unwrap()).take(3).collect();
-        assert_eq!(pieces, [&b"\n\ndata:"[..], b" x\ny", b""]);
+        looked.begins_like_sse().unwrap();
+        let chunks: Vec<_> = std::iter::repeat_with(|| looked.chunk().unwrap()).take(3).collect();
+        assert_eq!(chunks, [&b"\n\ndata:"[..], b" x\ny", b""]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Notes {
     /// The number of calls with errors beyond those groups.
     others: usize,
     /// The number of calls refused because nobody could be asked, and their side effects.
-    asked: usize,
+    unapproved: usize,
     side_effects: Vec<SideEffects>,
 }
 
@@ -35,12 +35,12 @@ struct Group {
 }
 
 impl Notes {
-    /// Adds an outcome. `unasked` holds the side effects of a call that needs approval when nobody can give it.
-    pub(crate) fn add(&mut self, place: &str, outcome: &Outcome, unasked: Option<SideEffects>) {
+    /// Adds an outcome. `unapproved` holds the side effects of a call that needs approval when nobody can give it.
+    pub(crate) fn add(&mut self, place: &str, outcome: &Outcome, unapproved: Option<SideEffects>) {
         let Some(error) = outcome.error() else { return };
-        match unasked {
+        match unapproved {
             Some(side_effects) if error.kind == ErrorKind::UserDenied => {
-                self.asked += 1;
+                self.unapproved += 1;
                 if !self.side_effects.contains(&side_effects) {
                     self.side_effects.push(side_effects);
                 }
@@ -80,8 +80,8 @@ impl Notes {
     }
 
     fn advice(&self) -> Option<String> {
-        (self.asked > 0).then(|| {
-            let calls = count(self.asked, "call");
+        (self.unapproved > 0).then(|| {
+            let calls = count(self.unapproved, "call");
             let kinds: Vec<&str> = self.side_effects.iter().map(|effects| effects.as_str()).collect();
             let kinds = kinds.join(", ");
             format!(

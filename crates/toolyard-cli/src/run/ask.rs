@@ -7,6 +7,7 @@
 //! ```
 
 mod arguments;
+mod queue;
 mod reply;
 mod sheet;
 #[cfg(unix)]
@@ -14,10 +15,9 @@ mod terminal;
 #[cfg(not(unix))]
 #[path = "ask/no_terminal.rs"]
 mod terminal;
-mod turns;
 
+pub(super) use queue::QuestionQueue;
 pub(super) use terminal::Terminal;
-pub(super) use turns::Turns;
 
 use super::{interrupt::Stopper, live::Screen};
 use crate::{
@@ -39,7 +39,7 @@ use toolyard::{
 };
 
 /// How long a question waits to be withdrawn after the user has stopped the run; then the answer is no.
-const WITHDRAWN_WITHIN: Duration = Duration::from_secs(1);
+const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The terminal to ask on, if any: with `--approve ask`, or by default if the user is watching at a terminal.
 pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
@@ -48,7 +48,7 @@ pub(super) fn terminal(args: &RunArgs) -> Result<Option<Terminal>, Fault> {
             .map(Some)
             .map_err(|error| Fault::Usage(format!("--approve ask needs a terminal to ask on: {error}"))),
         None if stderr().is_terminal() && !is_typed(args) => {
-            Ok(Terminal::open().ok().filter(Terminal::is_ours))
+            Ok(Terminal::open().ok().filter(Terminal::is_foreground))
         }
         None | Some(Approve::Auto | Approve::Deny) => Ok(None),
     }
@@ -66,17 +66,17 @@ pub(super) struct Asker {
     screen: Option<Screen>,
     stopper: Stopper,
     confirmations: Confirmations,
-    turns: Turns,
-    said: Mutex<Said>,
+    queue: QuestionQueue,
+    answers: Mutex<Answers>,
 }
 
-/// What the user has said so far.
+/// The answers of the user so far.
 #[derive(Default)]
-struct Said {
+struct Answers {
     quit: bool,
     /// Answers for whole patterns, each with the last question announced by then. The engine applies them to those
     /// pending questions too, but possibly after the next one has its turn; later questions it answers itself.
-    of_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
+    by_pattern: HashMap<CallDigest, (Answer, Option<RequestId>)>,
 }
 
 impl Asker {
@@ -87,26 +87,26 @@ impl Asker {
         stopper: Stopper,
         confirmations: Confirmations,
     ) -> Self {
-        let (turns, said) = (Turns::default(), Mutex::default());
-        Self { terminal, screen, stopper, confirmations, turns, said }
+        let (queue, answers) = (QuestionQueue::default(), Mutex::default());
+        Self { terminal, screen, stopper, confirmations, queue, answers }
     }
 
     /// The queue of its questions, whose sink must receive the events.
-    pub(super) fn turns(&self) -> &Turns {
-        &self.turns
+    pub(super) fn queue(&self) -> &QuestionQueue {
+        &self.queue
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The earlier answer, if it covers this question too.
-    fn given(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
-        let said = self.said();
-        if said.quit {
+    fn earlier_answer(&self, pattern: &CallDigest, id: RequestId) -> Option<Answer> {
+        let answers = self.answers();
+        if answers.quit {
             return Some(Answer::Deny);
         }
-        let (answer, last) = said.of_pattern.get(pattern)?;
+        let (answer, last) = answers.by_pattern.get(pattern)?;
         (Some(id) <= *last).then_some(*answer)
     }
 
@@ -117,9 +117,9 @@ impl Asker {
 
     /// Stops the run as an interrupt does, which withdraws all questions, this one included.
     async fn quit(&self) -> Answer {
-        self.said().quit = true;
+        self.answers().quit = true;
         self.stopper.stop();
-        let _ = timeout(WITHDRAWN_WITHIN, pending::<()>()).await;
+        let _ = timeout(WITHDRAWAL_TIMEOUT, pending::<()>()).await;
         Answer::Deny
     }
 }
@@ -128,9 +128,9 @@ impl Asker {
 impl Approver for Asker {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         request.showing().hold();
-        let _turn = self.turns.turn(request.id()).await;
+        let _turn = self.queue.turn(request.id()).await;
         let pattern = request.pattern().key();
-        if let Some(answer) = self.given(&pattern, request.id()) {
+        if let Some(answer) = self.earlier_answer(&pattern, request.id()) {
             return answer;
         }
         let sheet = Sheet::of(request, request.changes().await.as_deref());
@@ -141,8 +141,8 @@ impl Approver for Asker {
             Reply::Quit => return self.quit().await,
         };
         if answer == Answer::Always || self.is_once(request) {
-            let last = self.turns.last();
-            self.said().of_pattern.insert(pattern, (answer, last));
+            let last = self.queue.last();
+            self.answers().by_pattern.insert(pattern, (answer, last));
         }
         answer
     }

@@ -1,6 +1,6 @@
 //! Episodes: one session each, with its turns in order and one output line per turn.
 
-use super::{results, yard::Yard};
+use super::{results, runner::Runner};
 use crate::{
     exit::Exit,
     fault::Fault,
@@ -14,25 +14,25 @@ use toolyard_wire::Episode;
 const FAULTS_MAX: usize = 10;
 
 /// Runs every episode. A line that cannot be read does not affect the others.
-pub(super) async fn run(yard: &mut Yard, origin: &Origin, lines: Lines) -> Result<Exit, Fault> {
+pub(super) async fn run(runner: &mut Runner, origin: &Origin, lines: Lines) -> Result<Exit, Fault> {
     let mut lines = read_ahead(lines);
     let mut faults = 0;
-    while let Some(line) = next(yard, &mut lines).await {
+    while let Some(line) = next(runner, &mut lines).await {
         let fault = match episode(&line) {
             Ok(episode) => {
-                play(yard, &episode).await?;
+                run_turns(runner, &episode).await?;
                 continue;
             }
             Err(why) => origin.line_fault(line.number, why),
         };
         faults += 1;
         if faults <= FAULTS_MAX {
-            yard.print(|| fault.print());
+            runner.print(|| fault.print());
         }
     }
     if faults > FAULTS_MAX {
         let more = faults - FAULTS_MAX;
-        yard.say(&format!("{origin}: … and {more} more lines could not be read as episodes"));
+        runner.notify(&format!("{origin}: … and {more} more lines could not be read as episodes"));
     }
     Ok(if faults > 0 { Exit::Input } else { Exit::Ok })
 }
@@ -51,13 +51,13 @@ fn read_ahead(lines: Lines) -> mpsc::Receiver<Line> {
 }
 
 /// The next line; `None` at the end or after an interrupt.
-async fn next(yard: &mut Yard, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
-    if yard.is_interrupted() {
+async fn next(runner: &mut Runner, lines: &mut mpsc::Receiver<Line>) -> Option<Line> {
+    if runner.is_interrupted() {
         return None;
     }
     tokio::select! {
         biased;
-        () = yard.interrupted() => None,
+        () = runner.interrupted() => None,
         line = lines.recv() => line,
     }
 }
@@ -68,13 +68,13 @@ fn episode(line: &Line) -> Result<Episode, String> {
 }
 
 /// Runs the turns of an episode. After an interrupt the engine is drained, and answers the remaining turns as such.
-async fn play(yard: &mut Yard, episode: &Episode) -> Result<(), Fault> {
-    let session = yard.session(episode.id.as_str());
+async fn run_turns(runner: &mut Runner, episode: &Episode) -> Result<(), Fault> {
+    let session = runner.session(episode.id.as_str());
     for (number, calls) in episode.turns.iter().enumerate() {
-        let played = yard.play(&session, calls).await;
-        let printed = yard.print(|| results::print_line(&episode.results(number, &played.outcomes)));
+        let result = runner.run_batch(&session, calls).await;
+        let printed = runner.print(|| results::print_line(&episode.results(number, &result.outcomes)));
         let turn = Turn { episode: episode.id.clone(), turn: number };
-        yard.record(Some(turn), played);
+        runner.record(Some(turn), result);
         printed?;
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! The live view: shows on a terminal what runs and what waits.
 
 mod screen;
-mod seen;
+mod state;
 
 pub(super) use screen::Screen;
 
-use seen::Seen;
+use state::LiveState;
 use std::{
     collections::HashMap,
     io::IsTerminal,
@@ -16,12 +16,12 @@ use tokio::{task::AbortHandle, time::Instant};
 use toolyard::{Event, PoolWidths};
 
 /// The interval between draws. A run that ends before the first one shows nothing.
-const EVERY: Duration = Duration::from_millis(100);
+const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A view that redraws itself until it is dropped.
 #[derive(Debug)]
 pub(super) struct Live {
-    seen: Arc<Mutex<Seen>>,
+    state: Arc<Mutex<LiveState>>,
     screen: Screen,
     task: AbortHandle,
 }
@@ -33,10 +33,10 @@ impl Live {
     }
 
     fn start(widths: PoolWidths) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let state = Arc::new(Mutex::new(LiveState::default()));
         let screen = Screen::new();
-        let task = tokio::spawn(draw(seen.clone(), screen.clone(), widths)).abort_handle();
-        Self { seen, screen, task }
+        let task = tokio::spawn(draw(state.clone(), screen.clone(), widths)).abort_handle();
+        Self { state, screen, task }
     }
 
     /// The screen that it is drawn on.
@@ -46,13 +46,13 @@ impl Live {
 
     /// The event sink that feeds it.
     pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
-        let seen = self.seen.clone();
-        move |event| lock(&seen).see(event, Instant::now())
+        let state = self.state.clone();
+        move |event| lock(&state).on_event(event, Instant::now())
     }
 
     /// Sets the maximum number of attempts, by tool.
-    pub(super) fn know(&self, attempts_max: HashMap<String, u32>) {
-        lock(&self.seen).know(attempts_max);
+    pub(super) fn set_attempts_max(&self, attempts_max: HashMap<String, u32>) {
+        lock(&self.state).set_attempts_max(attempts_max);
     }
 
     /// Takes the view off the screen while something else is printed.
@@ -71,18 +71,18 @@ impl Drop for Live {
     }
 }
 
-async fn draw(seen: Arc<Mutex<Seen>>, screen: Screen, widths: PoolWidths) {
+async fn draw(state: Arc<Mutex<LiveState>>, screen: Screen, widths: PoolWidths) {
     loop {
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(DRAW_INTERVAL).await;
         let Some(bar) = screen.bar() else { continue };
-        let seen = lock(&seen);
-        bar.set_length(seen.calls);
-        bar.set_position(seen.ended);
-        bar.set_message(seen.message(widths, Instant::now()));
+        let state = lock(&state);
+        bar.set_length(state.calls);
+        bar.set_position(state.ended);
+        bar.set_message(state.message(widths, Instant::now()));
         bar.tick();
     }
 }
 
-fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<LiveState>) -> MutexGuard<'_, LiveState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

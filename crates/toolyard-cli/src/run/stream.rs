@@ -10,8 +10,9 @@
 //! that event. Text that cannot be read, or an error from the provider, is reported after the results.
 
 use super::{
-    NOTHING_RUN, response, toolset,
-    yard::{Played, Yard},
+    NOTHING_RUN, response,
+    runner::{BatchResult, Runner},
+    toolset,
 };
 use crate::{
     cli::RunArgs,
@@ -25,48 +26,48 @@ use tokio::sync::mpsc;
 use toolyard::{Call, OpenBatch, Session};
 use toolyard_wire::{Format, NameMap, SseDecoder};
 
-/// The number of pieces buffered between the reading thread and the decoder.
-const PIECES_MAX: usize = 8;
+/// The number of chunks buffered between the reading thread and the decoder.
+const CHUNKS_MAX: usize = 8;
 
 /// Runs the calls of a stream.
 pub(super) async fn run(
-    yard: &mut Yard,
+    runner: &mut Runner,
     args: &RunArgs,
     origin: &Origin,
     input: Lines,
 ) -> Result<Exit, Fault> {
-    let mut intake = Intake::new(yard.session("run"), args.input.from.format());
-    let end = intake.read(yard, origin, read_ahead(input)).await;
+    let mut intake = Intake::new(runner.session("run"), args.input.from.format());
+    let end = intake.read(runner, origin, read_ahead(input)).await;
     match end {
-        End::Broken(fault) if intake.calls.is_empty() => return Err(fault),
+        End::Failed(fault) if intake.calls.is_empty() => return Err(fault),
         End::Interrupted if intake.calls.is_empty() => {
-            yard.say(NOTHING_RUN);
+            runner.notify(NOTHING_RUN);
             return Ok(Exit::Interrupted);
         }
         _ => {}
     }
-    if let (End::Whole, Some(message)) = (&end, intake.decoder.message()) {
-        response::remark(yard, origin, message);
+    if let (End::Complete, Some(message)) = (&end, intake.decoder.message()) {
+        response::remark(runner, origin, message);
     }
-    let played = intake.play(yard).await;
+    let result = intake.finish(runner).await;
     let printed = match intake.decoder.message() {
-        Some(message) => response::answer(yard, args, message, played),
+        Some(message) => response::answer(runner, args, message, result),
         None => Ok(()),
     };
     match end {
-        End::Broken(fault) => Err(fault),
-        End::Whole | End::Interrupted => printed.map(|()| Exit::Ok),
+        End::Failed(fault) => Err(fault),
+        End::Complete | End::Interrupted => printed.map(|()| Exit::Ok),
     }
 }
 
 /// Reads on a blocking thread, so that neither calls nor an interrupt wait for it.
 fn read_ahead(mut input: Lines) -> mpsc::Receiver<io::Result<Vec<u8>>> {
-    let (sender, receiver) = mpsc::channel(PIECES_MAX);
+    let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
     tokio::task::spawn_blocking(move || {
         loop {
-            let piece = input.piece();
-            let is_last = piece.as_ref().map_or(true, Vec::is_empty);
-            if sender.blocking_send(piece).is_err() || is_last {
+            let chunk = input.chunk();
+            let is_last = chunk.as_ref().map_or(true, Vec::is_empty);
+            if sender.blocking_send(chunk).is_err() || is_last {
                 break;
             }
         }
@@ -77,9 +78,9 @@ fn read_ahead(mut input: Lines) -> mpsc::Receiver<io::Result<Vec<u8>>> {
 /// How reading ended.
 enum End {
     /// At the end of the text, which may have broken off.
-    Whole,
+    Complete,
     /// At text that cannot be read, or at an error from the provider.
-    Broken(Fault),
+    Failed(Fault),
     /// At a signal: calls that had not arrived by then do not exist.
     Interrupted,
 }
@@ -106,49 +107,49 @@ impl Intake {
     /// Reads to the end of the text.
     async fn read(
         &mut self,
-        yard: &mut Yard,
+        runner: &mut Runner,
         origin: &Origin,
-        mut pieces: mpsc::Receiver<io::Result<Vec<u8>>>,
+        mut chunks: mpsc::Receiver<io::Result<Vec<u8>>>,
     ) -> End {
         let end = loop {
-            let piece = tokio::select! {
+            let chunk = tokio::select! {
                 biased;
-                () = yard.interrupted() => {
-                    yard.interrupt();
+                () = runner.interrupted() => {
+                    runner.interrupt();
                     break End::Interrupted;
                 }
-                piece = pieces.recv() => piece,
+                chunk = chunks.recv() => chunk,
             };
-            let read = match piece {
-                None => break End::Whole,
-                Some(Ok(piece)) => self.decoder.push(&piece).map_err(|error| origin.fault(error)),
+            let read = match chunk {
+                None => break End::Complete,
+                Some(Ok(chunk)) => self.decoder.push(&chunk).map_err(|error| origin.fault(error)),
                 Some(Err(error)) => Err(origin.unreadable(&error)),
             };
-            self.take(yard);
+            self.take(runner);
             if let Err(fault) = read {
-                break End::Broken(fault);
+                break End::Failed(fault);
             }
         };
         let finished = self.decoder.finish();
-        self.take(yard);
+        self.take(runner);
         match (end, finished) {
-            (End::Whole, Err(error)) => End::Broken(origin.fault(error)),
+            (End::Complete, Err(error)) => End::Failed(origin.fault(error)),
             (end, _) => end,
         }
     }
 
     /// Takes the calls completed so far.
-    fn take(&mut self, yard: &Yard) {
+    fn take(&mut self, runner: &Runner) {
         let calls = self.decoder.take_calls();
         let Some(format) = self.decoder.message().map(|message| message.format()) else { return };
-        let names = self.names.get_or_insert_with(|| names(format, yard.engine.registry()));
+        let names = self.names.get_or_insert_with(|| names(format, runner.engine.registry()));
         for mut call in calls {
             if let Some(name) = names.original(&call.name) {
                 call.name = name.into();
             }
             let is_early = self.pushed == self.calls.len();
             if is_early && !(format == Format::Anthropic && toolset::is_of_toolset(&call)) {
-                let batch = self.batch.get_or_insert_with(|| yard.open_batch(&self.session));
+                let batch = self.batch.get_or_insert_with(|| runner.open_batch(&self.session));
                 batch.push(call.clone());
                 self.pushed += 1;
             }
@@ -157,15 +158,15 @@ impl Intake {
     }
 
     /// Waits for the calls in the batch, and runs the rest.
-    async fn play(&mut self, yard: &mut Yard) -> Played {
-        let played = match self.batch.take() {
-            Some(batch) => yard.finish(&self.session, batch, &self.calls[..self.pushed]).await,
-            None if self.calls.is_empty() => yard.play(&self.session, &[]).await,
-            None => Played::default(),
+    async fn finish(&mut self, runner: &mut Runner) -> BatchResult {
+        let result = match self.batch.take() {
+            Some(batch) => runner.finish(&self.session, batch, &self.calls[..self.pushed]).await,
+            None if self.calls.is_empty() => runner.run_batch(&self.session, &[]).await,
+            None => BatchResult::default(),
         };
         if self.pushed == self.calls.len() {
-            return played;
+            return result;
         }
-        toolset::play(yard, &self.session, &self.calls, played).await
+        toolset::run(runner, &self.session, &self.calls, result).await
     }
 }

@@ -5,7 +5,7 @@
 //!   result   ok   ok     error   skipped  ok       toolset calls after a failure are skipped
 //! ```
 
-use super::yard::{Played, Yard};
+use super::runner::{BatchResult, Runner};
 use crate::report::Timeline;
 use std::collections::HashSet;
 use toolyard::{Batch, Call, CallError, ErrorKind, Outcome, Reason, Routing, Session};
@@ -22,30 +22,35 @@ pub(super) fn is_of_toolset(call: &Call) -> bool {
     fields.and_then(|fields| fields.get("toolset_name")).is_some_and(|name| !name.is_null())
 }
 
-/// Runs the calls, those of a toolset one by one. `played` holds the calls that ran already, none of them a toolset's.
-pub(super) async fn play(yard: &mut Yard, session: &Session, calls: &[Call], mut played: Played) -> Played {
-    let twice = twice(session, calls);
+/// Runs the calls, those of a toolset one by one. `result` holds the calls that ran already, none of them a toolset's.
+pub(super) async fn run(
+    runner: &mut Runner,
+    session: &Session,
+    calls: &[Call],
+    mut result: BatchResult,
+) -> BatchResult {
+    let duplicates = duplicates(session, calls);
     let mut failed = false;
-    for piece in pieces(calls, &twice, played.outcomes.len()) {
-        let first = &calls[played.outcomes.len()];
-        let refusal = match &twice[played.outcomes.len()] {
+    for piece in pieces(calls, &duplicates, result.outcomes.len()) {
+        let first = &calls[result.outcomes.len()];
+        let refusal = match &duplicates[result.outcomes.len()] {
             None if failed && is_of_toolset(first) => Some(skipped()),
             refusal => refusal.clone(),
         };
         let more = match refusal {
-            Some(error) => unplayed(first, error),
-            None => yard.play(session, piece).await,
+            Some(error) => refused(first, error),
+            None => runner.run_batch(session, piece).await,
         };
         failed |= is_of_toolset(first) && more.outcomes.iter().any(|outcome| !outcome.success());
-        played.outcomes.extend(more.outcomes);
-        played.timeline.append(more.timeline);
+        result.outcomes.extend(more.outcomes);
+        result.timeline.append(more.timeline);
     }
-    played
+    result
 }
 
 /// Splits the calls from `start` on into pieces that run as one batch each. Toolset calls and refused ones stand alone.
-fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>], mut start: usize) -> Vec<&'a [Call]> {
-    let stands_alone = |at: usize| is_of_toolset(&calls[at]) || twice[at].is_some();
+fn pieces<'a>(calls: &'a [Call], duplicates: &[Option<CallError>], mut start: usize) -> Vec<&'a [Call]> {
+    let stands_alone = |at: usize| is_of_toolset(&calls[at]) || duplicates[at].is_some();
     let mut pieces = Vec::new();
     for at in start + 1..=calls.len() {
         if at == calls.len() || stands_alone(at) || stands_alone(at - 1) {
@@ -57,7 +62,7 @@ fn pieces<'a>(calls: &'a [Call], twice: &[Option<CallError>], mut start: usize) 
 }
 
 /// The refusals of calls whose id occurs earlier. The engine cannot detect them: it sees one piece at a time.
-fn twice(session: &Session, calls: &[Call]) -> Vec<Option<CallError>> {
+fn duplicates(session: &Session, calls: &[Call]) -> Vec<Option<CallError>> {
     let plan = session.plan(&Batch::new(calls.to_vec()));
     let mut ids = HashSet::new();
     let refusals = plan.calls.into_iter().map(|call| call.refusal);
@@ -73,8 +78,8 @@ fn skipped() -> CallError {
     CallError::new(ErrorKind::Cancelled, message).with_reason(Reason::Predecessor).not_started()
 }
 
-fn unplayed(call: &Call, error: CallError) -> Played {
+fn refused(call: &Call, error: CallError) -> BatchResult {
     let outcomes = vec![Outcome::new(call, Routing::ShortCircuit, Err(error))];
     let timeline = Timeline::new(&outcomes, &Default::default());
-    Played { outcomes, timeline }
+    BatchResult { outcomes, timeline }
 }

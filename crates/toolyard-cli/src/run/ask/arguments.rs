@@ -13,7 +13,7 @@ const LINES_MAX: usize = 60;
 /// no text in the arguments can imitate it.
 pub(super) fn lines(arguments: &Value) -> Vec<String> {
     let mut text = String::new();
-    lay(arguments, 0, &mut text);
+    render(arguments, 0, &mut text);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let more = lines.len().saturating_sub(LINES_MAX);
     if more > 0 {
@@ -23,7 +23,7 @@ pub(super) fn lines(arguments: &Value) -> Vec<String> {
     lines
 }
 
-fn lay(value: &Value, level: usize, into: &mut String) {
+fn render(value: &Value, level: usize, into: &mut String) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             let fields = fields.iter().map(|(name, value)| (Some(name), value));
@@ -51,7 +51,7 @@ fn enclosed<'a>(
             into.push_str(&ends(name, TEXT_CHARS_MAX, quoted));
             into.push_str(": ");
         }
-        lay(value, level + 1, into);
+        render(value, level + 1, into);
         if at < last {
             into.push(',');
         }

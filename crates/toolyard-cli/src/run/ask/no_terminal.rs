@@ -14,11 +14,11 @@ impl Terminal {
         Err(io::Error::new(io::ErrorKind::Unsupported, "asking is not supported on this system"))
     }
 
-    pub(super) fn is_ours(&self) -> bool {
+    pub(super) fn is_foreground(&self) -> bool {
         match self.0 {}
     }
 
-    pub(in super::super) async fn rest(&self) {
+    pub(in super::super) async fn idle(&self) {
         match self.0 {}
     }
 

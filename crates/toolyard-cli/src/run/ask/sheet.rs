@@ -50,7 +50,7 @@ impl Sheet {
     }
 
     /// The page for a terminal of this width. Lines are wrapped here: a row never starts with text from a model.
-    pub(super) fn laid_out(&self, width: usize) -> String {
+    pub(super) fn render(&self, width: usize) -> String {
         let columns = width.max(WIDTH_MIN) - INDENT - 1;
         let mut text = "toolyard: may this call run?\n".to_owned();
         for (label, lines) in &self.rows {
@@ -66,14 +66,14 @@ impl Sheet {
 }
 
 /// The prompt for an answer.
-pub(super) fn prompt(left: Duration) -> String {
-    let seconds = left.as_millis().div_ceil(1000);
-    let left = match seconds {
+pub(super) fn prompt(remaining: Duration) -> String {
+    let seconds = remaining.as_millis().div_ceil(1000);
+    let remaining = match seconds {
         0..60 => format!("{seconds}s"),
         _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
         _ => format!("{}m {}s", seconds / 60, seconds % 60),
     };
-    format!("  [y]es, [n]o, [a]lways, [q]uit; {left} left: ")
+    format!("  [y]es, [n]o, [a]lways, [q]uit; {remaining} left: ")
 }
 
 fn changes(text: &str) -> Vec<String> {
@@ -148,14 +148,14 @@ mod tests {
              +2
   always     write_file {"path":"a.txt"}, whatever its content
 "#;
-        assert_eq!(sheet.laid_out(80), expect);
+        assert_eq!(sheet.render(80), expect);
         assert_eq!(prompt(Duration::from_millis(299_001)), "  [y]es, [n]o, [a]lways, [q]uit; 5m left: ");
         assert!(prompt(Duration::from_secs(75)).contains(" 1m 15s left"));
     }
 
     #[test]
     fn who_asks_is_told_where_it_is_not_the_one_agent_there_is() {
-        let text = Sheet::of(&request("episode-7", "root/2", json!({})), None).laid_out(80);
+        let text = Sheet::of(&request("episode-7", "root/2", json!({})), None).render(80);
         assert!(text.contains("\n  session    episode-7\n  agent      root/2\n"), "{text}");
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let args = json!({"content": trick, "\n  tool": odd, "path": "\u{9b}2J"});
         let changes = format!("+{trick}\n+{odd}\n\ttab");
         let sheet = Sheet::of(&request("s\n\r\u{1b}c", "root", args), Some(&changes));
-        let text = sheet.laid_out(80);
+        let text = sheet.render(80);
         assert!(
             !text.chars().any(|char| char != '\n' && (char.is_control() || char == '\u{202e}')),
             "{text}"

@@ -1,8 +1,8 @@
 //! The terminal, and the thread that reads it: reads block, but neither calls nor the end of the program wait for them.
 //!
 //! ```text
-//!   ask ─► Shown ─► thread: discard earlier input ───► page, prompt ─► wait for a line, or for its withdrawal
-//!     │ dropped: the pipe closes ──────────────────────────────────────────────────────────────┘
+//!   ask ─► Question ─► thread: discard earlier input ─► page, prompt ─► wait for a line, or for its withdrawal
+//!     │ dropped: the pipe closes ───────────────────────────────────────────────────────────────┘
 //! ```
 
 use super::{super::live::Screen, reply, reply::Reply, sheet, sheet::Sheet};
@@ -33,8 +33,8 @@ const LINE_BYTES_MAX: usize = 4096;
 /// The width if the terminal does not know its own.
 const WIDTH: usize = 80;
 
-/// How long [`Terminal::rest`] waits at most.
-const REST_WITHIN: Duration = Duration::from_secs(1);
+/// How long [`Terminal::idle`] waits at most.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The terminal. Cheap to clone; all clones share it.
 #[derive(Clone)]
@@ -45,9 +45,9 @@ pub(in super::super) struct Terminal {
 
 /// A task for the thread, which runs them one by one.
 enum Task {
-    Ask(Shown),
+    Ask(Question),
     /// Reports that all earlier tasks are done.
-    Rest(oneshot::Sender<()>),
+    Idle(oneshot::Sender<()>),
 }
 
 impl Terminal {
@@ -57,15 +57,15 @@ impl Terminal {
         if !tty.is_terminal() {
             return Err(io::Error::other(format!("{PATH} is not a terminal")));
         }
-        let (tasks, todo) = mpsc::channel();
+        let (tasks, receiver) = mpsc::channel();
         let tty = Arc::new(tty);
         let read = tty.clone();
-        thread::Builder::new().name("toolyard-ask".to_owned()).spawn(move || serve(&read, &todo))?;
+        thread::Builder::new().name("toolyard-ask".to_owned()).spawn(move || run_tasks(&read, &receiver))?;
         Ok(Self { tty, tasks })
     }
 
     /// Whether this process is in the terminal's foreground: a background process is stopped when it reads.
-    pub(super) fn is_ours(&self) -> bool {
+    pub(super) fn is_foreground(&self) -> bool {
         tcgetpgrp(&self.tty).is_ok_and(|front| front == getpgrp())
     }
 
@@ -76,26 +76,26 @@ impl Terminal {
     pub(super) async fn ask(&self, request: &ApprovalRequest, sheet: Sheet, screen: Option<Screen>) -> Reply {
         let (answer, wait) = oneshot::channel();
         let Ok((withdrawn, _open_while_asked)) = io::pipe() else { return Reply::No };
-        let (within, showing) = (request.expires_in(), request.showing().clone());
-        let shown = Shown { sheet, within, showing, screen, withdrawn, answer };
+        let (time_limit, showing) = (request.expires_in(), request.showing().clone());
+        let question = Question { sheet, time_limit, showing, screen, withdrawn, answer };
         // If the thread is gone, the answer's sender is dropped and the reply is no.
-        let _ = self.tasks.send(Task::Ask(shown));
+        let _ = self.tasks.send(Task::Ask(question));
         wait.await.unwrap_or(Reply::No)
     }
 
     /// Waits until questions that are over are complete on the screen, so that nothing is printed into them.
-    pub(in super::super) async fn rest(&self) {
+    pub(in super::super) async fn idle(&self) {
         let (done, wait) = oneshot::channel();
-        let _ = self.tasks.send(Task::Rest(done));
-        let _ = timeout(REST_WITHIN, wait).await;
+        let _ = self.tasks.send(Task::Idle(done));
+        let _ = timeout(IDLE_TIMEOUT, wait).await;
     }
 }
 
-fn serve(tty: &File, todo: &mpsc::Receiver<Task>) {
-    for task in todo {
+fn run_tasks(tty: &File, tasks: &mpsc::Receiver<Task>) {
+    for task in tasks {
         match task {
-            Task::Ask(shown) => shown.play(tty),
-            Task::Rest(done) => {
+            Task::Ask(question) => question.ask(tty),
+            Task::Idle(done) => {
                 // The waiter may be gone.
                 let _ = done.send(());
             }
@@ -104,9 +104,9 @@ fn serve(tty: &File, todo: &mpsc::Receiver<Task>) {
 }
 
 /// A question that is shown, or about to be.
-struct Shown {
+struct Question {
     sheet: Sheet,
-    within: Duration,
+    time_limit: Duration,
     showing: Showing,
     screen: Option<Screen>,
     /// Closes when nobody waits for the answer any more.
@@ -115,15 +115,15 @@ struct Shown {
 }
 
 /// The result of waiting for a line.
-enum Typed {
+enum Input {
     Line(String),
     /// The end of the input.
     End,
     Withdrawn,
 }
 
-impl Shown {
-    fn play(self, tty: &File) {
+impl Question {
+    fn ask(self, tty: &File) {
         if self.answer.is_closed() {
             return;
         }
@@ -137,35 +137,35 @@ impl Shown {
 
     /// The reply, or `None` if the question is withdrawn.
     fn reply(&self, mut tty: &File) -> io::Result<Option<Reply>> {
-        forget_typed(tty)?;
+        discard_input(tty)?;
         let width = tcgetwinsize(tty).map_or(0, |size| usize::from(size.ws_col));
-        let page = self.sheet.laid_out(if width == 0 { WIDTH } else { width });
+        let page = self.sheet.render(if width == 0 { WIDTH } else { width });
         tty.write_all(page.as_bytes())?;
         let since = Instant::now();
         self.showing.shown();
         loop {
-            let left = self.within.saturating_sub(since.elapsed());
-            tty.write_all(sheet::prompt(left).as_bytes())?;
-            match self.typed(tty)? {
-                Typed::Line(line) => match Reply::of(&line) {
+            let remaining = self.time_limit.saturating_sub(since.elapsed());
+            tty.write_all(sheet::prompt(remaining).as_bytes())?;
+            match self.input(tty)? {
+                Input::Line(line) => match Reply::of(&line) {
                     Some(reply) => return Ok(Some(reply)),
                     None => tty.write_all(help().as_bytes())?,
                 },
-                Typed::End => {
+                Input::End => {
                     tty.write_all(b"\n  end of input, which counts as no\n")?;
                     return Ok(Some(Reply::No));
                 }
-                Typed::Withdrawn => {
-                    let is_late = since.elapsed() >= self.within;
-                    tty.write_all(over(is_late).as_bytes())?;
+                Input::Withdrawn => {
+                    let is_late = since.elapsed() >= self.time_limit;
+                    tty.write_all(closing_line(is_late).as_bytes())?;
                     return Ok(None);
                 }
             }
-            forget_typed(tty)?;
+            discard_input(tty)?;
         }
     }
 
-    fn typed(&self, tty: &File) -> io::Result<Typed> {
+    fn input(&self, tty: &File) -> io::Result<Input> {
         loop {
             let mut waiting = [PollFd::new(tty, PollFlags::IN), PollFd::new(&self.withdrawn, PollFlags::IN)];
             match poll(&mut waiting, None) {
@@ -173,28 +173,28 @@ impl Shown {
                 polled => polled?,
             };
             if !waiting[1].revents().is_empty() {
-                return Ok(Typed::Withdrawn);
+                return Ok(Input::Withdrawn);
             }
-            if let Some(typed) = read_line(tty)? {
-                return Ok(typed);
+            if let Some(input) = read_line(tty)? {
+                return Ok(input);
             }
         }
     }
 }
 
 /// Reads a line, or `None` if a signal interrupted.
-fn read_line(mut tty: &File) -> io::Result<Option<Typed>> {
+fn read_line(mut tty: &File) -> io::Result<Option<Input>> {
     let mut line = [0; LINE_BYTES_MAX];
     match tty.read(&mut line) {
-        Ok(0) => Ok(Some(Typed::End)),
-        Ok(bytes) => Ok(Some(Typed::Line(String::from_utf8_lossy(&line[..bytes]).into_owned()))),
+        Ok(0) => Ok(Some(Input::End)),
+        Ok(bytes) => Ok(Some(Input::Line(String::from_utf8_lossy(&line[..bytes]).into_owned()))),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// Discards what was typed before this prompt: it is not an answer to it.
-fn forget_typed(tty: &File) -> io::Result<()> {
+fn discard_input(tty: &File) -> io::Result<()> {
     Ok(tcflush(tty, QueueSelector::IFlush)?)
 }
 
@@ -203,7 +203,7 @@ fn help() -> String {
     lines.collect()
 }
 
-fn over(is_late: bool) -> String {
+fn closing_line(is_late: bool) -> String {
     let why = match is_late {
         true => "not answered in time, so the call does not run",
         false => "the question is withdrawn: its call was cancelled or already decided",

@@ -5,11 +5,11 @@ use toolyard::{Event, EventKind};
 
 /// The number of calls that have ended in the turn that started last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ended {
+pub(super) struct EndedCalls {
     count: watch::Sender<usize>,
 }
 
-impl Ended {
+impl EndedCalls {
     /// The event sink that counts.
     pub(super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let count = self.count.clone();

@@ -15,18 +15,18 @@ const BREAKERS_MAX: usize = 3;
 const NAME_CHARS: usize = 20;
 
 /// A call, by its turn and its index.
-type Place = (Option<u64>, Option<u32>);
+type CallKey = (Option<u64>, Option<u32>);
 
 /// The state that the view shows.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct LiveState {
     pub(super) calls: u64,
     pub(super) ended: u64,
     /// Whether the calls of the turn arrive one by one.
     streamed: bool,
     run: u32,
     /// Calls that have started and not ended.
-    called: HashMap<Place, Called>,
+    called: HashMap<CallKey, Called>,
     /// Breakers that are open or half-open.
     open: BTreeSet<Breaker>,
     /// The maximum number of attempts, by tool.
@@ -54,16 +54,16 @@ struct Called {
     tool: Arc<str>,
     class: ToolClass,
     /// When the next attempt is due, and its number; `None` while the call runs.
-    again: Option<(Instant, u32)>,
+    retry: Option<(Instant, u32)>,
 }
 
-impl Seen {
-    pub(super) fn know(&mut self, attempts_max: HashMap<String, u32>) {
+impl LiveState {
+    pub(super) fn set_attempts_max(&mut self, attempts_max: HashMap<String, u32>) {
         self.attempts_max = attempts_max;
     }
 
-    pub(super) fn see(&mut self, event: &Event, now: Instant) {
-        let place = (event.turn, event.index);
+    pub(super) fn on_event(&mut self, event: &Event, now: Instant) {
+        let key = (event.turn, event.index);
         match &event.kind {
             EventKind::TurnStarted { calls } => {
                 self.calls += calls.unwrap_or_default() as u64;
@@ -72,32 +72,32 @@ impl Seen {
             EventKind::Received { .. } if self.streamed => self.calls += 1,
             EventKind::Called { class, tool_name, .. } => {
                 self.run = event.run.unwrap_or_default();
-                self.called.insert(place, Called { tool: tool_name.clone(), class: *class, again: None });
+                self.called.insert(key, Called { tool: tool_name.clone(), class: *class, retry: None });
             }
-            EventKind::Attempt => self.again(place, None),
+            EventKind::Attempt => self.set_retry(key, None),
             EventKind::Retry { delay_ms, .. } => {
                 let next = event.attempt.unwrap_or_default() + 1;
-                self.again(place, Some((now + Duration::from_millis(*delay_ms), next)));
+                self.set_retry(key, Some((now + Duration::from_millis(*delay_ms), next)));
             }
             EventKind::BreakerTransition { tool_name, backend, to, .. } => {
                 let of_tool = tool_name.clone().map(Breaker::Tool);
-                self.moved(of_tool.or_else(|| backend.clone().map(Breaker::Backend)), *to);
+                self.breaker_changed(of_tool.or_else(|| backend.clone().map(Breaker::Backend)), *to);
             }
             kind if kind.is_terminal() => {
                 self.ended += 1;
-                self.called.remove(&place);
+                self.called.remove(&key);
             }
             _ => {}
         }
     }
 
-    fn again(&mut self, place: Place, when: Option<(Instant, u32)>) {
-        if let Some(called) = self.called.get_mut(&place) {
-            called.again = when;
+    fn set_retry(&mut self, key: CallKey, when: Option<(Instant, u32)>) {
+        if let Some(called) = self.called.get_mut(&key) {
+            called.retry = when;
         }
     }
 
-    fn moved(&mut self, breaker: Option<Breaker>, to: BreakerState) {
+    fn breaker_changed(&mut self, breaker: Option<Breaker>, to: BreakerState) {
         let Some(breaker) = breaker else { return };
         match to {
             BreakerState::Closed | BreakerState::ForcedClosed => self.open.remove(&breaker),
@@ -108,7 +108,7 @@ impl Seen {
     }
 
     pub(super) fn message(&self, widths: PoolWidths, now: Instant) -> String {
-        let running = || self.called.values().filter(|called| called.again.is_none());
+        let running = || self.called.values().filter(|called| called.retry.is_none());
         let of = |class| running().filter(|running| running.class == class).count();
         let waiting = self.calls.saturating_sub(self.ended + running().count() as u64);
         format!(
@@ -126,12 +126,12 @@ impl Seen {
 
     /// The call whose retry is due first, and the number of others.
     fn retries(&self, now: Instant) -> Option<String> {
-        let again = || self.called.values().filter_map(|called| Some((called.again?, called)));
-        let ((at, attempt), next) = again().min_by_key(|((at, _), _)| *at)?;
+        let retrying = || self.called.values().filter_map(|called| Some((called.retry?, called)));
+        let ((at, attempt), next) = retrying().min_by_key(|((at, _), _)| *at)?;
         let most = self.attempts_max.get(next.tool.as_ref());
         let of = most.map_or_else(String::new, |most| format!(" of {most}"));
         let wait = at.saturating_duration_since(now).as_secs_f64();
-        let more = match again().count() - 1 {
+        let more = match retrying().count() - 1 {
             0 => String::new(),
             more => format!(", {more} more"),
         };
@@ -158,28 +158,28 @@ mod tests {
     use toolyard::{AgentPath, ErrorKind, SessionId, SideEffects};
 
     struct View {
-        seen: Seen,
+        state: LiveState,
         now: Instant,
     }
 
     impl View {
         fn new(calls: usize) -> Self {
-            let mut seen = Seen::default();
-            seen.know(HashMap::from([("search".to_owned(), 3)]));
-            let mut view = Self { seen, now: Instant::now() };
-            view.see(0, 0, EventKind::TurnStarted { calls: Some(calls) });
+            let mut state = LiveState::default();
+            state.set_attempts_max(HashMap::from([("search".to_owned(), 3)]));
+            let mut view = Self { state, now: Instant::now() };
+            view.on_event(0, 0, EventKind::TurnStarted { calls: Some(calls) });
             view
         }
 
-        fn see(&mut self, index: u32, attempt: u32, kind: EventKind) {
+        fn on_event(&mut self, index: u32, attempt: u32, kind: EventKind) {
             let mut event = Event::new(SessionId::from("run"), AgentPath::root(), kind);
             (event.turn, event.index, event.attempt) = (Some(1), Some(index), Some(attempt));
-            self.seen.see(&event, self.now);
+            self.state.on_event(&event, self.now);
         }
 
         fn call(&mut self, index: u32, tool: &str) {
             let (tool_name, class) = (tool.into(), ToolClass::Read);
-            self.see(
+            self.on_event(
                 index,
                 0,
                 EventKind::Called {
@@ -192,21 +192,21 @@ mod tests {
                     digest: None,
                 },
             );
-            self.see(index, 1, EventKind::Attempt);
+            self.on_event(index, 1, EventKind::Attempt);
         }
 
         fn fail(&mut self, index: u32, attempt: u32, delay_ms: u64) {
-            self.see(index, attempt, EventKind::Retry { delay_ms, code: ErrorKind::Transient });
+            self.on_event(index, attempt, EventKind::Retry { delay_ms, code: ErrorKind::Transient });
         }
 
-        fn moves(&mut self, tool: &str, to: BreakerState) {
+        fn breaker(&mut self, tool: &str, to: BreakerState) {
             let (from, tool_name) = (BreakerState::Closed, Some(tool.into()));
-            self.see(0, 0, EventKind::BreakerTransition { tool_name, backend: None, from, to });
+            self.on_event(0, 0, EventKind::BreakerTransition { tool_name, backend: None, from, to });
         }
 
         fn shows(&self, later_ms: u64, expect: &str) {
             let now = self.now + Duration::from_millis(later_ms);
-            assert_eq!(self.seen.message(PoolWidths::default(), now), expect);
+            assert_eq!(self.state.message(PoolWidths::default(), now), expect);
         }
     }
 
@@ -227,9 +227,9 @@ mod tests {
             0,
             "run 0  read 0/20  serial 0/1  concurrent 0/10  waiting 3  other: attempt 2 in 0.2s, 1 more",
         );
-        view.see(1, 2, EventKind::Attempt);
+        view.on_event(1, 2, EventKind::Attempt);
         view.shows(0, &format!("{one} 0.4s"));
-        view.see(0, 2, EventKind::Attempt);
+        view.on_event(0, 2, EventKind::Attempt);
         view.shows(0, "run 0  read 2/20  serial 0/1  concurrent 0/10  waiting 1");
     }
 
@@ -237,21 +237,25 @@ mod tests {
     #[test]
     fn open_breakers_are_shown() {
         let mut view = View::new(0);
-        view.moves("search", BreakerState::Open);
+        view.breaker("search", BreakerState::Open);
         let line = "run 0  read 0/20  serial 0/1  concurrent 0/10  waiting 0";
         view.shows(0, &format!("{line}  open: search"));
         let backend = Some("search".into());
         let (from, to) = (BreakerState::Closed, BreakerState::Open);
-        view.see(0, 0, EventKind::BreakerTransition { tool_name: None, backend: backend.clone(), from, to });
+        view.on_event(
+            0,
+            0,
+            EventKind::BreakerTransition { tool_name: None, backend: backend.clone(), from, to },
+        );
         view.shows(0, &format!("{line}  open: search, back-end search"));
-        view.see(0, 0, EventKind::BreakerTransition { tool_name: None, backend, from: to, to: from });
-        view.moves("search", BreakerState::HalfOpen);
+        view.on_event(0, 0, EventKind::BreakerTransition { tool_name: None, backend, from: to, to: from });
+        view.breaker("search", BreakerState::HalfOpen);
         for other in ["a", "b", "c"] {
-            view.moves(other, BreakerState::ForcedOpen);
+            view.breaker(other, BreakerState::ForcedOpen);
         }
         view.shows(0, &format!("{line}  open: a, b, c, 1 more"));
         for other in ["a", "b", "c", "search"] {
-            view.moves(other, BreakerState::Closed);
+            view.breaker(other, BreakerState::Closed);
         }
         view.shows(0, line);
     }

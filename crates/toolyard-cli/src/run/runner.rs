@@ -2,7 +2,7 @@
 
 use super::{
     ask::{Asker, Terminal},
-    ended::Ended,
+    ended_calls::EndedCalls,
     event_file::EventFile,
     interrupt::{Interrupts, Signal},
     live::Live,
@@ -23,10 +23,10 @@ use toolyard::{
 };
 
 /// How long to wait for the results of abandoned calls. They arrive at once unless something is stuck.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const RESULT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The engine of a run.
-pub(super) struct Yard {
+pub(super) struct Runner {
     /// The engine.
     pub(super) engine: Engine,
     /// The report on the run so far.
@@ -35,21 +35,21 @@ pub(super) struct Yard {
     /// The drain that an interrupt started.
     drain: Option<JoinHandle<DrainReport>>,
     recorder: Recorder,
-    ended: Ended,
+    ended: EndedCalls,
     live: Option<Live>,
     confirmations: Confirmations,
     /// Whether anybody answers the questions about calls that need approval.
-    is_answered: bool,
+    has_approver: bool,
     /// The terminal for these questions, if any.
     terminal: Option<Terminal>,
     sequential: bool,
-    speaks: bool,
+    shows_messages: bool,
     /// The options of every session.
     options: SessionOptions,
 }
 
-/// Everything that watches a run from outside the engine.
-pub(super) struct Watch {
+/// What connects a run to the outside: its event file, the signals and the terminal.
+pub(super) struct RunIo {
     /// The file that events are written to.
     pub(super) events: Option<EventFile>,
     /// The signals that stop it.
@@ -60,37 +60,33 @@ pub(super) struct Watch {
 
 /// The result of a batch.
 #[derive(Default)]
-pub(super) struct Played {
+pub(super) struct BatchResult {
     /// One outcome per call, in call order.
     pub(super) outcomes: Vec<Outcome>,
     /// When everything happened.
     pub(super) timeline: Timeline,
 }
 
-impl Yard {
+impl Runner {
     /// Builds the engine, observed by `export`.
     pub(super) async fn open(
         setup: &Setup,
         args: &RunArgs,
-        watch: Watch,
+        io: RunIo,
         export: &Export,
     ) -> Result<Self, Fault> {
-        let yard = Self::around(export.count(setup.engine()), setup, args, watch).await?;
-        export.observe(&yard.engine);
-        Ok(yard)
+        let runner = Self::build(export.count(setup.engine()), setup, args, io).await?;
+        export.observe(&runner.engine);
+        Ok(runner)
     }
 
-    async fn around(
-        builder: EngineBuilder,
-        setup: &Setup,
-        args: &RunArgs,
-        watch: Watch,
-    ) -> Result<Self, Fault> {
-        let Watch { events, interrupts, terminal } = watch;
-        let speaks = !args.quiet && args.report != ReportKind::Json;
+    async fn build(builder: EngineBuilder, setup: &Setup, args: &RunArgs, io: RunIo) -> Result<Self, Fault> {
+        let RunIo { events, interrupts, terminal } = io;
+        let shows_messages = !args.quiet && args.report != ReportKind::Json;
         let recorder = Recorder::default();
-        let live = (speaks && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
-        let ended = Ended::default();
+        let live =
+            (shows_messages && !args.no_progress).then(|| Live::on_terminal(setup.config.pools)).flatten();
+        let ended = EndedCalls::default();
         let mut builder = builder.events(recorder.sink()).events(ended.sink());
         if let Some(live) = &live {
             builder = builder.events(live.sink());
@@ -100,18 +96,18 @@ impl Yard {
         }
         let confirmations = setup.confirmations();
         let answer = args.approve.and_then(Approve::answer);
-        let is_answered = answer.is_some() || terminal.is_some();
+        let has_approver = answer.is_some() || terminal.is_some();
         if let Some(answer) = answer {
             builder = builder.approver(answer);
         } else if let Some(terminal) = terminal.clone() {
             let (screen, stopper) = (live.as_ref().map(Live::screen), interrupts.stopper());
             let asker = Asker::new(terminal, screen, stopper, confirmations.clone());
-            builder = builder.events(asker.turns().sink()).approver(asker);
+            builder = builder.events(asker.queue().sink()).approver(asker);
         }
         let engine = builder.build().await?;
         setup.attach(&engine);
         if let Some(live) = &live {
-            live.know(setup.attempts_max(engine.registry()));
+            live.set_attempts_max(setup.attempts_max(engine.registry()));
         }
         let widths = Widths::new(setup, engine.registry());
         Ok(Self {
@@ -123,10 +119,10 @@ impl Yard {
             ended,
             live,
             confirmations,
-            is_answered,
+            has_approver,
             terminal,
             sequential: args.sequential,
-            speaks,
+            shows_messages,
             options: args.role.session().priority(setup.config.priority),
         })
     }
@@ -138,18 +134,18 @@ impl Yard {
 
     /// Runs a batch. An interrupt drains the engine: running calls are cancelled with a grace period, and the rest end
     /// as `shutting_down`. A second interrupt waits for nothing (SC-8).
-    pub(super) async fn play(&mut self, session: &Session, calls: &[Call]) -> Played {
+    pub(super) async fn run_batch(&mut self, session: &Session, calls: &[Call]) -> BatchResult {
         let turn = session.turn();
         let batch = Batch::new(calls.to_vec());
         let sequential = self.sequential;
         let dispatch = async {
             if sequential { turn.dispatch_sequential(batch).await } else { turn.dispatch(batch).await }
         };
-        let outcomes = match self.unless_given_up(dispatch).await {
+        let outcomes = match self.until_abandoned(dispatch).await {
             Some(outcomes) => outcomes,
-            None => give_up(session, calls, || turn.finished()),
+            None => finished_or_cancelled(session, calls, || turn.finished()),
         };
-        self.played(session, turn.number(), outcomes).await
+        self.batch_result(session, turn.number(), outcomes).await
     }
 
     /// Opens a batch whose calls arrive later, as the first turn of its session.
@@ -157,36 +153,41 @@ impl Yard {
         if self.sequential { session.open_batch_sequential() } else { session.open_batch() }
     }
 
-    /// Waits for the calls of an open batch, with interrupts as in [`play`](Self::play).
-    pub(super) async fn finish(&mut self, session: &Session, batch: OpenBatch, calls: &[Call]) -> Played {
+    /// Waits for the calls of an open batch, with interrupts as in [`run_batch`](Self::run_batch).
+    pub(super) async fn finish(
+        &mut self,
+        session: &Session,
+        batch: OpenBatch,
+        calls: &[Call],
+    ) -> BatchResult {
         const FIRST_TURN: u64 = 1;
         // `finish` takes the batch, after which `finished` cannot be called. So first wait until every call has ended.
         let ended = self.ended.clone();
         let all_ended = match self.interrupts.last() {
             Some(Signal::Again) => {
                 self.abandon();
-                timeout(LAST_WORDS, ended.until(calls.len())).await.ok()
+                timeout(RESULT_TIMEOUT, ended.until(calls.len())).await.ok()
             }
-            _ => self.unless_given_up(ended.until(calls.len())).await,
+            _ => self.until_abandoned(ended.until(calls.len())).await,
         };
         let outcomes = match all_ended {
             Some(()) => batch.finish().await,
-            None => give_up(session, calls, || batch.finished()),
+            None => finished_or_cancelled(session, calls, || batch.finished()),
         };
-        self.played(session, FIRST_TURN, outcomes).await
+        self.batch_result(session, FIRST_TURN, outcomes).await
     }
 
-    async fn played(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> Played {
+    async fn batch_result(&self, session: &Session, turn: u64, outcomes: Vec<Outcome>) -> BatchResult {
         if let Some(terminal) = &self.terminal {
-            terminal.rest().await;
+            terminal.idle().await;
         }
         let times = self.recorder.take(session.id(), turn);
         let timeline = Timeline::new(&outcomes, &times);
-        Played { outcomes, timeline }
+        BatchResult { outcomes, timeline }
     }
 
     /// Waits for `work`, but gives up after a second interrupt.
-    async fn unless_given_up<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    async fn until_abandoned<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -196,7 +197,7 @@ impl Yard {
                     Signal::First => self.interrupt(),
                     Signal::Again => {
                         self.abandon();
-                        return timeout(LAST_WORDS, work).await.ok();
+                        return timeout(RESULT_TIMEOUT, work).await.ok();
                     }
                 },
             }
@@ -205,7 +206,7 @@ impl Yard {
 
     /// Handles a first signal: nothing more starts, and running calls are cancelled with a grace period (SC-8).
     pub(super) fn interrupt(&mut self) {
-        self.say(&waiting());
+        self.notify(&interrupt_message());
         self.drain.get_or_insert_with(|| drain(&self.engine, INTERRUPT_GRACE));
     }
 
@@ -216,23 +217,23 @@ impl Yard {
     }
 
     /// Adds a batch to the report.
-    pub(super) fn record(&mut self, turn: Option<Turn>, played: Played) {
+    pub(super) fn record(&mut self, turn: Option<Turn>, result: BatchResult) {
         let place = turn
             .as_ref()
             .map_or_else(String::new, |Turn { episode, turn }| format!("{episode} turn {turn} "));
-        for outcome in played.outcomes.iter().filter(|outcome| !outcome.success()) {
-            let unasked = self.unasked(outcome);
-            self.report.notes.add(&place, outcome, unasked);
+        for outcome in result.outcomes.iter().filter(|outcome| !outcome.success()) {
+            let unapproved = self.unapproved(outcome);
+            self.report.notes.add(&place, outcome, unapproved);
         }
-        self.report.add(turn, played.timeline);
+        self.report.add(turn, result.timeline);
     }
 
     /// The side effects of a call that needed approval when nobody could be asked.
-    fn unasked(&self, outcome: &Outcome) -> Option<SideEffects> {
+    fn unapproved(&self, outcome: &Outcome) -> Option<SideEffects> {
         let entry = self.engine.registry().get(&outcome.tool)?;
         let side_effects = entry.spec().side_effects;
         let mode = self.confirmations.mode(entry.name(), side_effects);
-        (!self.is_answered && mode.asks()).then_some(side_effects)
+        (!self.has_approver && mode.asks()).then_some(side_effects)
     }
 
     /// Waits for the next signal; see [`Interrupts::next`].
@@ -246,8 +247,8 @@ impl Yard {
     }
 
     /// Prints a message for the user, unless standard error is not for people.
-    pub(super) fn say(&self, line: &str) {
-        say(self.speaks, self.live.as_ref(), line);
+    pub(super) fn notify(&self, line: &str) {
+        notify(self.shows_messages, self.live.as_ref(), line);
     }
 
     /// Prints with the live view off the screen.
@@ -271,7 +272,7 @@ impl Yard {
         }
         // Abandoned calls may never stop: then wait only until the events so far are written.
         if self.interrupts.last() == Some(Signal::Again) {
-            let _ = timeout(LAST_WORDS, self.engine.events_written()).await;
+            let _ = timeout(RESULT_TIMEOUT, self.engine.events_written()).await;
         } else {
             let drain = self.drain.take().unwrap_or_else(|| drain(&self.engine, INTERRUPT_GRACE));
             tokio::select! {
@@ -290,22 +291,22 @@ fn drain(engine: &Engine, grace: Duration) -> JoinHandle<DrainReport> {
     tokio::spawn(async move { engine.shutdown(drain).await })
 }
 
-fn waiting() -> String {
+fn interrupt_message() -> String {
     let grace = INTERRUPT_GRACE.as_secs();
     format!("interrupted: running calls have {grace} s to finish; interrupt again to abandon them")
 }
 
-fn say(speaks: bool, live: Option<&Live>, line: &str) {
+fn notify(shows_messages: bool, live: Option<&Live>, line: &str) {
     let print = || anstream::eprintln!("toolyard: {line}");
     match live {
-        _ if !speaks => {}
+        _ if !shows_messages => {}
         Some(live) => live.suspend(print),
         None => print(),
     }
 }
 
 /// The results so far; calls without one end as `cancelled`.
-fn give_up(
+fn finished_or_cancelled(
     session: &Session,
     calls: &[Call],
     finished: impl FnOnce() -> Vec<Option<Outcome>>,

@@ -7,8 +7,8 @@ use std::{future::pending, sync::Arc};
 use tokio::{sync::watch, time::Instant};
 use toolyard::{Effect, ToolContext, ToolError, ToolFactory, ToolSpec, tool_fn};
 
-/// A yard that answers every question, with a tool that never stops and one that stops when it is cancelled.
-async fn yard(interrupts: Interrupts) -> Yard {
+/// A runner that answers every question, with a tool that never stops and one that stops when it is cancelled.
+async fn runner(interrupts: Interrupts) -> Runner {
     let deaf: Arc<dyn ToolFactory> = Arc::new(tool_fn(ToolSpec::read("deaf"), |(): (), _: ToolContext| {
         pending::<Result<(), ToolError>>()
     }));
@@ -25,28 +25,28 @@ async fn yard(interrupts: Interrupts) -> Yard {
         panic!("these are the arguments of a run");
     };
     let builder = setup.engine_with(vec![deaf, polite]);
-    Yard::around(builder, &setup, &args, Watch { events: None, interrupts, terminal: None }).await.unwrap()
+    Runner::build(builder, &setup, &args, RunIo { events: None, interrupts, terminal: None }).await.unwrap()
 }
 
 /// Plays a batch that never ends, and sends this many signals after a second. Returns the errors of the calls, the time
 /// from the signals to the end of the batch, and the time until the program has closed.
 async fn interrupted(signals: usize) -> (Vec<Option<(ErrorKind, Effect)>>, Duration, Duration) {
     let count = watch::Sender::new(0);
-    let mut yard = yard(Interrupts::counted(count.clone())).await;
+    let mut runner = runner(Interrupts::counted(count.clone())).await;
     let signalling = async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         (0..signals).for_each(|_| count.send_modify(|count| *count += 1));
     };
-    let session = yard.session("run");
+    let session = runner.session("run");
     let calls = ["deaf", "polite", "write_file"]
         .map(|tool| Call::new(tool, tool, "{\"path\":\"toolyard-never\",\"content\":\"\"}"));
     let began = Instant::now();
-    let (played, ()) = tokio::join!(yard.play(&session, &calls), signalling);
+    let (result, ()) = tokio::join!(runner.run_batch(&session, &calls), signalling);
     let took = began.elapsed() - Duration::from_secs(1);
-    let kinds = played.outcomes.iter().map(|outcome| outcome.error().map(|error| (error.kind, error.effect)));
+    let kinds = result.outcomes.iter().map(|outcome| outcome.error().map(|error| (error.kind, error.effect)));
     let kinds = kinds.collect();
     let ended = Instant::now();
-    let exit = yard.close(Exit::Ok, None).await;
+    let exit = runner.close(Exit::Ok, None).await;
     assert_eq!(exit, Exit::Interrupted);
     (kinds, took, ended.elapsed())
 }
