@@ -1,8 +1,8 @@
 //! `toolyard audit`: reports what an event log says about every call, and whether the log is whole.
 //!
 //! ```text
-//!   file ─► LogLines ─► Line ─┬─► LogChecker ─► faults ──────────────┐
-//!                             └─► Trail ─► one Story per call ─► text or JSON, as calls end
+//!   file ─► LogLines ─► Line ─┬─► LogChecker ─► faults ──────────────────┐
+//!                             └─► OpenCalls ─► one Story per call ─► text or JSON, as calls end
 //! ```
 //!
 //! The file is read once, in order. Only open calls and a bounded number of faults are kept in memory.
@@ -11,20 +11,20 @@ mod findings;
 mod json;
 mod lines;
 mod moment;
+mod open_calls;
 mod story;
 mod text;
-mod trail;
 
 use crate::{cli::AuditArgs, exit::Exit, fault::Fault, input::Origin, shown::plain};
 use findings::Findings;
 use lines::LogLines;
-use std::io::{self, BufReader, BufWriter, Write};
+use open_calls::{Entry, OpenCalls};
+use std::io::{self, BufReader, BufWriter};
 use story::Story;
 use toolyard::{
     Event,
     event::{Line, LineError},
 };
-use trail::{Seen, Trail};
 
 /// Writes the account: the report of the audit, as text or as JSON.
 trait Account {
@@ -50,8 +50,8 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Fault> {
         true => Box::new(json::Json::new(out)),
         false => Box::new(text::Text::new(out)),
     };
-    let mut reading = Reading { args, trail: Trail::default(), findings: Findings::default() };
-    let stopped = reading.all(&mut lines, account.as_mut());
+    let mut reading = Reading { args, open_calls: OpenCalls::default(), findings: Findings::default() };
+    let stopped = reading.read_all(&mut lines, account.as_mut());
     if let Err(Stopped::Output(error)) = stopped {
         return Err(Fault::results(error));
     }
@@ -84,12 +84,12 @@ impl From<io::Error> for Stopped {
 /// The state of reading a log.
 struct Reading<'a> {
     args: &'a AuditArgs,
-    trail: Trail,
+    open_calls: OpenCalls,
     findings: Findings,
 }
 
 impl Reading<'_> {
-    fn all(&mut self, lines: &mut LogLines, account: &mut dyn Account) -> Result<(), Stopped> {
+    fn read_all(&mut self, lines: &mut LogLines, account: &mut dyn Account) -> Result<(), Stopped> {
         while let Some(line) = lines.next() {
             let text = match line.text {
                 Ok(text) => text,
@@ -115,18 +115,17 @@ impl Reading<'_> {
 
     fn event(&mut self, number: usize, event: Event, account: &mut dyn Account) -> io::Result<()> {
         self.findings.read(number, &event);
-        match self.trail.read(number, event) {
-            Seen::Nothing => Ok(()),
-            Seen::Call(story) if self.is_asked_for(&story) => account.call(&story),
-            Seen::Happening(event) if !self.is_narrowed() => account.happening(&event),
-            Seen::Call(_) | Seen::Happening(_) => Ok(()),
+        match self.open_calls.read(number, event) {
+            Some(Entry::Call(story)) if self.is_selected(&story) => account.call(&story),
+            Some(Entry::Happening(event)) if !self.is_filtered() => account.happening(&event),
+            _ => Ok(()),
         }
     }
 
     /// Writes the calls that are still open, and the verdict.
     fn end(&mut self, account: &mut dyn Account) -> io::Result<()> {
-        for story in std::mem::take(&mut self.trail).open() {
-            if self.is_asked_for(&story) {
+        for story in std::mem::take(&mut self.open_calls).open() {
+            if self.is_selected(&story) {
                 account.call(&story)?;
             }
         }
@@ -134,16 +133,12 @@ impl Reading<'_> {
         account.close(&self.findings)
     }
 
-    fn is_narrowed(&self) -> bool {
+    fn is_filtered(&self) -> bool {
         self.args.session.is_some() || self.args.call.is_some()
     }
 
-    fn is_asked_for(&self, story: &Story) -> bool {
+    fn is_selected(&self, story: &Story) -> bool {
         let is = |asked: &Option<String>, has: &str| asked.as_ref().is_none_or(|asked| asked == has);
         is(&self.args.session, story.session.as_str()) && is(&self.args.call, story.call_id())
     }
-}
-
-fn flush(out: &mut impl Write) -> io::Result<()> {
-    out.flush()
 }

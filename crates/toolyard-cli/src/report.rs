@@ -6,15 +6,15 @@
 //!   outcomes without output ─► Notes                             one line each
 //! ```
 
+mod breakers;
 mod json;
-mod moves;
 mod notes;
 mod text;
 mod timeline;
 mod times;
 mod waits;
 
-pub(crate) use moves::Moves;
+pub(crate) use breakers::BreakerChanges;
 pub(crate) use notes::Notes;
 pub(crate) use timeline::Timeline;
 pub(crate) use times::Recorder;
@@ -34,7 +34,7 @@ pub(crate) struct Report {
     /// Calls without output.
     pub(crate) notes: Notes,
     /// State changes of breakers.
-    pub(crate) moves: Moves,
+    pub(crate) breaker_changes: BreakerChanges,
     widths: Widths,
     totals: Totals,
     /// The only batch, or the slowest turn and its position.
@@ -66,7 +66,7 @@ impl Report {
     pub(crate) fn new(widths: Widths) -> Self {
         Self {
             notes: Notes::default(),
-            moves: Moves::default(),
+            breaker_changes: BreakerChanges::default(),
             widths,
             totals: Totals::default(),
             shown: None,
@@ -124,7 +124,7 @@ impl Report {
             }
             text += &text::draw(timeline, &self.widths);
         }
-        text += &self.moves.text();
+        text += &self.breaker_changes.text();
         let Totals { turns, runs, calls, failed, wall, run_times } = self.totals;
         if self.shown.as_ref().is_some_and(|(turn, _)| turn.is_some()) {
             text += &format!("{}: ", count(usize::try_from(turns).unwrap_or(usize::MAX), "turn"));
@@ -150,7 +150,7 @@ impl Report {
             }
             None => {}
         }
-        report["breakers"] = self.moves.json();
+        report["breakers"] = self.breaker_changes.json();
         report["notes"] = self.notes.json();
         report
     }

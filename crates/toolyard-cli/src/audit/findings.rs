@@ -15,10 +15,10 @@ pub(super) struct Findings {
     /// The faults, with their lines.
     pub(super) faults: Vec<Finding>,
     /// Number of faults that are not listed.
-    pub(super) more: u64,
+    pub(super) left_out: u64,
     /// Number of events of unknown kinds, and the first of them.
-    pub(super) strangers: u64,
-    pub(super) first_stranger: Option<(usize, String)>,
+    pub(super) unknown_kinds: u64,
+    pub(super) first_unknown: Option<(usize, String)>,
     /// The line that could not be read, at which reading stopped, and why.
     pub(super) unreadable: Option<(usize, String)>,
     /// Whether the log contains the engine's end.
@@ -43,8 +43,8 @@ impl Findings {
 
     /// Counts an event of a kind that this program does not know.
     pub(super) fn pass_over(&mut self, line: usize, stranger: &Stranger) {
-        self.strangers += 1;
-        self.first_stranger.get_or_insert_with(|| (line, stranger.name.clone()));
+        self.unknown_kinds += 1;
+        self.first_unknown.get_or_insert_with(|| (line, stranger.name.clone()));
         let faults = self.checker.pass_over(line as u64, stranger);
         faults.into_iter().for_each(|fault| self.found(&fault));
     }
@@ -72,8 +72,8 @@ impl Findings {
     }
 
     /// The number of faults, listed or not.
-    pub(super) fn number(&self) -> u64 {
-        self.faults.len() as u64 + self.more
+    pub(super) fn fault_count(&self) -> u64 {
+        self.faults.len() as u64 + self.left_out
     }
 
     fn found(&mut self, fault: &LogFault) {
@@ -88,7 +88,7 @@ impl Findings {
     fn list(&mut self, finding: Finding) {
         match self.faults.len() < LISTED_MAX {
             true => self.faults.push(finding),
-            false => self.more += 1,
+            false => self.left_out += 1,
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::{
     Account,
     findings::{Finding, Findings},
-    flush,
     story::{Decision, End, Story},
 };
 use serde_json::{Map, Value, json};
@@ -18,12 +17,12 @@ pub(super) struct Json<W> {
     out: W,
     calls: usize,
     happenings: Vec<Value>,
-    more: u64,
+    left_out: u64,
 }
 
 impl<W: Write> Json<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, calls: 0, happenings: Vec::new(), more: 0 }
+        Self { out, calls: 0, happenings: Vec::new(), left_out: 0 }
     }
 }
 
@@ -37,7 +36,7 @@ impl<W: Write> Account for Json<W> {
     fn happening(&mut self, event: &Event) -> io::Result<()> {
         match self.happenings.len() < HAPPENINGS_MAX {
             true => self.happenings.push(serde_json::to_value(event)?),
-            false => self.more += 1,
+            false => self.left_out += 1,
         }
         Ok(())
     }
@@ -55,11 +54,11 @@ impl<W: Write> Account for Json<W> {
         let unreadable = findings.unreadable.as_ref().map(|(line, why)| json!({"line": line, "why": why}));
         let rest = [
             ("happenings", std::mem::take(&mut self.happenings).into()),
-            ("happenings_left_out", self.more.into()),
+            ("happenings_left_out", self.left_out.into()),
             ("faults", faults.into()),
-            ("faults_left_out", findings.more.into()),
+            ("faults_left_out", findings.left_out.into()),
             ("unreadable", unreadable.unwrap_or_default()),
-            ("unknown_kinds", findings.strangers.into()),
+            ("unknown_kinds", findings.unknown_kinds.into()),
             ("has_end", findings.has_end.into()),
             ("events", counts.events.into()),
             ("calls_received", counts.calls.into()),
@@ -70,7 +69,7 @@ impl<W: Write> Account for Json<W> {
             write!(self.out, ",\n\"{name}\":{value}")?;
         }
         writeln!(self.out, "}}")?;
-        flush(&mut self.out)
+        self.out.flush()
     }
 }
 
@@ -104,28 +103,28 @@ fn call(story: &Story) -> Value {
 
 fn decision(story: &Story) -> Value {
     let decision = story.decision();
-    let mut told = Map::new();
-    told.insert("what".to_owned(), decision.word().into());
+    let mut fields = Map::new();
+    fields.insert("what".to_owned(), decision.name().into());
     if let Decision::Refused(code)
     | Decision::Denied(code)
     | Decision::Invalid(code)
     | Decision::NotRun(code) = decision
     {
-        told.insert("code".to_owned(), code.code().into());
+        fields.insert("code".to_owned(), code.code().into());
     }
     if let Decision::Approved(by) = decision {
-        told.insert("by".to_owned(), json!(by));
+        fields.insert("by".to_owned(), json!(by));
     }
     if let Decision::Shared(dedupe) = decision {
-        told.insert("dedupe".to_owned(), json!(dedupe));
+        fields.insert("dedupe".to_owned(), json!(dedupe));
     }
     if let Some(request) = story.request() {
-        told.insert("request".to_owned(), request.0.into());
+        fields.insert("request".to_owned(), request.0.into());
     }
     if let Some(version) = story.policy_version() {
-        told.insert("policy_version".to_owned(), version.into());
+        fields.insert("policy_version".to_owned(), version.into());
     }
-    told.into()
+    fields.into()
 }
 
 fn outcome(end: &End) -> Value {

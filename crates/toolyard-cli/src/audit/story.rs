@@ -73,8 +73,8 @@ pub(super) enum Decision {
 }
 
 impl Decision {
-    /// The word used in JSON.
-    pub(super) const fn word(self) -> &'static str {
+    /// Its name in JSON.
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
             Self::Remembered => "remembered",
@@ -163,12 +163,12 @@ impl Story {
             (Some(End::Failed(failure)), Some(Settled::No(error))) => {
                 Decision::Refused(error.unwrap_or(failure.code))
             }
-            (Some(End::Failed(failure)), _) => not_let_through(failure.code),
+            (Some(End::Failed(failure)), _) => not_started(failure.code),
         }
     }
 }
 
-fn not_let_through(code: ErrorKind) -> Decision {
+fn not_started(code: ErrorKind) -> Decision {
     use toolyard::error::TerminalEvent;
     match code.terminal_event() {
         TerminalEvent::Denied => Decision::Denied(code),

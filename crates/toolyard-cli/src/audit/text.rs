@@ -3,7 +3,6 @@
 use super::{
     Account,
     findings::{Finding, Findings},
-    flush,
     moment::{Day, moment},
     story::{Decision, End, Story},
 };
@@ -21,23 +20,23 @@ const DIGEST_CHARS: usize = 8;
 pub(super) struct Text<W> {
     out: W,
     /// The heading of the lines written last.
-    under: Option<(String, Option<u64>, Day)>,
+    heading: Option<(String, Option<u64>, Day)>,
 }
 
 impl<W: Write> Text<W> {
     pub(super) fn new(out: W) -> Self {
-        Self { out, under: None }
+        Self { out, heading: None }
     }
 
     /// Writes a heading if the next line needs another one.
-    fn head(&mut self, session: &str, turn: Option<u64>, wall_ms: u64) -> io::Result<()> {
-        let head = (session.to_owned(), turn, moment(wall_ms).0);
-        if self.under.as_ref() == Some(&head) {
+    fn write_heading(&mut self, session: &str, turn: Option<u64>, wall_ms: u64) -> io::Result<()> {
+        let heading = (session.to_owned(), turn, moment(wall_ms).0);
+        if self.heading.as_ref() == Some(&heading) {
             return Ok(());
         }
         let turn = turn.map_or_else(String::new, |turn| format!(", turn {turn}"));
-        writeln!(self.out, "session {}{turn}, {}", plain(session), head.2)?;
-        self.under = Some(head);
+        writeln!(self.out, "session {}{turn}, {}", plain(session), heading.2)?;
+        self.heading = Some(heading);
         Ok(())
     }
 
@@ -50,8 +49,8 @@ impl<W: Write> Text<W> {
     }
 
     fn notes(&mut self, findings: &Findings) -> io::Result<()> {
-        if let Some((line, name)) = &findings.first_stranger {
-            let events = count(usize::try_from(findings.strangers).unwrap_or(usize::MAX), "event");
+        if let Some((line, name)) = &findings.first_unknown {
+            let events = count(usize::try_from(findings.unknown_kinds).unwrap_or(usize::MAX), "event");
             let name = plain(name);
             writeln!(self.out, "skipped: {events} of unknown kinds, first '{name}' in line {line}")?;
         }
@@ -67,7 +66,7 @@ impl<W: Write> Text<W> {
 
 impl<W: Write> Account for Text<W> {
     fn call(&mut self, story: &Story) -> io::Result<()> {
-        self.head(story.session.as_str(), story.turn, story.wall_ms)?;
+        self.write_heading(story.session.as_str(), story.turn, story.wall_ms)?;
         let time = moment(story.wall_ms).1;
         let agent = agent(story.agent.as_str());
         let (id, tool) = (plain(story.call_id()), plain(story.tool_name.as_deref().unwrap_or("?")));
@@ -78,7 +77,7 @@ impl<W: Write> Account for Text<W> {
     }
 
     fn happening(&mut self, event: &Event) -> io::Result<()> {
-        self.head(event.session.as_str(), event.turn, event.wall_ms)?;
+        self.write_heading(event.session.as_str(), event.turn, event.wall_ms)?;
         let (time, agent) = (moment(event.wall_ms).1, agent(event.agent.as_str()));
         writeln!(self.out, "  {time}  {agent}{}", plain(&happening(event)))
     }
@@ -89,7 +88,7 @@ impl<W: Write> Account for Text<W> {
         let (events, calls) = (some(counts.events, "event"), some(counts.calls, "call"));
         let all = format!("{events}, {calls}, {}", some(counts.sessions, "session"));
         self.notes(findings)?;
-        match (&findings.unreadable, findings.number()) {
+        match (&findings.unreadable, findings.fault_count()) {
             (None, 0) => writeln!(self.out, "whole: {all}")?,
             (Some((line, _)), number) => {
                 writeln!(
@@ -103,10 +102,10 @@ impl<W: Write> Account for Text<W> {
         for finding in &findings.faults {
             self.finding(finding)?;
         }
-        if findings.more > 0 {
-            writeln!(self.out, "  and {} more", findings.more)?;
+        if findings.left_out > 0 {
+            writeln!(self.out, "  and {} more", findings.left_out)?;
         }
-        flush(&mut self.out)
+        self.out.flush()
     }
 }
 
@@ -149,8 +148,8 @@ fn outcome(story: &Story) -> String {
             (what, failure.queue_ms, failure.duration_ms)
         }
         Some(End::Ok { bytes, queue_ms, duration_ms, cancel_requested, .. }) => {
-            let told = if *cancel_requested { ", cancelled" } else { "" };
-            (format!("ok, {bytes} B{told}"), *queue_ms, *duration_ms)
+            let cancelled = if *cancel_requested { ", cancelled" } else { "" };
+            (format!("ok, {bytes} B{cancelled}"), *queue_ms, *duration_ms)
         }
     };
     let attempts =
@@ -179,7 +178,7 @@ fn happening(event: &Event) -> String {
         EventKind::ZombiesReleased { tool_name, count } => {
             format!("released what {count} handlers of {tool_name} hold")
         }
-        EventKind::EngineDrain { step } => format!("drain: {}", step_word(*step)),
+        EventKind::EngineDrain { step } => format!("drain: {}", step_text(*step)),
         EventKind::BreakerTransition { tool_name, backend, from, to } => {
             let of = match (tool_name, backend) {
                 (Some(tool), _) => format!("tool {tool}"),
@@ -196,7 +195,7 @@ fn happening(event: &Event) -> String {
     }
 }
 
-fn step_word(step: toolyard::event::DrainStep) -> &'static str {
+fn step_text(step: toolyard::event::DrainStep) -> &'static str {
     use toolyard::event::DrainStep as S;
     match step {
         S::Refuse => "new calls are refused",

@@ -19,7 +19,7 @@
 //! not apply: `last_error`, the code of the attempt before, `retry_stopped`, and `retry_after_ms`, when to retry.
 
 use super::{
-    timeline::{Span, Timeline, Tried},
+    timeline::{Attempt, Span, Timeline},
     waits::{Cause, Wait, Widths, waits},
 };
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn call(span: &Span, waits: &[Wait]) -> Value {
         "routing": span.routing,
         "ok": span.error.is_none(),
         "error": span.error.map(|error| error.kind),
-        "came_ms": ms(span.came),
+        "came_ms": ms(span.arrived),
         "ready_ms": ms(span.ready),
         "started_ms": span.started.map(ms),
         "ended_ms": ms(span.ended),
@@ -61,12 +61,12 @@ fn call(span: &Span, waits: &[Wait]) -> Value {
     })
 }
 
-fn attempt(tried: &Tried) -> Value {
+fn attempt(attempt: &Attempt) -> Value {
     json!({
-        "began_ms": ms(tried.began),
-        "ended_ms": ms(tried.ended),
-        "error": tried.then.map(|(error, _)| error),
-        "backoff_ms": tried.then.map(|(_, backoff)| ms(backoff)),
+        "began_ms": ms(attempt.started),
+        "ended_ms": ms(attempt.ended),
+        "error": attempt.retry.map(|(error, _)| error),
+        "backoff_ms": attempt.retry.map(|(_, backoff)| ms(backoff)),
     })
 }
 

@@ -44,7 +44,7 @@ async fn report(
     let times = recorder.take(session.id(), turn.number());
     let mut report = Report::new(widths());
     report.add(None, Timeline::new(&outcomes, &times));
-    report.moves = recorder.moves();
+    report.breaker_changes = recorder.breaker_changes();
     (report, outcomes)
 }
 
@@ -140,7 +140,7 @@ async fn what_was_not_run_again_is_told() {
     let timeline = Timeline::new(&outcomes, &Default::default());
     let drawn = text::draw(&timeline, &widths());
     assert_eq!((drawn.matches('○').count(), drawn.matches('×').count()), (3, 0), "{drawn}");
-    let told: Vec<Vec<String>> = timeline.spans.iter().map(text::end).collect();
+    let told: Vec<Vec<String>> = timeline.spans.iter().map(text::remarks).collect();
     assert_eq!(
         told,
         [vec![], vec!["joined another call's run".to_owned()], vec!["replayed an earlier result".to_owned()]]

@@ -1,7 +1,7 @@
 //! The report for people: one bar per call over the time of its batch.
 
 use super::{
-    timeline::{Span, Timeline, Tried},
+    timeline::{Attempt, Span, Timeline},
     waits::{Wait, Widths, waits},
 };
 use crate::shown::{Brief, clip, count};
@@ -58,10 +58,10 @@ impl Columns {
     fn row(&self, text: &mut String, span: &Span, waits: &[Wait]) {
         let (id, tool) = (clip(span.call_id.as_str(), self.id), clip(&span.tool, self.tool));
         let style = style(span);
-        let waited = Brief(span.stood_by() + span.queued()).to_string();
+        let waited = Brief(span.blocked() + span.queued()).to_string();
         let ran = span.started.map_or_else(|| "-".to_owned(), |_| Brief(span.ran()).to_string());
         let waits = waits.iter().map(|wait| format!("waited {wait}"));
-        let told: Vec<String> = end(span).into_iter().chain(waits).collect();
+        let remarks: Vec<String> = remarks(span).into_iter().chain(waits).collect();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -69,7 +69,7 @@ impl Columns {
             span.run,
             span.routing.as_str(),
             self.bar(span),
-            told.join("; "),
+            remarks.join("; "),
             iw = self.id,
             tw = self.tool,
         );
@@ -84,7 +84,7 @@ impl Columns {
         let (ready, ended) = (self.cell(span.ready), self.cell(span.ended));
         let started = span.started.map(|at| self.cell(at));
         let of_cell = |at: usize| match started {
-            Some(started) if (started..=ended.max(started)).contains(&at) => self.tried(span, at),
+            Some(started) if (started..=ended.max(started)).contains(&at) => self.attempt_cell(span, at),
             Some(started) if (ready..started).contains(&at) => '·',
             // It never started: it was refused, or it shares the result of another call.
             None if at == ended && span.error.is_some() => '×',
@@ -95,14 +95,14 @@ impl Columns {
     }
 
     /// What the call did in this cell, after its first permits.
-    fn tried(&self, span: &Span, at: usize) -> char {
-        let covers = |tried: &&Tried| {
-            let from = self.cell(tried.began);
-            (from..=self.cell(tried.ended).max(from)).contains(&at)
+    fn attempt_cell(&self, span: &Span, at: usize) -> char {
+        let covers = |attempt: &&Attempt| {
+            let from = self.cell(attempt.started);
+            (from..=self.cell(attempt.ended).max(from)).contains(&at)
         };
-        let is_over = |tried: &Tried| tried.then.is_some() && self.cell(tried.ended) < at;
+        let is_over = |attempt: &Attempt| attempt.retry.is_some() && self.cell(attempt.ended) < at;
         match span.attempts.iter().rev().find(covers) {
-            Some(Tried { then: Some(_), .. }) => '▒',
+            Some(Attempt { retry: Some(_), .. }) => '▒',
             None if span.attempts.iter().any(is_over) => '╌',
             // The time between the permits and the first attempt is not backoff.
             _ => '█',
@@ -117,29 +117,29 @@ impl Columns {
 }
 
 /// The remarks on how a call ended.
-pub(super) fn end(span: &Span) -> Vec<String> {
-    let mut told = Vec::new();
+pub(super) fn remarks(span: &Span) -> Vec<String> {
+    let mut remarks = Vec::new();
     if let Some(error) = span.error {
         let after = error.last.map_or_else(String::new, |last| format!(" after {last}"));
         let again =
             error.retry_after.map_or_else(String::new, |wait| format!(", retry after {}", Brief(wait)));
-        told.push(format!("{}{after}{again}", error.kind));
+        remarks.push(format!("{}{after}{again}", error.kind));
     }
     match span.dedupe {
         Dedupe::Fresh => {}
-        Dedupe::Joined => told.push("joined another call's run".to_owned()),
-        Dedupe::Replayed => told.push("replayed an earlier result".to_owned()),
+        Dedupe::Joined => remarks.push("joined another call's run".to_owned()),
+        Dedupe::Replayed => remarks.push("replayed an earlier result".to_owned()),
     }
-    if span.attempts.len() > 1 || span.attempts.iter().any(|tried| tried.then.is_some()) {
+    if span.attempts.len() > 1 || span.attempts.iter().any(|attempt| attempt.retry.is_some()) {
         let between = Brief(span.between_attempts());
-        told.push(format!("{}, {between} between", count(span.attempts.len(), "attempt")));
+        remarks.push(format!("{}, {between} between", count(span.attempts.len(), "attempt")));
     }
     // Use the word that the results use.
     let stopped = span.error.and_then(|error| serde_json::to_value(error.retry_stopped?).ok());
     if let Some(word) = stopped.as_ref().and_then(|word| word.as_str()) {
-        told.push(format!("retry stopped: {word}"));
+        remarks.push(format!("retry stopped: {word}"));
     }
-    told
+    remarks
 }
 
 fn style(span: &Span) -> Style {
@@ -174,25 +174,25 @@ mod tests {
     #[test]
     fn a_wait_is_drawn_between_attempts_alone() {
         let at = Duration::from_millis;
-        let tried = Tried { began: at(20), ended: at(32), then: None };
+        let attempt = Attempt { started: at(20), ended: at(32), retry: None };
         let span = Span {
             call_id: "a".into(),
             tool: "a".into(),
             routing: Routing::Read,
             run: 0,
-            came: at(0),
+            arrived: at(0),
             ready: at(5),
             started: Some(at(10)),
             ended: at(32),
-            attempts: vec![tried],
+            attempts: vec![attempt],
             error: None,
             dedupe: Dedupe::Fresh,
         };
         let columns = Columns { id: 4, tool: 4, wall: at(32) };
         assert_eq!(columns.bar(&span), format!("     ·····{}", "█".repeat(22)));
         let again =
-            Tried { began: at(12), ended: at(15), then: Some((toolyard::ErrorKind::Transient, at(5))) };
-        let span = Span { attempts: vec![again, tried], ..span };
+            Attempt { started: at(12), ended: at(15), retry: Some((toolyard::ErrorKind::Transient, at(5))) };
+        let span = Span { attempts: vec![again, attempt], ..span };
         assert_eq!(columns.bar(&span), format!("     ·····██▒▒▒▒╌╌╌╌{}", "█".repeat(12)));
     }
 

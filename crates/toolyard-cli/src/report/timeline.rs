@@ -23,7 +23,7 @@ pub(crate) struct Span {
     /// The index of its run.
     pub(crate) run: u32,
     /// When it arrived: at the start, or as soon as the model had written it.
-    pub(crate) came: Duration,
+    pub(crate) arrived: Duration,
     /// When its run started and it was queued.
     pub(crate) ready: Duration,
     /// When it got its permits; `None` if it never started.
@@ -31,16 +31,16 @@ pub(crate) struct Span {
     /// When its result was ready.
     pub(crate) ended: Duration,
     /// Its attempts.
-    pub(crate) attempts: Vec<Tried>,
+    pub(crate) attempts: Vec<Attempt>,
     /// Why it has no output.
-    pub(crate) error: Option<Missing>,
+    pub(crate) error: Option<SpanError>,
     /// Whether it shares the result of another call.
     pub(crate) dedupe: Dedupe,
 }
 
 /// Why a call has no output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct SpanError {
     /// The error code.
     pub(crate) kind: ErrorKind,
     /// The error of its last attempt, if the call ended while waiting for the next one.
@@ -53,19 +53,19 @@ pub(crate) struct Missing {
 
 /// One attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tried {
+pub(crate) struct Attempt {
     /// When it started.
-    pub(crate) began: Duration,
+    pub(crate) started: Duration,
     /// When it ended.
     pub(crate) ended: Duration,
     /// Its error and the backoff after it, if another attempt was to follow.
-    pub(crate) then: Option<(ErrorKind, Duration)>,
+    pub(crate) retry: Option<(ErrorKind, Duration)>,
 }
 
 impl Span {
     /// From its arrival to being queued.
-    pub(crate) fn stood_by(&self) -> Duration {
-        self.ready.saturating_sub(self.came)
+    pub(crate) fn blocked(&self) -> Duration {
+        self.ready.saturating_sub(self.arrived)
     }
 
     /// From being queued to its permits.
@@ -80,15 +80,16 @@ impl Span {
 
     /// The time between its attempts, and between the last one and its end.
     pub(crate) fn between_attempts(&self) -> Duration {
-        let tried: Duration = self.attempts.iter().map(|tried| tried.ended.saturating_sub(tried.began)).sum();
-        if self.attempts.is_empty() { Duration::ZERO } else { self.ran().saturating_sub(tried) }
+        let in_attempts: Duration =
+            self.attempts.iter().map(|attempt| attempt.ended.saturating_sub(attempt.started)).sum();
+        if self.attempts.is_empty() { Duration::ZERO } else { self.ran().saturating_sub(in_attempts) }
     }
 
     /// The periods in which it held permits.
     pub(crate) fn held(&self) -> impl Iterator<Item = (Duration, Duration)> {
-        let tried = self.attempts.iter().map(|tried| (tried.began, tried.ended));
+        let attempts = self.attempts.iter().map(|attempt| (attempt.started, attempt.ended));
         let whole = self.started.filter(|_| self.attempts.is_empty()).map(|started| (started, self.ended));
-        tried.chain(whole)
+        attempts.chain(whole)
     }
 
     fn of(
@@ -97,18 +98,18 @@ impl Span {
         streamed: bool,
         since: impl Fn(Duration) -> Duration,
     ) -> Self {
-        let started = times.called.map(&since);
+        let started = times.started.map(&since);
         let ended = match started {
             // The outcome measures from permit to end; the event of the end may come slightly later.
             Some(started) => started + outcome.ran(),
             None => times.ended.map_or(Duration::ZERO, &since),
         };
-        let tried = |attempt: &AttemptTimes| Tried {
-            began: since(attempt.began),
+        let attempt = |attempt: &AttemptTimes| Attempt {
+            started: since(attempt.started),
             ended: attempt.failed.map_or(ended, |failed| since(failed.at)),
-            then: attempt.failed.map(|failed| (failed.error, failed.backoff)),
+            retry: attempt.failed.map(|failed| (failed.error, failed.backoff)),
         };
-        let missing = outcome.error().map(|error| Missing {
+        let error = outcome.error().map(|error| SpanError {
             kind: error.kind,
             last: error.last_error.as_ref().map(|last| last.kind),
             retry_after: error.retry_after,
@@ -119,24 +120,24 @@ impl Span {
             tool: outcome.tool.clone(),
             routing: outcome.routing,
             run: outcome.run,
-            came: times.came.filter(|_| streamed).map_or(Duration::ZERO, &since),
+            arrived: times.arrived.filter(|_| streamed).map_or(Duration::ZERO, &since),
             ready: started.map_or(ended, |started| started.saturating_sub(outcome.queued())),
             started,
             ended,
-            attempts: times.attempts.iter().map(tried).collect(),
-            error: missing,
+            attempts: times.attempts.iter().map(attempt).collect(),
+            error,
             dedupe: outcome.dedupe,
         }
     }
 
     /// Shifts its times by `by`, except its arrival.
-    fn later(mut self, by: Duration) -> Self {
+    fn shifted(mut self, by: Duration) -> Self {
         self.ready += by;
         self.ended += by;
         self.started = self.started.map(|started| started + by);
-        for tried in &mut self.attempts {
-            tried.began += by;
-            tried.ended += by;
+        for attempt in &mut self.attempts {
+            attempt.started += by;
+            attempt.ended += by;
         }
         self
     }
@@ -145,7 +146,7 @@ impl Span {
 impl Timeline {
     /// Combines the outcomes with the times of their events.
     pub(crate) fn new(outcomes: &[Outcome], times: &BatchTimes) -> Self {
-        let since = |at: Duration| at.saturating_sub(times.begun);
+        let since = |at: Duration| at.saturating_sub(times.started);
         let unseen = CallTimes::default();
         let span = |(index, outcome)| {
             let of_call = times.calls.get(index).unwrap_or(&unseen);
@@ -159,7 +160,7 @@ impl Timeline {
         let (runs, wall) = (self.runs(), self.wall());
         self.spans.extend(later.spans.into_iter().map(|mut span| {
             span.run += runs;
-            span.later(wall)
+            span.shifted(wall)
         }));
     }
 

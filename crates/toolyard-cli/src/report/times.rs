@@ -1,6 +1,6 @@
 //! When calls started and ended, according to their events.
 
-use super::moves::Moves;
+use super::breakers::BreakerChanges;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,7 +12,7 @@ use toolyard::{ErrorKind, Event, EventKind, SessionId};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BatchTimes {
     /// When it arrived.
-    pub(crate) begun: Duration,
+    pub(crate) started: Duration,
     /// Whether its calls arrived one by one.
     pub(crate) streamed: bool,
     /// Its calls, by index.
@@ -23,9 +23,9 @@ pub(crate) struct BatchTimes {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallTimes {
     /// When it arrived.
-    pub(crate) came: Option<Duration>,
+    pub(crate) arrived: Option<Duration>,
     /// When it got its permits.
-    pub(crate) called: Option<Duration>,
+    pub(crate) started: Option<Duration>,
     /// When its result was ready.
     pub(crate) ended: Option<Duration>,
     /// Its attempts, in order.
@@ -36,7 +36,7 @@ pub(crate) struct CallTimes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttemptTimes {
     /// When it started.
-    pub(crate) began: Duration,
+    pub(crate) started: Duration,
     /// How it ended, if another attempt was to follow.
     pub(crate) failed: Option<Failed>,
 }
@@ -53,11 +53,11 @@ pub(crate) struct Failed {
 }
 
 impl CallTimes {
-    fn note(&mut self, at: Duration, kind: &EventKind) {
+    fn record(&mut self, at: Duration, kind: &EventKind) {
         match kind {
-            EventKind::Received { .. } => self.came = Some(at),
-            EventKind::Called { .. } => self.called = Some(at),
-            EventKind::Attempt => self.attempts.push(AttemptTimes { began: at, failed: None }),
+            EventKind::Received { .. } => self.arrived = Some(at),
+            EventKind::Called { .. } => self.started = Some(at),
+            EventKind::Attempt => self.attempts.push(AttemptTimes { started: at, failed: None }),
             EventKind::Retry { delay_ms, code } => {
                 let failed = Failed { at, error: *code, backoff: Duration::from_millis(*delay_ms) };
                 if let Some(attempt) = self.attempts.last_mut() {
@@ -74,7 +74,7 @@ impl CallTimes {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder {
     batches: Arc<Mutex<Batches>>,
-    moves: Arc<Mutex<Moves>>,
+    breaker_changes: Arc<Mutex<BreakerChanges>>,
 }
 
 /// The times, by session and turn.
@@ -84,7 +84,7 @@ impl Recorder {
     /// The event sink that feeds this recorder.
     pub(crate) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let recorder = self.clone();
-        move |event| recorder.see(event)
+        move |event| recorder.record(event)
     }
 
     /// Takes the times of a turn. Later events of that turn are dropped.
@@ -97,21 +97,21 @@ impl Recorder {
     }
 
     /// The state changes of breakers so far.
-    pub(crate) fn moves(&self) -> Moves {
-        lock(&self.moves).clone()
+    pub(crate) fn breaker_changes(&self) -> BreakerChanges {
+        lock(&self.breaker_changes).clone()
     }
 
-    fn see(&self, event: &Event) {
+    fn record(&self, event: &Event) {
         let place = || (event.session.clone(), event.turn);
         let at = Duration::from_micros(event.mono_us);
         match &event.kind {
             EventKind::TurnStarted { calls } => {
                 let streamed = calls.is_none();
                 let calls = vec![CallTimes::default(); calls.unwrap_or_default()];
-                self.batches().insert(place(), BatchTimes { begun: at, streamed, calls });
+                self.batches().insert(place(), BatchTimes { started: at, streamed, calls });
             }
             EventKind::BreakerTransition { tool_name, backend, to, .. } => {
-                lock(&self.moves).add(tool_name.as_ref(), backend.as_ref(), at, *to);
+                lock(&self.breaker_changes).add(tool_name.as_ref(), backend.as_ref(), at, *to);
             }
             kind => {
                 let mut batches = self.batches();
@@ -121,7 +121,7 @@ impl Recorder {
                         batch.calls.resize_with(index + 1, CallTimes::default);
                     }
                     if let Some(times) = batch.calls.get_mut(index) {
-                        times.note(at, kind);
+                        times.record(at, kind);
                     }
                 }
             }

@@ -114,9 +114,9 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
             before = current.replace((span.run, span.routing));
         }
         // A run that ended before the model had written the call kept it from nothing.
-        let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.came);
+        let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.arrived);
         let for_run =
-            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.stood_by() });
+            before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.blocked() });
         let for_permit = span.started.map(|_| Wait { cause: loads.full(span, widths), time: span.queued() });
         let waits = for_run.into_iter().chain(for_permit);
         waits.filter(|wait| wait.time >= WAIT_MIN).collect()
@@ -215,7 +215,7 @@ mod tests {
             tool: tool.into(),
             routing,
             run,
-            came: Duration::ZERO,
+            arrived: Duration::ZERO,
             ready: ms(ready),
             started: Some(ms(started)),
             ended: ms(ended),
@@ -234,11 +234,11 @@ mod tests {
             tools: HashMap::from([("slow".to_owned(), width(1))]),
             rates: HashMap::from([("rated".to_owned(), "5/s".parse().unwrap())]),
         };
-        let told: Vec<Vec<String>> = waits(&Timeline { spans }, &widths)
+        let shown: Vec<Vec<String>> = waits(&Timeline { spans }, &widths)
             .iter()
             .map(|waits| waits.iter().map(ToString::to_string).collect())
             .collect();
-        assert_eq!(told, expect);
+        assert_eq!(shown, expect);
     }
 
     #[test]
@@ -264,8 +264,8 @@ mod tests {
             span("w", Routing::Serial, 1, [12, 12, 20]),
             span("a", Routing::Read, 2, [50, 50, 51]),
         ];
-        spans[1].came = ms(5);
-        spans[2].came = ms(49);
+        spans[1].arrived = ms(5);
+        spans[2].arrived = ms(49);
         check(20, None, spans, &[&[], &["7.00 ms for the end of run 0 [read]"], &[]]);
     }
 

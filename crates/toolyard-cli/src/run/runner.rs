@@ -266,7 +266,7 @@ impl Runner {
         if self.is_interrupted() {
             exit = exit.or(Exit::Interrupted);
         }
-        self.report.moves = self.recorder.moves();
+        self.report.breaker_changes = self.recorder.breaker_changes();
         if let Some(kind) = report {
             self.report.print(kind, exit);
         }

@@ -5,11 +5,11 @@ use std::{fmt::Write, sync::Arc, time::Duration};
 use toolyard::BreakerState;
 
 /// The number of changes kept per breaker; later ones are only counted.
-const MOVES_MAX: usize = 20;
+const CHANGES_MAX: usize = 20;
 
 /// The breakers that changed state, in the order of their first change.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Moves {
+pub(crate) struct BreakerChanges {
     breakers: Vec<Breaker>,
 }
 
@@ -18,11 +18,11 @@ struct Breaker {
     of_backend: bool,
     name: Arc<str>,
     /// The time since the engine was built, and the new state.
-    moves: Vec<(Duration, BreakerState)>,
+    changes: Vec<(Duration, BreakerState)>,
     more: usize,
 }
 
-impl Moves {
+impl BreakerChanges {
     /// Records a state change of the breaker of a tool or of a back-end.
     pub(super) fn add(
         &mut self,
@@ -35,12 +35,12 @@ impl Moves {
         let of_backend = tool.is_none();
         let known = self.breakers.iter().position(|one| one.of_backend == of_backend && one.name == *name);
         let place = known.unwrap_or_else(|| {
-            self.breakers.push(Breaker { of_backend, name: name.clone(), moves: Vec::new(), more: 0 });
+            self.breakers.push(Breaker { of_backend, name: name.clone(), changes: Vec::new(), more: 0 });
             self.breakers.len() - 1
         });
         let breaker = &mut self.breakers[place];
-        if breaker.moves.len() < MOVES_MAX {
-            breaker.moves.push((at, to));
+        if breaker.changes.len() < CHANGES_MAX {
+            breaker.changes.push((at, to));
         } else {
             breaker.more += 1;
         }
@@ -49,12 +49,12 @@ impl Moves {
     /// One line per breaker.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        for Breaker { of_backend, name, moves, more } in &self.breakers {
+        for Breaker { of_backend, name, changes, more } in &self.breakers {
             let of = if *of_backend { "back-end" } else { "tool" };
-            let moves: Vec<&str> = moves.iter().map(|(_, to)| to.as_str()).collect();
+            let changes: Vec<&str> = changes.iter().map(|(_, to)| to.as_str()).collect();
             let more = if *more > 0 { format!(", … and {more} more") } else { String::new() };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "breaker of {of} '{name}': {}{more}", moves.join(", "));
+            let _ = writeln!(text, "breaker of {of} '{name}': {}{more}", changes.join(", "));
         }
         text
     }
@@ -64,8 +64,8 @@ impl Moves {
         let of_breaker = |breaker: &Breaker| {
             let key = if breaker.of_backend { "backend" } else { "tool" };
             let one = |(at, to): &(Duration, BreakerState)| json!({"at_ms": super::json::ms(*at), "to": to});
-            let moves: Value = breaker.moves.iter().map(one).collect();
-            json!({key: breaker.name.as_ref(), "moves": moves, "more_moves": breaker.more})
+            let changes: Value = breaker.changes.iter().map(one).collect();
+            json!({key: breaker.name.as_ref(), "moves": changes, "more_moves": breaker.more})
         };
         self.breakers.iter().map(of_breaker).collect()
     }
