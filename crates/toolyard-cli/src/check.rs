@@ -5,7 +5,7 @@ mod resilience;
 
 use crate::{
     cli::CheckArgs,
-    config::{Config, PRIORITIES, Spending},
+    config::{BudgetSettings, Config, PRIORITIES},
     exit::Exit,
     fault::Fault,
     mcp,
@@ -58,7 +58,7 @@ fn settings(setup: &Setup) -> String {
     line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
     line("budgets", &budgets(config.budget));
-    line("capabilities", &permission::capabilities(&config.policing.touch));
+    line("capabilities", &permission::capabilities(&config.policy.capability_texts));
     line("trusted", &permission::trusted(setup));
     for (name, state) in mcp::states(setup) {
         line(&format!("mcp {name}"), &state);
@@ -66,7 +66,7 @@ fn settings(setup: &Setup) -> String {
     text
 }
 
-fn budgets(Spending { turn, session, tree }: Spending) -> String {
+fn budgets(BudgetSettings { turn, session, tree }: BudgetSettings) -> String {
     let [turn, session, tree] = [turn, session, tree].map(resilience::budget);
     format!("turn {turn}, session {session}, tree {tree}")
 }
@@ -115,14 +115,14 @@ fn warnings(setup: &Setup, engine: &Engine) -> String {
         let _ =
             write!(text, "\nnote: max_in_flight {most} is less than the width of the widest pool, {widest}");
     }
-    for note in unspendable(&setup.config.budget, engine) {
+    for note in budget_notes(&setup.config.budget, engine) {
         let _ = write!(text, "\nnote: {note}");
     }
     if text.is_empty() { text } else { text + "\n" }
 }
 
 /// Notes about budgets that let nothing start, or that bound a cost no tool has.
-fn unspendable(Spending { turn, session, tree }: &Spending, engine: &Engine) -> Vec<String> {
+fn budget_notes(BudgetSettings { turn, session, tree }: &BudgetSettings, engine: &Engine) -> Vec<String> {
     let registry = engine.registry();
     let costs_nothing = registry.list().iter().all(|entry| entry.spec().cost == 0);
     let of_budget = |(name, budget): (&str, &Budget)| match (budget.calls, budget.cost) {

@@ -14,10 +14,10 @@ mod shell;
 mod size;
 mod tool;
 
-pub(crate) use budget::Spending;
+pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
 pub(crate) use nearest::nearest;
-pub(crate) use policy::{Policing, Touch};
+pub(crate) use policy::{CapabilityTexts, PolicySettings};
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
@@ -85,7 +85,7 @@ pub(crate) struct Config {
     /// The breaker policy of tools that do not set their own.
     pub(crate) breaker: BreakerPolicy,
     /// The budgets of turns, sessions and trees.
-    pub(crate) budget: Spending,
+    pub(crate) budget: BudgetSettings,
     /// How shell commands run.
     pub(crate) shell: ShellSettings,
     /// The MCP servers.
@@ -101,7 +101,7 @@ pub(crate) struct Config {
     /// The workspaces in which writes need no approval.
     pub(crate) trusted: Trusted,
     /// Which tools may run, and what they may touch.
-    pub(crate) policing: Policing,
+    pub(crate) policy: PolicySettings,
 }
 
 impl Default for Config {
@@ -118,7 +118,7 @@ impl Default for Config {
             on_serial_failure: OnSerialFailure::default(),
             retry: RetryPolicy::default(),
             breaker: BreakerPolicy::default(),
-            budget: Spending::default(),
+            budget: BudgetSettings::default(),
             shell: ShellSettings::default(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
@@ -126,7 +126,7 @@ impl Default for Config {
             confirmations: Confirmations::default(),
             redactor: Redactor::standard(),
             trusted: Trusted::default(),
-            policing: Policing::default(),
+            policy: PolicySettings::default(),
         }
     }
 }
@@ -156,18 +156,18 @@ impl Config {
         config.breaker = breaker::read(file.section("breaker")?, config.breaker)?;
         config.budget = budget::read(file.section("budget")?)?;
         config.shell = shell::read(file.section("shell")?)?;
-        config.servers = mcp::read(file.section("mcp")?, beside(source.file))?;
+        config.servers = mcp::read(file.section("mcp")?, dir_of(source.file))?;
         config.builtin(file.section("builtin")?)?;
         config.tools(file.section("tools")?)?;
         let known = |name: &str| config.spec(name).map(drop);
-        let asked = confirmation::read(file.section("confirmation")?, beside(source.file), known)?;
-        let policing = policy::read(file.section("policy")?, known)?;
+        let asked = confirmation::read(file.section("confirmation")?, dir_of(source.file), known)?;
+        let policy = policy::read(file.section("policy")?, known)?;
         (config.confirmations, config.trusted) = asked;
-        config.policing = policing;
-        config.redactor = redaction::read(file.section("redaction")?, beside(source.file))?;
+        config.policy = policy;
+        config.redactor = redaction::read(file.section("redaction")?, dir_of(source.file))?;
         #[cfg(feature = "mcp-http")]
         {
-            config.redactor = mcp::hide(&config.servers, config.redactor);
+            config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
         }
         file.finish()?;
         Ok(config)
@@ -175,8 +175,8 @@ impl Config {
 
     fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
         // A relative root is resolved against the file that names it, wherever the program is started.
-        let here = beside(file);
-        self.root = section.text("root")?.map(|(root, _)| match root.starts_with('~') {
+        let here = dir_of(file);
+        self.root = section.string("root")?.map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
             false => here.join(root),
         });
@@ -207,7 +207,7 @@ impl Config {
     }
 
     fn builtin(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
-        if let Some(names) = section.texts("enable")? {
+        if let Some(names) = section.strings("enable")? {
             let known = |(name, at): Placed<String>| {
                 builtin().find(|known| *known == name).ok_or_else(|| {
                     let nearest = nearest(&name, builtin());
@@ -260,7 +260,7 @@ fn builtin() -> impl Iterator<Item = &'static str> {
 }
 
 /// The directory of a configuration file. Paths in the file are relative to it.
-fn beside(file: &Path) -> &Path {
+fn dir_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }
 

@@ -16,7 +16,7 @@ mod on {
     const SERVICE: &str = "toolyard";
 
     /// How long the program waits for the collector at its end.
-    const LAST_WORDS: Duration = Duration::from_secs(2);
+    const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
     /// The exporter, if the environment names a collector.
     pub(crate) struct Export(Option<Telemetry>);
@@ -57,7 +57,7 @@ mod on {
 
         /// Sends the remaining data.
         pub(crate) fn finish(self) {
-            if self.0.is_some_and(|telemetry| !telemetry.shutdown(LAST_WORDS)) {
+            if self.0.is_some_and(|telemetry| !telemetry.shutdown(EXPORT_TIMEOUT)) {
                 anstream::eprintln!("toolyard: some traces or metrics could not be sent");
             }
         }

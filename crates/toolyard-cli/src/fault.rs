@@ -47,7 +47,7 @@ pub(crate) enum Fault {
     Bench(String),
     /// The reader of the results has closed the pipe, so there is nothing to report.
     #[error("the reader of the results has closed the pipe")]
-    NobodyReads,
+    ReaderGone,
 }
 
 impl Fault {
@@ -55,7 +55,7 @@ impl Fault {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Input { .. } | Self::Client(_) => Exit::Input,
-            Self::NobodyReads => Exit::Ok,
+            Self::ReaderGone => Exit::Ok,
             Self::Usage(_)
             | Self::Config(_)
             | Self::Workspace(_)
@@ -69,14 +69,14 @@ impl Fault {
     /// The error for a failed write of the results.
     pub(crate) fn results(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::NobodyReads;
+            return Self::ReaderGone;
         }
         Self::Write { what: "the results".to_owned(), error }
     }
 
     /// Prints the error as one line.
     pub(crate) fn print(&self) {
-        if !matches!(self, Self::NobodyReads) {
+        if !matches!(self, Self::ReaderGone) {
             anstream::eprintln!("toolyard: {self}");
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     fault::Fault,
     identity::Identity,
     run::{
-        event_file::{EventFile, Kept},
+        event_file::{EventFile, ProtectedFile},
         interrupt::Interrupts,
     },
     setup::{INTERRUPT_GRACE, Setup},
@@ -23,7 +23,7 @@ use toolyard::{Answer, ConfirmationMode, Confirmations, Drain, Engine, EngineBui
 use toolyard_mcp::{Clients, Gateway, HttpOptions};
 
 /// How long an interrupted program waits for clients to read the last answers.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The environment variable with the bearer token. Not an argument, because every user of the machine can see those.
 const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
@@ -40,13 +40,13 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
     };
     connected?;
     let clients = Clients::default();
-    let builder = prepared(export.count(setup.engine()), &args, events.clone(), &clients);
+    let builder = with_approver(export.count(setup.engine()), &args, events.clone(), &clients);
     let engine = builder.build().await?;
     export.observe(&engine);
     setup.attach(&engine);
     let mut options = SessionOptions::default().priority(setup.config.priority);
     if args.approve == ApproveOrAsk::Auto {
-        options = options.confirmations(unasked(&setup, &engine));
+        options = options.confirmations(without_prompts(&setup, &engine));
     }
     let gateway = Gateway::new(engine.clone(), clients).session_options(options);
     let served = serve(&gateway, &engine, args.http, &mut interrupts).await;
@@ -57,7 +57,7 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
     served
 }
 
-fn prepared(
+fn with_approver(
     builder: EngineBuilder,
     args: &McpArgs,
     events: Option<EventFile>,
@@ -78,7 +78,7 @@ fn prepared(
 /// The configured confirmations, with `auto` in place of every mode that asks. An approver that always allows is not
 /// equivalent: its answers arrive one by one, so calls could overtake one another. It is installed nevertheless, for
 /// tools that a server adds later.
-fn unasked(setup: &Setup, engine: &Engine) -> Confirmations {
+fn without_prompts(setup: &Setup, engine: &Engine) -> Confirmations {
     let mut confirmations = setup.config.confirmations.clone();
     for entry in engine.registry().list() {
         if setup.confirmation(entry.spec()).asks() {
@@ -91,9 +91,9 @@ fn unasked(setup: &Setup, engine: &Engine) -> Confirmations {
 /// Creates the event file, if one is requested.
 fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
-    let kept: Vec<Kept> =
-        config.into_iter().map(|identity| Kept { what: "the configuration", identity }).collect();
-    args.events.as_deref().map(|path| EventFile::create(path, &kept)).transpose()
+    let protected: Vec<ProtectedFile> =
+        config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
+    args.events.as_deref().map(|path| EventFile::create(path, &protected)).transpose()
 }
 
 /// Serves until the client disconnects or a signal arrives. Running calls then have a grace period and are still
@@ -117,14 +117,14 @@ async fn serve(
         if is_interrupted {
             stop.cancel();
             // Do not wait for a client that does not read its answers.
-            let _ = timeout(LAST_WORDS, serving).await;
+            let _ = timeout(ANSWER_TIMEOUT, serving).await;
         }
     };
     tokio::select! {
         biased;
         () = close => {}
         _ = interrupts.next() => {
-            let _ = timeout(LAST_WORDS, engine.events_written()).await;
+            let _ = timeout(ANSWER_TIMEOUT, engine.events_written()).await;
         }
     }
     ended.map_or(Ok(Exit::Interrupted), |ended| ended.map(|()| Exit::Ok))

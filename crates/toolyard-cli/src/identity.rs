@@ -15,24 +15,24 @@ pub(crate) struct Identity {
 impl Identity {
     /// The file with this name.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
-        fs::metadata(path).ok().and_then(|about| Self::told_by(&about))
+        fs::metadata(path).ok().and_then(|metadata| Self::from_metadata(&metadata))
     }
 
     /// An open file that was opened under this name.
     pub(crate) fn of_open(file: &File, _path: &Path) -> Option<Self> {
-        file.metadata().ok().and_then(|about| Self::told_by(&about))
+        file.metadata().ok().and_then(|metadata| Self::from_metadata(&metadata))
     }
 
     /// The file that standard input is redirected from.
     pub(crate) fn of_stdin() -> Option<Self> {
         use std::os::fd::AsFd;
         let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
-        File::from(stdin).metadata().ok().and_then(|about| Self::told_by(&about))
+        File::from(stdin).metadata().ok().and_then(|metadata| Self::from_metadata(&metadata))
     }
 
-    fn told_by(about: &fs::Metadata) -> Option<Self> {
+    fn from_metadata(metadata: &fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
-        about.is_file().then(|| Self { device_and_inode: (about.dev(), about.ino()) })
+        metadata.is_file().then(|| Self { device_and_inode: (metadata.dev(), metadata.ino()) })
     }
 }
 

@@ -11,23 +11,23 @@ use toolyard::Redactor;
 use tracing_subscriber::EnvFilter;
 
 /// The environment variable with the log filter, such as `toolyard=debug`.
-pub(crate) const VARIABLE: &str = "TOOLYARD_LOG";
+pub(crate) const LOG_ENV: &str = "TOOLYARD_LOG";
 
-/// The filter unless [`VARIABLE`] is set. Two targets are off because the program reports these errors itself: failed
+/// The filter unless [`LOG_ENV`] is set. Two targets are off because the program reports these errors itself: failed
 /// writes of the event file, and unreadable messages from MCP servers.
-const UNLESS_SAID: &str = "warn,toolyard::events=off,rmcp=off";
+const DEFAULT_FILTER: &str = "warn,toolyard::events=off,rmcp=off";
 
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
 /// Starts the log. Invalid directives in the filter are ignored.
 pub(crate) fn start(export: &Export) {
-    let filter = env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
-    let filter = EnvFilter::new(filter.as_deref().unwrap_or(UNLESS_SAID));
-    let before = panic::take_hook();
-    panic::set_hook(Box::new(move |info| tell_panic(info, &before)));
+    let filter = env::var(LOG_ENV).ok().filter(|filter| !filter.is_empty());
+    let filter = EnvFilter::new(filter.as_deref().unwrap_or(DEFAULT_FILTER));
+    let default_hook = panic::take_hook();
+    panic::set_hook(Box::new(move |info| print_panic(info, &default_hook)));
     #[cfg(feature = "otel")]
     if let Some(telemetry) = export.telemetry() {
-        return beside(filter, telemetry);
+        return start_with_export(filter, telemetry);
     }
     let _ = export; // used only by the feature `otel`
     let log = tracing_subscriber::fmt().with_env_filter(filter);
@@ -37,7 +37,7 @@ pub(crate) fn start(export: &Export) {
 
 /// Starts the log beside the export; the log's filter does not affect the export.
 #[cfg(feature = "otel")]
-fn beside(filter: EnvFilter, telemetry: &toolyard_otel::Telemetry) {
+fn start_with_export(filter: EnvFilter, telemetry: &toolyard_otel::Telemetry) {
     use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
     let log = tracing_subscriber::fmt::layer().with_writer(|| Redacting(io::stderr())).with_ansi(false);
     let all = tracing_subscriber::registry().with(telemetry.layer()).with(log.with_filter(filter));
@@ -49,17 +49,17 @@ pub(crate) fn redact(redactor: Redactor) {
     let _ = REDACTOR.set(redactor);
 }
 
-fn shown(text: &str) -> String {
+fn redacted(text: &str) -> String {
     let redactor = REDACTOR.get().cloned().unwrap_or_else(Redactor::standard);
     redactor.text(text).into_owned()
 }
 
 /// Prints a panic without secrets. The hook runs before the panic is caught.
-fn tell_panic(info: &PanicHookInfo<'_>, otherwise: &dyn Fn(&PanicHookInfo<'_>)) {
-    let told = info.to_string();
-    match shown(&told) {
-        same if same == told => otherwise(info),
-        shown => anstream::eprintln!("{shown}"),
+fn print_panic(info: &PanicHookInfo<'_>, default_hook: &dyn Fn(&PanicHookInfo<'_>)) {
+    let message = info.to_string();
+    match redacted(&message) {
+        same if same == message => default_hook(info),
+        redacted => anstream::eprintln!("{redacted}"),
     }
 }
 
@@ -68,7 +68,7 @@ struct Redacting<W>(W);
 
 impl<W: Write> Write for Redacting<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.write_all(shown(&String::from_utf8_lossy(line)).as_bytes())?;
+        self.0.write_all(redacted(&String::from_utf8_lossy(line)).as_bytes())?;
         Ok(line.len())
     }
 

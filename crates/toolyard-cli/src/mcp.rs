@@ -40,7 +40,8 @@ impl Setup {
 
     /// The error message if a server's tool has the same name as one of the program's own.
     fn clash(&self) -> Option<String> {
-        let tool = self.served().iter().map(|tool| tool.spec().name).find(|name| self.has_own(name))?;
+        let tool =
+            self.server_tools().iter().map(|tool| tool.spec().name).find(|name| self.has_builtin(name))?;
         let (server, _) = served_by(self, &tool)?;
         Some(format!(
             "the MCP server '{server}' has a tool '{tool}', and so does this program: give [mcp.{server}] a prefix, or \
@@ -55,16 +56,16 @@ impl Setup {
         }
     }
 
-    /// Shuts down the servers: within a short grace if `in_a_hurry`, otherwise in their own time.
-    pub(crate) async fn disconnect(&mut self, in_a_hurry: bool) {
+    /// Shuts down the servers: within a short grace if `quick`, otherwise in their own time.
+    pub(crate) async fn disconnect(&mut self, quick: bool) {
         let Some(servers) = self.servers.take() else { return };
-        let grace = if in_a_hurry { INTERRUPTED_GRACE } else { Duration::MAX };
+        let grace = if quick { INTERRUPTED_GRACE } else { Duration::MAX };
         // Servers that remain are killed.
         let _ = timeout(grace, servers.shutdown()).await;
     }
 
     /// The servers' tools.
-    pub(crate) fn served(&self) -> Vec<Arc<dyn ToolFactory>> {
+    pub(crate) fn server_tools(&self) -> Vec<Arc<dyn ToolFactory>> {
         self.servers.as_ref().map(Servers::tools).unwrap_or_default()
     }
 
@@ -87,12 +88,12 @@ impl Setup {
 pub(crate) fn states(setup: &Setup) -> Vec<(String, String)> {
     let state = |status: ServerStatus| {
         let tools = status.tools.len();
-        let said = match status.state {
+        let text = match status.state {
             State::Ready => format!("{tools} tools"),
             State::Down { why } | State::GivenUp { why } => format!("not available: {why}"),
             _ => "starting".to_owned(),
         };
-        (status.name, said)
+        (status.name, text)
     };
     setup.statuses().into_iter().map(state).collect()
 }

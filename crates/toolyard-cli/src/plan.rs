@@ -10,7 +10,7 @@ use crate::{
     fault::Fault,
     input::{Input, Line, Lines, Origin},
     run::results,
-    setup::{Setup, mapped},
+    setup::{Setup, with_own_names},
 };
 use std::{fmt::Display, time::Duration};
 use toolyard::{Answer, Batch, BuildError, Drain, Engine, ErrorKind, Plan, PlannedCall};
@@ -57,18 +57,18 @@ struct Tally {
     calls: usize,
     invalid: usize,
     refused: usize,
-    unread: usize,
+    unreadable: usize,
     /// The first of the invalid calls, as lines.
-    misfits: Vec<String>,
+    invalid_calls: Vec<String>,
 }
 
 /// The number of invalid calls listed in the summary. Each batch lists all of its own.
-const MISFITS_MAX: usize = 100;
+const INVALID_CALLS_MAX: usize = 100;
 
 impl Tally {
     fn exit(&self) -> Exit {
         match self {
-            Self { unread: 1.., .. } => Exit::Input,
+            Self { unreadable: 1.., .. } => Exit::Input,
             Self { refused: 1.., .. } => Exit::CallFailed,
             _ => Exit::Ok,
         }
@@ -85,7 +85,7 @@ impl Planner {
         let message =
             decode(text, self.args.input.from.format()).map_err(|error| self.origin.fault(error))?;
         let engine = self.setup.engine().approver(Answer::Allow).build().await?;
-        let message = mapped(message, engine.registry());
+        let message = with_own_names(message, engine.registry());
         if message.is_empty() {
             let format = message.format();
             anstream::eprintln!("toolyard: {}: no tool calls in this {format} response", self.origin);
@@ -97,7 +97,7 @@ impl Planner {
         for line in lines {
             if let Err(why) = self.episode(&line).await? {
                 self.origin.line_fault(line.number, why).print();
-                self.tally.unread += 1;
+                self.tally.unreadable += 1;
             }
         }
         Ok(())
@@ -133,8 +133,8 @@ impl Planner {
         self.tally.refused += refused().count();
         for call in refused().filter(|call| is_invalid(call)) {
             self.tally.invalid += 1;
-            if self.tally.misfits.len() < MISFITS_MAX {
-                self.tally.misfits.push(text::misfit(turn, call));
+            if self.tally.invalid_calls.len() < INVALID_CALLS_MAX {
+                self.tally.invalid_calls.push(text::invalid_call(turn, call));
             }
         }
         let approval = plan.calls.iter().map(|call| self.approval(engine, call)).collect();

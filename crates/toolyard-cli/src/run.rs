@@ -27,7 +27,7 @@ use crate::{
     input::{Input, Origin},
     setup::Setup,
 };
-use event_file::{EventFile, Kept};
+use event_file::{EventFile, ProtectedFile};
 use interrupt::Interrupts;
 use runner::{RunIo, Runner};
 
@@ -83,10 +83,12 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
 /// Creates the event file, if one is requested.
 fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
-    let kept = [("the input", origin.identity()), ("the configuration", config)];
-    let kept = kept.into_iter().filter_map(|(what, identity)| Some(Kept { what, identity: identity? }));
-    let kept: Vec<Kept> = kept.collect();
-    args.events.as_deref().map(|path| EventFile::create(path, &kept)).transpose()
+    let protected = [("the input", origin.identity()), ("the configuration", config)];
+    let protected = protected
+        .into_iter()
+        .filter_map(|(what, identity)| Some(ProtectedFile { what, identity: identity? }));
+    let protected: Vec<ProtectedFile> = protected.collect();
+    args.events.as_deref().map(|path| EventFile::create(path, &protected)).transpose()
 }
 
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";

@@ -65,7 +65,7 @@ impl Setup {
     pub(crate) fn engine_with(&self, declared: Vec<Arc<dyn ToolFactory>>) -> EngineBuilder {
         let taken: Vec<String> = declared.iter().map(|tool| tool.spec().name).collect();
         let mut tools = self.tools.clone();
-        tools.tools.extend(self.served());
+        tools.tools.extend(self.server_tools());
         tools.tools.retain(|tool| !taken.contains(&tool.spec().name));
         let mut builder = Engine::builder()
             .tools(tools)
@@ -77,8 +77,8 @@ impl Setup {
             .budgets(Budgets::from(self.config.budget))
             .confirmations(self.config.confirmations.clone())
             .redact(self.config.redactor.clone())
-            .policy(self.config.policing.rules.clone())
-            .capabilities(self.config.policing.capabilities.clone())
+            .policy(self.config.policy.rules.clone())
+            .capabilities(self.config.policy.capabilities.clone())
             .grace(INTERRUPT_GRACE);
         if let Some(most) = self.max_in_flight {
             builder = builder.max_in_flight(most);
@@ -101,7 +101,7 @@ impl Setup {
     }
 
     /// Whether an enabled built-in tool has this name.
-    pub(crate) fn has_own(&self, name: &str) -> bool {
+    pub(crate) fn has_builtin(&self, name: &str) -> bool {
         self.tools.tools.iter().any(|tool| tool.spec().name == name)
     }
 
@@ -144,13 +144,13 @@ fn toolset(root: &Path, config: &Config) -> Result<Toolset, Fault> {
 }
 
 /// The settings that would let calls with these side effects run, as advice to the user.
-pub(crate) fn allowing(side_effects: &[SideEffects]) -> String {
+pub(crate) fn settings_allowing(side_effects: &[SideEffects]) -> String {
     let words: Vec<String> = side_effects.iter().map(|effects| format!("{effects} = \"auto\"")).collect();
     format!("--approve auto, or [confirmation] default = {{ {} }} in toolyard.toml", words.join(", "))
 }
 
 /// Restores the tools' own names in calls that use the names declared by `tools --as`.
-pub(crate) fn mapped(message: Message, registry: &Registry) -> Message {
+pub(crate) fn with_own_names(message: Message, registry: &Registry) -> Message {
     let names = names(message.format(), registry);
     message.with_original_names(&names)
 }
@@ -173,7 +173,7 @@ mod tests {
         let dotted = toolyard::tool_fn(ToolSpec::pure("fs.read"), |(): (), _| async { Ok("") });
         registry.register(dotted).unwrap();
         let called = r#"[{"type":"tool_use","id":"a","name":"fs_read","input":{}}]"#;
-        let message = mapped(decode(called, None).unwrap(), &registry);
+        let message = with_own_names(decode(called, None).unwrap(), &registry);
         assert_eq!(message.calls()[0].name.as_ref(), "fs.read");
     }
 }

@@ -1,7 +1,7 @@
 //! What calls of each tool may do, and whether approval is needed: the effective settings, from whatever source.
 
 use crate::{
-    config::{SUB_AGENTS, Touch, Trusted},
+    config::{CapabilityTexts, SUB_AGENTS, Trusted},
     setup::Setup,
     table::Table,
 };
@@ -21,7 +21,7 @@ pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
             Rule::Deny => ["deny", NOTHING, NOTHING].map(str::to_owned),
             Rule::Allow(grant) => ["allow".to_owned(), grant.sandbox.as_str().to_owned(), limits(&grant)],
         };
-        let may_call = may_call(&setup.config.policing.touch, spec);
+        let may_call = may_call(&setup.config.policy.capability_texts, spec);
         let (approval, hidden) = (approval(setup, spec), hidden_from(&spec.hidden_from));
         table.row([spec.name.clone(), policy, sandbox, limits, approval, may_call.to_owned(), hidden]);
     }
@@ -29,19 +29,19 @@ pub(super) fn table(setup: &Setup, engine: &Engine) -> Table {
 }
 
 fn rule(setup: &Setup, spec: &ToolSpec) -> Rule {
-    setup.config.policing.rules.rule(&spec.name, spec.side_effects)
+    setup.config.policy.rules.rule(&spec.name, spec.side_effects)
 }
 
 fn limits(grant: &Grant) -> String {
     let limits = &grant.limits;
-    let told = [
+    let parts = [
         limits.wall_time.map(|time| Span(time).to_string()),
         limits.memory.map(|bytes| format!("{} memory", size(bytes))),
         limits.processes.map(|most| format!("{most} processes")),
         limits.open_files.map(|most| format!("{most} open files")),
         limits.output_bytes.map(|bytes| format!("{} output", size(bytes as u64))),
     ];
-    listed(told.into_iter().flatten())
+    listed(parts.into_iter().flatten())
 }
 
 /// Formats a size in the largest unit of which it is a whole multiple.
@@ -60,8 +60,8 @@ fn approval(setup: &Setup, spec: &ToolSpec) -> String {
 }
 
 /// Whether the agent's capabilities allow it to call the tool.
-fn may_call(touch: &Touch, spec: &ToolSpec) -> &'static str {
-    match &touch.tools {
+fn may_call(texts: &CapabilityTexts, spec: &ToolSpec) -> &'static str {
+    match &texts.tools {
         None => NOTHING,
         Some(_) if !spec.requires_capability => "always",
         Some(names) if names.contains(&spec.name) => "yes",
@@ -80,14 +80,14 @@ fn listed<T: Display>(items: impl Iterator<Item = T>) -> String {
 }
 
 /// The capabilities, in one line.
-pub(super) fn capabilities(touch: &Touch) -> String {
-    let bounded = [("tools", &touch.tools), ("fs", &touch.fs), ("net", &touch.net)];
-    let told = bounded.into_iter().filter_map(|(name, items)| {
+pub(super) fn capabilities(texts: &CapabilityTexts) -> String {
+    let bounded = [("tools", &texts.tools), ("fs", &texts.fs), ("net", &texts.net)];
+    let parts = bounded.into_iter().filter_map(|(name, items)| {
         let items = items.as_ref()?;
         Some(if items.is_empty() { format!("{name} none") } else { format!("{name} {}", items.join(", ")) })
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() { "unlimited".to_owned() } else { told.join("; ") }
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "unlimited".to_owned() } else { parts.join("; ") }
 }
 
 /// The trusted workspaces, in one line, and whether this workspace is one of them.
@@ -104,7 +104,7 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
     let entries = engine.registry().list();
     let of_tool = |spec: &ToolSpec| {
         let Rule::Allow(grant) = rule(setup, spec) else { return None };
-        let why = unkept(&grant)?;
+        let why = unenforced(&grant)?;
         Some(format!("warning: tool '{}': {why}: its calls will fail with sandbox_error", spec.name))
     };
     let of_tools = entries.iter().filter_map(|entry| of_tool(entry.spec()));
@@ -118,14 +118,14 @@ pub(super) fn warnings(setup: &Setup, engine: &Engine) -> Vec<String> {
         let prefix = pattern.trim_end_matches('*');
         !entries.iter().any(|entry| entry.name().starts_with(prefix))
     };
-    let of_rules = setup.config.policing.patterns.iter().filter(is_idle);
+    let of_rules = setup.config.policy.patterns.iter().filter(is_idle);
     let of_rules =
         of_rules.map(|pattern| format!("note: [policy] rules '{pattern}': no tool has such a name"));
     of_tools.chain(of_workspaces).chain(of_rules).collect()
 }
 
 /// The part of a grant that cannot be enforced: the only sandbox, the host, enforces just wall time and output.
-fn unkept(grant: &Grant) -> Option<String> {
+fn unenforced(grant: &Grant) -> Option<String> {
     let (sandbox, limits) = (grant.sandbox, &grant.limits);
     if sandbox != Sandbox::Host {
         return Some(format!(
@@ -133,11 +133,12 @@ fn unkept(grant: &Grant) -> Option<String> {
             sandbox.as_str()
         ));
     }
-    let unkept = [
+    let unenforced = [
         ("memory", limits.memory.is_some()),
         ("processes", limits.processes.is_some()),
         ("open_files", limits.open_files.is_some()),
     ];
-    let unkept: Vec<&str> = unkept.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
-    (!unkept.is_empty()).then(|| format!("sandbox 'host' cannot limit {}", unkept.join(", ")))
+    let unenforced: Vec<&str> =
+        unenforced.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    (!unenforced.is_empty()).then(|| format!("sandbox 'host' cannot limit {}", unenforced.join(", ")))
 }

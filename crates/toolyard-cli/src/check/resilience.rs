@@ -112,7 +112,7 @@ mod tests {
 
     /// RT-1, RT-2, RT-7: the description matches what the engine does.
     #[test]
-    fn attempts_are_told_with_their_waits() {
+    fn attempts_are_shown_with_their_delays() {
         let check = |spec: &ToolSpec, policy, expect: &str| assert_eq!(attempts(spec, policy), expect);
         let read = ToolSpec::read("a");
         check(&read, most(3), "3: 100–150ms, 400–600ms");
@@ -128,7 +128,7 @@ mod tests {
 
     /// CB-2, CB-4
     #[test]
-    fn a_breaker_is_told_with_what_opens_it() {
+    fn a_breaker_is_shown_with_what_opens_it() {
         let policy = BreakerPolicy::default();
         assert_eq!(breaker(&policy), "5 failed and 50% in 60s, open 30–300s");
         let touchy = policy.with_consecutive(NonZeroU32::new(3)).with_ratio(0.333).unwrap();
@@ -138,7 +138,7 @@ mod tests {
 
     /// RT-11
     #[test]
-    fn a_budget_is_told_in_its_units() {
+    fn a_budget_is_shown_in_its_units() {
         assert_eq!(budget(Budget::UNLIMITED), "-");
         assert_eq!(budget(Budget::calls(3)), "3 calls");
         assert_eq!(budget(Budget::cost(4)), "cost 4");

@@ -5,7 +5,7 @@ use toolyard::{BreakerPolicy, PolicyError};
 
 /// Reads the section; missing keys keep their values from `over`.
 pub(super) fn read(mut section: Section<'_>, over: BreakerPolicy) -> Result<BreakerPolicy, ConfigError> {
-    let enabled = section.switch("enabled")?.unwrap_or(over.is_enabled());
+    let enabled = section.boolean("enabled")?.unwrap_or(over.is_enabled());
     let window = section.duration("window")?.unwrap_or(over.window());
     let failures_min = section.small_count("failures_min")?.unwrap_or(over.failures_min());
     let ratio = section.number("ratio")?.unwrap_or(over.ratio());
@@ -17,7 +17,7 @@ pub(super) fn read(mut section: Section<'_>, over: BreakerPolicy) -> Result<Brea
     let checked = || -> Result<BreakerPolicy, PolicyError> {
         policy.with_window(window)?.with_ratio(ratio)?.with_open(open_for, open_max)?.with_jitter(jitter)
     };
-    let policy = checked().map_err(|error| section.refused(&error, "open_for"))?;
+    let policy = checked().map_err(|error| section.policy_error(&error, "open_for"))?;
     section.finish()?;
     Ok(policy)
 }

@@ -2,13 +2,13 @@
 
 use super::{
     ConfigError,
-    section::{Counted, Section},
+    section::{Section, TableOrNumber},
 };
 use toolyard::{Budget, Budgets};
 
 /// The budgets; a budget that is not set is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Spending {
+pub(crate) struct BudgetSettings {
     /// For each turn.
     pub(crate) turn: Budget,
     /// For each agent.
@@ -17,30 +17,30 @@ pub(crate) struct Spending {
     pub(crate) tree: Budget,
 }
 
-impl From<Spending> for Budgets {
-    fn from(Spending { turn, session, tree }: Spending) -> Self {
+impl From<BudgetSettings> for Budgets {
+    fn from(BudgetSettings { turn, session, tree }: BudgetSettings) -> Self {
         Self::default().turn(turn).session(session).tree(tree)
     }
 }
 
 /// Reads the section.
-pub(super) fn read(mut section: Section<'_>) -> Result<Spending, ConfigError> {
+pub(super) fn read(mut section: Section<'_>) -> Result<BudgetSettings, ConfigError> {
     let mut of = |key| take(&mut section, key).map(Option::unwrap_or_default);
-    let spending = Spending { turn: of("turn")?, session: of("session")?, tree: of("tree")? };
+    let settings = BudgetSettings { turn: of("turn")?, session: of("session")?, tree: of("tree")? };
     section.finish()?;
-    Ok(spending)
+    Ok(settings)
 }
 
 /// Takes one budget: a number of calls, or a table.
 pub(super) fn take(section: &mut Section<'_>, key: &'static str) -> Result<Option<Budget>, ConfigError> {
-    let mut table = match section.section_or_number(key)? {
+    let mut table = match section.table_or_number(key)? {
         None => return Ok(None),
-        Some(Counted::Number(calls)) => return Ok(Some(Budget::calls(calls))),
-        Some(Counted::Table(table)) => table,
+        Some(TableOrNumber::Number(calls)) => return Ok(Some(Budget::calls(calls))),
+        Some(TableOrNumber::Table(table)) => table,
     };
     let mut budget = Budget::UNLIMITED;
-    budget.calls = table.whole("calls", 0, u64::MAX)?;
-    budget.cost = table.whole("cost", 0, u64::MAX)?;
+    budget.calls = table.integer("calls", 0, u64::MAX)?;
+    budget.cost = table.integer("cost", 0, u64::MAX)?;
     table.finish()?;
     Ok(Some(budget))
 }

@@ -68,7 +68,7 @@ pub(super) fn read(
 
 fn trusted(section: &mut Section<'_>, here: &Path) -> Result<Trusted, ConfigError> {
     let mut trusted = Trusted::default();
-    for (text, at) in section.texts("trusted_workspaces")?.unwrap_or_default() {
+    for (text, at) in section.strings("trusted_workspaces")?.unwrap_or_default() {
         if text.is_empty() {
             let what =
                 "[confirmation] trusted_workspaces: name a directory; '.' is the directory of this file";

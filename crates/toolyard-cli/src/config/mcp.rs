@@ -4,13 +4,13 @@
 mod remote;
 
 #[cfg(feature = "mcp-http")]
-pub(super) use remote::hide;
+pub(super) use remote::redact_secrets;
 #[cfg(feature = "mcp-http")]
 use remote::remote;
 
 use super::{
     ConfigError,
-    section::{Placed, Section, SwitchOrText},
+    section::{BoolOrString, Placed, Section},
 };
 use std::{
     env,
@@ -41,18 +41,18 @@ fn server(
     mut section: Section<'_>,
     here: &Path,
 ) -> Result<ServerConfig, ConfigError> {
-    let mut server = match section.text("url")? {
+    let mut server = match section.string("url")? {
         Some(url) => remote(name, url, &mut section, here)?,
         None => program(name, at, &mut section, here)?,
     };
-    if let Some(trusted) = section.switch("trust")? {
+    if let Some(trusted) = section.boolean("trust")? {
         server = server.trusted(trusted);
     }
     server = prefix(server, &mut section)?;
-    if let Some(required) = section.switch("required")? {
+    if let Some(required) = section.boolean("required")? {
         server = server.required(required);
     }
-    server = server.may_ask(section.switch("may_ask")?.unwrap_or(true));
+    server = server.may_ask(section.boolean("may_ask")?.unwrap_or(true));
     if let Some(limit) = section.duration("startup_timeout")? {
         server = server.startup_timeout(limit);
     }
@@ -68,14 +68,15 @@ fn program(
     section: &mut Section<'_>,
     here: &Path,
 ) -> Result<ServerConfig, ConfigError> {
-    let Some((command, _)) = section.text("command")? else {
+    let Some((command, _)) = section.string("command")? else {
         let what = format!("[mcp.{name}] needs a command: the program to run as the server");
         return Err(section.error(at, what));
     };
-    let args = section.texts("args")?.unwrap_or_default();
-    let server = ServerConfig::new(name, found(&command, here)).args(args.into_iter().map(|(arg, _)| arg));
+    let args = section.strings("args")?.unwrap_or_default();
+    let server =
+        ServerConfig::new(name, program_path(&command, here)).args(args.into_iter().map(|(arg, _)| arg));
     let server = environment(server, section.section("env")?)?;
-    Ok(match section.text("cwd")? {
+    Ok(match section.string("cwd")? {
         Some((cwd, _)) => server.cwd(here.join(cwd)),
         None => server,
     })
@@ -93,7 +94,7 @@ fn remote(
 }
 
 /// Returns `text`, or the value of the environment variable if it is `$NAME`. The error is the name of an unset one.
-fn own_variable(text: &str) -> Result<String, &str> {
+fn expand_variable(text: &str) -> Result<String, &str> {
     match text.strip_prefix('$') {
         None => Ok(text.to_owned()),
         Some(from) => env::var(from).map_err(|_| from),
@@ -101,7 +102,7 @@ fn own_variable(text: &str) -> Result<String, &str> {
 }
 
 /// The path of the program. One with a directory is relative to the configuration; others are searched as a shell does.
-fn found(command: &str, here: &Path) -> PathBuf {
+fn program_path(command: &str, here: &Path) -> PathBuf {
     match command.contains(['/', std::path::MAIN_SEPARATOR]) {
         true => here.join(command),
         false => command.into(),
@@ -114,7 +115,7 @@ fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<Ser
         let Some(text) = value.get_ref().as_str() else {
             return Err(section.error(&value.span(), format!("{}{name} must be a string", section.prefix())));
         };
-        let value = own_variable(text).map_err(|from| {
+        let value = expand_variable(text).map_err(|from| {
             let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
             section.error(&at, what)
         })?;
@@ -125,7 +126,7 @@ fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<Ser
 }
 
 fn prefix(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
-    let Some((prefix, at)): Option<Placed<String>> = section.text("prefix")? else { return Ok(server) };
+    let Some((prefix, at)): Option<Placed<String>> = section.string("prefix")? else { return Ok(server) };
     if prefix.chars().any(|c| c.is_whitespace() || c.is_control()) {
         let what = format!("{}prefix must not contain white space", section.prefix());
         return Err(section.error(&at, what));
@@ -135,9 +136,9 @@ fn prefix(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfi
 
 /// Reads `pin`: a switch, or the file in which the pins are kept.
 fn pinning(section: &mut Section<'_>, here: &Path) -> Result<Pinning, ConfigError> {
-    Ok(match section.switch_or_text("pin")? {
-        None | Some(SwitchOrText::Switch(false)) => Pinning::Off,
-        Some(SwitchOrText::Switch(true)) => Pinning::Process,
-        Some(SwitchOrText::Text(file)) => Pinning::File(here.join(file)),
+    Ok(match section.bool_or_string("pin")? {
+        None | Some(BoolOrString::Bool(false)) => Pinning::Off,
+        Some(BoolOrString::Bool(true)) => Pinning::Process,
+        Some(BoolOrString::String(file)) => Pinning::File(here.join(file)),
     })
 }

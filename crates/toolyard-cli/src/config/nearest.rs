@@ -25,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_told_and_else_all() {
+    fn the_nearest_name_is_suggested_or_all_are_listed() {
         check("raed", "did you mean 'read'?");
         check("concurent", "did you mean 'concurrent'?");
         check("zzz", "available: read, concurrent");

@@ -3,7 +3,7 @@
 use super::{
     ConfigError,
     confirmation::CLASSES,
-    section::{Placed, Section, Value, Worded},
+    section::{Placed, Section, TableOrWord, Value},
 };
 use std::ops::Range;
 use toolyard::{Capabilities, FsGrant, FsMode, Grant, HostPattern, PolicyRules, Rule, Sandbox};
@@ -29,7 +29,7 @@ const RULE_WANTED: &str =
 
 /// Which tools may run, and what they may touch.
 #[derive(Debug, Clone)]
-pub(crate) struct Policing {
+pub(crate) struct PolicySettings {
     /// Which tools may run, and in which sandbox.
     pub(crate) rules: PolicyRules,
     /// The rules' names that end in a star.
@@ -37,12 +37,12 @@ pub(crate) struct Policing {
     /// What the tools may touch.
     pub(crate) capabilities: Capabilities,
     /// The capabilities as written.
-    pub(crate) touch: Touch,
+    pub(crate) capability_texts: CapabilityTexts,
 }
 
 /// The capabilities as written; `None` means unbounded.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Touch {
+pub(crate) struct CapabilityTexts {
     /// The tools that may be called.
     pub(crate) tools: Option<Vec<String>>,
     /// Paths, each with its mode.
@@ -51,13 +51,13 @@ pub(crate) struct Touch {
     pub(crate) net: Option<Vec<String>>,
 }
 
-impl Default for Policing {
+impl Default for PolicySettings {
     fn default() -> Self {
         Self {
             rules: PolicyRules::new(Rule::host()),
             patterns: Vec::new(),
             capabilities: Capabilities::default(),
-            touch: Touch::default(),
+            capability_texts: CapabilityTexts::default(),
         }
     }
 }
@@ -66,32 +66,32 @@ impl Default for Policing {
 pub(super) fn read(
     mut section: Section<'_>,
     known: impl Fn(&str) -> Result<(), String>,
-) -> Result<Policing, ConfigError> {
-    let mut policing = Policing::default();
+) -> Result<PolicySettings, ConfigError> {
+    let mut policy = PolicySettings::default();
     if let Some(value) = section.take("default") {
-        policing.rules = PolicyRules::new(rule(&section, "default", value)?);
+        policy.rules = PolicyRules::new(rule(&section, "default", value)?);
     }
     let mut by_side_effects = section.section("side_effects")?;
     for (name, side_effects) in CLASSES {
         if let Some(value) = by_side_effects.take(name) {
             let rule = rule(&by_side_effects, name, value)?;
-            policing.rules = policing.rules.side_effects(*side_effects, rule);
+            policy.rules = policy.rules.side_effects(*side_effects, rule);
         }
     }
     by_side_effects.finish()?;
     let mut rules = section.section("rules")?;
     for (name, at, value) in rules.entries() {
         if is_pattern(&rules, &name, &at)? {
-            policing.patterns.push(name.clone());
+            policy.patterns.push(name.clone());
         } else {
             known(&name).map_err(|what| rules.error(&at, what))?;
         }
         let rule = rule(&rules, &format!("'{name}'"), value)?;
-        policing.rules = policing.rules.tool(name, rule);
+        policy.rules = policy.rules.tool(name, rule);
     }
-    (policing.capabilities, policing.touch) = capabilities(section.section("capabilities")?, known)?;
+    (policy.capabilities, policy.capability_texts) = capabilities(section.section("capabilities")?, known)?;
     section.finish()?;
-    Ok(policing)
+    Ok(policy)
 }
 
 /// Whether a rule's name is a pattern: a prefix followed by a star.
@@ -107,9 +107,9 @@ fn is_pattern(section: &Section<'_>, name: &str, at: &Range<usize>) -> Result<bo
 }
 
 fn rule<'a>(section: &Section<'a>, key: &str, value: Value<'a>) -> Result<Rule, ConfigError> {
-    match section.worded(key, value, RULE_WANTED)? {
-        Worded::Table(table) => grant(table).map(Rule::Allow),
-        Worded::Word((word, at)) => match word.as_str() {
+    match section.table_or_word(key, value, RULE_WANTED)? {
+        TableOrWord::Table(table) => grant(table).map(Rule::Allow),
+        TableOrWord::Word((word, at)) => match word.as_str() {
             "allow" => Ok(Rule::host()),
             "deny" => Ok(Rule::Deny),
             _ => {
@@ -139,27 +139,27 @@ fn grant(mut table: Section<'_>) -> Result<Grant, ConfigError> {
 fn capabilities(
     mut section: Section<'_>,
     known: impl Fn(&str) -> Result<(), String>,
-) -> Result<(Capabilities, Touch), ConfigError> {
-    let (mut capabilities, mut touch) = (Capabilities::default(), Touch::default());
-    if let Some(names) = section.texts("tools")? {
+) -> Result<(Capabilities, CapabilityTexts), ConfigError> {
+    let (mut capabilities, mut texts) = (Capabilities::default(), CapabilityTexts::default());
+    if let Some(names) = section.strings("tools")? {
         for (name, at) in &names {
             known(name).map_err(|what| section.error(at, what))?;
         }
-        let names = texts(names);
+        let names = without_places(names);
         capabilities = capabilities.tools(names.iter().map(String::as_str));
-        touch.tools = Some(names);
+        texts.tools = Some(names);
     }
-    if let Some(grants) = section.texts("fs")? {
+    if let Some(grants) = section.strings("fs")? {
         capabilities = capabilities.fs(each(&section, "fs", &grants, fs_grant)?);
-        touch.fs = Some(texts(grants));
+        texts.fs = Some(without_places(grants));
     }
-    if let Some(patterns) = section.texts("net")? {
+    if let Some(patterns) = section.strings("net")? {
         let pattern = |text: &str| text.parse::<HostPattern>().map_err(|error| error.to_string());
         capabilities = capabilities.net(each(&section, "net", &patterns, pattern)?);
-        touch.net = Some(texts(patterns));
+        texts.net = Some(without_places(patterns));
     }
     section.finish()?;
-    Ok((capabilities, touch))
+    Ok((capabilities, texts))
 }
 
 /// Parses each of the texts, or returns an error at the first one that is invalid.
@@ -175,7 +175,7 @@ fn each<T>(
     texts.iter().map(one).collect()
 }
 
-fn texts(placed: Vec<Placed<String>>) -> Vec<String> {
+fn without_places(placed: Vec<Placed<String>>) -> Vec<String> {
     placed.into_iter().map(|(text, _)| text).collect()
 }
 

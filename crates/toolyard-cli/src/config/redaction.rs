@@ -14,16 +14,16 @@ const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
 /// Reads the section. It names secrets and never holds them; file paths are relative to `here`.
 pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Redactor, ConfigError> {
-    let patterns = section.switch("patterns")?.unwrap_or(true);
+    let patterns = section.boolean("patterns")?.unwrap_or(true);
     let mut redactor = if patterns { Redactor::standard() } else { Redactor::new() };
-    for (name, at) in section.texts("secrets")?.unwrap_or_default() {
-        redactor = named(redactor, &name, here).map_err(|what| section.error(&at, what))?;
+    for (name, at) in section.strings("secrets")?.unwrap_or_default() {
+        redactor = add_secret(redactor, &name, here).map_err(|what| section.error(&at, what))?;
     }
     section.finish()?;
     Ok(redactor)
 }
 
-fn named(redactor: Redactor, name: &str, here: &Path) -> Result<Redactor, String> {
+fn add_secret(redactor: Redactor, name: &str, here: &Path) -> Result<Redactor, String> {
     let secret = match name.split_once(':') {
         Some(("env", name)) => env::var(name)
             .map_err(|error| format!("[redaction] secrets: the variable '{name}' cannot be read: {error}"))?,

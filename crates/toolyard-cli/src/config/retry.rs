@@ -13,7 +13,7 @@ pub(super) fn read(mut section: Section<'_>, over: RetryPolicy) -> Result<RetryP
     let cap = section.duration("cap")?.unwrap_or(over.cap());
     let jitter = section.choice("jitter", JITTERS)?.map_or(over.jitter(), |(jitter, _)| jitter);
     let policy = over.with_max_attempts(most).with_jitter(jitter).with_delays(base, factor, cap);
-    let policy = policy.map_err(|error| section.refused(&error, "base"))?;
+    let policy = policy.map_err(|error| section.policy_error(&error, "base"))?;
     section.finish()?;
     Ok(policy)
 }

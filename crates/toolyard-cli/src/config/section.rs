@@ -40,23 +40,23 @@ pub(super) type Placed<T> = (T, Range<usize>);
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The content of a key that takes a table or `false`.
-pub(super) enum Switched<'a> {
+pub(super) enum TableOrFalse<'a> {
     /// `false`.
-    Off,
+    False,
     /// The table.
-    To(Section<'a>),
+    Table(Section<'a>),
 }
 
-/// The content of a key that takes a switch or a text.
-pub(super) enum SwitchOrText {
-    /// The switch.
-    Switch(bool),
-    /// The text.
-    Text(String),
+/// The content of a key that takes a boolean or a string.
+pub(super) enum BoolOrString {
+    /// The boolean.
+    Bool(bool),
+    /// The string.
+    String(String),
 }
 
 /// The content of a key that takes a table or a number.
-pub(super) enum Counted<'a> {
+pub(super) enum TableOrNumber<'a> {
     /// The number.
     Number(u64),
     /// The table.
@@ -64,7 +64,7 @@ pub(super) enum Counted<'a> {
 }
 
 /// The content of a key that takes a word or a table.
-pub(super) enum Worded<'a> {
+pub(super) enum TableOrWord<'a> {
     /// The word.
     Word(Placed<String>),
     /// The table.
@@ -117,46 +117,51 @@ impl<'a> Section<'a> {
     }
 
     /// Takes a table, or `false` to disable what the table would configure.
-    pub(super) fn switchable(&mut self, key: &'static str) -> Result<Option<Switched<'a>>, ConfigError> {
+    pub(super) fn table_or_false(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<TableOrFalse<'a>>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let at = value.span();
         match value.into_inner() {
-            DeValue::Boolean(false) => Ok(Some(Switched::Off)),
-            DeValue::Table(table) => Ok(Some(Switched::To(Self::of(self.source, self.name_of(key), table)))),
+            DeValue::Boolean(false) => Ok(Some(TableOrFalse::False)),
+            DeValue::Table(table) => {
+                Ok(Some(TableOrFalse::Table(Self::of(self.source, self.name_of(key), table))))
+            }
             other => Err(self.wrong(key, &at, "a table, or false", &other)),
         }
     }
 
     /// Takes a table, or a number of at least 0.
-    pub(super) fn section_or_number(
+    pub(super) fn table_or_number(
         &mut self,
         key: &'static str,
-    ) -> Result<Option<Counted<'a>>, ConfigError> {
+    ) -> Result<Option<TableOrNumber<'a>>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let at = value.span();
         match value.into_inner() {
             DeValue::Table(table) => {
-                Ok(Some(Counted::Table(Self::of(self.source, self.name_of(key), table))))
+                Ok(Some(TableOrNumber::Table(Self::of(self.source, self.name_of(key), table))))
             }
             DeValue::Integer(number) => {
                 let number = self.bounded(key, &at, &number, 0, u64::MAX)?;
-                Ok(Some(Counted::Number(number)))
+                Ok(Some(TableOrNumber::Number(number)))
             }
             other => Err(self.wrong(key, &at, "a table, or a whole number from 0", &other)),
         }
     }
 
     /// Reads a value already taken as a word or a table.
-    pub(super) fn worded(
+    pub(super) fn table_or_word(
         &self,
         key: &str,
         value: Value<'a>,
         wanted: &str,
-    ) -> Result<Worded<'a>, ConfigError> {
+    ) -> Result<TableOrWord<'a>, ConfigError> {
         let at = value.span();
         match value.into_inner() {
-            DeValue::String(word) => Ok(Worded::Word((word.into_owned(), at))),
-            DeValue::Table(table) => Ok(Worded::Table(Self::of(self.source, self.name_of(key), table))),
+            DeValue::String(word) => Ok(TableOrWord::Word((word.into_owned(), at))),
+            DeValue::Table(table) => Ok(TableOrWord::Table(Self::of(self.source, self.name_of(key), table))),
             other => Err(self.wrong(key, &at, wanted, &other)),
         }
     }
@@ -173,7 +178,7 @@ impl<'a> Section<'a> {
         let at = value.span();
         match value.into_inner() {
             DeValue::Table(table) => Ok(Self::of(self.source, name, table)),
-            other => Err(self.error(&at, format!("{name} must be a table, not {}", kind(&other)))),
+            other => Err(self.error(&at, format!("{name} must be a table, not {}", type_name(&other)))),
         }
     }
 
@@ -199,8 +204,8 @@ impl<'a> Section<'a> {
         entries.into_iter().map(section).collect()
     }
 
-    /// Takes a text.
-    pub(super) fn text(&mut self, key: &'static str) -> Result<Option<Placed<String>>, ConfigError> {
+    /// Takes a string.
+    pub(super) fn string(&mut self, key: &'static str) -> Result<Option<Placed<String>>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let at = value.span();
         match value.into_inner() {
@@ -211,18 +216,18 @@ impl<'a> Section<'a> {
 
     /// Takes a number of at least 1.
     pub(super) fn count(&mut self, key: &'static str) -> Result<Option<NonZeroUsize>, ConfigError> {
-        let count = self.whole(key, 1, usize::MAX as u64)?;
+        let count = self.integer(key, 1, usize::MAX as u64)?;
         Ok(count.and_then(|count| usize::try_from(count).ok()).and_then(NonZeroUsize::new))
     }
 
     /// Takes a number of at least 1 that fits in 32 bits.
     pub(super) fn small_count(&mut self, key: &'static str) -> Result<Option<NonZeroU32>, ConfigError> {
-        let count = self.whole(key, 1, u32::MAX.into())?;
+        let count = self.integer(key, 1, u32::MAX.into())?;
         Ok(count.and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new))
     }
 
     /// Takes a whole number within these bounds.
-    pub(super) fn whole(
+    pub(super) fn integer(
         &mut self,
         key: &'static str,
         least: u64,
@@ -231,7 +236,7 @@ impl<'a> Section<'a> {
         let Some(value) = self.take(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Integer(number) => self.bounded(key, &value.span(), number, least, most).map(Some),
-            other => Err(self.wrong(key, &value.span(), &whole_wanted(least, most), other)),
+            other => Err(self.wrong(key, &value.span(), &integer_wanted(least, most), other)),
         }
     }
 
@@ -245,7 +250,7 @@ impl<'a> Section<'a> {
     ) -> Result<u64, ConfigError> {
         let parsed = u64::from_str_radix(number.as_str(), number.radix()).ok();
         parsed.filter(|parsed| (least..=most).contains(parsed)).ok_or_else(|| {
-            let wanted = whole_wanted(least, most);
+            let wanted = integer_wanted(least, most);
             self.error(at, format!("{}{key} must be {wanted}, not {number}", self.prefix()))
         })
     }
@@ -266,8 +271,8 @@ impl<'a> Section<'a> {
         number.ok_or_else(wrong).map(Some)
     }
 
-    /// Takes a switch.
-    pub(super) fn switch(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
+    /// Takes a boolean.
+    pub(super) fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Boolean(on) => Ok(Some(*on)),
@@ -275,19 +280,19 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Takes a switch or a text.
-    pub(super) fn switch_or_text(&mut self, key: &'static str) -> Result<Option<SwitchOrText>, ConfigError> {
+    /// Takes a boolean or a string.
+    pub(super) fn bool_or_string(&mut self, key: &'static str) -> Result<Option<BoolOrString>, ConfigError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         match value.get_ref() {
-            DeValue::Boolean(on) => Ok(Some(SwitchOrText::Switch(*on))),
-            DeValue::String(text) => Ok(Some(SwitchOrText::Text(text.to_string()))),
+            DeValue::Boolean(on) => Ok(Some(BoolOrString::Bool(*on))),
+            DeValue::String(text) => Ok(Some(BoolOrString::String(text.to_string()))),
             other => Err(self.wrong(key, &value.span(), "true, false or a string", other)),
         }
     }
 
     /// Takes a duration above zero.
     pub(super) fn duration(&mut self, key: &'static str) -> Result<Option<Duration>, ConfigError> {
-        let Some((text, at)) = self.text(key)? else { return Ok(None) };
+        let Some((text, at)) = self.string(key)? else { return Ok(None) };
         let parsed = duration::parse(&text);
         let parsed = parsed.map_err(|error| self.error(&at, format!("{}{key}: {error}", self.prefix())));
         parsed.map(Some)
@@ -295,7 +300,7 @@ impl<'a> Section<'a> {
 
     /// Takes a size above zero, in bytes.
     pub(super) fn size(&mut self, key: &'static str) -> Result<Option<u64>, ConfigError> {
-        let Some((text, at)) = self.text(key)? else { return Ok(None) };
+        let Some((text, at)) = self.string(key)? else { return Ok(None) };
         let parsed = size::parse(&text);
         parsed.map_err(|error| self.error(&at, format!("{}{key}: {error}", self.prefix()))).map(Some)
     }
@@ -306,7 +311,7 @@ impl<'a> Section<'a> {
         key: &'static str,
         choices: &[(&'static str, T)],
     ) -> Result<Option<Placed<T>>, ConfigError> {
-        let Some((word, at)) = self.text(key)? else { return Ok(None) };
+        let Some((word, at)) = self.string(key)? else { return Ok(None) };
         let chosen = choices.iter().find(|(name, _)| *name == word);
         let Some((_, choice)) = chosen else {
             let names = choices.iter().map(|(name, _)| *name);
@@ -320,8 +325,8 @@ impl<'a> Section<'a> {
         format!("{}{key} must be one of {}, not '{word}'", self.prefix(), names.join(", "))
     }
 
-    /// Takes a list of texts, each with its place.
-    pub(super) fn texts(&mut self, key: &'static str) -> Result<Option<Vec<Placed<String>>>, ConfigError> {
+    /// Takes a list of strings, each with its place.
+    pub(super) fn strings(&mut self, key: &'static str) -> Result<Option<Vec<Placed<String>>>, ConfigError> {
         const WANTED: &str = "a list of strings";
         let Some(value) = self.take(key) else { return Ok(None) };
         let at = value.span();
@@ -353,7 +358,7 @@ impl<'a> Section<'a> {
 
     /// Reports a setting that was refused. If the file does not set it, the error points to `with`, the key that
     /// conflicts with its default.
-    pub(super) fn refused(&self, error: &PolicyError, with: &str) -> ConfigError {
+    pub(super) fn policy_error(&self, error: &PolicyError, with: &str) -> ConfigError {
         let placed = |wanted: &str| {
             let known = self.known.iter().find(|(key, _)| *key == wanted);
             known.and_then(|(_, place)| place.clone())
@@ -375,11 +380,11 @@ impl<'a> Section<'a> {
     }
 
     fn wrong(&self, key: &str, at: &Range<usize>, wanted: &str, found: &DeValue<'_>) -> ConfigError {
-        self.error(at, format!("{}{key} must be {wanted}, not {}", self.prefix(), kind(found)))
+        self.error(at, format!("{}{key} must be {wanted}, not {}", self.prefix(), type_name(found)))
     }
 }
 
-fn whole_wanted(least: u64, most: u64) -> String {
+fn integer_wanted(least: u64, most: u64) -> String {
     match most {
         // An upper bound that nobody reaches is left out.
         _ if most >= usize::MAX as u64 => format!("a whole number from {least}"),
@@ -387,7 +392,7 @@ fn whole_wanted(least: u64, most: u64) -> String {
     }
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
+fn type_name(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",

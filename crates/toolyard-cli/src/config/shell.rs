@@ -27,14 +27,14 @@ pub(crate) struct ShellSettings {
 pub(super) fn read(mut section: Section<'_>) -> Result<ShellSettings, ConfigError> {
     let environment = environment(&mut section)?;
     let timeout = section.duration("timeout")?;
-    let bytes = section.whole("output_bytes", *OUTPUT_BYTES.start(), *OUTPUT_BYTES.end())?;
+    let bytes = section.integer("output_bytes", *OUTPUT_BYTES.start(), *OUTPUT_BYTES.end())?;
     section.finish()?;
     let output_bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
     Ok(ShellSettings { environment, timeout, output_bytes })
 }
 
 fn environment(section: &mut Section<'_>) -> Result<Option<Vec<String>>, ConfigError> {
-    let Some(names) = section.texts("env")? else { return Ok(None) };
+    let Some(names) = section.strings("env")? else { return Ok(None) };
     let name = |(name, at): (String, _)| match name.is_empty() || name.contains(['=', '\0', ' ']) {
         true => {
             let what = format!("[shell] env: '{name}' cannot be the name of a variable, such as \"PATH\"");

@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError, breaker, budget, retry,
-    section::{Placed, Section, Switched},
+    section::{Placed, Section, TableOrFalse},
 };
 use std::num::NonZeroUsize;
 use toolyard::{
@@ -46,7 +46,7 @@ pub(super) fn read(
 ) -> Result<ToolConfig, ConfigError> {
     let config = concurrency(ToolConfig::default(), &mut section, spec)?;
     let config = resilience(config, &mut section, spec, policies)?;
-    let config = spending(config, &mut section)?;
+    let config = rate_and_budget(config, &mut section)?;
     let config = visibility(config, &mut section)?;
     section.finish()?;
     Ok(config)
@@ -90,7 +90,7 @@ fn resilience(
     spec: &ToolSpec,
     policies: Policies,
 ) -> Result<ToolConfig, ConfigError> {
-    if let Some(idempotent) = section.switch("idempotent")? {
+    if let Some(idempotent) = section.boolean("idempotent")? {
         config = config.idempotent(idempotent);
     }
     if let Some(timeout) = section.duration("timeout")? {
@@ -99,16 +99,16 @@ fn resilience(
     if let Some(grace) = section.duration("timeout_grace")? {
         config = config.timeout_grace(grace);
     }
-    if let Some(switched) = section.switchable("retry")? {
+    if let Some(switched) = section.table_or_false("retry")? {
         config = config.retry(match switched {
-            Switched::Off => RetryPolicy::NONE,
-            Switched::To(table) => retry::read(table, spec.retry.unwrap_or(policies.retry))?,
+            TableOrFalse::False => RetryPolicy::NONE,
+            TableOrFalse::Table(table) => retry::read(table, spec.retry.unwrap_or(policies.retry))?,
         });
     }
-    if let Some(switched) = section.switchable("breaker")? {
+    if let Some(switched) = section.table_or_false("breaker")? {
         config = config.breaker(match switched {
-            Switched::Off => BreakerPolicy::DISABLED,
-            Switched::To(table) => breaker::read(table, spec.breaker.unwrap_or(policies.breaker))?,
+            TableOrFalse::False => BreakerPolicy::DISABLED,
+            TableOrFalse::Table(table) => breaker::read(table, spec.breaker.unwrap_or(policies.breaker))?,
         });
     }
     if let Some(backend) = backend(section)? {
@@ -121,11 +121,11 @@ fn resilience(
 }
 
 /// Reads how often it may be called, and at what cost.
-fn spending(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
+fn rate_and_budget(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
     if let Some(rate) = rate(section)? {
         config = config.rate(rate);
     }
-    if let Some(units) = section.whole("cost", 0, u64::MAX)? {
+    if let Some(units) = section.integer("cost", 0, u64::MAX)? {
         config = config.cost(units);
     }
     if let Some(budget) = budget::take(section, "budget")? {
@@ -136,7 +136,7 @@ fn spending(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolCon
 
 /// Reads who sees the tool, and who may call it.
 fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
-    if let Some(words) = section.texts("hidden_from")? {
+    if let Some(words) = section.strings("hidden_from")? {
         let mut hidden = HiddenFrom::default();
         for (word, at) in words {
             match word.as_str() {
@@ -154,20 +154,20 @@ fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolC
         }
         config = config.hidden_from(hidden);
     }
-    if let Some(requires) = section.switch("requires_capability")? {
+    if let Some(requires) = section.boolean("requires_capability")? {
         config = config.requires_capability(requires);
     }
     Ok(config)
 }
 
 fn rate(section: &mut Section<'_>) -> Result<Option<Rate>, ConfigError> {
-    let Some((text, at)) = section.text("rate")? else { return Ok(None) };
+    let Some((text, at)) = section.string("rate")? else { return Ok(None) };
     let refused = |error| section.error(&at, format!("{}rate: {error}", section.prefix()));
     text.parse().map_err(refused).map(Some)
 }
 
 fn backend(section: &mut Section<'_>) -> Result<Option<String>, ConfigError> {
-    let Some((name, at)) = section.text("backend")? else { return Ok(None) };
+    let Some((name, at)) = section.string("backend")? else { return Ok(None) };
     if name.trim().is_empty() {
         let what = "backend must not be empty: name what the tool uses, such as \"api.example.com\"";
         return Err(section.error(&at, what));
@@ -189,7 +189,7 @@ fn limit_scope(
 
 /// The scope of a tool's serial calls, if it has such calls.
 fn serial_scope(section: &mut Section<'_>, class: ToolClass) -> Result<Option<String>, ConfigError> {
-    let Some((scope, at)) = section.text("serial_scope")? else { return Ok(None) };
+    let Some((scope, at)) = section.string("serial_scope")? else { return Ok(None) };
     let what = match class {
         _ if scope.trim().is_empty() => {
             "serial_scope must not be empty: name what the calls change, such as \"db\"".to_owned()

@@ -42,7 +42,7 @@ fn why(call: &PlannedCall, approval: Option<&str>) -> String {
 }
 
 /// One invalid call.
-pub(super) fn misfit(turn: Option<(&str, usize)>, call: &PlannedCall) -> String {
+pub(super) fn invalid_call(turn: Option<(&str, usize)>, call: &PlannedCall) -> String {
     let place = turn.map_or_else(String::new, |(id, turn)| format!("{} turn {turn} ", clip(id, NAME_CHARS)));
     let (id, tool) = (clip(call.call_id.as_str(), NAME_CHARS), clip(&call.tool, NAME_CHARS));
     let message = call.refusal.as_ref().map_or("", |error| error.message.as_str());
@@ -51,21 +51,21 @@ pub(super) fn misfit(turn: Option<(&str, usize)>, call: &PlannedCall) -> String 
 
 /// The totals over all batches, and the invalid calls.
 pub(super) fn tally(tally: &Tally) -> String {
-    let Tally { batches, calls, invalid, refused, unread, misfits } = tally;
+    let Tally { batches, calls, invalid, refused, unreadable, invalid_calls } = tally;
     let mut text = format!(
         "{} with {}: {invalid} invalid, {} refused for other reasons",
         count(*batches, "batch"),
         count(*calls, "call"),
         refused - invalid
     );
-    if *unread > 0 {
-        let _ = write!(text, "; {} could not be read", count(*unread, "line"));
+    if *unreadable > 0 {
+        let _ = write!(text, "; {} could not be read", count(*unreadable, "line"));
     }
     text.push('\n');
-    for misfit in misfits {
-        let _ = writeln!(text, "  invalid: {misfit}");
+    for invalid_call in invalid_calls {
+        let _ = writeln!(text, "  invalid: {invalid_call}");
     }
-    let more = invalid - misfits.len();
+    let more = invalid - invalid_calls.len();
     if more > 0 {
         let _ = writeln!(text, "  … and {}", count(more, "more invalid call"));
     }

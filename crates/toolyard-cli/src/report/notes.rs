@@ -1,7 +1,7 @@
 //! Calls without output, summarised in a few lines.
 
 use crate::{
-    setup::allowing,
+    setup::settings_allowing,
     shown::{clip, count},
 };
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ impl Notes {
             let kinds = kinds.join(", ");
             format!(
                 "{calls} refused because {kinds} calls need approval: to allow them, use {}",
-                allowing(&self.side_effects)
+                settings_allowing(&self.side_effects)
             )
         })
     }

@@ -100,7 +100,7 @@ async fn retries_are_seen_one_by_one() {
 
 /// V5, RT-1, RT-4: why no further attempt was made.
 #[tokio::test(start_paused = true)]
-async fn why_retries_stopped_is_told() {
+async fn the_reason_why_retries_stopped_is_shown() {
     let late = call("late").deadline(2 * SECOND);
     let (report, _) = report(9, read(), |builder| builder, vec![call("failed"), late]).await;
     assert!(
@@ -114,7 +114,7 @@ async fn why_retries_stopped_is_told() {
 
 /// CB-8, CB-10, RT-8: which calls were refused, when to retry, and how the breaker moved.
 #[tokio::test(start_paused = true)]
-async fn an_open_breaker_is_told_with_when_to_ask_again() {
+async fn an_open_breaker_is_shown_with_its_retry_delay() {
     let touchy = BreakerPolicy::default().with_consecutive(NonZeroU32::new(1)).with_jitter(0.0).unwrap();
     let serial = ToolSpec::write("flaky").idempotent();
     let (report, _) =
@@ -132,7 +132,7 @@ async fn an_open_breaker_is_told_with_when_to_ask_again() {
 
 /// ID-3: a call that shares another's run says so.
 #[tokio::test(start_paused = true)]
-async fn what_was_not_run_again_is_told() {
+async fn a_shared_result_is_marked() {
     let (_, mut outcomes) = report(0, read(), |builder| builder, vec![call("a"), call("b"), call("c")]).await;
     outcomes[1].dedupe = Dedupe::Joined;
     outcomes[2].dedupe = Dedupe::Replayed;

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn one_by_one_is_a_bound_and_told_where_it_bounds() {
+    fn the_sum_of_run_times_is_shown_only_if_it_is_longer() {
         let (short, long) = (Duration::from_millis(20), Duration::from_millis(50));
         let expect = "5 calls in 1 run: 4 ok, 1 failed; 20.0 ms, the calls one by one: at most 50.0 ms";
         assert_eq!(totals(1, 5, 1, short, long), expect);

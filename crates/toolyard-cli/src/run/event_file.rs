@@ -11,14 +11,14 @@ use toolyard::{Event, EventWriter};
 
 /// A file that the program reads and that events must not overwrite.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ProtectedFile {
     /// Its role, for the error message.
     pub(crate) what: &'static str,
     /// Its identity.
     pub(crate) identity: Identity,
 }
 
-impl Kept {
+impl ProtectedFile {
     fn refusal(&self, path: &Path) -> Fault {
         let (path, what) = (path.display(), self.what);
         Fault::Usage(format!("--events {path} would overwrite {what}: name another file"))
@@ -54,14 +54,14 @@ impl EventFile {
     /// # Errors
     /// [`Fault::Usage`] if the path leads to a kept file, whatever its name; that file is left untouched.
     /// [`Fault::Write`] if the file cannot be created.
-    pub(crate) fn create(path: &Path, kept: &[Kept]) -> Result<Self, Fault> {
+    pub(crate) fn create(path: &Path, protected: &[ProtectedFile]) -> Result<Self, Fault> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, error))?;
         // Compare the open file, because its name may come to lead elsewhere.
         if let Some(identity) = Identity::of_open(&file, path) {
-            if let Some(kept) = kept.iter().find(|kept| kept.identity == identity) {
-                return Err(kept.refusal(path));
+            if let Some(protected) = protected.iter().find(|protected| protected.identity == identity) {
+                return Err(protected.refusal(path));
             }
             file.set_len(0).map_err(|error| failed(path, error))?;
         }

@@ -5,7 +5,7 @@ use super::{
     runner::{BatchResult, Runner},
     toolset,
 };
-use crate::{cli::RunArgs, exit::Exit, fault::Fault, input::Origin, setup::mapped};
+use crate::{cli::RunArgs, exit::Exit, fault::Fault, input::Origin, setup::with_own_names};
 use toolyard_wire::{Message, decode, encode};
 
 /// Runs the calls of a response.
@@ -16,7 +16,7 @@ pub(super) async fn run(
     text: &str,
 ) -> Result<Exit, Fault> {
     let message = decode(text, args.input.from.format()).map_err(|error| origin.fault(error))?;
-    let message = mapped(message, runner.engine.registry());
+    let message = with_own_names(message, runner.engine.registry());
     remark(runner, origin, &message);
     let session = runner.session("run");
     let result = if toolset::is_in(&message) {

@@ -57,7 +57,7 @@ async fn a_cancelled_call_leaves_no_process() {
 
 /// The output of a running command is reported as progress before its result.
 #[tokio::test]
-async fn output_is_told_as_progress() {
+async fn output_is_reported_as_progress() {
     let yard = Yard::open("mcp-progress").await;
     let command = json!({"command": "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo done"});
     let sent = yard.send("shell", command, json!({})).await;
@@ -96,7 +96,7 @@ async fn a_duplicate_key_runs_once() {
 
 /// V4: an unknown tool is a protocol error; invalid arguments are a result that the model can learn from.
 #[tokio::test]
-async fn what_is_wrong_is_told_where_it_belongs() {
+async fn errors_are_reported_where_they_belong() {
     let yard = Yard::open("mcp-wrong").await;
     let Err(ServiceError::McpError(error)) = yard.call("nope", json!({})).await else { panic!("no error") };
     assert_eq!(error.code, ErrorCode::INVALID_PARAMS);

@@ -12,7 +12,7 @@ use tokio::{task::yield_now, time::timeout};
 /// With `pin = true`, the first definition seen in a run counts: the changed tool disappears for the client, while the
 /// server's other tool stays. A program that is started anew has the tool as it is now.
 #[tokio::test]
-async fn a_tool_that_changes_behind_the_clients_back_is_gone_until_the_next_run() {
+async fn a_tool_that_changes_behind_the_clients_back_is_removed_until_the_next_run() {
     let inn = Inn::open("mcp-pin-inn", "pin = true");
     let section = inn.section();
     let yard = || Yard::before("mcp-pin", &section, &[], Person::default());

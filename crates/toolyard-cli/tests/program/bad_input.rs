@@ -226,7 +226,7 @@ fn wrong_usage() {
 }
 
 #[test]
-fn a_stream_that_breaks_off_runs_what_had_come() {
+fn a_stream_that_breaks_off_runs_what_had_arrived() {
     let event = |value: Value| format!("data: {value}\n\n");
     let stream = event(
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "a", "name": "echo", "input": {}}}),

@@ -93,7 +93,7 @@ fn a_role_does_not_know_what_is_hidden_from_it() {
 
 /// PO-1, PO-1b, PO-3: `check` shows the effective settings of each tool, and which of them cannot be enforced.
 #[test]
-fn check_tells_what_each_tool_may() {
+fn check_shows_what_each_tool_may_do() {
     let config = "[policy]\nside_effects = { none = { memory = \"1536KiB\", wall_time = \"30s\" } }\n\
                   rules = { list_dir = \"deny\", patch_file = { sandbox = \"process\", processes = 2 }, \
                   \"git__*\" = \"deny\" }\n\

@@ -41,7 +41,7 @@ fn advice(said: &str) -> Option<(&str, &str)> {
 /// A tool that differs from its approved definition is gone, while its server's other tools stay. The error says what
 /// to do. Once that is done, the tool is back until it changes again, even to an earlier definition.
 #[test]
-fn a_tool_that_changes_is_gone_until_it_is_approved_again() {
+fn a_tool_that_changes_is_removed_until_it_is_approved_again() {
     let inn = Inn::open("pinned", "pin = \"mcp.lock\"");
     let lock = inn.path("mcp.lock");
     assert_eq!(came(&run(&inn)), THERE);

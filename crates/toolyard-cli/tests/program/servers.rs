@@ -40,7 +40,7 @@ fn a_server_that_is_required_keeps_the_program_from_its_work() {
 }
 
 #[test]
-fn one_that_is_not_required_is_told_of_and_left_out() {
+fn a_server_that_is_not_required_is_reported_and_left_out() {
     let more = "required = false\n[tools.lame__x]\nside_effects = \"read\"";
     let done = with_a_broken_server("not_required", more, RUN);
     assert_eq!((done.code, done.json()["results"][0]["status"].as_str()), (Some(0), Some("ok")));
@@ -54,7 +54,7 @@ const BOOK: &str = r#"{"calls":[{"call_id":"a","name":"inn__book","arguments":{}
 
 /// V5: the complete output of a failing tool is in the results.
 #[test]
-fn the_report_has_all_that_a_server_says_with_its_no() {
+fn the_report_has_the_whole_error_of_a_server() {
     let inn = Inn::open("says_no", "");
     let done = toolyard(&["run", "--report", "none", "--config", &inn.config()], BOOK);
     let result = done.json()["results"][0].clone();

@@ -68,7 +68,7 @@ fn what_is_not_enabled_is_not_there() {
 }
 
 #[test]
-fn check_tells_how_each_tool_was_classified_and_why() {
+fn check_shows_how_each_tool_was_classified_and_why() {
     let file = dir("check").join("toolyard.toml");
     let config = "[tools.write_file]\nclass = \"concurrent\"\ntimeout = \"5s\"\nmax_concurrency = 2\n\
                   [tools.patch_file]\nside_effects = \"read\"\n[session]\nmax_in_flight = 3\n\
@@ -88,7 +88,7 @@ fn check_tells_how_each_tool_was_classified_and_why() {
 
 /// RT-1, CB-2, RT-10, RT-11, ID-3: the effective settings of each tool, from whatever source.
 #[test]
-fn check_tells_how_calls_of_each_tool_survive() {
+fn check_shows_the_resilience_settings_of_each_tool() {
     let file = dir("check-resilience").join("toolyard.toml");
     let config = "[retry]\nmax_attempts = 2\n[breaker]\nconsecutive = 4\n[budget]\nturn = 20\n\
                   tree = { calls = 0, cost = 9 }\n\
@@ -161,7 +161,7 @@ fn help_and_version_end_well() {
 }
 
 #[test]
-fn help_tells_what_is_not_to_be_guessed() {
+fn help_explains_what_cannot_be_guessed() {
     let says = |command: &str, text: &str| {
         let help = toolyard(&[command, "--help"], "").stdout;
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");

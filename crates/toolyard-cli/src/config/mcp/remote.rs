@@ -5,7 +5,7 @@ use super::{
         ConfigError,
         section::{Placed, Section},
     },
-    own_variable,
+    expand_variable,
 };
 use std::{env, path::Path};
 use toolyard::Redactor;
@@ -29,7 +29,7 @@ pub(super) fn remote(
     }
     let server = token(ServerConfig::http(name, url), section)?;
     let server = headers(server, section.section("headers")?)?;
-    Ok(match section.text("ca")? {
+    Ok(match section.string("ca")? {
         Some((file, _)) => server.ca(here.join(file)),
         None => server,
     })
@@ -37,7 +37,7 @@ pub(super) fn remote(
 
 /// Reads the bearer token. The file never holds the token itself, only the name of the variable that does.
 fn token(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
-    let Some((from, at)) = section.text("token_env")? else { return Ok(server) };
+    let Some((from, at)) = section.string("token_env")? else { return Ok(server) };
     match env::var(&from).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()) {
         Some(token) => Ok(server.bearer(token)),
         None => {
@@ -58,7 +58,7 @@ fn headers(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerC
             let what = "must not be written here: name an environment variable, \"$NAME\", or use token_env";
             return Err(section.error(&at, format!("{}{name} {what}", section.prefix())));
         }
-        let value = own_variable(text).map_err(|from| {
+        let value = expand_variable(text).map_err(|from| {
             let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
             section.error(&at, what)
         })?;
@@ -69,7 +69,7 @@ fn headers(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerC
 }
 
 /// Registers the secrets of the servers with the redactor. Secrets too short to be told from other text are skipped.
-pub(in crate::config) fn hide(servers: &[ServerConfig], redactor: Redactor) -> Redactor {
+pub(in crate::config) fn redact_secrets(servers: &[ServerConfig], redactor: Redactor) -> Redactor {
     let secrets = servers.iter().flat_map(ServerConfig::secrets);
     secrets.fold(redactor, |redactor, secret| redactor.clone().with_secret(secret).unwrap_or(redactor))
 }

@@ -111,7 +111,7 @@ fn a_server_over_http_is_read_by_a_program_that_speaks_to_it() {
 
 /// An error about a missing feature names that feature.
 #[test]
-fn what_the_program_was_built_without_is_told() {
+fn a_missing_feature_is_reported() {
     #[cfg(not(feature = "mcp-http"))]
     refused(
         "[mcp.a]\nurl = \"http://localhost/mcp\"",

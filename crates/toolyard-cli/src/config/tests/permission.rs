@@ -4,7 +4,7 @@ use super::*;
 use toolyard::{FsMode, Grant, HiddenFrom, Host, Rule, Sandbox};
 
 fn rule_of(config: &Config, tool: &str) -> Rule {
-    config.policing.rules.rule(tool, config.spec(tool).unwrap().side_effects)
+    config.policy.rules.rule(tool, config.spec(tool).unwrap().side_effects)
 }
 
 /// PO-1: rules by name, by the prefix of a name, by side effects, and for the rest.
@@ -33,7 +33,7 @@ fn rules_are_read() {
     let rules =
         ["echo", "read_file", "list_dir", "patch_file", "write_file"].map(|tool| rule_of(&config, tool));
     assert_eq!(rules, [Rule::host(), Rule::Allow(quick), Rule::Deny, Rule::host(), Rule::Allow(bounded)]);
-    assert_eq!(config.policing.patterns, ["patch_*"]);
+    assert_eq!(config.policy.patterns, ["patch_*"]);
     let nothing_said = read("").unwrap();
     assert_eq!(rule_of(&nothing_said, "write_file"), Rule::host());
 }
@@ -93,14 +93,14 @@ fn capabilities_are_read() {
         "#,
     )
     .unwrap();
-    let may = &config.policing.capabilities;
+    let may = &config.policy.capabilities;
     assert!(may.tool("read_file") && !may.tool("echo"));
     let path = |mode, path: &str| may.path(mode, Path::new(path));
     assert!(path(FsMode::Read, "docs/a") && !path(FsMode::Write, "docs/a"));
     assert!(path(FsMode::Write, "out/a") && !path(FsMode::Read, "out/a") && path(FsMode::ReadWrite, "tmp/a"));
     let host = |text: &str| may.host(&Host::parse(text).unwrap());
     assert!(host("a.example.com") && host("https://api.example.org/") && !host("example.com"));
-    let all = read("").unwrap().policing.capabilities;
+    let all = read("").unwrap().policy.capabilities;
     assert!(all.tool("echo") && !all.bounds_fs() && !all.bounds_net());
 }
 

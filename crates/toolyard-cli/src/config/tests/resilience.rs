@@ -1,5 +1,5 @@
 use super::{read, refused};
-use crate::config::Spending;
+use crate::config::BudgetSettings;
 use std::{num::NonZeroU32, time::Duration};
 use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, RetryPolicy, ToolConfig};
 
@@ -48,7 +48,7 @@ fn the_policies_of_all_tools_are_read() {
     let breaker = breaker.with_open(2 * SECOND, 20 * SECOND).unwrap().with_jitter(0.0).unwrap();
     assert_eq!(config.breaker, breaker);
     let session = Budget::calls(30).with_cost(1000);
-    assert_eq!(config.budget, Spending { turn: Budget::calls(20), session, tree: Budget::cost(0) });
+    assert_eq!(config.budget, BudgetSettings { turn: Budget::calls(20), session, tree: Budget::cost(0) });
     assert!(!read("[breaker]\nenabled = false").unwrap().breaker.is_enabled());
 }
 

@@ -133,7 +133,7 @@ mod tests {
 
     /// PO-4: tool, real arguments, side effects, changes, and what "always" would cover.
     #[test]
-    fn a_page_says_all_there_is_to_know() {
+    fn a_page_shows_the_whole_request() {
         let args = json!({"path": "a.txt", "content": "2\n"});
         let sheet = Sheet::of(&request("run", "root", args), Some("@@ -1 +1 @@\n-1\n+2"));
         let expect = r#"toolyard: may this call run?
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_is_told_where_it_is_not_the_one_agent_there_is() {
+    fn the_agent_is_shown_unless_it_is_the_root() {
         let text = Sheet::of(&request("episode-7", "root/2", json!({})), None).render(80);
         assert!(text.contains("\n  session    episode-7\n  agent      root/2\n"), "{text}");
     }
