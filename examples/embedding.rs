@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolyard::{BuildError, Call, Drain, Engine, ToolContext, ToolSpec, tool_fn};
 
-/// The arguments. The schema that the model sees and that calls are checked against is derived from this type.
+// The arguments. The schema that the model sees and that calls are checked against is derived from this type.
 #[derive(Deserialize, JsonSchema)]
 struct City {
     /// The city's name.

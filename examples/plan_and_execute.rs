@@ -64,7 +64,7 @@ impl Planner {
     }
 }
 
-/// The argument of every tool here.
+// The argument of every tool here.
 #[derive(Deserialize, JsonSchema)]
 struct About {
     about: String,

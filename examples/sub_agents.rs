@@ -70,13 +70,13 @@ fn diary(cx: &ToolContext) -> Result<&Arc<Diary>, ToolError> {
     cx.resource().ok_or_else(|| ToolError::execution("there is no diary"))
 }
 
-/// The arguments of `read` and `write`.
+// The arguments of `read` and `write`.
 #[derive(Deserialize, JsonSchema)]
 struct About {
     subject: String,
 }
 
-/// The arguments of `survey`: one topic per agent. An agent whose topic has parts surveys those in turn.
+// The arguments of `survey`: one topic per agent. An agent whose topic has parts surveys those in turn.
 #[derive(Deserialize, JsonSchema)]
 struct Survey {
     topics: Vec<String>,

@@ -43,11 +43,11 @@ dedupe, last_error, retry_stopped, retry_after_ms, waited_for. Over episodes: tu
 timeline.";
 
 const ASKING: &str = "\
-Asking: with --approve ask, or on a terminal without --approve, each call that needs approval by the configuration is
-shown with its real arguments and what it would change, one call at a time; calls that need no answer keep running.
-Answers are lines read from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call,
-and all others that match the pattern shown), q quit (like an interrupt). End of input counts as no. The time to answer
-([confirmation] timeout) starts when the question is shown.";
+Asking: with --approve ask, or on a terminal without --approve, each call that needs approval is shown with its real
+arguments and what it would change, one call at a time; calls that need no answer keep running. Answers are lines read
+from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call, and all others that
+match the pattern shown), q quit (like an interrupt). End of input counts as no. The time to answer ([confirmation]
+timeout) starts when the question is shown.";
 
 const STREAMS: &str = "\
 Streams: each call in SSE text runs as soon as it is complete and the calls before it allow, while the model is still
@@ -448,5 +448,6 @@ Examples:
   toolyard bench --axis stages              what each stage costs; an unknown name lists all
   toolyard bench --all --json
 
-The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in multiples of the floor), figures
-(axis, contender, calls, median_ns and p25_ns a call, ratio to the first of the axis), machine, rounds.";
+The JSON document: full_vs_floor, inline_vs_floor, guarded_vs_floor and keyed_vs_floor (by calls in a batch, in
+multiples of the floor), figures (axis, contender, calls, median_ns and p25_ns per call, ratio to the first of the
+axis), machine, rounds.";

@@ -106,7 +106,7 @@ impl Planner {
     /// Plans an episode. The inner error says why its line cannot be planned.
     async fn episode(&mut self, line: &Line) -> Result<Result<(), String>, Fault> {
         let line = line.text.as_ref().map_err(ToString::to_string);
-        let episode = line.and_then(|text| Episode::parse_line(text).map_err(text_of));
+        let episode = line.and_then(|text| Episode::parse_line(text).map_err(to_text));
         let episode = match episode {
             Ok(episode) => episode,
             Err(why) => return Ok(Err(why)),
@@ -159,6 +159,6 @@ impl Planner {
     }
 }
 
-fn text_of(error: impl Display) -> String {
+fn to_text(error: impl Display) -> String {
     error.to_string()
 }

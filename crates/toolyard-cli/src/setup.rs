@@ -151,12 +151,12 @@ pub(crate) fn settings_allowing(side_effects: &[SideEffects]) -> String {
 
 /// Restores the tools' own names in calls that use the names declared by `tools --as`.
 pub(crate) fn with_own_names(message: Message, registry: &Registry) -> Message {
-    let names = names(message.format(), registry);
+    let names = declared_names(message.format(), registry);
     message.with_original_names(&names)
 }
 
 /// The names that `tools --as` declares in this format.
-pub(crate) fn names(format: Format, registry: &Registry) -> NameMap {
+pub(crate) fn declared_names(format: Format, registry: &Registry) -> NameMap {
     let rule = Dialect::from(format).name_rule();
     let entries = registry.list();
     NameMap::new(rule, entries.iter().map(|entry| entry.name()))

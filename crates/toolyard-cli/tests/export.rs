@@ -63,20 +63,20 @@ fn a_collector_that_is_away() {
     let output = run("away", Some(&format!("http://{NOBODY}")));
     let without = run("away-without", None);
     same(&output, &without);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("some traces or metrics could not be sent"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("some traces or metrics could not be sent"), "{stderr}");
 }
 
 /// OB-4: the same holds for a collector whose protocol is not supported.
 #[test]
 fn a_collector_behind_tls() {
     let output = run("tls", Some(&format!("https://{NOBODY}")));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains(&format!(
+        stderr.contains(&format!(
             "cannot export traces and metrics: https://{NOBODY}/v1/traces: only http:// is spoken"
         )),
-        "{said}"
+        "{stderr}"
     );
     assert!(!output.stdout.is_empty());
 }

@@ -128,7 +128,7 @@ impl<'a> Section<'a> {
             DeValue::Table(table) => {
                 Ok(Some(TableOrFalse::Table(Self::of(self.source, self.name_of(key), table))))
             }
-            other => Err(self.wrong(key, &at, "a table, or false", &other)),
+            other => Err(self.type_error(key, &at, "a table, or false", &other)),
         }
     }
 
@@ -147,7 +147,7 @@ impl<'a> Section<'a> {
                 let number = self.bounded(key, &at, &number, 0, u64::MAX)?;
                 Ok(Some(TableOrNumber::Number(number)))
             }
-            other => Err(self.wrong(key, &at, "a table, or a whole number from 0", &other)),
+            other => Err(self.type_error(key, &at, "a table, or a whole number from 0", &other)),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Section<'a> {
         match value.into_inner() {
             DeValue::String(word) => Ok(TableOrWord::Word((word.into_owned(), at))),
             DeValue::Table(table) => Ok(TableOrWord::Table(Self::of(self.source, self.name_of(key), table))),
-            other => Err(self.wrong(key, &at, wanted, &other)),
+            other => Err(self.type_error(key, &at, wanted, &other)),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Section<'a> {
         let at = value.span();
         match value.into_inner() {
             DeValue::String(text) => Ok(Some((text.into_owned(), at))),
-            other => Err(self.wrong(key, &at, "a string", &other)),
+            other => Err(self.type_error(key, &at, "a string", &other)),
         }
     }
 
@@ -236,7 +236,7 @@ impl<'a> Section<'a> {
         let Some(value) = self.take(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Integer(number) => self.bounded(key, &value.span(), number, least, most).map(Some),
-            other => Err(self.wrong(key, &value.span(), &integer_wanted(least, most), other)),
+            other => Err(self.type_error(key, &value.span(), &integer_wanted(least, most), other)),
         }
     }
 
@@ -267,8 +267,8 @@ impl<'a> Section<'a> {
             DeValue::Float(number) => number.as_str().parse().ok(),
             _ => None,
         };
-        let wrong = || self.wrong(key, &value.span(), "a number", value.get_ref());
-        number.ok_or_else(wrong).map(Some)
+        let type_error = || self.type_error(key, &value.span(), "a number", value.get_ref());
+        number.ok_or_else(type_error).map(Some)
     }
 
     /// Takes a boolean.
@@ -276,7 +276,7 @@ impl<'a> Section<'a> {
         let Some(value) = self.take(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Boolean(on) => Ok(Some(*on)),
-            other => Err(self.wrong(key, &value.span(), "true or false", other)),
+            other => Err(self.type_error(key, &value.span(), "true or false", other)),
         }
     }
 
@@ -286,7 +286,7 @@ impl<'a> Section<'a> {
         match value.get_ref() {
             DeValue::Boolean(on) => Ok(Some(BoolOrString::Bool(*on))),
             DeValue::String(text) => Ok(Some(BoolOrString::String(text.to_string()))),
-            other => Err(self.wrong(key, &value.span(), "true, false or a string", other)),
+            other => Err(self.type_error(key, &value.span(), "true, false or a string", other)),
         }
     }
 
@@ -337,7 +337,7 @@ impl<'a> Section<'a> {
             let at = item.span();
             match item.into_inner() {
                 DeValue::String(text) => Ok((text.into_owned(), at)),
-                other => Err(self.wrong(key, &at, WANTED, &other)),
+                other => Err(self.type_error(key, &at, WANTED, &other)),
             }
         };
         items.into_iter().map(text).collect::<Result<_, _>>().map(Some)
@@ -379,7 +379,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn wrong(&self, key: &str, at: &Range<usize>, wanted: &str, found: &DeValue<'_>) -> ConfigError {
+    fn type_error(&self, key: &str, at: &Range<usize>, wanted: &str, found: &DeValue<'_>) -> ConfigError {
         self.error(at, format!("{}{key} must be {wanted}, not {}", self.prefix(), type_name(found)))
     }
 }

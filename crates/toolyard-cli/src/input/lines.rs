@@ -32,20 +32,20 @@ pub(crate) struct Lines {
     /// Bytes read ahead to detect the format: blank lines, and all or the start of the first other line.
     lookahead: Vec<u8>,
     number: usize,
-    broken: bool,
+    failed: bool,
 }
 
 impl Lines {
     /// The lines of this reader.
     pub(crate) fn new(reader: BufReader<Box<dyn Read + Send>>) -> Self {
-        Self { reader, lookahead: Vec::new(), number: 0, broken: false }
+        Self { reader, lookahead: Vec::new(), number: 0, failed: false }
     }
 
     /// Whether this is SSE text. Reads only the bytes that decide it, and keeps them.
     pub(crate) fn begins_like_sse(&mut self) -> io::Result<bool> {
         let mut begin = 0;
         while self.lookahead.len() <= BODY_BYTES_MAX {
-            begin += blank(&self.lookahead[begin..]);
+            begin += leading_blank(&self.lookahead[begin..]);
             if let Some(found) = begins_like_sse(&self.lookahead[begin..]) {
                 return Ok(found);
             }
@@ -111,7 +111,7 @@ impl Lines {
 }
 
 /// The number of leading bytes to skip: white space and a byte order mark.
-fn blank(bytes: &[u8]) -> usize {
+fn leading_blank(bytes: &[u8]) -> usize {
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     bytes.len() - text.trim_ascii_start().len()
 }
@@ -135,7 +135,7 @@ impl Iterator for Lines {
     type Item = Line;
 
     fn next(&mut self) -> Option<Line> {
-        while !self.broken {
+        while !self.failed {
             self.number += 1;
             let number = self.number;
             let bytes = match self.bytes() {
@@ -146,7 +146,7 @@ impl Iterator for Lines {
                 }
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    self.broken = true;
+                    self.failed = true;
                     return Some(Line { number, text: Err(error.into()) });
                 }
             };

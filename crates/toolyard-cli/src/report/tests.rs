@@ -124,8 +124,8 @@ async fn an_open_breaker_is_shown_with_its_retry_delay() {
     assert!(lines[1].contains("circuit_open, retry after 28.00 s"), "{lines:?}");
     assert!(report.text().contains("\nbreaker of tool 'flaky': open\n"), "{}", report.text());
     let json = report.json(Exit::CallFailed);
-    let told = ["error", "last_error", "retry_after_ms"].map(|key| json["timeline"][0][key].clone());
-    assert_eq!(told, [json!("circuit_open"), json!("transient"), json!(28_000.0)]);
+    let fields = ["error", "last_error", "retry_after_ms"].map(|key| json["timeline"][0][key].clone());
+    assert_eq!(fields, [json!("circuit_open"), json!("transient"), json!(28_000.0)]);
     let moves = json!([{"at_ms": 1000.0, "to": "open"}]);
     assert_eq!(json["breakers"], json!([{"tool": "flaky", "moves": moves, "more_moves": 0}]));
 }
@@ -140,9 +140,9 @@ async fn a_shared_result_is_marked() {
     let timeline = Timeline::new(&outcomes, &Default::default());
     let drawn = text::draw(&timeline, &widths());
     assert_eq!((drawn.matches('○').count(), drawn.matches('×').count()), (3, 0), "{drawn}");
-    let told: Vec<Vec<String>> = timeline.spans.iter().map(text::remarks).collect();
+    let remarks: Vec<Vec<String>> = timeline.spans.iter().map(text::remarks).collect();
     assert_eq!(
-        told,
+        remarks,
         [vec![], vec!["joined another call's run".to_owned()], vec!["replayed an earlier result".to_owned()]]
     );
 }

@@ -117,7 +117,7 @@ pub(crate) fn waits(timeline: &Timeline, widths: &Widths) -> Vec<Vec<Wait>> {
         let before = before.filter(|(run, _)| span.started.is_some() && ends[run] > span.arrived);
         let for_run =
             before.map(|(run, routing)| Wait { cause: Cause::Run { run, routing }, time: span.blocked() });
-        let for_permit = span.started.map(|_| Wait { cause: loads.full(span, widths), time: span.queued() });
+        let for_permit = span.started.map(|_| Wait { cause: loads.cause(span, widths), time: span.queued() });
         let waits = for_run.into_iter().chain(for_permit);
         waits.filter(|wait| wait.time >= WAIT_MIN).collect()
     };
@@ -169,7 +169,7 @@ impl<'a> Loads<'a> {
     }
 
     /// What was full while the call was queued, judged half-way through its wait.
-    fn full(&self, span: &Span, widths: &Widths) -> Cause {
+    fn cause(&self, span: &Span, widths: &Widths) -> Cause {
         let at = span.ready + span.queued() / 2;
         let tool = span.tool.as_ref();
         if let Some(most) = widths.tools.get(tool)

@@ -19,7 +19,7 @@ use crate::{
     exit::Exit,
     fault::Fault,
     input::{Lines, Origin},
-    setup::names,
+    setup::declared_names,
 };
 use std::io;
 use tokio::sync::mpsc;
@@ -142,7 +142,7 @@ impl Intake {
     fn take(&mut self, runner: &Runner) {
         let calls = self.decoder.take_calls();
         let Some(format) = self.decoder.message().map(|message| message.format()) else { return };
-        let names = self.names.get_or_insert_with(|| names(format, runner.engine.registry()));
+        let names = self.names.get_or_insert_with(|| declared_names(format, runner.engine.registry()));
         for mut call in calls {
             if let Some(name) = names.original(&call.name) {
                 call.name = name.into();

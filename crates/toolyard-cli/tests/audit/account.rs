@@ -26,9 +26,9 @@ fn an_account_can_be_of_one_call() {
     let (file, lines) = log("narrow");
     let file = file.to_str().unwrap();
     let done = toolyard(&["audit", file, "--session", "run", "--call", "call_5"], "");
-    let told: Vec<&str> = done.stdout.lines().collect();
-    assert_eq!((done.code, told.len()), (Some(0), 3), "{done:?}");
-    assert!(told[1].contains("call_5") && told[2].starts_with(&format!("whole: {} events", lines.len())));
+    let shown: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!((done.code, shown.len()), (Some(0), 3), "{done:?}");
+    assert!(shown[1].contains("call_5") && shown[2].starts_with(&format!("whole: {} events", lines.len())));
     let done = toolyard(&["audit", file, "--session", "other", "--json"], "");
     let account = done.json();
     assert_eq!((account["calls"].as_array().unwrap().len(), &account["calls_received"]), (0, &8.into()));

@@ -76,7 +76,7 @@ fn slug(outcome: &Outcome) -> &'static str {
 }
 
 /// Code, slug and decision of each call, on which the result and the audit must agree.
-fn told(outcomes: &[Outcome], account: &Value) -> Vec<String> {
+fn summary(outcomes: &[Outcome], account: &Value) -> Vec<String> {
     let calls = account["calls"].as_array().unwrap();
     assert_eq!((account["verdict"].as_str(), calls.len()), (Some("whole"), outcomes.len()));
     let one = |outcome: &Outcome| {
@@ -118,7 +118,7 @@ async fn every_way_of_a_call_is_on_the_record() {
         "unasked user_denied permission_denied denied",
         "broken panic tool_failed allowed",
     ];
-    assert_eq!(told(&outcomes, &account), expected);
+    assert_eq!(summary(&outcomes, &account), expected);
     let unknown =
         &account["calls"].as_array().unwrap().iter().find(|call| call["call_id"] == "unknown").unwrap();
     assert_eq!(unknown["tool_name"], "_unknown");
@@ -128,6 +128,6 @@ async fn every_way_of_a_call_is_on_the_record() {
 #[tokio::test]
 async fn an_empty_registry_knows_no_tool() {
     let (outcomes, account) = run("empty", |builder| builder, vec![Call::new("a", "look", json!({}))]).await;
-    assert_eq!(told(&outcomes, &account), ["a not_found tool_not_found not_run"]);
+    assert_eq!(summary(&outcomes, &account), ["a not_found tool_not_found not_run"]);
     assert_eq!(outcomes[0].error().unwrap().message, "Tool 'look' not found. Available: []");
 }

@@ -23,18 +23,18 @@ pub(crate) fn audit(lines: &[String]) -> Done {
 }
 
 /// Audits the log after `change`; the verdict must name the line.
-fn check(log: &[String], code: i32, line: usize, says: &str, change: impl FnOnce(&mut Vec<String>)) {
+fn check(log: &[String], code: i32, line: usize, message: &str, change: impl FnOnce(&mut Vec<String>)) {
     let mut lines = log.to_vec();
     change(&mut lines);
     let done = audit(&lines);
     assert_eq!(done.code, Some(code), "{done:?}");
-    let told = if code == 3 { &done.stderr } else { &done.stdout };
+    let output = if code == 3 { &done.stderr } else { &done.stdout };
     let place = format!("line {line}");
-    let found = told.lines().any(|told| {
-        let rest = told.split_once(&place).map(|(_, rest)| rest);
-        rest.is_some_and(|rest| rest.starts_with([',', ':']) && rest.contains(says))
+    let found = output.lines().any(|line| {
+        let rest = line.split_once(&place).map(|(_, rest)| rest);
+        rest.is_some_and(|rest| rest.starts_with([',', ':']) && rest.contains(message))
     });
-    assert!(found, "{place} {says}: {done:?}");
+    assert!(found, "{place} {message}: {done:?}");
 }
 
 /// The number of the first line that contains all of these.
@@ -140,7 +140,7 @@ fn a_kind_that_is_not_known_is_passed_over() {
     let done = audit(&log);
     // Without its start event, the end of the turn is a fault.
     assert_eq!(done.code, Some(1), "{done:?}");
-    let told = format!("skipped: 1 event of unknown kinds, first 'turn.blessed' in line {}", at + 1);
-    assert!(done.stdout.contains(&told), "{done:?}");
+    let note = format!("skipped: 1 event of unknown kinds, first 'turn.blessed' in line {}", at + 1);
+    assert!(done.stdout.contains(&note), "{done:?}");
     assert!(!done.stdout.contains("missing"), "{done:?}");
 }

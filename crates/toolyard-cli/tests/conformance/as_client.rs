@@ -29,18 +29,18 @@ fn the_client_is_judged(suite: &str, column: &str, version: &[&str]) {
             scope.spawn(|| {
                 loop {
                     let Some(scenario) = waiting.lock().unwrap().next() else { return };
-                    let (passes, said) = judged(&judges, suite, version, scenario, &notes);
+                    let (passes, output) = judged(&judges, suite, version, scenario, &notes);
                     let mut found = found.lock().unwrap();
                     found.0.insert(scenario.clone(), passes);
                     if !passes {
-                        found.1.push_str(&said);
+                        found.1.push_str(&output);
                     }
                 }
             });
         }
     });
-    let (found, said) = found.into_inner().unwrap();
-    compare(&expected, &found, &said);
+    let (found, output) = found.into_inner().unwrap();
+    compare(&expected, &found, &output);
 }
 
 /// V5: the handshake, calls, streams that break off, and questions from the server.

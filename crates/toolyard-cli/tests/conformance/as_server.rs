@@ -7,8 +7,8 @@ use crate::{
 };
 
 /// The result of each scenario, read from the summary: `✓ ping: 1 passed, 0 failed`.
-fn results(said: &str) -> Results {
-    let (_, summary) = said.split_once("=== SUMMARY ===").unwrap_or_else(|| panic!("no summary: {said}"));
+fn results(output: &str) -> Results {
+    let (_, summary) = output.split_once("=== SUMMARY ===").unwrap_or_else(|| panic!("no summary: {output}"));
     let result = |line: &str| {
         let (mark, scenario) = line.split_once(' ')?;
         let (scenario, _) = scenario.split_once(": ")?;
@@ -22,8 +22,8 @@ fn the_gateway_is_judged(suite: &str, version: &str) {
     let config = configured(&judges, suite, &format!("conformance-{suite}"));
     let gateway = Gateway::open(&config);
     let notes = config.with_file_name("notes");
-    let (_, said) = judges.judge(suite, &["server", "--suite", "all", "--url", &gateway.url], &notes);
-    compare(&expected("The gateway", version), &results(&said), &said);
+    let (_, output) = judges.judge(suite, &["server", "--suite", "all", "--url", &gateway.url], &notes);
+    compare(&expected("The gateway", version), &results(&output), &output);
 }
 
 /// V4, V5, PO-4, SC-4: every scenario about tools passes, and so do those of the transport and the lifecycle.

@@ -38,13 +38,13 @@ impl Gateway {
         command.env_remove("TOOLYARD_LOG").env_remove("TOOLYARD_MCP_TOKEN");
         let mut program =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(program.stderr.take().unwrap()).lines();
-        let serving = said.by_ref().map_while(Result::ok).find_map(|line| {
+        let mut stderr = BufReader::new(program.stderr.take().unwrap()).lines();
+        let serving = stderr.by_ref().map_while(Result::ok).find_map(|line| {
             let (_, url) = line.split_once("serving ")?;
             Some(url.to_owned())
         });
         // Its later output is read too, so that it never blocks on writing.
-        thread::spawn(move || said.for_each(drop));
+        thread::spawn(move || stderr.for_each(drop));
         Self { url: serving.expect("it serves"), program }
     }
 }
@@ -52,10 +52,10 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         let pid = self.program.id().to_string();
-        let told = Command::new("kill").args(["-INT", &pid]).status();
+        let killed = Command::new("kill").args(["-INT", &pid]).status();
         let ended = self.program.wait();
         if !thread::panicking() {
-            assert!(told.is_ok_and(|status| status.success()));
+            assert!(killed.is_ok_and(|status| status.success()));
             assert_eq!(ended.unwrap().code(), Some(130));
         }
     }

@@ -44,9 +44,9 @@ impl Judges {
         command.current_dir(self.suite(suite)).env_remove("TOOLYARD_LOG");
         command.arg("node_modules/@modelcontextprotocol/conformance/dist/index.js").args(args);
         let done = command.arg("--output-dir").arg(notes).stdin(Stdio::null()).output().unwrap();
-        let said =
+        let output =
             format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        (done.status.success(), said)
+        (done.status.success(), output)
     }
 
     /// The inspector's command line, with its own home directory.

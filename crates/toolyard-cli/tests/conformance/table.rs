@@ -29,8 +29,8 @@ fn cells(row: &str) -> Vec<&str> {
 }
 
 /// Fails if any result differs from its expectation.
-pub(crate) fn compare(expected: &Results, found: &Results, said: &str) {
+pub(crate) fn compare(expected: &Results, found: &Results, output: &str) {
     let scenarios = expected.keys().chain(found.keys());
     let other: Vec<_> = scenarios.filter(|name| expected.get(*name) != found.get(*name)).collect();
-    assert!(other.is_empty(), "otherwise than docs/mcp-conformance.md says: {other:?}\n{said}");
+    assert!(other.is_empty(), "otherwise than docs/mcp-conformance.md says: {other:?}\n{output}");
 }

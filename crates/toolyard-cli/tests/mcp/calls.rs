@@ -63,7 +63,7 @@ async fn output_is_reported_as_progress() {
     let sent = yard.send("shell", command, json!({})).await;
     let token = sent.progress_token.clone();
     let notes = yard.client.service().progress.clone();
-    let said = || -> String {
+    let output = || -> String {
         let notes = notes.lock().unwrap();
         notes
             .iter()
@@ -71,10 +71,10 @@ async fn output_is_reported_as_progress() {
             .filter_map(|note| note.message.clone())
             .collect()
     };
-    until("the first line is told", || said() == "begun\n").await;
+    until("the first line is reported", || output() == "begun\n").await;
     fs::write(yard.dir.join("go"), "").unwrap();
     assert!(text(&read(sent).await.unwrap()).starts_with("begun\ndone"));
-    until("the last line is told", || said() == "begun\ndone\n").await;
+    until("the last line is reported", || output() == "begun\ndone\n").await;
 }
 
 /// ID-1: of two calls with one key, one runs.

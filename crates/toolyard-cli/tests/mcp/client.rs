@@ -42,8 +42,8 @@ impl ClientHandler for Person {
         Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"answer": self.answer})))
     }
 
-    async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.progress.lock().unwrap().push(told);
+    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.progress.lock().unwrap().push(progress);
     }
 
     fn get_info(&self) -> ClientConfig {

@@ -39,8 +39,8 @@ fn the_official_python_client_drives_the_gateway() {
             dir.as_os_str(),
         ]);
         let output = command.arg(mode).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{mode}: {told}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(told.contains("ok whole"), "{mode}: {told}");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{mode}: {stdout}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(stdout.contains("ok whole"), "{mode}: {stdout}");
     }
 }

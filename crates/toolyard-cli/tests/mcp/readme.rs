@@ -150,8 +150,8 @@ fn servers_are_run_as_readme_says() {
     let batch = machine.file("calls.json");
     fs::write(&batch, calls.to_string()).unwrap();
     let run = ["run", batch.to_str().unwrap(), "--approve", "auto", "--report", "none", "--config"];
-    let said = printed(machine.toolyard("work", &[&run[..], &[config.to_str().unwrap()]].concat()));
-    let results = serde_json::from_str::<Value>(&said).unwrap()["results"].clone();
+    let output = printed(machine.toolyard("work", &[&run[..], &[config.to_str().unwrap()]].concat()));
+    let results = serde_json::from_str::<Value>(&output).unwrap()["results"].clone();
     assert_eq!(results[0]["content"][0]["text"], "hello");
     assert!(results[1]["content"][0]["text"].as_str().unwrap().contains("21:00"), "{results}");
     let table = printed(shown);

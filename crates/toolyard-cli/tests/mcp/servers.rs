@@ -67,9 +67,9 @@ async fn a_servers_questions_reach_the_client() {
     };
     timeout(Duration::from_secs(30), listed).await.unwrap();
     let answered = yard.call("all__trigger-elicitation-request", json!({})).await.unwrap();
-    let said: String =
+    let answer: String =
         answered.content.iter().filter_map(|part| part.as_text()).map(|part| part.text.as_str()).collect();
-    assert!(said.contains("it is me"), "{said}");
+    assert!(answer.contains("it is me"), "{answer}");
     let question = asked.lock().unwrap().clone();
     assert_eq!(question, ["The MCP server 'all' asks: Please provide inputs for the following fields:"]);
     let refused = yard.call("all__trigger-sampling-request", json!({"prompt": "hello"})).await.unwrap();

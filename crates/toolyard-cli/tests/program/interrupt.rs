@@ -70,13 +70,13 @@ fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
         assert!(events.read_line(&mut line).unwrap() > 0, "the batch ended before the first write did");
     }
     signals.iter().for_each(|name| signal(&child, name));
-    let told = thread::spawn(move || {
-        let mut told = String::new();
-        events.read_to_string(&mut told).unwrap();
-        told
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        events.read_to_string(&mut text).unwrap();
+        text
     });
     let output = child.wait_with_output().unwrap();
-    let told = told.join().unwrap();
+    let events = reader.join().unwrap();
     drop(writer.join().unwrap());
     assert_eq!(output.status.code(), Some(130));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -85,7 +85,7 @@ fn interrupted(name: &str, signals: &[&str], is_stream: bool) -> Interrupted {
     let text = |value: &Value| value.as_str().unwrap_or("ok").to_owned();
     let results =
         results.iter().map(|result| (text(&result["call_id"]), text(&result["error"]["code"]))).collect();
-    let events = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let steps = events.filter(|event| event["event"] == "engine.drain").map(|event| text(&event["step"]));
     Interrupted { results, steps: steps.collect() }
 }

@@ -14,7 +14,7 @@ fn run(inn: &Inn) -> Done {
 }
 
 /// The outcomes of the two calls, in a word each.
-fn came(done: &Done) -> [String; 2] {
+fn results(done: &Done) -> [String; 2] {
     let results = done.json()["results"].clone();
     [0, 1].map(|n| {
         let result = &results[n];
@@ -23,39 +23,39 @@ fn came(done: &Done) -> [String; 2] {
 }
 
 /// The tool exists and fails by itself; the other one succeeds.
-const THERE: [&str; 2] = ["execution_error", "ok"];
+const AVAILABLE: [&str; 2] = ["execution_error", "ok"];
 
 /// The tool does not exist; the other one succeeds.
-const GONE: [&str; 2] = ["not_found", "ok"];
+const REFUSED: [&str; 2] = ["not_found", "ok"];
 
 /// The start and the end of the message about a changed tool.
 const CHANGED: [&str; 2] =
     ["its definition has changed: review it; to approve it, remove '", " and restart the server"];
 
 /// The line to remove, and the file to remove it from, according to the message.
-fn advice(said: &str) -> Option<(&str, &str)> {
-    let (said, _) = said.split_once(CHANGED[0])?.1.split_once(CHANGED[1])?;
-    said.split_once("' from ")
+fn advice(stderr: &str) -> Option<(&str, &str)> {
+    let (advice, _) = stderr.split_once(CHANGED[0])?.1.split_once(CHANGED[1])?;
+    advice.split_once("' from ")
 }
 
-/// A tool that differs from its approved definition is gone, while its server's other tools stay. The error says what
+/// A tool that differs from its approved definition is removed, while its server's other tools stay. The error says what
 /// to do. Once that is done, the tool is back until it changes again, even to an earlier definition.
 #[test]
 fn a_tool_that_changes_is_removed_until_it_is_approved_again() {
     let inn = Inn::open("pinned", "pin = \"mcp.lock\"");
     let lock = inn.path("mcp.lock");
-    assert_eq!(came(&run(&inn)), THERE);
+    assert_eq!(results(&run(&inn)), AVAILABLE);
     let first = fs::read_to_string(&lock).unwrap();
 
     inn.says("books a room, and tells your boss");
     for _ in 0..2 {
         let done = run(&inn);
-        assert_eq!((came(&done), done.code), (GONE.map(str::to_owned), Some(1)), "{done:?}");
-        let told = format!(
+        assert_eq!((results(&done), done.code), (REFUSED.map(str::to_owned), Some(1)), "{done:?}");
+        let refusal = format!(
             "a tool of an MCP server was refused server=\"inn\" tool=\"inn__book\" why=\"{}",
             CHANGED[0]
         );
-        assert!(done.stderr.contains(&told) && advice(&done.stderr).is_some(), "{}", done.stderr);
+        assert!(done.stderr.contains(&refusal) && advice(&done.stderr).is_some(), "{}", done.stderr);
     }
     let done = toolyard(&["tools", "--config", &inn.config()], "");
     assert!(!done.stdout.lines().any(|line| line.starts_with("inn__book")), "{}", done.stdout);
@@ -69,10 +69,10 @@ fn a_tool_that_changes_is_removed_until_it_is_approved_again() {
     fs::write(&lock, &kept).unwrap();
     for _ in 0..2 {
         let done = run(&inn);
-        assert_eq!((came(&done), advice(&done.stderr)), (THERE.map(str::to_owned), None));
+        assert_eq!((results(&done), advice(&done.stderr)), (AVAILABLE.map(str::to_owned), None));
     }
     let now = fs::read_to_string(&lock).unwrap();
     assert!(now.ends_with(&kept) && now != first, "{now}");
     inn.says("books a room");
-    assert_eq!(came(&run(&inn)), GONE);
+    assert_eq!(results(&run(&inn)), REFUSED);
 }

@@ -80,7 +80,7 @@ fn what_a_server_mutters_is_logged_on_request() {
     };
     let line = r#"an MCP server wrote to stderr server="inn" line="all rooms are taken, says postgres://ada:[redacted: url password]@db""#;
     let log = run("toolyard_mcp=info");
-    let lines = log.lines().filter(|said| said.contains("INFO") && said.ends_with(line));
+    let lines = log.lines().filter(|logged| logged.contains("INFO") && logged.ends_with(line));
     assert_eq!(lines.count(), 1, "{log}");
     let unasked = run("");
     assert!(!unasked.contains("taken"), "{unasked}");
@@ -94,9 +94,9 @@ fn names_without_a_prefix_must_not_clash() {
         toolyard(&["run", "--report", "none", "--config", &inn.config()], &BOOK.replace("inn__book", "book"))
     };
     let done = run();
-    let said = "toolyard: the MCP server 'inn' has a tool 'echo', and so does this program: give [mcp.inn] a prefix, or \
+    let expected = "toolyard: the MCP server 'inn' has a tool 'echo', and so does this program: give [mcp.inn] a prefix, or \
                 remove 'echo' from [builtin] enable\n";
-    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(2), "", said));
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (Some(2), "", expected));
     fs::write(inn.path("toolyard.toml"), format!("[builtin]\nenable = []\n{}", inn.section())).unwrap();
     assert_eq!(run().json()["results"][0]["error"]["message"], "no such room");
 }
@@ -111,7 +111,7 @@ fn a_public_address_is_not_served_without_a_token() {
     // A program that serves would print that, and would not end.
     child.kill().unwrap();
     child.wait().unwrap();
-    let said =
+    let expected =
         "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 is not a loopback address: a bearer token is required\n";
-    assert_eq!(line, said);
+    assert_eq!(line, expected);
 }

@@ -162,15 +162,15 @@ fn help_and_version_end_well() {
 
 #[test]
 fn help_explains_what_cannot_be_guessed() {
-    let says = |command: &str, text: &str| {
+    let explains = |command: &str, text: &str| {
         let help = toolyard(&[command, "--help"], "").stdout;
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(text), "{text}\n{help}");
     };
-    says("run", "a line that cannot be read is reported on stderr and does not affect other lines");
-    says("run", "the sum of the calls' run times, measured while they ran concurrently");
-    says("run", "sum_of_run_times_ms");
-    says("tools", "with gemini an object");
+    explains("run", "a line that cannot be read is reported on stderr and does not affect other lines");
+    explains("run", "the sum of the calls' run times, measured while they ran concurrently");
+    explains("run", "sum_of_run_times_ms");
+    explains("tools", "with gemini an object");
 }
 
 /// I15, V5: a secret that the configuration names, or text that looks like one, is in no result, event or report.
@@ -181,10 +181,10 @@ fn secrets_stay_out_of_what_is_shown() {
     fs::write(dir.join("secret"), "sword fish\n").unwrap();
     fs::write(&file, format!("{HERE}[redaction]\nsecrets = [\"file:secret\", \"env:TOOLYARD_TEST_SECRET\"]"))
         .unwrap();
-    let said = "a sword fish, hunter-two and sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+    let text = "a sword fish, hunter-two and sk_live_4eC39HqLyjWDarjtT1zdp7dc";
     let calls = json!({"calls": [
-        {"call_id": "e", "name": "echo", "arguments": {"text": said}},
-        {"call_id": "m", "name": "read_file", "arguments": {"path": said}},
+        {"call_id": "e", "name": "echo", "arguments": {"text": text}},
+        {"call_id": "m", "name": "read_file", "arguments": {"path": text}},
     ]});
     let args = ["run", "--config", file.to_str().unwrap(), "--events", events.to_str().unwrap()];
     let mut child = crate::child::program(&args).env("TOOLYARD_TEST_SECRET", "hunter-two").spawn().unwrap();

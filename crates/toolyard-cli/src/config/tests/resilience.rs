@@ -148,11 +148,11 @@ fn breakers_that_make_no_sense_are_refused() {
     check("window = \"500ms\"", "window must be at least 1s, not 500ms");
     check("failures_min = 0", "failures_min must be a whole number from 1 to 4294967295, not 0");
     check("consecutive = 0", "consecutive must be a whole number from 1 to 4294967295, not 0");
-    for (number, said) in [("0", "0"), ("-0.5", "-0.5"), ("1.5", "1.5"), ("nan", "NaN"), ("inf", "inf")] {
-        check(&format!("ratio = {number}"), &format!("ratio must be above 0 and at most 1, not {said}"));
+    for (number, shown) in [("0", "0"), ("-0.5", "-0.5"), ("1.5", "1.5"), ("nan", "NaN"), ("inf", "inf")] {
+        check(&format!("ratio = {number}"), &format!("ratio must be above 0 and at most 1, not {shown}"));
     }
-    for (number, said) in [("1", "1"), ("-0.1", "-0.1"), ("nan", "NaN"), ("-inf", "-inf")] {
-        check(&format!("jitter = {number}"), &format!("jitter must be from 0 to below 1, not {said}"));
+    for (number, shown) in [("1", "1"), ("-0.1", "-0.1"), ("nan", "NaN"), ("-inf", "-inf")] {
+        check(&format!("jitter = {number}"), &format!("jitter must be from 0 to below 1, not {shown}"));
     }
     check("open_for = \"0s\"", "open_for: '0s' must be longer than zero");
     check("open_max = \"10s\"", "open_max must be at least 30s, not 10s");
