@@ -74,7 +74,7 @@ fn a_collector_behind_tls() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         stderr.contains(&format!(
-            "cannot export traces and metrics: https://{NOBODY}/v1/traces: only http:// is spoken"
+            "cannot export traces and metrics: https://{NOBODY}/v1/traces: only http:// is supported"
         )),
         "{stderr}"
     );

@@ -120,8 +120,8 @@ async fn an_open_breaker_is_shown_with_its_retry_delay() {
     let (report, _) =
         report(1, serial, |builder| builder.breaker(touchy), vec![call("first"), call("second")]).await;
     let lines = [line(&report, "first"), line(&report, "second")];
-    assert!(lines[0].contains("circuit_open after transient, retry after 28.00 s"), "{lines:?}");
-    assert!(lines[1].contains("circuit_open, retry after 28.00 s"), "{lines:?}");
+    assert!(lines[0].contains("circuit_open after transient, retry in 28.00 s"), "{lines:?}");
+    assert!(lines[1].contains("circuit_open, retry in 28.00 s"), "{lines:?}");
     assert!(report.text().contains("\nbreaker of tool 'flaky': open\n"), "{}", report.text());
     let json = report.json(Exit::CallFailed);
     let fields = ["error", "last_error", "retry_after_ms"].map(|key| json["timeline"][0][key].clone());

@@ -121,8 +121,7 @@ pub(super) fn remarks(span: &Span) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(error) = span.error {
         let after = error.last.map_or_else(String::new, |last| format!(" after {last}"));
-        let again =
-            error.retry_after.map_or_else(String::new, |wait| format!(", retry after {}", Brief(wait)));
+        let again = error.retry_after.map_or_else(String::new, |wait| format!(", retry in {}", Brief(wait)));
         remarks.push(format!("{}{after}{again}", error.kind));
     }
     match span.dedupe {
