@@ -38,8 +38,8 @@ fn advice(stderr: &str) -> Option<(&str, &str)> {
     advice.split_once("' from ")
 }
 
-/// A tool that differs from its approved definition is removed, while its server's other tools stay. The error says what
-/// to do. Once that is done, the tool is back until it changes again, even to an earlier definition.
+/// A tool that differs from its approved definition is removed, while its server's other tools stay. The error says
+/// what to do. Once that is done, the tool is back until it changes again, even to an earlier definition.
 #[test]
 fn a_tool_that_changes_is_removed_until_it_is_approved_again() {
     let inn = Inn::open("pinned", "pin = \"mcp.lock\"");
