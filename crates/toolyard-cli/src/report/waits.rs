@@ -143,6 +143,18 @@ impl Load {
         let until = |times: &[Duration]| times.partition_point(|time| *time <= instant);
         until(&self.starts).saturating_sub(until(&self.ends))
     }
+
+    /// The number right before the instant.
+    fn before(&self, instant: Duration) -> usize {
+        let before = |times: &[Duration]| times.partition_point(|time| *time < instant);
+        before(&self.starts).saturating_sub(before(&self.ends))
+    }
+
+    /// The last end of a call up to the instant.
+    fn last_end(&self, instant: Duration) -> Option<Duration> {
+        let ended = self.ends.partition_point(|time| *time <= instant);
+        self.ends[..ended].last().copied()
+    }
 }
 
 /// The loads that a call may have waited for.
@@ -168,35 +180,44 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// What was full while the call was queued, judged half-way through its wait.
+    /// What the call was queued for: what was full half-way through its wait. If nothing was, it waited for a token of
+    /// its tool's rate; without a rate, for what was full until the last call before it ended, whose permit it got.
     fn cause(&self, span: &Span, widths: &Widths) -> Cause {
-        let at = span.ready + span.queued() / 2;
+        let half_way = span.ready + span.queued() / 2;
+        let full = self.full(span, widths, |load| load.at(half_way));
+        let token = || {
+            let rate = *widths.rates.get(span.tool.as_ref())?;
+            Some(Cause::Rate { tool: span.tool.to_string(), rate })
+        };
+        // A busy machine may let time pass between two calls, in which none of them runs.
+        let released = || {
+            let release = self.all.last_end(span.started?)?;
+            self.full(span, widths, |load| load.before(release))
+        };
+        full.or_else(token).or_else(released).unwrap_or(Cause::Permit)
+    }
+
+    /// What of all that the call needs was full at the instant at which `load` looks.
+    fn full(&self, span: &Span, widths: &Widths, load: impl Fn(&Load) -> usize) -> Option<Cause> {
         let tool = span.tool.as_ref();
         if let Some(most) = widths.tools.get(tool)
-            && self.by_tool.get(tool).is_some_and(|load| load.at(at) >= most.get())
+            && self.by_tool.get(tool).is_some_and(|calls| load(calls) >= most.get())
         {
-            return Cause::Tool { tool: tool.to_owned(), width: most.get() };
+            return Some(Cause::Tool { tool: tool.to_owned(), width: most.get() });
         }
-        if let Some(most) = widths.max_in_flight
-            && self.all.at(at) >= most.get()
-        {
-            return Cause::Session { width: most.get() };
+        let all = load(&self.all);
+        let is_reached =
+            |limit: Option<NonZeroUsize>| limit.map(NonZeroUsize::get).filter(|width| all >= *width);
+        if let Some(width) = is_reached(widths.max_in_flight) {
+            return Some(Cause::Session { width });
         }
-        if let Some(most) = widths.tree_max_in_flight
-            && self.all.at(at) >= most.get()
-        {
-            return Cause::Tree { width: most.get() };
+        if let Some(width) = is_reached(widths.tree_max_in_flight) {
+            return Some(Cause::Tree { width });
         }
-        let is_full =
-            |class| self.by_routing.get(&span.routing).is_some_and(|load| load.at(at) >= widths.pool(class));
-        match span.routing.class() {
-            Some(class) if is_full(class) => Cause::Pool { class, width: widths.pool(class) },
-            // There were free places, so it waited for a token of the rate.
-            _ => match widths.rates.get(tool) {
-                Some(rate) => Cause::Rate { tool: tool.to_owned(), rate: *rate },
-                None => Cause::Permit,
-            },
-        }
+        let class = span.routing.class()?;
+        let width = widths.pool(class);
+        let is_full = self.by_routing.get(&span.routing).is_some_and(|calls| load(calls) >= width);
+        is_full.then_some(Cause::Pool { class, width })
     }
 }
 
@@ -283,5 +304,16 @@ mod tests {
         let mut expect = vec![&[] as &[&str]; 12];
         expect.push(&["10.0 ms for tree_max_in_flight (12 at once)"]);
         check(20, None, thirteen, &expect);
+    }
+    /// A call that was unblocked by another is started later on a busy machine, and no call runs half-way through its
+    /// wait.
+    #[test]
+    fn a_gap_between_two_calls_does_not_hide_what_was_full() {
+        let two =
+            |tool| vec![span(tool, Routing::Read, 0, [0, 0, 10]), span(tool, Routing::Read, 0, [0, 50, 60])];
+        check(9, Some(1), two("a"), &[&[], &["50.0 ms for max_in_flight (1 at once)"]]);
+        check(1, None, two("a"), &[&[], &["50.0 ms for a permit of pool read (1 wide)"]]);
+        check(9, None, two("slow"), &[&[], &["50.0 ms for a permit of tool slow (1 at once)"]]);
+        check(9, Some(1), two("rated"), &[&[], &["50.0 ms for the rate of tool rated (5/s)"]]);
     }
 }
