@@ -35,7 +35,7 @@ impl WorkspaceContext for ToolContext {
     fn workspace(&self) -> Result<&Workspace, ToolError> {
         let missing = || {
             let tool = self.tool();
-            ToolError::execution(format!("tool '{tool}' needs a workspace and this session has none"))
+            ToolError::execution(format!("tool '{tool}' needs a workspace, but this session has none"))
         };
         self.resource::<Workspace>().ok_or_else(missing)
     }

@@ -97,7 +97,7 @@ impl fmt::Display for WorkspaceError {
                 listing.as_ref().map_or(Ok(()), |nearby| write!(f, "; {nearby}"))
             }
             Self::NotUtf8 { path, position } => {
-                write!(f, "'{}' is not UTF-8 text: byte {position} is no part of a character", Shown(path))
+                write!(f, "'{}' is not UTF-8 text: invalid byte at {position}", Shown(path))
             }
             Self::TooLarge { path, size, size_max } => {
                 write!(f, "'{}' is too large: {size} bytes, at most {size_max}", Shown(path))
@@ -113,7 +113,10 @@ impl fmt::Display for WorkspaceError {
             }
             Self::Occurs { path, times } => {
                 let path = Shown(path);
-                write!(f, "the text to replace occurs {times} times in '{path}', not once: give more of it")
+                write!(
+                    f,
+                    "the text to replace occurs {times} times in '{path}': include more context so that it occurs once"
+                )
             }
             Self::BadPath { path, why } => write!(f, "bad path '{}': {why}", Shown(path)),
             Self::Io { path, error } => write!(f, "'{}': {error}", Shown(path)),
@@ -147,7 +150,7 @@ impl Error for WorkspaceError {
 #[non_exhaustive]
 pub enum RootError {
     /// The root begins with `~` and the home directory is unknown.
-    #[error("the workspace root '{0}' begins with '~', and the home directory is not known")]
+    #[error("the workspace root '{0}' begins with '~', but the home directory is unknown")]
     NoHome(PathBuf),
     /// The root cannot be opened as a directory.
     #[error("cannot open the workspace root '{root}'")]
@@ -188,7 +191,10 @@ mod tests {
         let path = "a".to_owned();
         let error = ToolError::from(WorkspaceError::Occurs { path, times: 3 });
         assert_eq!(error.kind(), ToolErrorKind::Execution);
-        assert_eq!(error.message(), "the text to replace occurs 3 times in 'a', not once: give more of it");
+        assert_eq!(
+            error.message(),
+            "the text to replace occurs 3 times in 'a': include more context so that it occurs once"
+        );
     }
 
     #[test]

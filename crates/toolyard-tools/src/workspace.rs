@@ -67,7 +67,7 @@ use toolyard_core::{PathEscape, PathScope};
 /// let refused = workspace.read("../etc/passwd").unwrap_err();
 /// assert_eq!(refused.to_string(), "Path '../etc/passwd' escapes workspace boundary");
 /// let missing = workspace.read("notes/tody.md").unwrap_err();
-/// assert_eq!(missing.to_string(), "no such file 'notes/tody.md'; the directory holds: today.md");
+/// assert_eq!(missing.to_string(), "no such file 'notes/tody.md'; the directory contains: today.md");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

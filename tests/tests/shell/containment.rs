@@ -57,7 +57,7 @@ async fn a_terminated_supervisor_ends_the_command_first() {
     let error = outcome.error().unwrap();
     assert_eq!(
         (error.kind, error.message.as_str()),
-        (ErrorKind::ExecutionError, "the command was ended from outside")
+        (ErrorKind::ExecutionError, "the command was terminated from outside")
     );
     assert!(outcome.to_text().contains("begun"));
     assert_eq!(marked(&yard.mark()).len(), 0);
@@ -68,7 +68,7 @@ async fn a_terminated_supervisor_ends_the_command_first() {
 async fn the_session_of_a_command_without_supervisor_is_killed() {
     let yard = yard().await;
     let outcome = yard.run("sleep 60 & kill -KILL $PPID; sleep 60").await;
-    assert!(outcome.to_text().contains("its supervisor was ended"), "{}", outcome.to_text());
+    assert!(outcome.to_text().contains("its supervisor was killed"), "{}", outcome.to_text());
     until("nothing is left", || marked(&yard.mark()).is_empty()).await;
 }
 
@@ -86,7 +86,7 @@ async fn a_stopped_supervisor_does_not_protect_its_command() {
 async fn a_group_is_ended() {
     let yard = yard_with(Shell::new(Containment::Group), |builder| builder).await;
     let outcome = yard.run("nohup sleep 60 >/dev/null 2>&1 & sleep 60 & echo ok").await;
-    assert!(outcome.to_text().starts_with("ok\n[processes were left"), "{}", outcome.to_text());
+    assert!(outcome.to_text().starts_with("ok\n[background processes were left"), "{}", outcome.to_text());
     let deaf = limited(&yard, "trap '' TERM; echo begun; while :; do sleep 1; done", 200).await;
     assert_eq!(deaf.error().unwrap().kind, ErrorKind::Timeout);
     assert!(deaf.to_text().contains("begun"));
@@ -111,11 +111,15 @@ async fn a_missing_supervisor_is_an_error() {
     let nowhere = toolyard_tools::shell::Supervisor::program("/no/such/program");
     let yard = yard_with(Shell::new(Containment::Supervisor(nowhere)), |builder| builder).await;
     let outcome = yard.run("echo x").await;
-    assert!(outcome.to_text().contains("the shell cannot be started"), "{}", outcome.to_text());
+    assert!(outcome.to_text().contains("cannot start the shell"), "{}", outcome.to_text());
     let other = toolyard_tools::shell::Supervisor::program("/bin/true");
     let yard = yard_with(Shell::new(Containment::Supervisor(other)), |builder| builder).await;
     let outcome = yard.run("echo x").await;
-    assert!(outcome.to_text().contains("its supervisor ended before it began"), "{}", outcome.to_text());
+    assert!(
+        outcome.to_text().contains("its supervisor exited before the command started"),
+        "{}",
+        outcome.to_text()
+    );
 }
 
 /// A hundred background processes, each in its own session, are all found and terminated.

@@ -62,7 +62,7 @@ fn a_command_runs_where_it_is_enabled_and_nowhere_else() {
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with(&format!("{}\n", dir.display())), "{text}");
     assert!(text.contains("PATH=") && !text.contains("CARGO"), "{text}");
-    assert!(text.ends_with("[processes were left in the background and have been ended]"), "{text}");
+    assert!(text.ends_with("[background processes were left and have been terminated]"), "{text}");
     assert_eq!(working_in(&dir), 0);
 
     let done = toolyard(&["run", "--report", "none", "--approve", "auto"], &calls("echo x"));

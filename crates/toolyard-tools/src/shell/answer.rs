@@ -31,16 +31,16 @@ pub(super) struct Ran<'a> {
 impl Ran<'_> {
     pub(super) fn answer(self) -> Result<ToolOutput, ToolError> {
         let vanished = (!self.report.started && self.report.done.is_none())
-            .then(|| "its supervisor ended before it began".to_owned());
+            .then(|| "its supervisor exited before the command started".to_owned());
         if let Some(why) = self.report.failed.as_ref().or(vanished.as_ref()) {
-            return Err(ToolError::execution(format!("the shell cannot be started: {why}")).no_side_effect());
+            return Err(ToolError::execution(format!("cannot start the shell: {why}")).no_side_effect());
         }
         match (self.report.end, self.stopped) {
             // The command ended before the stop took effect, so its own result counts.
             (Some(end), _) => Ok(self.output(end)),
             (None, Some(Stopped::Told)) => Err(self.cut(ToolError::cancelled("the command was stopped"))),
             (None, Some(Stopped::Limit(limit))) => Err(self.cut(ToolError::timed_out(limit))),
-            (None, None) => Err(self.cut(ToolError::execution("the command was ended from outside"))),
+            (None, None) => Err(self.cut(ToolError::execution("the command was terminated from outside"))),
         }
     }
 
@@ -94,11 +94,11 @@ fn text(kept: Kept, report: &Report) -> String {
 
 fn note(report: &Report) -> Option<&'static str> {
     match report.done {
-        None => Some("[its supervisor was ended: processes of it may be left]"),
-        Some((_, 1..)) => Some("[some of its processes could not be ended]"),
+        None => Some("[its supervisor was killed: some processes may be left]"),
+        Some((_, 1..)) => Some("[some of its processes could not be terminated]"),
         // Not for a command that was stopped: processes are expected to be left then.
         Some((1.., 0)) if report.end.is_some() => {
-            Some("[processes were left in the background and have been ended]")
+            Some("[background processes were left and have been terminated]")
         }
         Some(_) => None,
     }

@@ -27,9 +27,9 @@ impl<'a> Arguments<'a> {
         let why = match read.command {
             command if command.trim().is_empty() => "the command is empty",
             command if command.len() > COMMAND_BYTES_MAX => {
-                "the command is longer than 64 KiB: put it into a file"
+                "the command is longer than 64 KiB: put it in a file and run that"
             }
-            command if command.contains('\0') => "the command holds a NUL byte",
+            command if command.contains('\0') => "the command contains a NUL byte",
             _ if read.timeout_ms == Some(0) => "timeout_ms must be longer than zero",
             _ => return Ok(read),
         };
@@ -54,7 +54,7 @@ pub(super) fn schema() -> Value {
         "properties": {
             "command": {
                 "type": "string", "minLength": 1, "maxLength": COMMAND_BYTES_MAX,
-                "description": "The command line, for sh -c"
+                "description": "The command line, run by sh -c"
             },
             "cwd": {
                 "type": "string", "default": ".",
@@ -62,7 +62,7 @@ pub(super) fn schema() -> Value {
             },
             "timeout_ms": {
                 "type": "integer", "minimum": 1,
-                "description": "End the command after so many milliseconds, if that is sooner than the tool's own limit"
+                "description": "Stop the command after this many milliseconds, if that is sooner than the tool's own limit"
             },
         },
         "required": ["command"],

@@ -71,7 +71,7 @@ mod linux {
     /// The error that the program did not call `supervise_if_asked` at its start.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
     #[error(
-        "this program cannot supervise commands: its main has to begin with toolyard_tools::shell::supervise_if_asked()"
+        "this program cannot supervise commands: its main must begin with toolyard_tools::shell::supervise_if_asked()"
     )]
     pub struct NotClaimed;
 

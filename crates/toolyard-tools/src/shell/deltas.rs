@@ -10,7 +10,7 @@ pub const DELTA_BYTES_MAX: usize = 8 << 10;
 pub const DELTAS_BYTES_MAX: usize = 256 << 10;
 
 /// The line that replaces output beyond that bound.
-const MORE: &str = "[more output follows that is not streamed; the result has its end]\n";
+const MORE: &str = "[further output is not streamed; the result contains its end]\n";
 
 /// Splits output into pieces of valid text, at line ends where possible. Each piece and their total are bounded.
 #[derive(Default)]

@@ -33,7 +33,7 @@ pub(super) fn start(
     let child = command.spawn()?;
     drop(command); // and with it our copy of the pipe's write end
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| io::Error::other("the command has no process number"))?;
+    let pid = pid.ok_or_else(|| io::Error::other("the command has no process id"))?;
     let group = Group { pid, is_over: false };
     Ok(Box::pin(group.watch(child, stop)))
 }

@@ -1,9 +1,6 @@
 //! Reports on a command: the supervisor's lines of text, and the final report for the waiting call.
 
-#![cfg_attr(
-    not(target_os = "linux"),
-    allow(dead_code, reason = "the words of supervisors, which are elsewhere not")
-)]
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "supervisors exist only on Linux"))]
 
 use rustix::process::WaitStatus;
 use std::{fmt, process::ExitStatus};

@@ -91,8 +91,8 @@ impl ToolFactory for Shell {
     fn spec(&self) -> ToolSpec {
         let spec = ToolSpec::execute("shell")
             .describe(
-                "Runs a command line with sh in the workspace. It has no standard input and no terminal. Processes \
-                 that it leaves in the background are ended with it. Of a long output the middle is left out.",
+                "Runs a command line with sh in the workspace, without standard input or terminal. Background \
+                 processes are terminated when it ends. Long output is shortened in the middle.",
             )
             .input_schema(arguments::schema())
             .requires_fs(FsMode::Read, "cwd")

@@ -194,7 +194,7 @@ fn start(command: &OsStr) -> io::Result<Pid> {
     shell.args(super::launch::SHELL_ARGUMENTS).arg(command).stdin(Stdio::null()).process_group(0);
     let child = shell.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| io::Error::other("the command has no process number"))
+    pid.ok_or_else(|| io::Error::other("the command has no process id"))
 }
 
 /// Waits for the parent to say stop, or to die.

@@ -82,9 +82,7 @@ async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) ->
 
 /// Ends the processes that can be found when the supervisor does not, because the command stopped or killed it.
 fn end_without_it(supervisor: Option<Pid>) {
-    tracing::warn!(
-        "the supervisor of a command did not do its work: what it looked after is killed from outside"
-    );
+    tracing::warn!("the supervisor of a command did not finish: killing its processes directly");
     // A stopped supervisor is still the parent of all; a dead one can be traced by its session. It has not been reaped
     // yet, so its number cannot belong to another process.
     if let Some(supervisor) = supervisor {

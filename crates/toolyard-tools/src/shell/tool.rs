@@ -36,7 +36,7 @@ impl Tool for ShellTool {
         let launched = launch::launch(&order, &self.settings.containment, stop.clone());
         drop(order.directory);
         let launched = launched.map_err(|error| {
-            ToolError::execution(format!("the shell cannot be started: {error}")).no_side_effect()
+            ToolError::execution(format!("cannot start the shell: {error}")).no_side_effect()
         })?;
         Running::new(launched, stop, self.settings.output_bytes).finish(&args, cx).await
     }

@@ -24,7 +24,7 @@ pub(super) fn between(now: &str, then: &str) -> String {
         return "no change".to_owned();
     }
     if now.len().max(then.len()) > COMPARED_BYTES_MAX {
-        return format!("{} bytes in place of {}, too many to be compared", then.len(), now.len());
+        return format!("{} bytes replace {}, too large to compare", then.len(), now.len());
     }
     let (now, then) = (lines(now), lines(then));
     let diff = TextDiff::configure().timeout(SEARCH).diff_slices(&now, &then);
@@ -65,7 +65,7 @@ fn tell(diff: &TextDiff<'_, '_, str>, op: &DiffOp, told: &mut Vec<String>) {
 fn of_line(sign: char, line: &str) -> String {
     let (text, end) = match line.strip_suffix('\n') {
         Some(text) => (text, ""),
-        None => (line, " [no line feed at the end]"),
+        None => (line, " [no newline at end of file]"),
     };
     match text.char_indices().nth(LINE_CHARS_MAX) {
         Some((cut, _)) => {
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_says_so() {
-        assert_eq!(between("a\n", "a"), "@@ -1 +1 @@\n-a\n+a [no line feed at the end]");
-        assert_eq!(new_file("a\nb"), "new file\n+a\n+b [no line feed at the end]");
+        assert_eq!(between("a\n", "a"), "@@ -1 +1 @@\n-a\n+a [no newline at end of file]");
+        assert_eq!(new_file("a\nb"), "new file\n+a\n+b [no newline at end of file]");
         assert_eq!(new_file(""), "new file, empty");
     }
 
@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(told.lines().count(), LINES_MAX + 1);
         assert!(told.ends_with("\n… 61 more lines"), "{told}");
         let line = new_file(&"ü".repeat(LINE_CHARS_MAX + 7));
-        assert!(line.ends_with("ü… 7 more characters [no line feed at the end]"), "{line}");
+        assert!(line.ends_with("ü… 7 more characters [no newline at end of file]"), "{line}");
         let large = "x\n".repeat(COMPARED_BYTES_MAX);
-        assert_eq!(between("", &large), "2097152 bytes in place of 0, too many to be compared");
+        assert_eq!(between("", &large), "2097152 bytes replace 0, too large to compare");
     }
 }

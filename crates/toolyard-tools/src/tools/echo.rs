@@ -11,9 +11,9 @@ pub(super) fn factory() -> impl ToolFactory {
 }
 
 fn spec() -> ToolSpec {
-    ToolSpec::pure("echo").describe("Gives back its text.").input_schema(json!({
+    ToolSpec::pure("echo").describe("Returns its text.").input_schema(json!({
         "type": "object",
-        "properties": {"text": {"type": "string", "description": "The text to give back"}},
+        "properties": {"text": {"type": "string", "description": "The text to return"}},
         "required": ["text"],
         "additionalProperties": false,
     }))

@@ -11,7 +11,7 @@ pub(super) const TOOL: FileTool = FileTool::new(spec, run);
 fn spec() -> ToolSpec {
     ToolSpec::read("list_dir")
         .describe(
-            "Lists a directory of the workspace, a name a line, sorted. Directories end in '/', symbolic links \
+            "Lists a directory of the workspace, sorted, one name per line. Directories end in '/', symbolic links \
              in '@', pipes, devices and sockets in '|'.",
         )
         .input_schema(json!({

@@ -18,8 +18,8 @@ fn spec() -> ToolSpec {
             "type": "object",
             "properties": {
                 "path": {"type": "string", "description": "The file, relative to the workspace"},
-                "old": {"type": "string", "minLength": 1, "description": "The text to replace, character for character, with enough around it to occur only once"},
-                "new": {"type": "string", "description": "The text to put in its place"},
+                "old": {"type": "string", "minLength": 1, "description": "The exact text to replace, with enough context to occur only once"},
+                "new": {"type": "string", "description": "The text to replace it with"},
             },
             "required": ["path", "old", "new"],
             "additionalProperties": false,

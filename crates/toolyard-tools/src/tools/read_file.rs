@@ -19,8 +19,8 @@ pub(super) const TOOL: FileTool = FileTool::new(spec, run);
 fn spec() -> ToolSpec {
     ToolSpec::read("read_file")
         .describe(
-            "Reads a text file of the workspace. Long files are cut: at most 2000 lines and 256 KiB at a time; \
-             the end of the result then says with which offset to read on.",
+            "Reads a text file of the workspace. Returns at most 2000 lines and 256 KiB at a time; if there is \
+             more, the end of the result gives the offset to read on from.",
         )
         .input_schema(json!({
             "type": "object",

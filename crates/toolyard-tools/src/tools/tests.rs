@@ -98,7 +98,10 @@ fn an_escape_is_permission_denied_and_the_rest_says_why() {
 fn a_call_without_a_workspace_says_so() {
     let args = json!({"path": "f", "content": "x"});
     let error = run(&*builtin("write_file").unwrap(), args.clone(), ContextParts::detached("write_file"));
-    assert_eq!(error.unwrap_err().message(), "tool 'write_file' needs a workspace and this session has none");
+    assert_eq!(
+        error.unwrap_err().message(),
+        "tool 'write_file' needs a workspace, but this session has none"
+    );
 }
 
 #[test]

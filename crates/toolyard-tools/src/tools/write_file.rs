@@ -14,7 +14,7 @@ pub(super) const TOOL: FileTool = FileTool::new(spec, run).previewed(preview);
 fn spec() -> ToolSpec {
     ToolSpec::write("write_file")
         .describe(
-            "Writes a text file of the workspace, new or in place of an old one. Missing directories are made.",
+            "Writes a text file of the workspace, new or replacing an old one. Missing directories are created.",
         )
         .input_schema(json!({
             "type": "object",
@@ -54,8 +54,8 @@ fn preview(workspace: &Workspace, args: &Value) -> Result<String, ToolError> {
         Err(WorkspaceError::NotFound { .. }) => changes::new_file(content),
         Err(WorkspaceError::NotUtf8 { .. }) => "replaces a file that is not text".to_owned(),
         Err(WorkspaceError::TooLarge { size, .. }) => {
-            format!("replaces a file of {size} bytes, too large to be shown")
+            format!("replaces a file of {size} bytes, too large to show")
         }
-        Err(error) => format!("cannot tell: {error}"),
+        Err(error) => format!("no preview: {error}"),
     })
 }

@@ -41,6 +41,6 @@ fn no_leaf(name: &Name) -> WorkspaceError {
     let mut components = name.inside.components();
     match components.all(|component| component == Component::CurDir) {
         true => name.bad("the root of the workspace cannot be deleted"),
-        false => name.bad("what is to be deleted cannot be named by '..'"),
+        false => name.bad("a path to delete cannot end in '..'"),
     }
 }

@@ -88,9 +88,9 @@ fn impossible(path: &Path) -> Option<&'static str> {
     if bytes.is_empty() {
         Some("it is empty; the root of the workspace is '.'")
     } else if bytes.contains(&0) {
-        Some("it holds a NUL byte")
+        Some("it contains a NUL byte")
     } else if bytes.len() > PATH_BYTES_MAX {
-        Some("it is too long")
+        Some("it is longer than 4096 bytes")
     } else {
         None
     }

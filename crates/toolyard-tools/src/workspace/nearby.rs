@@ -31,8 +31,8 @@ impl fmt::Display for Nearby {
         }
         match (self.names.is_empty(), self.left_out) {
             (true, _) => f.write_str("is empty"),
-            (false, 0) => write!(f, "holds: {}", self.names.join(", ")),
-            (false, more) => write!(f, "holds: {}, … and {more} more", self.names.join(", ")),
+            (false, 0) => write!(f, "contains: {}", self.names.join(", ")),
+            (false, more) => write!(f, "contains: {}, … and {more} more", self.names.join(", ")),
         }
     }
 }

@@ -27,7 +27,7 @@ impl Workspace {
     /// link by a file.
     pub(super) fn place(&self, name: &Name) -> Result<Place, WorkspaceError> {
         if name.wants_directory() {
-            return Err(name.bad("it ends like the name of a directory"));
+            return Err(name.bad("it names a directory, not a file"));
         }
         let mut path = name.inside.clone();
         for _ in 0..LINKS_MAX {
@@ -43,7 +43,7 @@ impl Workspace {
             let target = parent.read_link(&leaf).map_err(|error| self.fault(name, error))?;
             path = parent_path.join(target);
         }
-        Err(name.bad("it is a loop of links"))
+        Err(name.bad("too many levels of symbolic links"))
     }
 
     /// The error for a path that ends in `.` or `..`, which is a directory unless it lies outside.

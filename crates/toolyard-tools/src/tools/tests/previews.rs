@@ -33,9 +33,9 @@ fn a_preview_says_what_it_cannot_show() {
     workspace.write_bytes("binary", [0xff, 0xfe]).unwrap();
     assert_eq!(write("binary"), "replaces a file that is not text");
     workspace.write("dir/file", "").unwrap();
-    assert_eq!(write("dir"), "cannot tell: 'dir' is a directory, not a file");
+    assert_eq!(write("dir"), "no preview: 'dir' is a directory, not a file");
     std::fs::write(fixture._dir.path().join("large"), vec![b'x'; (8 << 20) + 1]).unwrap();
-    assert_eq!(write("large"), "replaces a file of 8388609 bytes, too large to be shown");
+    assert_eq!(write("large"), "replaces a file of 8388609 bytes, too large to show");
 }
 
 /// PO-2, PO-4: a preview reads nothing outside the workspace either.
@@ -44,7 +44,7 @@ fn a_preview_stays_in_the_workspace() {
     let fixture = Fixture::new();
     let escape = "Path '../x' escapes workspace boundary";
     let write = fixture.preview("write_file", json!({"path": "../x", "content": ""}));
-    assert_eq!(write, format!("cannot tell: {escape}"));
+    assert_eq!(write, format!("no preview: {escape}"));
     let patch = fixture.preview("patch_file", json!({"path": "../x", "old": "a", "new": "b"}));
     assert_eq!(patch, format!("would fail: {escape}"));
 }
