@@ -11,7 +11,7 @@
 //!                a directory handle, opened once: operations reach nothing outside it
 //! ```
 //!
-//! The tools are thin: each parses its arguments, asks the [`Workspace`] and words the answer. The workspace is
+//! The tools are thin: each parses its arguments, asks the [`Workspace`] and formats the answer. The workspace is
 //! what confines a call, so your own tools over it are confined just as well. This crate knows nothing of engines,
 //! permits or policies. Before a call runs, an engine asks the workspace about the call's paths through
 //! [`PathScope`](toolyard_core::PathScope); the handler gets the same workspace through [`WorkspaceContext`].

@@ -3,7 +3,7 @@
 //! ```text
 //!   your program                        supervisor (Linux)                  the command
 //!   shell ── command line ────────────► the same program again ── starts ─► sh -c …  and all it starts,
-//!     │◄──── words: starting, exited, done ── one socket ──┘ ◄─ orphans ──── whatever it forks or detaches
+//!     │◄────────── starting, exited, done ── one socket ──┘ ◄─ orphans ──── whatever it forks or detaches
 //!     │───── closes the socket: stop ──►  SIGTERM, 3 s, SIGKILL, until no process is left under it
 //!     │◄──── output: one pipe, in the order of arrival ────────────────────────┘
 //! ```

@@ -14,7 +14,7 @@ mod append;
 mod delete;
 #[cfg(unix)]
 mod directory;
-mod fault;
+mod io_error;
 mod list;
 mod name;
 mod nearby;

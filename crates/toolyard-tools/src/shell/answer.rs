@@ -8,27 +8,27 @@ use std::time::Duration;
 use toolyard_core::{Content, ToolError, ToolOutput};
 
 /// The text that stands for an empty output.
-const NOTHING: &str = "[no output]";
+const NO_OUTPUT: &str = "[no output]";
 
 /// Why a command was stopped.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stopped {
     /// The call was cancelled, or its time was up.
-    Told,
+    Cancelled,
     /// It took longer than the limit in the call's arguments.
     Limit(Duration),
 }
 
 /// A command that has ended.
-pub(super) struct Ran<'a> {
+pub(super) struct Finished<'a> {
     pub(super) command: &'a str,
     pub(super) report: Report,
     pub(super) stopped: Option<Stopped>,
-    pub(super) ran: Duration,
+    pub(super) elapsed: Duration,
     pub(super) kept: Kept,
 }
 
-impl Ran<'_> {
+impl Finished<'_> {
     pub(super) fn answer(self) -> Result<ToolOutput, ToolError> {
         let vanished = (!self.report.started && self.report.done.is_none())
             .then(|| "its supervisor exited before the command started".to_owned());
@@ -38,14 +38,18 @@ impl Ran<'_> {
         match (self.report.end, self.stopped) {
             // The command ended before the stop took effect, so its own result counts.
             (Some(end), _) => Ok(self.output(end)),
-            (None, Some(Stopped::Told)) => Err(self.cut(ToolError::cancelled("the command was stopped"))),
-            (None, Some(Stopped::Limit(limit))) => Err(self.cut(ToolError::timed_out(limit))),
-            (None, None) => Err(self.cut(ToolError::execution("the command was terminated from outside"))),
+            (None, Some(Stopped::Cancelled)) => {
+                Err(self.with_output(ToolError::cancelled("the command was stopped")))
+            }
+            (None, Some(Stopped::Limit(limit))) => Err(self.with_output(ToolError::timed_out(limit))),
+            (None, None) => {
+                Err(self.with_output(ToolError::execution("the command was terminated from outside")))
+            }
         }
     }
 
     fn output(self, end: End) -> ToolOutput {
-        let Self { command, report, ran, kept, .. } = self;
+        let Self { command, report, elapsed, kept, .. } = self;
         let bytes = kept.total();
         let text = text(kept, &report);
         let output = match failure(end) {
@@ -56,7 +60,7 @@ impl Ran<'_> {
             End::Exited(code) => output.with_metadata("exit_code", code),
             End::Killed(signal) => output.with_metadata("signal", signal),
         };
-        let millis = u64::try_from(ran.as_millis()).unwrap_or(u64::MAX);
+        let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         output
             .with_metadata("duration_ms", millis)
             .with_metadata("output_bytes", bytes)
@@ -64,7 +68,7 @@ impl Ran<'_> {
     }
 
     /// The error with the output so far.
-    fn cut(self, error: ToolError) -> ToolError {
+    fn with_output(self, error: ToolError) -> ToolError {
         let text = text(self.kept, &self.report);
         error.with_content(vec![Content::text(text)])
     }
@@ -83,7 +87,7 @@ fn failure(end: End) -> Option<String> {
 fn text(kept: Kept, report: &Report) -> String {
     let mut text = kept.into_text();
     if text.is_empty() {
-        text = NOTHING.to_owned();
+        text = NO_OUTPUT.to_owned();
     }
     if let Some(note) = note(report) {
         let gap = if text.ends_with('\n') { "" } else { "\n" };

@@ -1,6 +1,6 @@
 //! Splits the output, as it arrives, into pieces that a reader of events can show.
 
-use super::utf8::whole_characters;
+use super::utf8::complete_len;
 
 /// The longest piece of output that one `tool.output_delta` of the shell carries, in bytes: as many whole lines as
 /// fit, or part of a longer line.
@@ -10,7 +10,7 @@ pub const DELTA_BYTES_MAX: usize = 8 << 10;
 pub const DELTAS_BYTES_MAX: usize = 256 << 10;
 
 /// The line that replaces output beyond that bound.
-const MORE: &str = "[further output is not streamed; the result contains its end]\n";
+const LIMIT_NOTE: &str = "[further output is not streamed; the result contains its end]\n";
 
 /// Splits output into pieces of valid text, at line ends where possible. Each piece and their total are bounded.
 #[derive(Default)]
@@ -23,35 +23,35 @@ pub(super) struct Deltas {
 
 impl Deltas {
     /// Adds output, and emits the pieces that are complete.
-    pub(super) fn push(&mut self, bytes: &[u8], tell: impl FnMut(&str)) {
+    pub(super) fn push(&mut self, bytes: &[u8], emit: impl FnMut(&str)) {
         if self.full {
             return;
         }
         self.pending.extend_from_slice(bytes);
-        self.tell(false, tell);
+        self.emit(false, emit);
     }
 
     /// Emits the rest: the output has ended.
-    pub(super) fn finish(&mut self, tell: impl FnMut(&str)) {
+    pub(super) fn finish(&mut self, emit: impl FnMut(&str)) {
         if !self.full {
-            self.tell(true, tell);
+            self.emit(true, emit);
         }
     }
 
-    fn tell(&mut self, all: bool, mut tell: impl FnMut(&str)) {
-        let mut told = 0;
-        while let Some(length) = piece(&self.pending[told..], all) {
+    fn emit(&mut self, all: bool, mut emit: impl FnMut(&str)) {
+        let mut emitted = 0;
+        while let Some(length) = piece(&self.pending[emitted..], all) {
             if self.sent + length > DELTAS_BYTES_MAX {
                 self.full = true;
                 self.pending = Vec::new();
-                return tell(MORE);
+                return emit(LIMIT_NOTE);
             }
-            let piece = &self.pending[told..told + length];
-            tell(&String::from_utf8_lossy(piece));
-            told += length;
+            let piece = &self.pending[emitted..emitted + length];
+            emit(&String::from_utf8_lossy(piece));
+            emitted += length;
             self.sent += length;
         }
-        self.pending.drain(..told);
+        self.pending.drain(..emitted);
     }
 }
 
@@ -63,7 +63,7 @@ fn piece(pending: &[u8], all: bool) -> Option<usize> {
         return (!pending.is_empty()).then_some(pending.len());
     }
     let lines = window.iter().rposition(is_end).map(|at| at + 1);
-    lines.or_else(|| (window.len() == DELTA_BYTES_MAX).then(|| whole_characters(window)))
+    lines.or_else(|| (window.len() == DELTA_BYTES_MAX).then(|| complete_len(window)))
 }
 
 #[cfg(test)]
@@ -71,10 +71,10 @@ mod tests {
     use super::*;
 
     fn deltas(pieces: &[&[u8]]) -> Vec<String> {
-        let (mut deltas, mut told) = (Deltas::default(), Vec::new());
-        pieces.iter().for_each(|piece| deltas.push(piece, |text| told.push(text.to_owned())));
-        deltas.finish(|text| told.push(text.to_owned()));
-        told
+        let (mut deltas, mut emitted) = (Deltas::default(), Vec::new());
+        pieces.iter().for_each(|piece| deltas.push(piece, |text| emitted.push(text.to_owned())));
+        deltas.finish(|text| emitted.push(text.to_owned()));
+        emitted
     }
 
     #[test]
@@ -94,20 +94,20 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_between_characters() {
         let line = "€".repeat(DELTA_BYTES_MAX);
-        let told = deltas(&[line.as_bytes()]);
-        assert!(told.iter().all(|piece| piece.len() <= DELTA_BYTES_MAX && !piece.contains('\u{FFFD}')));
-        assert_eq!(told.concat(), line);
+        let emitted = deltas(&[line.as_bytes()]);
+        assert!(emitted.iter().all(|piece| piece.len() <= DELTA_BYTES_MAX && !piece.contains('\u{FFFD}')));
+        assert_eq!(emitted.concat(), line);
     }
 
     #[test]
     fn a_flood_is_told_up_to_its_bound() {
         let mut deltas = Deltas::default();
-        let (mut told, mut last) = (0, String::new());
+        let (mut emitted, mut last) = (0, String::new());
         for _ in 0..10_000 {
-            deltas.push(&[b'x'; 1000], |text| (told, last) = (told + text.len(), text.to_owned()));
+            deltas.push(&[b'x'; 1000], |text| (emitted, last) = (emitted + text.len(), text.to_owned()));
         }
-        assert!(told <= DELTAS_BYTES_MAX + MORE.len());
-        assert_eq!(last, MORE);
+        assert!(emitted <= DELTAS_BYTES_MAX + LIMIT_NOTE.len());
+        assert_eq!(last, LIMIT_NOTE);
         assert_eq!(deltas.pending.capacity(), 0);
     }
 }

@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 /// How often to check whether a group that was asked to end has ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long to wait for a group that was killed.
 const KILL_GRACE: Duration = Duration::from_millis(500);
@@ -34,7 +34,7 @@ pub(super) fn start(
     drop(command); // and with it our copy of the pipe's write end
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::other("the command has no process id"))?;
-    let group = Group { pid, is_over: false };
+    let group = Group { pid, is_finished: false };
     Ok(Box::pin(group.watch(child, stop)))
 }
 
@@ -42,7 +42,7 @@ pub(super) fn start(
 struct Group {
     pid: Pid,
     /// Whether the group is finished, so that its number may belong to another one by now.
-    is_over: bool,
+    is_finished: bool,
 }
 
 impl Group {
@@ -53,31 +53,31 @@ impl Group {
             status = child.wait() => report.end = status.ok().map(End::of_child),
             () = stop.cancelled() => {}
         }
-        let beside = usize::from(self.has_some(&mut child));
+        let remaining = usize::from(self.has_processes(&mut child));
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
-        if !self.gone_within(TERM_GRACE, &mut child).await {
+        if !self.ends_within(TERM_GRACE, &mut child).await {
             self.signal(Signal::KILL);
-            self.gone_within(KILL_GRACE, &mut child).await;
+            self.ends_within(KILL_GRACE, &mut child).await;
         }
-        report.done = Some((beside, usize::from(self.has_some(&mut child))));
-        self.is_over = true;
+        report.done = Some((remaining, usize::from(self.has_processes(&mut child))));
+        self.is_finished = true;
         report
     }
 
-    async fn gone_within(&self, limit: Duration, child: &mut Child) -> bool {
-        let give_up_at = Instant::now() + limit;
-        while self.has_some(child) {
-            if Instant::now() >= give_up_at {
+    async fn ends_within(&self, limit: Duration, child: &mut Child) -> bool {
+        let deadline = Instant::now() + limit;
+        while self.has_processes(child) {
+            if Instant::now() >= deadline {
                 return false;
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         true
     }
 
     /// Whether the group has a process. `try_wait` first, because the leader counts until it is reaped.
-    fn has_some(&self, child: &mut Child) -> bool {
+    fn has_processes(&self, child: &mut Child) -> bool {
         let _ = child.try_wait();
         test_kill_process_group(self.pid).is_ok()
     }
@@ -90,7 +90,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_finished {
             self.signal(Signal::KILL);
         }
     }

@@ -1,6 +1,6 @@
 //! Keeps the head and the tail of an output.
 
-use super::utf8::{rest_of_a_character, whole_characters};
+use super::utf8::{complete_len, continuation_len};
 use std::collections::VecDeque;
 
 /// A line of up to this many bytes is left out as a whole rather than in part, because people, and the search for
@@ -49,8 +49,8 @@ impl Kept {
             whole.extend_from_slice(&tail);
             return text(&whole);
         }
-        let head = whole_lines(&whole[..whole_characters(&whole)]);
-        let tail = from_a_line(&tail[rest_of_a_character(&tail)..]);
+        let head = whole_lines(&whole[..complete_len(&whole)]);
+        let tail = from_a_line(&tail[continuation_len(&tail)..]);
         let left_out = self.total - (head.len() + tail.len()) as u64;
         let head = text(head);
         let head = head.strip_suffix('\n').unwrap_or(&head);

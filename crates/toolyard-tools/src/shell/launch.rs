@@ -13,7 +13,7 @@ pub(super) const SHELL: &str = "/bin/sh";
 pub(super) const SHELL_ARGUMENTS: [&str; 2] = ["-c", "--"];
 
 /// A command to start.
-pub(super) struct Order<'a> {
+pub(super) struct CommandSpec<'a> {
     pub(super) command: &'a str,
     /// The directory it starts in.
     pub(super) directory: Dir,
@@ -33,7 +33,7 @@ pub(super) struct Launched {
 
 /// Starts the command. The caller must drive the watch to its end; `stop` tells it to end all processes.
 pub(super) fn launch(
-    order: &Order<'_>,
+    spec: &CommandSpec<'_>,
     containment: &Containment,
     stop: CancellationToken,
 ) -> io::Result<Launched> {
@@ -41,12 +41,12 @@ pub(super) fn launch(
     let output = pipe::Receiver::from_owned_fd(reader.into())?;
     let mut command = match containment {
         #[cfg(target_os = "linux")]
-        Containment::Supervisor(supervisor) => super::supervised::command(supervisor, order.command),
-        Containment::Group => group::command(order.command),
+        Containment::Supervisor(supervisor) => super::supervised::command(supervisor, spec.command),
+        Containment::Group => group::command(spec.command),
     };
     command.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer));
-    command.env_clear().envs(order.environment.iter().filter_map(|name| Some((name, env::var_os(name)?))));
-    command.current_dir(place(order));
+    command.env_clear().envs(spec.environment.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+    command.current_dir(working_directory(spec));
     let watch = match containment {
         #[cfg(target_os = "linux")]
         Containment::Supervisor(_) => super::supervised::start(command, stop)?,
@@ -57,11 +57,11 @@ pub(super) fn launch(
 
 /// The directory to start in. On Linux the process finds the open directory among its own descriptors, so that a
 /// link that was swapped since cannot lead elsewhere.
-fn place(order: &Order<'_>) -> PathBuf {
+fn working_directory(spec: &CommandSpec<'_>) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     match cfg!(target_os = "linux") {
-        true => format!("/proc/self/fd/{}", order.directory.as_raw_fd()).into(),
-        false => order.path.clone(),
+        true => format!("/proc/self/fd/{}", spec.directory.as_raw_fd()).into(),
+        false => spec.path.clone(),
     }
 }
 

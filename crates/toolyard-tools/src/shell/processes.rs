@@ -26,13 +26,13 @@ impl Process {
         // Open the handle first and then check the process, so that the handle is known to mean this process.
         // A process that may not be signalled, or is gone, is skipped; the caller counts the survivors in the end.
         let _ = match pidfd_open(self.pid, PidfdFlags::empty()) {
-            Ok(handle) if self.is_there() => pidfd_send_signal(handle, signal),
+            Ok(handle) if self.is_running() => pidfd_send_signal(handle, signal),
             Ok(_) | Err(Errno::SRCH) => Ok(()),
             Err(_) => kill_process(self.pid, signal),
         };
     }
 
-    fn is_there(self) -> bool {
+    fn is_running(self) -> bool {
         stat(self.pid).is_some_and(|stat| stat.started == self.started)
     }
 }
@@ -50,7 +50,7 @@ struct Stat {
 ///
 /// # Errors
 /// When `/proc` cannot be read.
-pub(super) fn under(root: Pid) -> io::Result<Vec<Process>> {
+pub(super) fn descendants(root: Pid) -> io::Result<Vec<Process>> {
     let root = root.as_raw_pid();
     let mut children: HashMap<i32, Vec<(Process, bool)>> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -75,8 +75,8 @@ pub(super) fn under(root: Pid) -> io::Result<Vec<Process>> {
 }
 
 /// Asks all processes under `root` to end, stopped ones too. Returns how many there were.
-pub(super) fn ask_to_end(root: Pid) -> usize {
-    let found = under(root).unwrap_or_default();
+pub(super) fn terminate_all(root: Pid) -> usize {
+    let found = descendants(root).unwrap_or_default();
     for process in &found {
         process.signal(Signal::TERM);
         process.signal(Signal::CONT);
@@ -89,7 +89,7 @@ pub(super) fn ask_to_end(root: Pid) -> usize {
 pub(super) fn kill_all(root: Pid) {
     let mut stopped = HashSet::new();
     for _ in 0..FREEZE_ROUNDS {
-        let mut found = under(root).unwrap_or_default();
+        let mut found = descendants(root).unwrap_or_default();
         found.retain(|process| stopped.insert(*process));
         if found.is_empty() {
             break;
@@ -131,7 +131,8 @@ mod tests {
     fn a_child_is_found_and_ended() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let me = rustix::process::getpid();
-        let process = under(me).unwrap().into_iter().find(|one| one.pid.as_raw_pid() == child.id() as i32);
+        let process =
+            descendants(me).unwrap().into_iter().find(|one| one.pid.as_raw_pid() == child.id() as i32);
         process.unwrap().signal(Signal::KILL);
         assert!(!child.wait().unwrap().success());
     }

@@ -31,44 +31,44 @@ impl End {
     }
 }
 
-/// One word (message) of the supervisor, which is one line of text.
+/// One message of the supervisor: one line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Message {
     /// The command is about to be started: from here on it may have processes.
     Starting,
     /// The command could not be started.
     Failed(String),
     /// The command itself has ended.
-    Over(End),
-    /// All processes have ended except `left` of them. `beside` processes were running when the command had ended, or
-    /// when it was stopped (then including the command itself).
-    Done { beside: usize, left: usize },
+    Ended(End),
+    /// All processes have ended except `surviving` of them. `remaining` processes were running when the command had
+    /// ended, or when it was stopped (then including the command itself).
+    Done { remaining: usize, surviving: usize },
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Starting => writeln!(f, "starting command"),
             Self::Failed(why) => writeln!(f, "failed {}", why.replace(['\n', '\r'], " ")),
-            Self::Over(End::Exited(code)) => writeln!(f, "exited {code}"),
-            Self::Over(End::Killed(signal)) => writeln!(f, "killed {signal}"),
-            Self::Done { beside, left } => writeln!(f, "done {beside} {left}"),
+            Self::Ended(End::Exited(code)) => writeln!(f, "exited {code}"),
+            Self::Ended(End::Killed(signal)) => writeln!(f, "killed {signal}"),
+            Self::Done { remaining, surviving } => writeln!(f, "done {remaining} {surviving}"),
         }
     }
 }
 
-impl Word {
-    /// Parses a line as a word.
+impl Message {
+    /// Parses a line as a message.
     pub(super) fn read(line: &str) -> Option<Self> {
-        let (word, rest) = line.split_once(' ')?;
-        match word {
+        let (message, rest) = line.split_once(' ')?;
+        match message {
             "starting" => Some(Self::Starting),
             "failed" => Some(Self::Failed(rest.to_owned())),
-            "exited" => rest.parse().ok().map(|code| Self::Over(End::Exited(code))),
-            "killed" => rest.parse().ok().map(|signal| Self::Over(End::Killed(signal))),
+            "exited" => rest.parse().ok().map(|code| Self::Ended(End::Exited(code))),
+            "killed" => rest.parse().ok().map(|signal| Self::Ended(End::Killed(signal))),
             "done" => {
-                let (beside, left) = rest.split_once(' ')?;
-                Some(Self::Done { beside: beside.parse().ok()?, left: left.parse().ok()? })
+                let (remaining, surviving) = rest.split_once(' ')?;
+                Some(Self::Done { remaining: remaining.parse().ok()?, surviving: surviving.parse().ok()? })
             }
             _ => None,
         }
@@ -90,12 +90,12 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn take(&mut self, word: Word) {
-        match word {
-            Word::Starting => self.started = true,
-            Word::Failed(why) => self.failed = Some(why),
-            Word::Over(end) => self.end = Some(end),
-            Word::Done { beside, left } => self.done = Some((beside, left)),
+    pub(super) fn apply(&mut self, message: Message) {
+        match message {
+            Message::Starting => self.started = true,
+            Message::Failed(why) => self.failed = Some(why),
+            Message::Ended(end) => self.end = Some(end),
+            Message::Done { remaining, surviving } => self.done = Some((remaining, surviving)),
         }
     }
 }
@@ -106,18 +106,18 @@ mod tests {
 
     #[test]
     fn every_word_reads_back() {
-        let words = [
-            Word::Starting,
-            Word::Over(End::Exited(3)),
-            Word::Over(End::Killed(9)),
-            Word::Done { beside: 2, left: 1 },
-            Word::Failed("no such file".to_owned()),
+        let messages = [
+            Message::Starting,
+            Message::Ended(End::Exited(3)),
+            Message::Ended(End::Killed(9)),
+            Message::Done { remaining: 2, surviving: 1 },
+            Message::Failed("no such file".to_owned()),
         ];
-        for word in words {
-            let line = word.to_string();
-            assert_eq!(line.strip_suffix('\n').and_then(Word::read), Some(word));
+        for message in messages {
+            let line = message.to_string();
+            assert_eq!(line.strip_suffix('\n').and_then(Message::read), Some(message));
         }
-        assert_eq!(Word::Failed("a\nb".to_owned()).to_string(), "failed a b\n");
-        assert_eq!(Word::read("nonsense"), None);
+        assert_eq!(Message::Failed("a\nb".to_owned()).to_string(), "failed a b\n");
+        assert_eq!(Message::read("nonsense"), None);
     }
 }

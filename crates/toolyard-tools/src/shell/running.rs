@@ -1,7 +1,7 @@
 //! A running command until its answer: reads its output, and stops it if necessary.
 
 use super::{
-    answer::{Ran, Stopped},
+    answer::{Finished, Stopped},
     arguments::Arguments,
     deltas::Deltas,
     kept::Kept,
@@ -23,7 +23,7 @@ const READ_BYTES: usize = 64 << 10;
 
 /// The most that is read after all processes have ended: the largest capacity of a pipe. A process that escaped and
 /// still writes cannot hold up the call.
-const REST_BYTES_MAX: usize = 1 << 20;
+const DRAIN_BYTES_MAX: usize = 1 << 20;
 
 /// A running command.
 pub(super) struct Running {
@@ -56,57 +56,57 @@ impl Running {
         let mut stopped = None;
         let mut stop = Some(self.stop);
         let limit = args.limit().unwrap_or(Duration::MAX);
-        let mut time_is_up = pin!(sleep(limit));
+        let mut timeout = pin!(sleep(limit));
         let mut piece = vec![0; READ_BYTES];
         let report = loop {
             tokio::select! {
                 biased;
                 report = &mut self.watch => break report,
-                () = cx.cancelled(), if stop.is_some() => (stopped, stop) = (Some(Stopped::Told), None),
-                () = &mut time_is_up, if stop.is_some() => (stopped, stop) = (Some(Stopped::Limit(limit)), None),
-                () = self.output.read(&mut piece, cx), if !self.output.is_over => {}
+                () = cx.cancelled(), if stop.is_some() => (stopped, stop) = (Some(Stopped::Cancelled), None),
+                () = &mut timeout, if stop.is_some() => (stopped, stop) = (Some(Stopped::Limit(limit)), None),
+                () = self.output.read(&mut piece, cx), if !self.output.at_end => {}
             }
         };
         let report = report.map_err(|lost| ToolError::from(io::Error::other(lost)))?;
-        self.output.rest(&mut piece, cx);
-        let ran = self.started_at.elapsed();
-        Ran { command: args.command, report, stopped, ran, kept: self.output.kept }.answer()
+        self.output.drain(&mut piece, cx);
+        let elapsed = self.started_at.elapsed();
+        Finished { command: args.command, report, stopped, elapsed, kept: self.output.kept }.answer()
     }
 }
 
 /// The output of the command.
 struct Output {
     pipe: pipe::Receiver,
-    is_over: bool,
+    at_end: bool,
     kept: Kept,
     deltas: Deltas,
 }
 
 impl Output {
     fn new(pipe: pipe::Receiver, bytes_max: usize) -> Self {
-        Self { pipe, is_over: false, kept: Kept::new(bytes_max), deltas: Deltas::default() }
+        Self { pipe, at_end: false, kept: Kept::new(bytes_max), deltas: Deltas::default() }
     }
 
     async fn read(&mut self, piece: &mut [u8], cx: &ToolContext) {
         match self.pipe.read(piece).await {
-            Ok(0) | Err(_) => self.is_over = true,
-            Ok(length) => self.take(&piece[..length], cx),
+            Ok(0) | Err(_) => self.at_end = true,
+            Ok(length) => self.push(&piece[..length], cx),
         }
     }
 
     /// Reads the rest of the pipe, without waiting.
-    fn rest(&mut self, piece: &mut [u8], cx: &ToolContext) {
-        let most = self.kept.total() + REST_BYTES_MAX as u64;
-        while !self.is_over && self.kept.total() < most {
+    fn drain(&mut self, piece: &mut [u8], cx: &ToolContext) {
+        let most = self.kept.total() + DRAIN_BYTES_MAX as u64;
+        while !self.at_end && self.kept.total() < most {
             match self.pipe.try_read(piece) {
-                Ok(0) | Err(_) => self.is_over = true,
-                Ok(length) => self.take(&piece[..length], cx),
+                Ok(0) | Err(_) => self.at_end = true,
+                Ok(length) => self.push(&piece[..length], cx),
             }
         }
         self.deltas.finish(|text| cx.emit(text));
     }
 
-    fn take(&mut self, bytes: &[u8], cx: &ToolContext) {
+    fn push(&mut self, bytes: &[u8], cx: &ToolContext) {
         self.kept.push(bytes);
         self.deltas.push(bytes, |text| cx.emit(text));
     }

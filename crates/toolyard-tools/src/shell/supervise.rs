@@ -6,8 +6,8 @@
 use super::{
     TERM_GRACE,
     containment::{ARGUMENT, claim},
-    processes::{ask_to_end, kill_all, under},
-    report::{End, Word},
+    processes::{descendants, kill_all, terminate_all},
+    report::{End, Message},
 };
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait};
 use std::{
@@ -69,24 +69,24 @@ pub fn supervise_if_asked() {
 fn supervise(command: &OsStr) -> io::Result<()> {
     close_inherited()?;
     let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut words = socket.try_clone()?;
+    let mut messages = socket.try_clone()?;
     supervise_over(socket, command).inspect_err(|error| {
         // If the socket itself failed, the parent cannot be told.
-        let _ = words.write_all(Word::Failed(error.to_string()).to_string().as_bytes());
+        let _ = messages.write_all(Message::Failed(error.to_string()).to_string().as_bytes());
     })
 }
 
-/// Does the work. The socket carries the parent's stop and the supervisor's words.
+/// Does the work. The socket carries the parent's stop and the supervisor's messages.
 fn supervise_over(socket: StdUnixStream, command: &OsStr) -> io::Result<()> {
     // From here on there is no terminal, and no terminal's signals reach this process group.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
-    under(getpid())?; // a supervisor that cannot see its processes must not start any
+    descendants(getpid())?; // a supervisor that cannot see its processes must not start any
     socket.set_nonblocking(true)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (orders, words) = UnixStream::from_std(socket)?.into_split();
-        Supervision { children: signal(SignalKind::child())?, words }.run(command.to_owned(), orders).await
+        let (stop, messages) = UnixStream::from_std(socket)?.into_split();
+        Supervision { children: signal(SignalKind::child())?, messages }.run(command.to_owned(), stop).await
     })
 }
 
@@ -104,27 +104,27 @@ fn close_inherited() -> io::Result<()> {
 struct Supervision {
     /// Notifies that children have ended.
     children: Signal,
-    words: OwnedWriteHalf,
+    messages: OwnedWriteHalf,
 }
 
 impl Supervision {
-    async fn run(mut self, command: OsString, orders: OwnedReadHalf) -> io::Result<()> {
+    async fn run(mut self, command: OsString, stop: OwnedReadHalf) -> io::Result<()> {
         // Installed first: a supervisor that is asked to end from here on ends the command before itself.
-        let asked = asked_to_end()?;
-        self.say(Word::Starting).await;
+        let terminated = termination_signal()?;
+        self.send(Message::Starting).await;
         let main = match start(&command) {
             Ok(main) => main,
             Err(error) => {
-                self.say(Word::Failed(error.to_string())).await;
-                self.say(Word::Done { beside: 0, left: 0 }).await;
+                self.send(Message::Failed(error.to_string())).await;
+                self.send(Message::Done { remaining: 0, surviving: 0 }).await;
                 return Ok(());
             }
         };
-        if let Some(end) = self.watch(main, orders, asked).await {
-            self.say(Word::Over(end)).await;
+        if let Some(end) = self.watch(main, stop, terminated).await {
+            self.send(Message::Ended(end)).await;
         }
-        let (beside, left) = self.end_all().await;
-        self.say(Word::Done { beside, left }).await;
+        let (remaining, surviving) = self.stop_all().await;
+        self.send(Message::Done { remaining, surviving }).await;
         Ok(())
     }
 
@@ -132,45 +132,45 @@ impl Supervision {
     async fn watch(
         &mut self,
         main: Pid,
-        orders: OwnedReadHalf,
-        asked: impl Future<Output = ()>,
+        stop: OwnedReadHalf,
+        terminated: impl Future<Output = ()>,
     ) -> Option<End> {
-        let mut told = Box::pin(told_to_stop(orders));
-        let mut asked = Box::pin(asked);
+        let mut stopped = Box::pin(stop_requested(stop));
+        let mut terminated = Box::pin(terminated);
         loop {
             if let Reaped::Main(status) = reap(Some(main)) {
                 return Some(End::of(status));
             }
             tokio::select! {
                 biased;
-                () = &mut told => return None,
-                () = &mut asked => return None,
+                () = &mut stopped => return None,
+                () = &mut terminated => return None,
                 _ = self.children.recv() => {}
             }
         }
     }
 
-    /// Ends all processes. Returns how many were asked to end, and how many are left.
-    async fn end_all(&mut self) -> (usize, usize) {
+    /// Ends all processes. Returns how many were sent SIGTERM, and how many survive.
+    async fn stop_all(&mut self) -> (usize, usize) {
         if matches!(reap(None), Reaped::All) {
             return (0, 0);
         }
-        let beside = ask_to_end(getpid());
-        if self.all_gone_by(Instant::now() + TERM_GRACE).await {
-            return (beside, 0);
+        let remaining = terminate_all(getpid());
+        if self.reap_all_until(Instant::now() + TERM_GRACE).await {
+            return (remaining, 0);
         }
-        let give_up_at = Instant::now() + KILL_GRACE;
-        while Instant::now() < give_up_at {
+        let deadline = Instant::now() + KILL_GRACE;
+        while Instant::now() < deadline {
             kill_all(getpid());
-            if self.all_gone_by(Instant::now() + KILL_ROUND).await {
-                return (beside, 0);
+            if self.reap_all_until(Instant::now() + KILL_ROUND).await {
+                return (remaining, 0);
             }
         }
-        (beside, under(getpid()).map_or(0, |left| left.len()))
+        (remaining, descendants(getpid()).map_or(0, |surviving| surviving.len()))
     }
 
-    /// Reaps children until none is left or `at` has passed. Returns whether none is left.
-    async fn all_gone_by(&mut self, at: Instant) -> bool {
+    /// Reaps children until none is left or the deadline has passed. Returns whether none is left.
+    async fn reap_all_until(&mut self, deadline: Instant) -> bool {
         loop {
             if matches!(reap(None), Reaped::All) {
                 return true;
@@ -178,14 +178,15 @@ impl Supervision {
             tokio::select! {
                 biased;
                 _ = self.children.recv() => {}
-                () = sleep_until(at) => return matches!(reap(None), Reaped::All),
+                () = sleep_until(deadline) => return matches!(reap(None), Reaped::All),
             }
         }
     }
 
-    /// Sends a word to the parent. A parent that has died, or does not read, must not hold up the work.
-    async fn say(&mut self, word: Word) {
-        let _ = timeout(Duration::from_secs(1), self.words.write_all(word.to_string().as_bytes())).await;
+    /// Sends a message to the parent. A parent that has died, or does not read, must not hold up the work.
+    async fn send(&mut self, message: Message) {
+        let _ =
+            timeout(Duration::from_secs(1), self.messages.write_all(message.to_string().as_bytes())).await;
     }
 }
 
@@ -198,13 +199,13 @@ fn start(command: &OsStr) -> io::Result<Pid> {
 }
 
 /// Waits for the parent to say stop, or to die.
-async fn told_to_stop(mut orders: OwnedReadHalf) {
+async fn stop_requested(mut stop: OwnedReadHalf) {
     // Anything counts: a byte, the end of the stream, or an error.
-    let _ = orders.read(&mut [0]).await;
+    let _ = stop.read(&mut [0]).await;
 }
 
 /// Waits for a signal that asks this process to end, which it does only after the command's processes have ended.
-fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
+fn termination_signal() -> io::Result<impl Future<Output = ()>> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (mut hang_up, mut quit) = (signal(SignalKind::hangup())?, signal(SignalKind::quit())?);
     Ok(async move {
@@ -221,7 +222,7 @@ enum Reaped {
     /// The command itself has ended.
     Main(WaitStatus),
     /// Some children are left.
-    Some,
+    Remaining,
     /// No child is left.
     All,
 }
@@ -232,7 +233,7 @@ fn reap(main: Option<Pid>) -> Reaped {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if Some(pid) == main => return Reaped::Main(status),
             Ok(Some(_)) => {}
-            Ok(None) => return Reaped::Some,
+            Ok(None) => return Reaped::Remaining,
             Err(_) => return Reaped::All,
         }
     }

@@ -4,7 +4,7 @@ use super::{
     TERM_GRACE,
     containment::{ARGUMENT, Supervisor},
     processes::kill_all,
-    report::{Report, Word},
+    report::{Message, Report},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -50,12 +50,12 @@ pub(super) fn start(
     Ok(Box::pin(watch(child, socket, stop)))
 }
 
-/// Reads the supervisor's words until all processes have ended. Dropping the future closes the socket, which tells
+/// Reads the supervisor's messages until all processes have ended. Dropping the future closes the socket, which tells
 /// the supervisor to stop.
 async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) -> Report {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-    let (words, orders) = socket.into_split();
-    let (mut words, mut orders) = (BufReader::new(words).lines(), Some(orders));
+    let (messages, write_half) = socket.into_split();
+    let (mut messages, mut write_half) = (BufReader::new(messages).lines(), Some(write_half));
     let mut report = Report::default();
     let overdue = async {
         stop.cancelled().await;
@@ -65,23 +65,23 @@ async fn watch(mut child: Child, socket: UnixStream, stop: CancellationToken) ->
     loop {
         tokio::select! {
             biased;
-            line = words.next_line() => match line {
-                Ok(Some(line)) => Word::read(&line).into_iter().for_each(|word| report.take(word)),
+            line = messages.next_line() => match line {
+                Ok(Some(line)) => Message::read(&line).into_iter().for_each(|message| report.apply(message)),
                 _ => break,
             },
-            () = stop.cancelled(), if orders.is_some() => orders = None,
+            () = stop.cancelled(), if write_half.is_some() => write_half = None,
             () = &mut overdue => break,
         }
     }
     if report.done.is_none() {
-        end_without_it(pid);
+        kill_directly(pid);
     }
     let _ = child.wait().await;
     report
 }
 
 /// Ends the processes that can be found when the supervisor does not, because the command stopped or killed it.
-fn end_without_it(supervisor: Option<Pid>) {
+fn kill_directly(supervisor: Option<Pid>) {
     tracing::warn!("the supervisor of a command did not finish: killing its processes directly");
     // A stopped supervisor is still the parent of all; a dead one can be traced by its session. It has not been reaped
     // yet, so its number cannot belong to another process.

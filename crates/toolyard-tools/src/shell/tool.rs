@@ -26,15 +26,15 @@ impl Tool for ShellTool {
             return Err(ToolError::cancelled("cancelled before it started").no_side_effect());
         }
         let workspace = cx.workspace()?;
-        let order = launch::Order {
+        let spec = launch::CommandSpec {
             command: args.command,
             directory: workspace.directory(args.directory())?,
             path: workspace.root().join(workspace.relative(args.directory())?),
             environment: &self.settings.environment,
         };
         let stop = CancellationToken::new();
-        let launched = launch::launch(&order, &self.settings.containment, stop.clone());
-        drop(order.directory);
+        let launched = launch::launch(&spec, &self.settings.containment, stop.clone());
+        drop(spec.directory);
         let launched = launched.map_err(|error| {
             ToolError::execution(format!("cannot start the shell: {error}")).no_side_effect()
         })?;

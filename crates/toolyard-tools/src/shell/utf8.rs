@@ -4,7 +4,7 @@
 const PARTIAL_MAX: usize = 3;
 
 /// The length of `bytes` without an incomplete character at its end. Bytes that are not text are kept.
-pub(super) fn whole_characters(bytes: &[u8]) -> usize {
+pub(super) fn complete_len(bytes: &[u8]) -> usize {
     let start = bytes.len().saturating_sub(PARTIAL_MAX);
     for at in (start..bytes.len()).rev() {
         let length = match bytes[at] {
@@ -20,7 +20,7 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
 }
 
 /// How many bytes at the start belong to a character that began before.
-pub(super) fn rest_of_a_character(bytes: &[u8]) -> usize {
+pub(super) fn continuation_len(bytes: &[u8]) -> usize {
     let is_inner = |byte: &&u8| matches!(byte, 0x80..=0xBF);
     bytes.iter().take(PARTIAL_MAX).take_while(is_inner).count()
 }
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn a_character_that_has_only_begun_is_left_out() {
-        let check = |bytes: &[u8], expect| assert_eq!(whole_characters(bytes), expect, "{bytes:?}");
+        let check = |bytes: &[u8], expect| assert_eq!(complete_len(bytes), expect, "{bytes:?}");
         check(b"", 0);
         check(b"abc", 3);
         check("aü".as_bytes(), 3);
@@ -45,8 +45,8 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_character_is_told() {
-        assert_eq!(rest_of_a_character(&"ü".as_bytes()[1..]), 1);
-        assert_eq!(rest_of_a_character(&"😀x".as_bytes()[1..]), 3);
-        assert_eq!(rest_of_a_character(b"x"), 0);
+        assert_eq!(continuation_len(&"ü".as_bytes()[1..]), 1);
+        assert_eq!(continuation_len(&"😀x".as_bytes()[1..]), 3);
+        assert_eq!(continuation_len(b"x"), 0);
     }
 }

@@ -13,27 +13,27 @@ const LINE_CHARS_MAX: usize = 200;
 const COMPARED_BYTES_MAX: usize = 1 << 20;
 
 /// The number of equal lines that are shown around a change.
-const AROUND: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
 /// How long to search for a short diff; after that a longer one is accepted.
-const SEARCH: Duration = Duration::from_secs(1);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The changes from one text to another as a unified diff.
-pub(super) fn between(now: &str, then: &str) -> String {
-    if now == then {
+pub(super) fn between(before: &str, after: &str) -> String {
+    if before == after {
         return "no change".to_owned();
     }
-    if now.len().max(then.len()) > COMPARED_BYTES_MAX {
-        return format!("{} bytes replace {}, too large to compare", then.len(), now.len());
+    if before.len().max(after.len()) > COMPARED_BYTES_MAX {
+        return format!("{} bytes replace {}, too large to compare", after.len(), before.len());
     }
-    let (now, then) = (lines(now), lines(then));
-    let diff = TextDiff::configure().timeout(SEARCH).diff_slices(&now, &then);
-    let mut told = Vec::new();
-    for group in diff.grouped_ops(AROUND) {
-        told.push(UnifiedHunkHeader::new(&group).to_string());
-        group.iter().for_each(|op| tell(&diff, op, &mut told));
+    let (before, after) = (lines(before), lines(after));
+    let diff = TextDiff::configure().timeout(SEARCH_TIMEOUT).diff_slices(&before, &after);
+    let mut shown = Vec::new();
+    for group in diff.grouped_ops(CONTEXT_LINES) {
+        shown.push(UnifiedHunkHeader::new(&group).to_string());
+        group.iter().for_each(|op| render(&diff, op, &mut shown));
     }
-    shortened(told)
+    shortened(shown)
 }
 
 /// The text of a file that does not exist yet.
@@ -41,9 +41,9 @@ pub(super) fn new_file(text: &str) -> String {
     if text.is_empty() {
         return "new file, empty".to_owned();
     }
-    let mut told = vec!["new file".to_owned()];
-    told.extend(lines(text).into_iter().map(|line| of_line('+', line)));
-    shortened(told)
+    let mut shown = vec!["new file".to_owned()];
+    shown.extend(lines(text).into_iter().map(|line| diff_line('+', line)));
+    shortened(shown)
 }
 
 /// Splits at line feeds only: any other character that moves a cursor is part of its line.
@@ -51,18 +51,18 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-fn tell(diff: &TextDiff<'_, '_, str>, op: &DiffOp, told: &mut Vec<String>) {
+fn render(diff: &TextDiff<'_, '_, str>, op: &DiffOp, shown: &mut Vec<String>) {
     for change in diff.iter_changes(op) {
         let sign = match change.tag() {
             ChangeTag::Equal => ' ',
             ChangeTag::Delete => '-',
             ChangeTag::Insert => '+',
         };
-        told.push(of_line(sign, change.value()));
+        shown.push(diff_line(sign, change.value()));
     }
 }
 
-fn of_line(sign: char, line: &str) -> String {
+fn diff_line(sign: char, line: &str) -> String {
     let (text, end) = match line.strip_suffix('\n') {
         Some(text) => (text, ""),
         None => (line, " [no newline at end of file]"),
@@ -76,13 +76,13 @@ fn of_line(sign: char, line: &str) -> String {
     }
 }
 
-fn shortened(mut told: Vec<String>) -> String {
-    let more = told.len().saturating_sub(LINES_MAX);
-    told.truncate(LINES_MAX);
+fn shortened(mut shown: Vec<String>) -> String {
+    let more = shown.len().saturating_sub(LINES_MAX);
+    shown.truncate(LINES_MAX);
     if more > 0 {
-        told.push(format!("… {more} more lines"));
+        shown.push(format!("… {more} more lines"));
     }
-    told.join("\n")
+    shown.join("\n")
 }
 
 #[cfg(test)]
@@ -91,9 +91,9 @@ mod tests {
 
     #[test]
     fn a_change_is_told_with_what_is_around_it() {
-        let (now, then) = ("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
-        assert_eq!(between(now, then), "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8");
-        assert_eq!(between(now, now), "no change");
+        let (before, after) = ("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
+        assert_eq!(between(before, after), "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8");
+        assert_eq!(between(before, before), "no change");
     }
 
     #[test]
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn long_texts_and_lines_are_cut_with_what_is_left_out() {
-        let told = new_file(&"x\n".repeat(100));
-        assert_eq!(told.lines().count(), LINES_MAX + 1);
-        assert!(told.ends_with("\n… 61 more lines"), "{told}");
+        let shown = new_file(&"x\n".repeat(100));
+        assert_eq!(shown.lines().count(), LINES_MAX + 1);
+        assert!(shown.ends_with("\n… 61 more lines"), "{shown}");
         let line = new_file(&"ü".repeat(LINE_CHARS_MAX + 7));
         assert!(line.ends_with("ü… 7 more characters [no newline at end of file]"), "{line}");
         let large = "x\n".repeat(COMPARED_BYTES_MAX);

@@ -31,7 +31,7 @@ impl FileTool {
     }
 
     /// Adds a preview to the tool.
-    pub(super) const fn previewed(mut self, preview: Preview) -> Self {
+    pub(super) const fn with_preview(mut self, preview: Preview) -> Self {
         self.preview = Some(preview);
         self
     }
@@ -69,7 +69,7 @@ pub(crate) fn arguments<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, To
 }
 
 /// The path under which a result names a changed file: relative to the root, without `.`.
-pub(super) fn modified(workspace: &Workspace, path: &str) -> Result<String, ToolError> {
+pub(super) fn modified_path(workspace: &Workspace, path: &str) -> Result<String, ToolError> {
     let inside = workspace.relative(path)?;
     let parts = inside.components().filter(|part| *part != Component::CurDir);
     Ok(parts.collect::<PathBuf>().to_string_lossy().into_owned())

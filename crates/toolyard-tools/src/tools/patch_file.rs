@@ -2,14 +2,14 @@
 
 use super::{
     changes,
-    file_tool::{FileTool, arguments, modified},
+    file_tool::{FileTool, arguments, modified_path},
 };
 use crate::Workspace;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
 
-pub(super) const TOOL: FileTool = FileTool::new(spec, run).previewed(preview);
+pub(super) const TOOL: FileTool = FileTool::new(spec, run).with_preview(preview);
 
 fn spec() -> ToolSpec {
     ToolSpec::write("patch_file")
@@ -39,7 +39,7 @@ struct Args<'a> {
 fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
     let Args { path, old, new } = arguments(args)?;
     let size = workspace.patch(path, old, new)?;
-    let path = modified(workspace, path)?;
+    let path = modified_path(workspace, path)?;
     Ok(ToolOutput::text(format!("patched '{path}', now {size} bytes"))
         .with_structured(json!({"size": size}))
         .with_file_modified(path))
@@ -49,7 +49,7 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
 fn preview(workspace: &Workspace, args: &Value) -> Result<String, ToolError> {
     let Args { path, old, new } = arguments(args)?;
     Ok(match workspace.patched(path, old, new) {
-        Ok(patched) => changes::between(&patched.now, &patched.then),
+        Ok(patched) => changes::between(&patched.before, &patched.after),
         Err(error) => format!("would fail: {error}"),
     })
 }

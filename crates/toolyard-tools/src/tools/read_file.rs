@@ -106,11 +106,11 @@ impl<'a> Part<'a> {
         let mut structured = structured;
         structured["truncated"] = json!({"first_line": first, "last_line": last, "lines": lines});
         let gap = if content.ends_with('\n') { "" } else { "\n" };
-        let text = format!("{content}{gap}[lines {first} to {last} of {lines}{}]", self.advice());
+        let text = format!("{content}{gap}[lines {first} to {last} of {lines}{}]", self.hint());
         ToolOutput::text(text).with_structured(structured)
     }
 
-    fn advice(&self) -> String {
+    fn hint(&self) -> String {
         let cut = if self.line_is_cut { "; the line is longer and was cut" } else { "" };
         match self.last < self.lines {
             true => format!("{cut}; read on with offset {}", self.last + 1),

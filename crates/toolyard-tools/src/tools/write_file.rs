@@ -2,14 +2,14 @@
 
 use super::{
     changes,
-    file_tool::{FileTool, arguments, modified},
+    file_tool::{FileTool, arguments, modified_path},
 };
 use crate::{Workspace, WorkspaceError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolyard_core::{FsMode, ToolError, ToolOutput, ToolSpec};
 
-pub(super) const TOOL: FileTool = FileTool::new(spec, run).previewed(preview);
+pub(super) const TOOL: FileTool = FileTool::new(spec, run).with_preview(preview);
 
 fn spec() -> ToolSpec {
     ToolSpec::write("write_file")
@@ -40,7 +40,7 @@ fn run(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
     let Args { path, content } = arguments(args)?;
     workspace.write(path, content)?;
     let size = content.len();
-    let path = modified(workspace, path)?;
+    let path = modified_path(workspace, path)?;
     Ok(ToolOutput::text(format!("wrote {size} bytes to '{path}'"))
         .with_structured(json!({"size": size}))
         .with_file_modified(path))

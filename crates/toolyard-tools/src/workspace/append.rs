@@ -3,9 +3,9 @@
 use super::{
     Workspace,
     name::Name,
-    open::{demand_file, dont_wait},
+    open::{nonblocking, require_file},
     place::Place,
-    write::{demand_size, demand_writable},
+    write::{require_size, require_writable},
 };
 use crate::WorkspaceError;
 use cap_std::fs::{File, OpenOptions};
@@ -26,25 +26,25 @@ impl Workspace {
     pub fn append(&self, path: impl AsRef<Path>, text: impl AsRef<str>) -> Result<(), WorkspaceError> {
         let name = self.name(path.as_ref())?;
         let bytes = text.as_ref().as_bytes();
-        demand_size(&name, bytes)?;
+        require_size(&name, bytes)?;
         let place = self.place(&name)?;
-        demand_writable(&name, &place)?;
+        require_writable(&name, &place)?;
         let mut file = self.open_end(&name, &place)?;
-        file.write_all(bytes).map_err(|error| self.fault(&name, error))
+        file.write_all(bytes).map_err(|error| self.io_error(&name, error))
     }
 
     /// Opens the place's file to append. The open is confined to the place's directory, so that a leaf that has become
     /// a link by now cannot lead out of that directory, let alone out of the workspace.
     fn open_end(&self, name: &Name, place: &Place) -> Result<File, WorkspaceError> {
-        let fault = |error| self.fault(name, error);
-        let file = open_or_create(place).map_err(fault)?;
-        demand_file(name, &file.metadata().map_err(fault)?)?;
+        let io_error = |error| self.io_error(name, error);
+        let file = open_or_create(place).map_err(io_error)?;
+        require_file(name, &file.metadata().map_err(io_error)?)?;
         Ok(file)
     }
 }
 
 fn open_or_create(place: &Place) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    dont_wait(options.append(true).create(true));
+    nonblocking(options.append(true).create(true));
     place.parent.open_with(&place.leaf, &options)
 }

@@ -22,9 +22,9 @@ impl Workspace {
     pub fn delete(&self, path: impl AsRef<Path>) -> Result<(), WorkspaceError> {
         let name = self.name(path.as_ref())?;
         let (parent_path, leaf) = split(&name.inside).ok_or_else(|| no_leaf(&name))?;
-        let fault = |error| self.fault(&name, error);
-        let parent = self.dir().open_dir(parent_path).map_err(fault)?;
-        remove(&parent, &leaf, name.wants_directory()).map_err(fault)
+        let io_error = |error| self.io_error(&name, error);
+        let parent = self.dir().open_dir(parent_path).map_err(io_error)?;
+        remove(&parent, &leaf, name.wants_directory()).map_err(io_error)
     }
 }
 

@@ -55,7 +55,7 @@ impl Workspace {
     /// [`WorkspaceError`]: `Escape`, `NotFound`, `NotADirectory` and errors of the operating system.
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Listing, WorkspaceError> {
         let name = self.name(path.as_ref())?;
-        self.list_bounded(&name, LIST_ENTRIES_MAX).map_err(|error| self.fault(&name, error))
+        self.list_bounded(&name, LIST_ENTRIES_MAX).map_err(|error| self.io_error(&name, error))
     }
 
     pub(super) fn list_bounded(&self, name: &Name, entries_max: usize) -> io::Result<Listing> {

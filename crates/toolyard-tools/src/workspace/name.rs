@@ -11,7 +11,7 @@ pub const PATH_BYTES_MAX: usize = 4096;
 
 /// A path as it was asked for, and relative to the root.
 pub(super) struct Name {
-    asked: String,
+    requested: String,
     /// Relative and never empty. It may contain `..`, which only the directory handle can resolve, because the
     /// part before it may be a link.
     pub(super) inside: PathBuf,
@@ -19,22 +19,22 @@ pub(super) struct Name {
 
 impl Name {
     /// A copy of the path as it was asked for, for an error.
-    pub(super) fn asked(&self) -> String {
-        self.asked.clone()
+    pub(super) fn requested(&self) -> String {
+        self.requested.clone()
     }
 
     pub(super) fn bad(&self, why: &'static str) -> WorkspaceError {
-        let path = self.asked();
+        let path = self.requested();
         WorkspaceError::BadPath { path, why }
     }
 
     pub(super) fn escape(&self) -> WorkspaceError {
-        WorkspaceError::Escape(PathEscape::new(self.asked()))
+        WorkspaceError::Escape(PathEscape::new(self.requested()))
     }
 
     /// Whether it ends in `/` or `/.`, and so can only mean a directory.
     pub(super) fn wants_directory(&self) -> bool {
-        let text = self.asked.strip_suffix("/.").map_or(self.asked.as_str(), |_| "/");
+        let text = self.requested.strip_suffix("/.").map_or(self.requested.as_str(), |_| "/");
         text.ends_with(std::path::is_separator)
     }
 }
@@ -59,7 +59,7 @@ impl Workspace {
     pub fn relative(&self, path: impl AsRef<Path>) -> Result<PathBuf, PathEscape> {
         let path = path.as_ref();
         let escape = || PathEscape::new(path.to_string_lossy());
-        let inside = if path.has_root() { self.under_root(path).ok_or_else(escape)? } else { path };
+        let inside = if path.has_root() { self.strip_root(path).ok_or_else(escape)? } else { path };
         if !stays_inside(inside) {
             return Err(escape());
         }
@@ -69,15 +69,15 @@ impl Workspace {
 
     /// Checks `path` and makes it relative: the first step of every operation.
     pub(super) fn name(&self, path: &Path) -> Result<Name, WorkspaceError> {
-        let asked = path.to_string_lossy().into_owned();
+        let requested = path.to_string_lossy().into_owned();
         if let Some(why) = impossible(path) {
-            return Err(WorkspaceError::BadPath { path: asked, why });
+            return Err(WorkspaceError::BadPath { path: requested, why });
         }
         let inside = self.relative(path).map_err(WorkspaceError::Escape)?;
-        Ok(Name { asked, inside })
+        Ok(Name { requested, inside })
     }
 
-    fn under_root<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+    fn strip_root<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let roots = [&self.inner.root, &self.inner.given];
         roots.into_iter().find_map(|root| path.strip_prefix(root).ok())
     }
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn a_trailing_slash_asks_for_a_directory() {
-        let wants = |asked: &str| {
-            let asked = asked.to_owned();
+        let wants = |requested: &str| {
+            let requested = requested.to_owned();
             let inside = PathBuf::new();
-            Name { asked, inside }.wants_directory()
+            Name { requested, inside }.wants_directory()
         };
         assert!(wants("a/") && wants("a/.") && wants("/"));
         assert!(!wants("a") && !wants("a.") && !wants("."));

@@ -32,34 +32,34 @@ impl Workspace {
     /// file, so it holds even if the name was replaced in between. The open itself does not wait for the other end
     /// of a pipe.
     pub(super) fn open_file(&self, name: &Name) -> Result<(File, Metadata), WorkspaceError> {
-        let fault = |error| self.fault(name, error);
-        demand_file(name, &self.dir().metadata(&name.inside).map_err(fault)?)?;
+        let io_error = |error| self.io_error(name, error);
+        require_file(name, &self.dir().metadata(&name.inside).map_err(io_error)?)?;
         let mut options = OpenOptions::new();
-        dont_wait(options.read(true));
-        let file = self.dir().open_with(&name.inside, &options).map_err(fault)?;
-        let metadata = file.metadata().map_err(fault)?;
-        demand_file(name, &metadata)?;
+        nonblocking(options.read(true));
+        let file = self.dir().open_with(&name.inside, &options).map_err(io_error)?;
+        let metadata = file.metadata().map_err(io_error)?;
+        require_file(name, &metadata)?;
         Ok((file, metadata))
     }
 }
 
 /// Makes an open return at once instead of waiting for the other end of a pipe.
 #[cfg(unix)]
-pub(super) fn dont_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(super) fn nonblocking(options: &mut OpenOptions) -> &mut OpenOptions {
     cap_std::fs::OpenOptionsExt::custom_flags(options, NONBLOCK)
 }
 
 #[cfg(not(unix))]
-pub(super) fn dont_wait(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(super) fn nonblocking(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
 /// Fails unless this is a regular file.
-pub(super) fn demand_file(name: &Name, metadata: &Metadata) -> Result<(), WorkspaceError> {
+pub(super) fn require_file(name: &Name, metadata: &Metadata) -> Result<(), WorkspaceError> {
     if metadata.is_file() {
         return Ok(());
     }
-    let path = name.asked();
+    let path = name.requested();
     let is = kind_of(metadata.file_type());
     Err(WorkspaceError::NotAFile { path, is })
 }

@@ -32,9 +32,9 @@ impl Workspace {
         new: impl AsRef<str>,
     ) -> Result<usize, WorkspaceError> {
         let name = self.name(path.as_ref())?;
-        let then = self.patched_named(&name, old.as_ref(), new.as_ref())?.then;
-        self.write_named(&name, then.as_bytes())?;
-        Ok(then.len())
+        let after = self.patched_named(&name, old.as_ref(), new.as_ref())?.after;
+        self.write_named(&name, after.as_bytes())?;
+        Ok(after.len())
     }
 
     /// The text before and after [`patch`](Self::patch), without writing it.
@@ -43,17 +43,17 @@ impl Workspace {
     }
 
     fn patched_named(&self, name: &Name, old: &str, new: &str) -> Result<Patched, WorkspaceError> {
-        let now = self.read_text(name)?;
-        let replaced = replace_once(&now, old, new);
-        let then = replaced.map_err(|times| WorkspaceError::Occurs { path: name.asked(), times })?;
-        Ok(Patched { now, then })
+        let before = self.read_text(name)?;
+        let replaced = replace_once(&before, old, new);
+        let after = replaced.map_err(|times| WorkspaceError::Occurs { path: name.requested(), times })?;
+        Ok(Patched { before, after })
     }
 }
 
 /// The text of a file before and after a patch.
 pub(crate) struct Patched {
-    pub(crate) now: String,
-    pub(crate) then: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 /// The text with `old` replaced, or the number of occurrences if that is not one.

@@ -1,6 +1,6 @@
 //! The target of a write: a directory handle, and a leaf in it that is not a link.
 
-use super::{Workspace, name::Name, nearby::or_root, open::demand_file};
+use super::{Workspace, name::Name, nearby::or_root, open::require_file};
 use crate::WorkspaceError;
 use cap_std::fs::{Dir, Metadata};
 use std::{
@@ -33,14 +33,15 @@ impl Workspace {
         for _ in 0..LINKS_MAX {
             let (parent_path, leaf) = split(&path).ok_or_else(|| self.no_leaf(name, &path))?;
             let parent = self.open_or_create(name, parent_path)?;
-            let Some(metadata) = metadata_of(&parent, &leaf).map_err(|error| self.fault(name, error))? else {
+            let Some(metadata) = metadata_of(&parent, &leaf).map_err(|error| self.io_error(name, error))?
+            else {
                 return Ok(Place { parent, leaf, existing: None });
             };
             if !metadata.is_symlink() {
-                demand_file(name, &metadata)?;
+                require_file(name, &metadata)?;
                 return Ok(Place { parent, leaf, existing: Some(metadata) });
             }
-            let target = parent.read_link(&leaf).map_err(|error| self.fault(name, error))?;
+            let target = parent.read_link(&leaf).map_err(|error| self.io_error(name, error))?;
             path = parent_path.join(target);
         }
         Err(name.bad("too many levels of symbolic links"))
@@ -49,30 +50,30 @@ impl Workspace {
     /// The error for a path that ends in `.` or `..`, which is a directory unless it lies outside.
     fn no_leaf(&self, name: &Name, path: &Path) -> WorkspaceError {
         match self.dir().metadata(path) {
-            Err(error) => self.fault(name, error),
-            Ok(_) => WorkspaceError::NotAFile { path: name.asked(), is: "a directory" },
+            Err(error) => self.io_error(name, error),
+            Ok(_) => WorkspaceError::NotAFile { path: name.requested(), is: "a directory" },
         }
     }
 
     fn open_or_create(&self, name: &Name, path: &Path) -> Result<Dir, WorkspaceError> {
         match self.dir().open_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(name, path),
-            opened => opened.map_err(|error| self.fault(name, error)),
+            opened => opened.map_err(|error| self.io_error(name, error)),
         }
     }
 
     fn create(&self, name: &Name, path: &Path) -> Result<Dir, WorkspaceError> {
         if let Some(before) = to_last_parent(path) {
             // A directory that the path leaves again by `..` must not be created: it was neither asked for nor granted.
-            self.dir().open_dir(before).map_err(|error| self.fault(name, error))?;
+            self.dir().open_dir(before).map_err(|error| self.io_error(name, error))?;
         }
         let created = self.dir().create_dir_all(path);
         match created.and_then(|()| self.dir().open_dir(path)) {
             // One of the directories' names belongs to a file, or to a link to nothing.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(WorkspaceError::NotADirectory { path: name.asked() })
+                Err(WorkspaceError::NotADirectory { path: name.requested() })
             }
-            opened => opened.map_err(|error| self.fault(name, error)),
+            opened => opened.map_err(|error| self.io_error(name, error)),
         }
     }
 }

@@ -39,21 +39,25 @@ impl Workspace {
         match self.dir().metadata(&name.inside) {
             Ok(_) => Ok(true),
             Err(error) if is_absence(&error) => Ok(false),
-            Err(error) => Err(self.fault(&name, error)),
+            Err(error) => Err(self.io_error(&name, error)),
         }
     }
 
     pub(super) fn read_text(&self, name: &Name) -> Result<String, WorkspaceError> {
         String::from_utf8(self.read_named(name)?).map_err(|error| WorkspaceError::NotUtf8 {
-            path: name.asked(),
+            path: name.requested(),
             position: error.utf8_error().valid_up_to(),
         })
     }
 
     fn read_named(&self, name: &Name) -> Result<Vec<u8>, WorkspaceError> {
         let (file, metadata) = self.open_file(name)?;
-        let bytes = read_bounded(file, metadata.len()).map_err(|error| self.fault(name, error))?;
-        bytes.map_err(|size| WorkspaceError::TooLarge { path: name.asked(), size, size_max: READ_BYTES_MAX })
+        let bytes = read_bounded(file, metadata.len()).map_err(|error| self.io_error(name, error))?;
+        bytes.map_err(|size| WorkspaceError::TooLarge {
+            path: name.requested(),
+            size,
+            size_max: READ_BYTES_MAX,
+        })
     }
 }
 

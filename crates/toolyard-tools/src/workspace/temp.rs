@@ -28,7 +28,7 @@ impl<'d> TempFile<'d> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if private {
-            keep_private(&mut options);
+            owner_only(&mut options);
         }
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..NAMES_MAX {
@@ -53,7 +53,7 @@ impl<'d> TempFile<'d> {
     }
 
     /// Renames the file to `leaf`, replacing any file of that name.
-    pub(super) fn put(mut self, leaf: &OsStr) -> io::Result<()> {
+    pub(super) fn rename_to(mut self, leaf: &OsStr) -> io::Result<()> {
         self.parent.rename(&self.name, self.parent, leaf)?;
         self.in_place = true;
         Ok(())
@@ -75,9 +75,9 @@ fn fresh_name() -> String {
 }
 
 #[cfg(unix)]
-fn keep_private(options: &mut OpenOptions) {
+fn owner_only(options: &mut OpenOptions) {
     cap_std::fs::OpenOptionsExt::mode(options, 0o600);
 }
 
 #[cfg(not(unix))]
-fn keep_private(_: &mut OpenOptions) {}
+fn owner_only(_: &mut OpenOptions) {}

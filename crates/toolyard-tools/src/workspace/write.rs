@@ -34,10 +34,10 @@ impl Workspace {
     }
 
     pub(super) fn write_named(&self, name: &Name, bytes: &[u8]) -> Result<(), WorkspaceError> {
-        demand_size(name, bytes)?;
+        require_size(name, bytes)?;
         let place = self.place(name)?;
-        demand_writable(name, &place)?;
-        replace(&place, bytes).map_err(|error| self.fault(name, error))
+        require_writable(name, &place)?;
+        replace(&place, bytes).map_err(|error| self.io_error(name, error))
     }
 }
 
@@ -48,22 +48,22 @@ fn replace(place: &Place, bytes: &[u8]) -> io::Result<()> {
     if let Some(existing) = &place.existing {
         temp.set_permissions(existing.permissions())?;
     }
-    temp.put(&place.leaf)
+    temp.rename_to(&place.leaf)
 }
 
-pub(super) fn demand_size(name: &Name, bytes: &[u8]) -> Result<(), WorkspaceError> {
+pub(super) fn require_size(name: &Name, bytes: &[u8]) -> Result<(), WorkspaceError> {
     let size = bytes.len() as u64;
     if size <= WRITE_BYTES_MAX {
         return Ok(());
     }
-    Err(WorkspaceError::TooLarge { path: name.asked(), size, size_max: WRITE_BYTES_MAX })
+    Err(WorkspaceError::TooLarge { path: name.requested(), size, size_max: WRITE_BYTES_MAX })
 }
 
 /// Fails if the existing file is read-only, which a rename over it would not check.
-pub(super) fn demand_writable(name: &Name, place: &Place) -> Result<(), WorkspaceError> {
+pub(super) fn require_writable(name: &Name, place: &Place) -> Result<(), WorkspaceError> {
     match &place.existing {
         Some(existing) if existing.permissions().readonly() => {
-            Err(WorkspaceError::ReadOnly { path: name.asked() })
+            Err(WorkspaceError::ReadOnly { path: name.requested() })
         }
         Some(_) | None => Ok(()),
     }

@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind};
 
 impl Workspace {
     /// The workspace's error for an I/O error on `name`.
-    pub(super) fn fault(&self, name: &Name, error: io::Error) -> WorkspaceError {
-        let path = name.asked();
+    pub(super) fn io_error(&self, name: &Name, error: io::Error) -> WorkspaceError {
+        let path = name.requested();
         match error.kind() {
             _ if is_escape(&error) => name.escape(),
             ErrorKind::NotFound => {
