@@ -5,10 +5,8 @@
 //! supervised ROOT COMMAND    runs the command in the workspace ROOT and prints its result
 //! ```
 
-use std::{env, error::Error};
-use toolyard::{Call, Confirmations, Engine};
-
-use toolyard_tools::shell::{Containment, Shell};
+use std::{env, error::Error, sync::Arc};
+use toolyard::{Call, Confirmations, Engine, ToolFactory};
 
 fn main() -> Result<(), Box<dyn Error>> {
     #[cfg(target_os = "linux")]
@@ -23,7 +21,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         (args.next().ok_or("missing argument ROOT")?, args.next().ok_or("missing argument COMMAND")?);
     let engine = Engine::builder()
         .tools(toolyard_tools::workspace(root)?)
-        .tool(Shell::new(containment()?))
+        .tool(shell()?)
         .confirmations(Confirmations::auto())
         .build()
         .await?;
@@ -35,11 +33,12 @@ async fn run() -> Result<(), Box<dyn Error>> {
 }
 
 #[cfg(target_os = "linux")]
-fn containment() -> Result<Containment, Box<dyn Error>> {
-    Ok(Containment::Supervisor(toolyard_tools::shell::Supervisor::this_program()?))
+fn shell() -> Result<Arc<dyn ToolFactory>, Box<dyn Error>> {
+    use toolyard_tools::shell::{Containment, Shell, Supervisor};
+    Ok(Arc::new(Shell::new(Containment::Supervisor(Supervisor::this_program()?))))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn containment() -> Result<Containment, Box<dyn Error>> {
-    Ok(Containment::Group)
+fn shell() -> Result<Arc<dyn ToolFactory>, Box<dyn Error>> {
+    Err("supervisors exist only on Linux".into())
 }

@@ -1,6 +1,5 @@
 //! PO-1b, PO-2: paths and hosts named by calls, compared with the grants of their agents.
 
-use super::message;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolyard::{
@@ -85,9 +84,9 @@ async fn a_path_is_granted_by_where_it_leads() {
         assert_eq!(kind(&session, tool, json!({"path": path})).await, expected, "{tool} {path}");
     }
     let denied = session.call(Call::new("c", "edit", json!({"path": "docs/a.md"}))).await;
-    assert_eq!(message(&denied), "This agent may not read and write 'docs/a.md'");
+    assert_eq!(super::message(&denied), "This agent may not read and write 'docs/a.md'");
     let escaped = session.call(Call::new("c", "look", json!({"path": "../x"}))).await;
-    assert_eq!(message(&escaped), "Path '../x' escapes workspace boundary");
+    assert_eq!(super::message(&escaped), "Path '../x' escapes workspace boundary");
     desk.yard.events.check();
 }
 

@@ -3,7 +3,7 @@
 use crate::{place, yard::Yard};
 use serde_json::{Value, json};
 use std::fs;
-use toolyard::{Call, Effect, ErrorKind, EventKind, SideEffects};
+use toolyard::{Call, ErrorKind, EventKind, SideEffects};
 
 /// CL-1, CL-4: sixty-four reads at once, from a server that answers out of order; and writes in order.
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_killed_server_is_started_again() {
     let (outcome, ()) = tokio::join!(session.call(long_call()), kill);
     assert_eq!(outcome.attempts, 1);
     let error = outcome.status.unwrap_err();
-    assert_eq!((error.kind, error.effect), (ErrorKind::Transient, Effect::Unknown));
+    assert_eq!((error.kind, error.effect), (ErrorKind::Transient, toolyard::Effect::Unknown));
     yard.servers.settled().await;
     assert_eq!(yard.text("echo", json!({"message": "again"})).await, "Echo: again");
     yard.servers.shutdown().await;

@@ -1,5 +1,7 @@
 //! What the user types.
 
+#![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
+
 /// The answer to a question on the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {

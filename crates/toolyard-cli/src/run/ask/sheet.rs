@@ -1,5 +1,7 @@
 //! A question laid out as a page of text.
 
+#![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
+
 use super::arguments;
 use crate::shown::{ends, plain};
 use std::{fmt::Write, time::Duration};
