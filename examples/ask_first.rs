@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let urls = ["https://news.example.com/today", "http://0x7f.1/admin"];
     let batch: Vec<Call> =
         urls.iter().zip(1..).map(|(url, at)| call(at, "fetch", json!({"url": url}))).collect();
-    reader.dispatch(batch).await.iter().for_each(tell);
+    reader.dispatch(batch).await.iter().for_each(print);
 
     println!("a person is asked, once for the whole channel");
     let batch = vec![
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         outcomes = session.dispatch(batch) => outcomes,
         never = editor(&desk) => match never {},
     };
-    outcomes.iter().for_each(tell);
+    outcomes.iter().for_each(print);
 
     println!("the policy changes while a question is open");
     let (outcome, ()) = tokio::join!(ask_for_weather(&session), async {
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         engine.set_policy(PolicyRules::new(Rule::host()).tool("post", Rule::Deny));
         println!("  (question {} is withdrawn)", question.id());
     });
-    tell(&outcome);
+    print(&outcome);
 
     engine.shutdown(Drain::default()).await;
     Ok(())
@@ -83,9 +83,9 @@ fn call(number: u32, tool: &str, args: Value) -> Call {
     Call::new(format!("call_{number}"), tool, args)
 }
 
-fn tell(outcome: &Outcome) {
-    let said = outcome
+fn print(outcome: &Outcome) {
+    let text = outcome
         .error()
         .map_or_else(|| outcome.to_text(), |error| format!("{}: {}", error.kind, error.message));
-    println!("  {} {}", outcome.call_id, said);
+    println!("  {} {}", outcome.call_id, text);
 }

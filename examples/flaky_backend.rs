@@ -33,7 +33,7 @@ const EVERY: Duration = Duration::from_millis(90);
 const SEED: u64 = 8;
 
 /// The period in which the back-end is down.
-const GONE: [Duration; 2] = [Duration::from_millis(1400), Duration::from_millis(2100)];
+const DOWN: [Duration; 2] = [Duration::from_millis(1400), Duration::from_millis(2100)];
 
 /// A number from 0 to 99, always the same for a given call and attempt.
 fn roll(call: &str, attempt: u32) -> u64 {
@@ -56,11 +56,11 @@ fn search(began: Instant) -> Result<impl ToolFactory, Box<dyn std::error::Error>
     // A tool that only reads may be retried, whatever the failure.
     let spec = ToolSpec::read("search").rate("10/s burst 4".parse()?).retry(patient).breaker(touchy);
     Ok(tool_fn(spec, move |(): (), cx: ToolContext| async move {
-        let is_gone = (GONE[0]..GONE[1]).contains(&began.elapsed());
+        let is_down = (DOWN[0]..DOWN[1]).contains(&began.elapsed());
         let chance = roll(cx.call_id().as_str(), cx.attempt());
         sleep(Duration::from_millis(60 + chance)).await;
         match chance {
-            _ if is_gone => Err(ToolError::transient("connection refused")),
+            _ if is_down => Err(ToolError::transient("connection refused")),
             0..30 => Err(ToolError::transient("HTTP 503")),
             _ => Ok("found"),
         }
@@ -138,10 +138,10 @@ impl<'a> Timeline<'a> {
             Duration::from_micros(self.whole_us).as_secs_f64(),
             end = WIDTH - 3
         );
-        let mut gone = vec![' '; WIDTH];
-        let [from, to] = GONE.map(|at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
-        self.draw(&mut gone, from, to, '─');
-        println!("{:8} {}  the back-end is gone", "", gone.into_iter().collect::<String>());
+        let mut down = vec![' '; WIDTH];
+        let [from, to] = DOWN.map(|at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX));
+        self.draw(&mut down, from, to, '─');
+        println!("{:8} {}  the back-end is down", "", down.into_iter().collect::<String>());
         println!("{:8} {}  the breaker: █ open, ▒ half-open", "", self.breaker());
         for outcome in outcomes {
             let attempts = match outcome.attempts {

@@ -64,7 +64,7 @@ impl Planner {
     }
 }
 
-// The argument of every tool here.
+// The arguments of every tool here.
 #[derive(Deserialize, JsonSchema)]
 struct About {
     about: String,
@@ -82,7 +82,7 @@ fn tools(engine: EngineBuilder) -> EngineBuilder {
         .tool(tool_fn(ToolSpec::read("weather"), |about: About, _: ToolContext| async move {
             match about.about.as_str() {
                 "tomorrow" => Ok("rain"),
-                other => Err(ToolError::invalid_input(format!("'{other}' is no day"))),
+                other => Err(ToolError::invalid_input(format!("'{other}' is not a day"))),
             }
         }))
         .tool(tool_fn(ToolSpec::read("hotel"), move |about: About, _: ToolContext| {

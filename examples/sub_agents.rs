@@ -67,7 +67,7 @@ impl Diary {
 }
 
 fn diary(cx: &ToolContext) -> Result<&Arc<Diary>, ToolError> {
-    cx.resource().ok_or_else(|| ToolError::execution("there is no diary"))
+    cx.resource().ok_or_else(|| ToolError::execution("the engine has no diary"))
 }
 
 // The arguments of `read` and `write`.
@@ -76,9 +76,10 @@ struct About {
     subject: String,
 }
 
-// The arguments of `survey`: one topic per agent. An agent whose topic has parts surveys those in turn.
+// The arguments of `survey`. An agent whose topic has parts surveys those in turn.
 #[derive(Deserialize, JsonSchema)]
 struct Survey {
+    /// One topic per agent.
     topics: Vec<String>,
 }
 
@@ -87,7 +88,7 @@ fn call(id: String, tool: &'static str, subject: &str) -> Call {
 }
 
 /// Stands in for a model: the calls that an agent makes to look into a topic.
-fn wishes(topic: &str) -> Vec<Call> {
+fn calls_for(topic: &str) -> Vec<Call> {
     match topic {
         "fish" => vec![Call::new("fish", "survey", json!({"topics": ["salmon", "trout"]}))],
         _ => vec![
@@ -101,11 +102,11 @@ fn wishes(topic: &str) -> Vec<Call> {
 /// One agent's work. While it awaits the dispatch, the handler that forked the agent is parked: it holds no permit, so
 /// a tree of any depth gets through pools of any width.
 async fn look_into(agent: Session, topic: &str) -> bool {
-    agent.dispatch(wishes(topic)).await.iter().all(|outcome| outcome.success())
+    agent.dispatch(calls_for(topic)).await.iter().all(|outcome| outcome.success())
 }
 
 fn survey() -> ToolSpec {
-    ToolSpec::read("survey").describe("Has each topic looked into by an agent of its own").recursive()
+    ToolSpec::read("survey").describe("Assigns each topic to its own agent").recursive()
 }
 
 async fn surveyed(survey: Survey, cx: ToolContext) -> Result<String, ToolError> {

@@ -38,10 +38,10 @@ fn main() {
     let tiny = !std::env::args().any(|arg| arg == "--bench");
     let (agents, in_flight, rounds) = if tiny { (100, 100, 1) } else { (AGENTS, IN_FLIGHT, ROUNDS) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
-    let runtime = runtime.expect("a runtime can be started");
+    let runtime = runtime.expect("the runtime starts");
     runtime.block_on(async {
-        tokio::spawn(forked(agents, rounds)).await.expect("agents run");
-        tokio::spawn(flying(in_flight)).await.expect("calls fly");
+        tokio::spawn(measure_agents(agents, rounds)).await.expect("agents run");
+        tokio::spawn(measure_in_flight(in_flight)).await.expect("calls fly");
     });
 }
 
@@ -85,7 +85,7 @@ fn leaves(session: &Session, count: usize) -> (Vec<Session>, Vec<Session>) {
     (upper.into_iter().chain(middle).collect(), leaves)
 }
 
-async fn forked(agents: usize, rounds: usize) {
+async fn measure_agents(agents: usize, rounds: usize) {
     let engine = engine(|builder| builder).await;
     let session = engine.session("tree");
     let before = heap();
@@ -150,7 +150,9 @@ impl Tool for Waits {
     async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let mut gate = self.0.clone();
         let opened = gate.wait_for(|open| *open).await;
-        opened.map(|_| ToolOutput::text(String::new())).map_err(|_| ToolError::execution("the gate is gone"))
+        opened
+            .map(|_| ToolOutput::text(String::new()))
+            .map_err(|_| ToolError::execution("the gate was dropped"))
     }
 }
 
@@ -173,7 +175,7 @@ fn own(tool: &impl ToolFactory, calls: usize) -> usize {
     grown(before) / calls
 }
 
-async fn flying(calls: usize) {
+async fn measure_in_flight(calls: usize) {
     for (what, width) in [("running", calls), ("waiting", 1)] {
         let (open, gate) = watch::channel(false);
         let own = if what == "running" { own(&waits(gate.clone()), calls) } else { 0 };
@@ -191,10 +193,10 @@ async fn flying(calls: usize) {
         let batch = batch("waits", calls);
         let given = grown(before);
         let dispatch = tokio::spawn(async move { session.dispatch(batch).await });
-        until_all_are_in(&engine, calls).await;
+        wait_until_admitted(&engine, calls).await;
         let (held, given) = (grown(before) / calls, given / calls);
         println!(
-            "{calls} calls {what}: {held} bytes of heap a call, {given} of them as it was given, {own} the tool's own"
+            "{calls} calls {what}: {held} bytes of heap per call, of which {given} are the call as passed in and {own} the tool's own"
         );
         open.send_replace(true);
         let outcomes = dispatch.await.expect("the dispatch ends");
@@ -203,7 +205,7 @@ async fn flying(calls: usize) {
     }
 }
 
-async fn until_all_are_in(engine: &Engine, calls: usize) {
+async fn wait_until_admitted(engine: &Engine, calls: usize) {
     loop {
         let status = engine.status().await.expect("the engine runs");
         if status.pools.iter().map(|pool| pool.running + pool.queued).sum::<usize>() == calls {

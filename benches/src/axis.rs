@@ -61,5 +61,5 @@ pub const AXES: &[Axis] = &[
 pub(crate) fn axis(name: &str) -> Result<Axis, String> {
     let found = AXES.iter().find(|axis| axis.name == name).copied();
     let known = || AXES.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| format!("there is no axis '{name}': choose {}", known()))
+    found.ok_or_else(|| format!("no axis '{name}': choose {}", known()))
 }

@@ -30,7 +30,7 @@ pub fn contenders(axis_name: &str) -> Result<Vec<String>, String> {
 
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    runtime.map_err(|error| format!("the runtime cannot be started: {error}"))
+    runtime.map_err(|error| format!("cannot start the runtime: {error}"))
 }
 
 /// Runs the first batches on one thread and, if `long`, the `more` batches too.
@@ -46,7 +46,7 @@ pub fn run(run: Run<'_>, long: bool) -> Result<(), String> {
     let runtime = runtime()?;
     let contenders = runtime.block_on((axis(axis_name)?.build)())?;
     let found = contenders.into_iter().find(|each| each.name() == contender);
-    let found: Arc<dyn Contender> = found.ok_or_else(|| format!("there is no contender '{contender}'"))?;
+    let found: Arc<dyn Contender> = found.ok_or_else(|| format!("no contender '{contender}'"))?;
     let (first, second) = (found.work(calls, before), found.work(calls, more));
     let worked = runtime.block_on(runtime.spawn(async move {
         first.await;

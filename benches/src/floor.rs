@@ -58,7 +58,7 @@ impl Floor {
             });
         }
         while let Some(done) = tasks.join_next().await {
-            let (at, result) = done.expect("a tool of these does not panic");
+            let (at, result) = done.expect("the handlers do not panic");
             results[at] = Some(result);
         }
         assert!(results.iter().all(Option::is_some));

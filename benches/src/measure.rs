@@ -49,9 +49,9 @@ pub fn measure_axes(
 ) -> Result<Report, String> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_time().build();
-    let runtime = runtime.map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    let runtime = runtime.map_err(|error| format!("cannot start the runtime: {error}"))?;
     if let Some(size) = options.sizes.iter().find(|size| **size > CALLS_MAX) {
-        return Err(format!("a batch of {size} calls is over the engine's bound of {CALLS_MAX}"));
+        return Err(format!("a batch of {size} calls exceeds the engine's limit of {CALLS_MAX}"));
     }
     let mut report = Report::new(options.rounds.unwrap_or(axes[0].rounds), workers);
     for (at, axis) in axes.iter().enumerate() {
@@ -68,7 +68,7 @@ fn chosen(contenders: Contenders, only: Option<&str>) -> Result<Contenders, Stri
     let Some(only) = only else { return Ok(contenders) };
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name()).collect();
     if let Some(unknown) = only.split(',').find(|name| !names.contains(name)) {
-        return Err(format!("there is no contender '{unknown}': choose {}", names.join(", ")));
+        return Err(format!("no contender '{unknown}': choose {}", names.join(", ")));
     }
     let wanted = |contender: &Arc<dyn Contender>| only.split(',').any(|name| name == contender.name());
     Ok(contenders.iter().filter(|contender| wanted(contender)).cloned().collect())

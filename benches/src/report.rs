@@ -123,7 +123,7 @@ impl fmt::Display for Report {
             table(f, axis.unit, figures)?;
         }
         if *build == "debug" {
-            writeln!(f, "\na debug build says nothing about speed: use `cargo run --release -- bench`")?;
+            writeln!(f, "\nfigures of a debug build mean nothing: use `cargo run --release -- bench`")?;
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ pub fn spec(name: &str) -> ToolSpec {
 /// A sentence, if it cannot be built.
 pub async fn engine(builder: EngineBuilder) -> Result<Engine, String> {
     let engine = builder.approver(Answer::Allow).build().await;
-    engine.map_err(|error| format!("the engine cannot be built: {error}"))
+    engine.map_err(|error| format!("cannot build the engine: {error}"))
 }
 
 /// An engine with one tool.

@@ -33,7 +33,7 @@ impl ByHand {
         let mut tasks = JoinSet::new();
         for (at, (name, args)) in batch.into_iter().enumerate() {
             let Some(tool) = self.tools.get(name).cloned() else {
-                results[at] = Err(format!("there is no tool {name}"));
+                results[at] = Err(format!("no tool '{name}'"));
                 continue;
             };
             let permits = self.permits.clone();

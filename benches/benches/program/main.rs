@@ -16,7 +16,7 @@ fn main() -> Result<(), String> {
     match process::program() {
         Some(program) => process::measure(&program, rounds),
         None => {
-            println!("\nthere is no program here to measure: `cargo build --release` makes it");
+            println!("\nno program to measure: build it with `cargo build --release`");
             Ok(())
         }
     }

@@ -12,7 +12,7 @@ use toolyard::{Engine, ForkPolicy, Session};
 
 pub(crate) const AXIS: Axis = Axis {
     name: "agents",
-    about: "1 to 10 000 agents of one tree, 64 of them at work at any time, each with a batch of its own",
+    about: "1 to 10 000 agents of one tree, 64 of them at a time, each with its own batch",
     sizes: &[8],
     rounds: 15,
     calls_per_sample: 80_000,
@@ -21,7 +21,7 @@ pub(crate) const AXIS: Axis = Axis {
 };
 
 /// Number of agents that work at once, if there are that many.
-const AT_WORK: usize = 64;
+const CONCURRENT: usize = 64;
 
 const CROWDS: [(&str, usize); 5] =
     [("1 agent", 1), ("10 agents", 10), ("100 agents", 100), ("1000 agents", 1000), ("10000 agents", 10_000)];
@@ -49,12 +49,12 @@ impl Contender for Crowd {
         self.yard.name()
     }
 
-    /// Gives each agent the same number of batches, and splits the agents evenly over [`AT_WORK`] tasks.
+    /// Gives each agent the same number of batches, and splits the agents evenly over [`CONCURRENT`] tasks.
     fn work(&self, calls: usize, batches: usize) -> Work {
-        let mut lots: Vec<Vec<_>> = (0..AT_WORK.min(self.agents.len())).map(|_| Vec::new()).collect();
-        let at_work = lots.len();
+        let mut lots: Vec<Vec<_>> = (0..CONCURRENT.min(self.agents.len())).map(|_| Vec::new()).collect();
+        let tasks = lots.len();
         for (n, agent) in self.agents.iter().cycle().take(batches).enumerate() {
-            lots[n % at_work].push((agent.clone(), self.yard.batch(calls)));
+            lots[n % tasks].push((agent.clone(), self.yard.batch(calls)));
         }
         Box::pin(async move {
             let mut working = JoinSet::new();

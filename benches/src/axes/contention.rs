@@ -13,7 +13,7 @@ use toolyard::{Engine, PoolWidths};
 
 pub(crate) const AXIS: Axis = Axis {
     name: "contention",
-    about: "64 sessions at once, each with a batch, all at one pool",
+    about: "64 sessions at once, each with a batch, sharing one pool",
     sizes: &[1, 8],
     rounds: 31,
     calls_per_sample: 4096,
@@ -32,32 +32,32 @@ fn build() -> Building {
             ("floor, 4096 permits", "full, width 4096", 4096),
         ] {
             let permits = Floor::named(floor, Handler::Ready, width);
-            all.push(Arc::new(Meeting { everybody: vec![permits; SESSIONS] }));
+            all.push(Arc::new(Sharing { members: vec![permits; SESSIONS] }));
             let mut widths = PoolWidths::default();
             widths.read = NonZeroUsize::new(width).expect("a width here is not zero");
             let yard =
                 Yard::new(full, Engine::builder().pools(widths), spec("nothing"), Handler::Ready).await?;
             let session = |n| yard.engine().session(format!("session {n}"));
-            let everybody = (0..SESSIONS).map(|n| Arc::new(yard.clone().through(full, session(n))));
-            all.push(Arc::new(Meeting { everybody: everybody.collect() }));
+            let members = (0..SESSIONS).map(|n| Arc::new(yard.clone().through(full, session(n))));
+            all.push(Arc::new(Sharing { members: members.collect() }));
         }
         Ok(all)
     })
 }
 
-struct Meeting<C> {
-    everybody: Vec<Arc<C>>,
+struct Sharing<C> {
+    members: Vec<Arc<C>>,
 }
 
-impl<C: Contender> Contender for Meeting<C> {
+impl<C: Contender> Contender for Sharing<C> {
     fn name(&self) -> &str {
-        self.everybody[0].name()
+        self.members[0].name()
     }
 
     /// Splits the requested batches evenly over the sessions.
     fn work(&self, calls: usize, batches: usize) -> Work {
         let each = batches.div_ceil(SESSIONS);
-        let works: Vec<_> = self.everybody.iter().map(|one| one.work(calls, each)).collect();
+        let works: Vec<_> = self.members.iter().map(|one| one.work(calls, each)).collect();
         Box::pin(async move {
             let mut working: JoinSet<()> = works.into_iter().collect();
             while let Some(done) = working.join_next().await {

@@ -10,7 +10,7 @@ use toolyard_wire::{Format, SseDecoder, decode};
 
 pub(crate) const AXIS: Axis = Axis {
     name: "decoders",
-    about: "responses read, whole or as SSE in pieces of 1400 bytes",
+    about: "decoding responses, whole or as SSE in pieces of 1400 bytes",
     sizes: &[8, 1000],
     rounds: 31,
     calls_per_sample: 1000,

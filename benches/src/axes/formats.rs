@@ -14,7 +14,7 @@ use toolyard_wire::{Format, decode, encode};
 
 pub(crate) const AXIS: Axis = Axis {
     name: "formats",
-    about: "a provider's JSON in, its tool results out, as text both times; and the engine alone",
+    about: "from a provider's response text to the text of its tool results; and the engine alone",
     sizes: &[1, 40, 1000],
     rounds: 31,
     calls_per_sample: 2000,
@@ -27,25 +27,25 @@ fn build() -> Building {
         let mut all: Contenders = vec![Floor::of(Handler::Ready)];
         let yard = Yard::new("full", Engine::builder(), spec("nothing"), Handler::Ready).await?;
         let session = yard.session().clone();
-        let whole = Format::ALL.map(|format| WholeWay {
+        let round_trips = Format::ALL.map(|format| RoundTrip {
             format,
             session: session.clone(),
             engine: yard.engine().clone(),
         });
         all.push(Arc::new(yard));
-        all.extend(whole.map(|way| Arc::new(way) as Arc<dyn Contender>));
+        all.extend(round_trips.map(|trip| Arc::new(trip) as Arc<dyn Contender>));
         Ok(all)
     })
 }
 
-struct WholeWay {
+struct RoundTrip {
     format: Format,
     session: Session,
     // Keeps the pools alive.
     engine: Engine,
 }
 
-impl Contender for WholeWay {
+impl Contender for RoundTrip {
     fn name(&self) -> &str {
         self.format.as_str()
     }

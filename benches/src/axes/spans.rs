@@ -21,7 +21,7 @@ use tracing::{
 
 pub(crate) const AXIS: Axis = Axis {
     name: "spans",
-    about: "spans that nobody listens to, and spans that somebody does",
+    about: "spans without a subscriber and with one",
     sizes: &[1, 40, 1000],
     rounds: 41,
     calls_per_sample: 2000,
@@ -35,23 +35,21 @@ fn build() -> Building {
         // If the process already has a subscriber, this axis would measure that one.
         LISTENER.call_once(|| {
             if tracing::subscriber::set_global_default(Listener::default()).is_err() {
-                tracing::warn!(
-                    "spans are told to whom they were told before: the listener of this bench is left out"
-                );
+                tracing::warn!("another subscriber is already set: measuring that one");
             }
         });
         let yard = |name| Yard::new(name, Engine::builder(), spec("nothing"), Handler::Ready);
         let all: Contenders = vec![
             Floor::of(Handler::Ready),
             Arc::new(yard("full, nobody listens").await?),
-            Arc::new(Told(yard("full, somebody listens").await?)),
+            Arc::new(Traced(yard("full, somebody listens").await?)),
         ];
         Ok(all)
     })
 }
 
 /// Whether the listener is on.
-static LISTENS: AtomicBool = AtomicBool::new(false);
+static LISTENING: AtomicBool = AtomicBool::new(false);
 
 /// The subscriber of every span. It can be switched off, which is as if there were none.
 #[derive(Default)]
@@ -61,15 +59,15 @@ struct Listener {
 
 impl Subscriber for Listener {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        if LISTENS.load(Ordering::Relaxed) { Interest::always() } else { Interest::never() }
+        if LISTENING.load(Ordering::Relaxed) { Interest::always() } else { Interest::never() }
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(if LISTENS.load(Ordering::Relaxed) { LevelFilter::INFO } else { LevelFilter::OFF })
+        Some(if LISTENING.load(Ordering::Relaxed) { LevelFilter::INFO } else { LevelFilter::OFF })
     }
 
     fn enabled(&self, _: &Metadata<'_>) -> bool {
-        LISTENS.load(Ordering::Relaxed)
+        LISTENING.load(Ordering::Relaxed)
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
@@ -92,15 +90,15 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
-fn listen(listens: bool) {
-    LISTENS.store(listens, Ordering::Relaxed);
+fn listen(on: bool) {
+    LISTENING.store(on, Ordering::Relaxed);
     tracing::callsite::rebuild_interest_cache();
 }
 
 /// A contender that is listened to while it works.
-struct Told(Yard);
+struct Traced(Yard);
 
-impl Contender for Told {
+impl Contender for Traced {
     fn name(&self) -> &str {
         self.0.name()
     }

@@ -18,7 +18,7 @@ use toolyard::{
 
 pub(crate) const AXIS: Axis = Axis {
     name: "stages",
-    about: "the engine bare, and with each stage added to that",
+    about: "the bare engine, and the bare engine plus one stage",
     sizes: &[1, 40, 1000],
     rounds: 41,
     calls_per_sample: 2000,
@@ -40,9 +40,9 @@ const STAGES: &[Stage] = &[
     ("+ budgets", |tool, engine| Ok((tool.budget(ENOUGH), engine.budgets(budgets())))),
     ("+ deadline", |tool, engine| Ok((tool, engine.call_deadline(LATE)))),
     ("+ redaction", |tool, engine| Ok((tool, engine.redact(Redactor::standard())))),
-    ("+ hooks", |tool, engine| Ok((tool, engine.hooks(Silent)))),
+    ("+ hooks", |tool, engine| Ok((tool, engine.hooks(NoHooks)))),
     ("+ events to a sink", |tool, engine| Ok((tool, engine.events(see)))),
-    ("+ events to a writer", |tool, engine| Ok((tool, engine.event_writer(Nowhere)))),
+    ("+ events to a writer", |tool, engine| Ok((tool, engine.event_writer(NullWriter)))),
 ];
 
 fn build() -> Building {
@@ -73,14 +73,14 @@ fn see(event: &Event) {
     std::hint::black_box(event);
 }
 
-struct Silent;
+struct NoHooks;
 
 #[async_trait]
-impl Hooks for Silent {}
+impl Hooks for NoHooks {}
 
-struct Nowhere;
+struct NullWriter;
 
-impl EventWriter for Nowhere {
+impl EventWriter for NullWriter {
     fn write(&mut self, event: &Event) -> io::Result<()> {
         std::hint::black_box(event);
         Ok(())

@@ -14,7 +14,7 @@ use toolyard::{Budget, Budgets, Engine, EngineBuilder, Rate, ToolSpec};
 
 pub(crate) const AXIS: Axis = Axis {
     name: "ways",
-    about: "the engine with every stage, in the ways in which it is used",
+    about: "the engine in its usual configurations, with every stage",
     sizes: &[1, 40, 1000],
     rounds: 101,
     calls_per_sample: 2000,

@@ -6,9 +6,9 @@ use std::{collections::BTreeMap, fs, io::ErrorKind, path::Path};
 pub(crate) type Counts = BTreeMap<String, u64>;
 
 const HEADER: &str = "\
-# Instructions a call, as `.ci/guard` counts them with callgrind, by compiler and processor. `.ci/guard` fails where one of
-# them grows by 5 %, and says where one has shrunk as much. `.ci/guard --update` writes what it counts. A commit that makes
-# calls dearer on purpose brings the new figures and says what was bought with them.
+# Instructions per call, counted by `.ci/guard` with callgrind, by compiler and processor. `.ci/guard` fails if one of
+# them grows by 5 %, and reports one that shrinks by 5 %. `.ci/guard --update` writes new figures. A commit that makes
+# calls more expensive on purpose includes them and says what was bought.
 ";
 
 /// The counts of each compiler that has been counted with.

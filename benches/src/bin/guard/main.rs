@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["count", axis, contender, calls, "short"] => count(axis, contender, calls, false),
         ["count", axis, contender, calls, "long"] => count(axis, contender, calls, true),
-        ["axis", axis, calls] => tell(axis, calls),
+        ["axis", axis, calls] => print_axis(axis, calls),
         ["--update", "--compiler", compiler, file] => update(compiler, Path::new(file)),
         ["--compiler", compiler, file] => check(compiler, Path::new(file)),
         _ => Err(USAGE.to_owned()),
@@ -52,9 +52,9 @@ fn count(axis: &str, contender: &str, calls: &str, long: bool) -> Result<bool, S
 }
 
 /// Counts every contender of an axis.
-fn tell(axis: &str, calls: &str) -> Result<bool, String> {
+fn print_axis(axis: &str, calls: &str) -> Result<bool, String> {
     let calls = calls.parse().map_err(|_| USAGE.to_owned())?;
-    println!("instructions a call, {axis}, batches of {calls}");
+    println!("instructions per call, {axis}, batches of {calls}");
     for contender in count::contenders(axis)? {
         println!("{contender:<24} {:>8}", callgrind::per_call(case::batches(axis, &contender, calls))?);
     }

@@ -10,12 +10,12 @@ const TOLERANCE: f64 = 5.0;
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub(crate) enum Change {
     Same,
-    Dearer,
-    Cheaper,
+    Grown,
+    Shrunk,
     /// Counted, but has no kept figure.
     New,
     /// Kept, but not counted any more.
-    Gone,
+    Missing,
 }
 
 struct Line {
@@ -34,10 +34,10 @@ impl Line {
 
     fn change(&self) -> Change {
         match (self.kept, self.percent()) {
-            (_, Some(percent)) if percent >= TOLERANCE => Change::Dearer,
-            (_, Some(percent)) if percent <= -TOLERANCE => Change::Cheaper,
+            (_, Some(percent)) if percent >= TOLERANCE => Change::Grown,
+            (_, Some(percent)) if percent <= -TOLERANCE => Change::Shrunk,
             (_, Some(_)) => Change::Same,
-            (Some(_), None) => Change::Gone,
+            (Some(_), None) => Change::Missing,
             (None, None) => Change::New,
         }
     }
@@ -65,7 +65,7 @@ impl Verdict {
 
     /// Whether nothing became more expensive and the counted cases are the kept ones.
     pub(crate) fn holds(&self) -> bool {
-        !(self.has(Change::Dearer) || self.has(Change::New) || self.has(Change::Gone))
+        !(self.has(Change::Grown) || self.has(Change::New) || self.has(Change::Missing))
     }
 
     fn floor_moved(&self) -> bool {
@@ -89,8 +89,8 @@ impl fmt::Display for Verdict {
         }
         if !self.holds() {
             f.write_str(FAILED)?;
-        } else if self.has(Change::Cheaper) {
-            f.write_str(LOWER)?;
+        } else if self.has(Change::Shrunk) {
+            f.write_str(IMPROVED)?;
         }
         Ok(())
     }
@@ -99,26 +99,25 @@ impl fmt::Display for Verdict {
 fn remark(change: Change) -> &'static str {
     match change {
         Change::Same => "",
-        Change::Dearer => "  dearer",
-        Change::Cheaper => "  cheaper",
+        Change::Grown => "  more expensive",
+        Change::Shrunk => "  cheaper",
         Change::New => "  has no figure",
-        Change::Gone => "  is not counted any more",
+        Change::Missing => "  no longer counted",
     }
 }
 
 const FLOOR_MOVED: &str = "\
-the floor has none of our code in it and has moved: tokio, the C library, valgrind or the processor is another one
+the floor has changed, which contains none of our code: tokio, the C library, valgrind or the processor is different
 ";
 const FAILED: &str = "\
-calls cost more than is written down. On purpose? `.ci/guard --update` writes the new figures, and the commit says why
+calls cost more than recorded: if that is intended, run `.ci/guard --update` and say why in the commit
 ";
-const LOWER: &str = "calls cost less than is written down: `.ci/guard --update` keeps it that way\n";
+const IMPROVED: &str = "calls cost less than recorded: run `.ci/guard --update` to keep it that way\n";
 
 /// The text printed if no figures exist for this compiler.
 pub(crate) fn unknown(key: &str, counted: &Counts) -> String {
-    let mut text = format!(
-        "there are no figures for '{key}', so nothing is compared; `.ci/guard --update` adds these:\n"
-    );
+    let mut text =
+        format!("no figures for '{key}', so nothing is compared; `.ci/guard --update` adds these:\n");
     for (case, count) in counted {
         let _ = writeln!(text, "{case:<12} {count:>8}");
     }
@@ -140,16 +139,16 @@ mod tests {
     #[test]
     fn five_percent_more_fails_and_less_than_that_does_not() {
         assert!(!one(1000, 1050).holds());
-        assert!(one(1000, 1050).to_string().contains("dearer"));
+        assert!(one(1000, 1050).to_string().contains("more expensive"));
         assert!(one(1000, 1049).holds());
         assert!(one(1000, 1000).holds());
     }
 
     #[test]
     fn five_percent_less_holds_and_is_told() {
-        let told = one(1000, 950).to_string();
+        let text = one(1000, 950).to_string();
         assert!(one(1000, 950).holds());
-        assert!(told.contains("cheaper") && told.contains(LOWER), "{told}");
+        assert!(text.contains("cheaper") && text.contains(IMPROVED), "{text}");
         assert!(!one(1000, 951).to_string().contains("cheaper"));
     }
 
@@ -158,7 +157,7 @@ mod tests {
         let kept = counts(&[("a", 1000), ("b", 1000)]);
         let verdict = compare(&kept, &counts(&[("a", 500), ("b", 1100)]));
         assert!(!verdict.holds());
-        assert!(!verdict.to_string().contains(LOWER));
+        assert!(!verdict.to_string().contains(IMPROVED));
     }
 
     #[test]
@@ -166,8 +165,8 @@ mod tests {
         let (kept, counted) = (counts(&[("a", 1), ("b", 1)]), counts(&[("b", 1), ("c", 1)]));
         let verdict = compare(&kept, &counted);
         assert!(!verdict.holds());
-        let told = verdict.to_string();
-        assert!(told.contains("has no figure") && told.contains("is not counted any more"), "{told}");
+        let text = verdict.to_string();
+        assert!(text.contains("has no figure") && text.contains("no longer counted"), "{text}");
     }
 
     #[test]
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn on_another_compiler_the_counts_are_told() {
-        let told = unknown("rustc 9 x86_64", &counts(&[("full 1", 4000)]));
-        assert!(told.contains("rustc 9 x86_64") && told.contains("4000"), "{told}");
+        let text = unknown("rustc 9 x86_64", &counts(&[("full 1", 4000)]));
+        assert!(text.contains("rustc 9 x86_64") && text.contains("4000"), "{text}");
     }
 }
