@@ -23,7 +23,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 /// How long a supervisor may take beyond the grace of its processes after it was told to stop. One that takes longer
-/// is taken to have been stopped (SIGSTOP) by the command.
+/// was stopped (SIGSTOP) by the command, or waits for a process that cannot be killed. Either way it is not waited for:
+/// the call must end within its own grace, or it loses the output so far.
 const OVERDUE: Duration = Duration::from_millis(500);
 
 /// The name of supervisors in process lists.
