@@ -41,8 +41,8 @@ fn build() -> Building {
         let yard = |name| Yard::new(name, Engine::builder(), spec("nothing"), Handler::Ready);
         let all: Contenders = vec![
             Floor::of(Handler::Ready),
-            Arc::new(yard("full, nobody listens").await?),
-            Arc::new(Traced(yard("full, somebody listens").await?)),
+            Arc::new(yard("full, no subscriber").await?),
+            Arc::new(Traced(yard("full, a subscriber").await?)),
         ];
         Ok(all)
     })
