@@ -44,10 +44,10 @@ timeline.";
 
 const ASKING: &str = "\
 Asking: with --approve ask, or on a terminal without --approve, each call that needs approval is shown with its real
-arguments and what it would change, one call at a time; calls that need no answer keep running. Answers are lines read
-from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call, and all others that
-match the pattern shown), q quit (like an interrupt). End of input counts as no. The time to answer ([confirmation]
-timeout) starts when the question is shown.";
+arguments and what it would change, one call at a time; other calls of its run keep running, later runs wait. Answers
+are lines read from the terminal, even if the batch comes on standard input: y yes, n no, a always (this call, and all
+others that match the pattern shown), q quit (like an interrupt). End of input counts as no. The time to answer
+([confirmation] timeout) starts when the question is shown.";
 
 const STREAMS: &str = "\
 Streams: each call in SSE text runs as soon as it is complete and the calls before it allow, while the model is still
@@ -108,7 +108,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Serve the tools to MCP clients, over standard input and output or HTTP
     Mcp(McpArgs),
-    /// Show the runs, and the routing of each call and why, without running anything; list invalid calls
+    /// Show the runs, and the routing of each call and why, without running a call; list invalid calls
     Plan(PlanArgs),
     /// List the tools that the configuration provides
     Tools(ToolsArgs),

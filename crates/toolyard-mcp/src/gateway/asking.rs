@@ -96,7 +96,8 @@ async fn question(request: &ApprovalRequest) -> String {
         text.push_str("\n\nIt would change:\n");
         text.push_str(&shortened(&changes));
     }
-    text.push_str("\n\n'always' also allows later calls of it that are alike.");
+    let pattern = shortened(&request.pattern().to_string());
+    text.push_str(&format!("\n\n'always' also allows later calls that match: {pattern}"));
     text
 }
 

@@ -40,13 +40,14 @@ async fn a_call_runs_when_the_user_says_yes() {
     }
 }
 
-/// PO-4: an 'always' covers later calls of the same client that are alike, and no other client's.
+/// PO-4: an 'always' covers later calls of the same client that match the pattern shown, and no other client's.
 #[tokio::test(start_paused = true)]
 async fn an_always_is_for_this_client_alone() {
     let yard = Yard::open().await;
     let (mut client, _serving) = yard.connect(can_ask()).await;
     client.call(1, "ask", json!({}), json!({})).await;
-    say(&mut client, json!({"action": "accept", "content": {"answer": "always"}})).await;
+    let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "always"}})).await;
+    assert!(shown.ends_with("'always' also allows later calls that match: ask {}"), "{shown}");
     client.answer(1).await;
     client.call(2, "ask", json!({}), json!({})).await;
     assert_eq!(client.answer(2).await["result"]["isError"], false);
