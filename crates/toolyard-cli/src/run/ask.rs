@@ -3,10 +3,12 @@
 //! ```text
 //!   ApprovalRequest ─► held until its turn ─► sheet: what would run, on one page ─► terminal: a line is read
 //!                                             │ as plain text                       │ on its own thread
-//!                                             └ nothing in it moves a cursor        └ y, n, a, q ─► Answer
+//!                                             └ nothing in it moves a cursor        ├ y, n, a, q ─► Answer
+//!                                                                                   └ v ─► the whole call, if cut
 //! ```
 
 mod arguments;
+mod extent;
 mod queue;
 mod reply;
 mod sheet;

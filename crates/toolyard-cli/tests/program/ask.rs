@@ -200,6 +200,60 @@ fn hostile_arguments_are_shown_escaped() {
     asked.end();
 }
 
+/// PO-4: what the page leaves out has to be viewed before a yes or an "always" counts, and "always" is not offered.
+#[test]
+fn a_cut_call_is_viewed_before_it_is_allowed() {
+    let hidden = format!("{}; rm -rf ~; {} # end", "x".repeat(700), "y".repeat(700));
+    let mut asked = Asked::start("ask-cut", &[write("a", &hidden), write("b", "1")]);
+    let page = asked.terminal.question();
+    assert!(!page.contains("rm -rf") && page.contains("y # end\""), "{page}");
+    assert!(!page.contains("always") && page.contains("[v]iew the whole call, [n]o, [q]uit"), "{page}");
+    for early in ["y\n", "a\n"] {
+        asked.terminal.types(early);
+        asked.terminal.until("type v to view the whole of it first");
+        asked.terminal.until(" left: ");
+        assert_eq!(asked.reads("a"), None);
+    }
+    asked.terminal.types("v\n");
+    asked.terminal.until("toolyard: the whole call");
+    let whole = asked.terminal.until(" left: ");
+    assert!(whole.contains("; rm -rf ~; ") && whole.contains("[y]es, [n]o, [a]lways, [q]uit"), "{whole}");
+    asked.terminal.types("y\n");
+    asked.terminal.question();
+    asked.terminal.types("n\n");
+    assert_eq!(codes(&asked.end()), ["ok", "user_denied"]);
+}
+
+/// PO-4: a call that is longer than the screen is viewed page by page, and a view that is left early does not count.
+#[test]
+fn a_long_call_is_viewed_page_by_page() {
+    let many: Vec<String> = (0..150).map(|at| format!("line {at} of the file\n")).collect();
+    let mut asked = Asked::start("ask-pages", &[write("a", &many.concat())]);
+    let page = asked.terminal.question();
+    assert!(
+        page.contains("+line 40 of") && !page.contains("+line 75 of") && page.contains("+line 149 of"),
+        "{page}"
+    );
+    asked.terminal.types("v\n");
+    asked.terminal.until("for the question: ");
+    asked.terminal.types("q\n");
+    asked.terminal.until(" left: ");
+    asked.terminal.types("y\n");
+    asked.terminal.until("type v to view the whole of it first");
+    asked.terminal.until(" left: ");
+    asked.terminal.types("v\n");
+    let mut whole = String::new();
+    for at in 1..=3 {
+        whole += &asked.terminal.until(&format!("line {} of 196", 58 * at));
+        whole += &asked.terminal.until("for the question: ");
+        asked.terminal.types("\n");
+    }
+    whole += &asked.terminal.until(" left: ");
+    assert!((0..150).all(|at| whole.contains(&format!("+line {at} of the file\r\n"))), "{whole}");
+    asked.terminal.types("y\n");
+    assert_eq!(codes(&asked.end()), ["ok"]);
+}
+
 /// PO-4: questions appear one after another, each after the previous answer. Input typed earlier is not an answer to
 /// the next question.
 #[test]

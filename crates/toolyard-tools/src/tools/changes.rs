@@ -1,13 +1,7 @@
-//! Renders how a file would change, in a few lines for the approver.
+//! Renders how a file would change, for the approver. Nothing is cut here: whoever shows it knows what fits.
 
 use similar::{ChangeTag, DiffOp, TextDiff, udiff::UnifiedHunkHeader};
 use std::time::Duration;
-
-/// The most lines that are shown.
-const LINES_MAX: usize = 40;
-
-/// The most characters of a line that are shown.
-const LINE_CHARS_MAX: usize = 200;
 
 /// Texts longer than this are not compared.
 const COMPARED_BYTES_MAX: usize = 1 << 20;
@@ -33,7 +27,7 @@ pub(super) fn between(before: &str, after: &str) -> String {
         shown.push(UnifiedHunkHeader::new(&group).to_string());
         group.iter().for_each(|op| render(&diff, op, &mut shown));
     }
-    shortened(shown)
+    shown.join("\n")
 }
 
 /// The text of a file that does not exist yet.
@@ -43,7 +37,7 @@ pub(super) fn new_file(text: &str) -> String {
     }
     let mut shown = vec!["new file".to_owned()];
     shown.extend(lines(text).into_iter().map(|line| diff_line('+', line)));
-    shortened(shown)
+    shown.join("\n")
 }
 
 /// Splits at line feeds only: any other character that moves a cursor is part of its line.
@@ -67,22 +61,7 @@ fn diff_line(sign: char, line: &str) -> String {
         Some(text) => (text, ""),
         None => (line, " [no newline at end of file]"),
     };
-    match text.char_indices().nth(LINE_CHARS_MAX) {
-        Some((cut, _)) => {
-            let more = text[cut..].chars().count();
-            format!("{sign}{}… {more} more characters{end}", &text[..cut])
-        }
-        None => format!("{sign}{text}{end}"),
-    }
-}
-
-fn shortened(mut shown: Vec<String>) -> String {
-    let more = shown.len().saturating_sub(LINES_MAX);
-    shown.truncate(LINES_MAX);
-    if more > 0 {
-        shown.push(format!("… {more} more lines"));
-    }
-    shown.join("\n")
+    format!("{sign}{text}{end}")
 }
 
 #[cfg(test)]
@@ -109,13 +88,12 @@ mod tests {
         assert_eq!(new_file("rm -rf /\rls\n"), "new file\n+rm -rf /\rls");
     }
 
+    /// PO-4: whoever shows the changes decides what is cut, and can show it on request.
     #[test]
-    fn long_texts_and_lines_are_cut_with_what_is_left_out() {
-        let shown = new_file(&"x\n".repeat(100));
-        assert_eq!(shown.lines().count(), LINES_MAX + 1);
-        assert!(shown.ends_with("\n… 61 more lines"), "{shown}");
-        let line = new_file(&"ü".repeat(LINE_CHARS_MAX + 7));
-        assert!(line.ends_with("ü… 7 more characters [no newline at end of file]"), "{line}");
+    fn long_texts_and_lines_are_whole() {
+        assert_eq!(new_file(&"x\n".repeat(100)).lines().count(), 101);
+        let long = "ü".repeat(5000);
+        assert_eq!(new_file(&format!("{long}\n")), format!("new file\n+{long}"));
         let large = "x\n".repeat(COMPARED_BYTES_MAX);
         assert_eq!(between("", &large), "2097152 bytes replace 0, too large to compare");
     }

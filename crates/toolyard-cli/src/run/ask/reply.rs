@@ -15,21 +15,32 @@ pub(super) enum Reply {
     Quit,
 }
 
+/// What the user types at a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// An answer.
+    Reply(Reply),
+    /// The user wants to see the whole call first.
+    View,
+}
+
 /// The possible answers, shown to a user who typed something else.
 pub(super) const HELP: &str = "\
 y  yes, this call may run
 n  no, it may not; the model is told that you refused
 a  always: this call and all others that match the pattern above may run, until this session ends
+v  view: the whole call is shown, page by page; needed before y or a if anything of it was left out
 q  quit: no further call starts, and finished results are printed";
 
-impl Reply {
-    /// Parses the line, if it is an answer.
+impl Typed {
+    /// Parses the line, if it means anything.
     pub(super) fn of(line: &str) -> Option<Self> {
         match line.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Some(Self::Yes),
-            "n" | "no" => Some(Self::No),
-            "a" | "always" => Some(Self::Always),
-            "q" | "quit" => Some(Self::Quit),
+            "y" | "yes" => Some(Self::Reply(Reply::Yes)),
+            "n" | "no" => Some(Self::Reply(Reply::No)),
+            "a" | "always" => Some(Self::Reply(Reply::Always)),
+            "v" | "view" => Some(Self::View),
+            "q" | "quit" => Some(Self::Reply(Reply::Quit)),
             _ => None,
         }
     }
@@ -44,10 +55,11 @@ mod tests {
         for (line, reply) in
             [("y\n", Reply::Yes), (" NO \r\n", Reply::No), ("Always", Reply::Always), ("q", Reply::Quit)]
         {
-            assert_eq!(Reply::of(line), Some(reply), "{line:?}");
+            assert_eq!(Typed::of(line), Some(Typed::Reply(reply)), "{line:?}");
         }
+        assert_eq!(Typed::of("V\n"), Some(Typed::View));
         for line in ["", "\n", "yy", "ye", "y n", "yes please", "ａ", "\u{1b}y"] {
-            assert_eq!(Reply::of(line), None, "{line:?}");
+            assert_eq!(Typed::of(line), None, "{line:?}");
         }
     }
 }

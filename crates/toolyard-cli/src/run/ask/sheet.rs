@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "questions are asked only on Unix"))]
 
-use super::arguments;
+use super::{arguments, extent::Extent};
 use crate::shown::{ends, plain};
 use std::{fmt::Write, time::Duration};
 use toolyard::{AgentPath, ApprovalRequest};
@@ -10,84 +10,105 @@ use toolyard::{AgentPath, ApprovalRequest};
 /// The session of a run whose input names none.
 const OWN_SESSION: &str = "run";
 
-/// The number of characters shown of a name.
-const NAME_CHARS_MAX: usize = 120;
-
-/// The number of characters shown of a pattern, or of a line of changes.
-const LINE_CHARS_MAX: usize = 400;
-
-/// The number of lines of changes shown.
-const CHANGES_MAX: usize = 60;
-
 /// Columns before the text of a row.
 const INDENT: usize = 13;
 
 /// Terminals are assumed to be at least this wide.
 const WIDTH_MIN: usize = 40;
 
-/// The question, as rows with a label each. All lines are plain text.
+/// The labelled rows of a page. All lines are plain text.
+type Rows = Vec<(&'static str, Vec<String>)>;
+
+/// The label of the row that shows what an "always" covers.
+const ALWAYS: &str = "always";
+
+/// The question, as a page to begin with, and whole.
 pub(super) struct Sheet {
-    rows: Vec<(&'static str, Vec<String>)>,
+    page: Rows,
+    /// `None` if the page shows everything.
+    whole: Option<Rows>,
 }
 
 impl Sheet {
     /// Lays out a request; `changes` describes what the call would change.
     pub(super) fn of(request: &ApprovalRequest, changes: Option<&str>) -> Self {
-        let name = |text: &str| vec![ends(text, NAME_CHARS_MAX, plain)];
-        let mut rows =
-            vec![("tool", vec![format!("{} ({})", plain(request.tool()), request.side_effects())])];
-        if request.session().as_str() != OWN_SESSION {
-            rows.push(("session", name(request.session().as_str())));
+        let (mut page, whole) = (rows(request, changes, Extent::Cut), rows(request, changes, Extent::Whole));
+        if page == whole {
+            return Self { page, whole: None };
         }
-        if *request.agent() != AgentPath::root() {
-            rows.push(("agent", name(request.agent().as_str())));
-        }
-        rows.push(("call", name(request.call_id().as_str())));
-        rows.push(("arguments", arguments::lines(request.arguments())));
-        if let Some(changes) = changes {
-            rows.push(("changes", self::changes(changes)));
-        }
-        rows.push(("always", vec![ends(&request.pattern().to_string(), LINE_CHARS_MAX, plain)]));
-        Self { rows }
+        // Nobody is asked to allow more calls like one that has not been seen.
+        page.retain(|(label, _)| *label != ALWAYS);
+        Self { page, whole: Some(whole) }
+    }
+
+    /// Whether the page leaves anything out.
+    pub(super) fn is_cut(&self) -> bool {
+        self.whole.is_some()
     }
 
     /// The page for a terminal of this width. Lines are wrapped here: a row never starts with text from a model.
     pub(super) fn render(&self, width: usize) -> String {
-        let columns = width.max(WIDTH_MIN) - INDENT - 1;
-        let mut text = "toolyard: may this call run?\n".to_owned();
-        for (label, lines) in &self.rows {
-            let mut label = *label;
-            for piece in lines.iter().flat_map(|line| wrapped(line, columns)) {
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "  {label:<width$}{piece}", width = INDENT - 2);
-                label = "";
-            }
-        }
-        text
+        render("toolyard: may this call run?", &self.page, width)
+    }
+
+    /// The same with nothing left out.
+    pub(super) fn render_whole(&self, width: usize) -> String {
+        render("toolyard: the whole call", self.whole.as_ref().unwrap_or(&self.page), width)
     }
 }
 
-/// The prompt for an answer.
-pub(super) fn prompt(remaining: Duration) -> String {
+fn rows(request: &ApprovalRequest, changes: Option<&str>, extent: Extent) -> Rows {
+    let name = |text: &str| vec![ends(text, extent.name_chars_max(), plain)];
+    let mut rows = vec![("tool", vec![format!("{} ({})", plain(request.tool()), request.side_effects())])];
+    if request.session().as_str() != OWN_SESSION {
+        rows.push(("session", name(request.session().as_str())));
+    }
+    if *request.agent() != AgentPath::root() {
+        rows.push(("agent", name(request.agent().as_str())));
+    }
+    rows.push(("call", name(request.call_id().as_str())));
+    rows.push(("arguments", arguments::lines(request.arguments(), extent)));
+    if let Some(changes) = changes {
+        rows.push(("changes", self::changes(changes, extent)));
+    }
+    let pattern = request.pattern().to_string();
+    rows.push((ALWAYS, vec![ends(&pattern, extent.line_chars_max(), plain)]));
+    rows
+}
+
+fn render(heading: &str, rows: &Rows, width: usize) -> String {
+    let columns = width.max(WIDTH_MIN) - INDENT - 1;
+    let mut text = format!("{heading}\n");
+    for (label, lines) in rows {
+        let mut label = *label;
+        for piece in lines.iter().flat_map(|line| wrapped(line, columns)) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {label:<width$}{piece}", width = INDENT - 2);
+            label = "";
+        }
+    }
+    text
+}
+
+/// The prompt for an answer; `is_seen` is whether the whole call was shown.
+pub(super) fn prompt(remaining: Duration, is_seen: bool) -> String {
     let seconds = remaining.as_millis().div_ceil(1000);
     let remaining = match seconds {
         0..60 => format!("{seconds}s"),
         _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
         _ => format!("{}m {}s", seconds / 60, seconds % 60),
     };
-    format!("  [y]es, [n]o, [a]lways, [q]uit; {remaining} left: ")
+    let answers = match is_seen {
+        true => "[y]es, [n]o, [a]lways, [q]uit",
+        false => "[v]iew the whole call, [n]o, [q]uit",
+    };
+    format!("  {answers}; {remaining} left: ")
 }
 
-fn changes(text: &str) -> Vec<String> {
+fn changes(text: &str, extent: Extent) -> Vec<String> {
     // A tab is harmless, and the only control character that is common in texts.
-    let line = |line: &str| ends(&line.replace('\t', "    "), LINE_CHARS_MAX, plain);
-    let mut lines: Vec<String> = text.split('\n').map(line).collect();
-    let more = lines.len().saturating_sub(CHANGES_MAX);
-    if more > 0 {
-        lines.truncate(CHANGES_MAX);
-        lines.push(format!("… {more} more lines"));
-    }
-    lines
+    let line = |line: &str| ends(&line.replace('\t', "    "), extent.line_chars_max(), plain);
+    extent.lines(text.split('\n').map(line).collect())
 }
 
 /// Splits a line into pieces of at most this width. Non-ASCII characters count as wide: terminals disagree on them.
@@ -151,14 +172,40 @@ mod tests {
   always     write_file {"path":"a.txt"}, whatever its content
 "#;
         assert_eq!(sheet.render(80), expect);
-        assert_eq!(prompt(Duration::from_millis(299_001)), "  [y]es, [n]o, [a]lways, [q]uit; 5m left: ");
-        assert!(prompt(Duration::from_secs(75)).contains(" 1m 15s left"));
+        assert_eq!(
+            prompt(Duration::from_millis(299_001), true),
+            "  [y]es, [n]o, [a]lways, [q]uit; 5m left: "
+        );
+        assert!(prompt(Duration::from_secs(75), true).contains(" 1m 15s left"));
     }
 
     #[test]
     fn the_agent_is_shown_unless_it_is_the_root() {
         let text = Sheet::of(&request("episode-7", "root/2", json!({})), None).render(80);
         assert!(text.contains("\n  session    episode-7\n  agent      root/2\n"), "{text}");
+    }
+
+    /// PO-4: what a page leaves out can be viewed whole, and "always" is not offered before that.
+    #[test]
+    fn a_page_that_leaves_something_out_has_a_whole() {
+        let command = format!("true {}; rm -rf ~; {} #", "x".repeat(700), "y".repeat(700));
+        let args = json!({"path": "a.txt", "content": command});
+        let sheet = Sheet::of(&request("run", "root", args.clone()), None);
+        let (page, whole) = (sheet.render(2000), sheet.render_whole(2000));
+        assert!(sheet.is_cut() && !page.contains("rm -rf") && page.contains("y #\""), "{page}");
+        assert!(!page.contains("\n  always") && !prompt(Duration::ZERO, false).contains("lways"), "{page}");
+        assert!(whole.contains("; rm -rf ~;") && whole.contains("\n  always     write_file"), "{whole}");
+        let many: Vec<String> = (0..80).map(|at| format!("+{at}")).collect();
+        for (args, changes) in [(json!({"path": "x".repeat(900)}), None), (json!({}), Some(many.join("\n")))]
+        {
+            let sheet = Sheet::of(&request("run", "root", args), changes.as_deref());
+            assert!(sheet.is_cut(), "{}", sheet.render(80));
+        }
+        let sheet = Sheet::of(&request("run", "root", json!({"path": "a"})), Some("+1"));
+        assert_eq!(
+            (sheet.is_cut(), sheet.render_whole(80).lines().skip(1).eq(sheet.render(80).lines().skip(1))),
+            (false, true)
+        );
     }
 
     /// PO-4: no text from a model appears where a row begins, however long or odd it is.

@@ -5,7 +5,15 @@
 //!     │ dropped: the pipe closes ───────────────────────────────────────────────────────────────┘
 //! ```
 
-use super::{super::live::Screen, reply, reply::Reply, sheet, sheet::Sheet};
+mod view;
+
+use super::{
+    super::live::Screen,
+    reply,
+    reply::{Reply, Typed},
+    sheet,
+    sheet::Sheet,
+};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     process::getpgrp,
@@ -30,8 +38,11 @@ const PATH: &str = "/dev/tty";
 /// The longest line that a terminal delivers.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// The width if the terminal does not know its own.
-const WIDTH: usize = 80;
+/// The width and height if the terminal does not know its own.
+const SIZE: (usize, usize) = (80, 24);
+
+/// The answer to a yes that comes too early.
+const UNSEEN: &[u8] = b"    not all of the call was shown: type v to view the whole of it first\n";
 
 /// How long [`Terminal::idle`] waits at most.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -117,8 +128,14 @@ struct Question {
 /// The result of waiting for a line.
 enum Input {
     Line(String),
-    /// The end of the input.
-    End,
+    Over(Over),
+}
+
+/// Why no line will come.
+enum Over {
+    /// The input has ended.
+    Input,
+    /// The question was withdrawn.
     Withdrawn,
 }
 
@@ -138,30 +155,42 @@ impl Question {
     /// The reply, or `None` if the question is withdrawn.
     fn reply(&self, mut tty: &File) -> io::Result<Option<Reply>> {
         discard_input(tty)?;
-        let width = tcgetwinsize(tty).map_or(0, |size| usize::from(size.ws_col));
-        let page = self.sheet.render(if width == 0 { WIDTH } else { width });
-        tty.write_all(page.as_bytes())?;
+        tty.write_all(self.sheet.render(size(tty).0).as_bytes())?;
         let since = Instant::now();
         self.showing.shown();
+        let mut is_seen = !self.sheet.is_cut();
         loop {
             let remaining = self.time_limit.saturating_sub(since.elapsed());
-            tty.write_all(sheet::prompt(remaining).as_bytes())?;
-            match self.input(tty)? {
-                Input::Line(line) => match Reply::of(&line) {
-                    Some(reply) => return Ok(Some(reply)),
-                    None => tty.write_all(help().as_bytes())?,
+            tty.write_all(sheet::prompt(remaining, is_seen).as_bytes())?;
+            let line = match self.input(tty)? {
+                Input::Line(line) => line,
+                Input::Over(over) => return self.close(tty, over, since),
+            };
+            match Typed::of(&line) {
+                Some(Typed::Reply(Reply::Yes | Reply::Always)) if !is_seen => tty.write_all(UNSEEN)?,
+                Some(Typed::Reply(reply)) => return Ok(Some(reply)),
+                Some(Typed::View) => match self.view(tty)? {
+                    Ok(viewed) => is_seen |= viewed.is_whole(),
+                    Err(over) => return self.close(tty, over, since),
                 },
-                Input::End => {
-                    tty.write_all(b"\n  end of input, which counts as no\n")?;
-                    return Ok(Some(Reply::No));
-                }
-                Input::Withdrawn => {
-                    let is_late = since.elapsed() >= self.time_limit;
-                    tty.write_all(closing_line(is_late).as_bytes())?;
-                    return Ok(None);
-                }
+                None => tty.write_all(help().as_bytes())?,
             }
             discard_input(tty)?;
+        }
+    }
+
+    /// Says why there is no answer.
+    fn close(&self, mut tty: &File, over: Over, since: Instant) -> io::Result<Option<Reply>> {
+        match over {
+            Over::Input => {
+                tty.write_all(b"\n  end of input, which counts as no\n")?;
+                Ok(Some(Reply::No))
+            }
+            Over::Withdrawn => {
+                let is_late = since.elapsed() >= self.time_limit;
+                tty.write_all(closing_line(is_late).as_bytes())?;
+                Ok(None)
+            }
         }
     }
 
@@ -173,7 +202,7 @@ impl Question {
                 polled => polled?,
             };
             if !waiting[1].revents().is_empty() {
-                return Ok(Input::Withdrawn);
+                return Ok(Input::Over(Over::Withdrawn));
             }
             if let Some(input) = read_line(tty)? {
                 return Ok(input);
@@ -182,11 +211,18 @@ impl Question {
     }
 }
 
+/// The width and height of the terminal.
+fn size(tty: &File) -> (usize, usize) {
+    let size = tcgetwinsize(tty).map_or((0, 0), |size| (size.ws_col.into(), size.ws_row.into()));
+    let known = |size, default| if size == 0 { default } else { size };
+    (known(size.0, SIZE.0), known(size.1, SIZE.1))
+}
+
 /// Reads a line, or `None` if a signal interrupted.
 fn read_line(mut tty: &File) -> io::Result<Option<Input>> {
     let mut line = [0; LINE_BYTES_MAX];
     match tty.read(&mut line) {
-        Ok(0) => Ok(Some(Input::End)),
+        Ok(0) => Ok(Some(Input::Over(Over::Input))),
         Ok(bytes) => Ok(Some(Input::Line(String::from_utf8_lossy(&line[..bytes]).into_owned()))),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
         Err(error) => Err(error),
