@@ -14,7 +14,7 @@ use crate::{
 };
 use std::{fmt::Display, time::Duration};
 use toolyard::{Answer, Batch, BuildError, Drain, Engine, ErrorKind, Plan, PlannedCall};
-use toolyard_wire::{Episode, decode};
+use toolyard_wire::{DecodeError, Episode, decode};
 
 /// Plans the input that the arguments name.
 pub(crate) async fn plan(args: PlanArgs) -> Result<Exit, Fault> {
@@ -94,13 +94,15 @@ impl Planner {
     }
 
     async fn episodes(&mut self, lines: Lines) -> Result<(), Fault> {
+        let mut is_blank = true;
         for line in lines {
+            is_blank = false;
             if let Err(why) = self.episode(&line).await? {
                 self.origin.line_fault(line.number, why).print();
                 self.tally.unreadable += 1;
             }
         }
-        Ok(())
+        if is_blank { Err(self.origin.fault(DecodeError::Empty)) } else { Ok(()) }
     }
 
     /// Plans an episode. The inner error says why its line cannot be planned.

@@ -42,7 +42,7 @@ impl ToolMessages {
 /// The calls come from a [`decode`](crate::decode)d message, or from [`Message::new`] if they were made by hand; the
 /// outcomes are in call order, as a batch returns them. If `to` is the format in which the calls came, fields that
 /// belong to a call go back with it (Gemini's `thoughtSignature`, the `status` of OpenAI Responses), and a missing
-/// id stays missing. Text that the model wrote beside its calls is not known here: a caller that has the provider's
+/// id stays missing; an empty one becomes a generated one in both messages. Text that the model wrote beside its calls is not known here: a caller that has the provider's
 /// own message sends that one, and uses only [`tool`](ToolMessages::tool) of these.
 ///
 /// # Errors
@@ -75,11 +75,12 @@ pub fn build_tool_result_messages(
     if message.is_empty() {
         return Ok(ToolMessages { assistant: Vec::new(), tool: Vec::new() });
     }
-    let tool = match encode(message, outcomes, to) {
+    let message = message.without_empty_ids();
+    let tool = match encode(&message, outcomes, to) {
         Value::Array(messages) => messages,
         message => vec![message],
     };
-    Ok(ToolMessages { assistant: assistant::messages(message, to), tool })
+    Ok(ToolMessages { assistant: assistant::messages(&message, to), tool })
 }
 
 #[cfg(test)]

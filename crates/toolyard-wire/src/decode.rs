@@ -109,6 +109,9 @@ fn sse(text: &str, format: Format) -> Result<Message, DecodeError> {
             Err(error) => return Err(error.in_event(index + 1)),
         }
     }
+    if decoder.is_blank() {
+        return Err(DecodeError::Empty);
+    }
     decoder.finish();
     Ok(decoder.into_message())
 }

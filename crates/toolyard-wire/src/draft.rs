@@ -8,7 +8,7 @@ use toolyard_core::Arguments;
 /// A call as found in a message or a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    /// The id under which the result goes back; `None` if the provider sent none.
+    /// The id under which the result goes back, empty if the provider left it empty; `None` if it sent none.
     pub(crate) id: Option<String>,
     /// The provider's own second id.
     pub(crate) provider_id: Option<String>,
@@ -21,6 +21,13 @@ pub(crate) struct Draft {
     pub(crate) timeout: Option<Duration>,
     /// All remaining fields.
     pub(crate) passthrough: Fields,
+}
+
+impl Draft {
+    /// The id, if the provider gave the call one.
+    pub(crate) fn own_id(&self) -> Option<&str> {
+        self.id.as_deref().filter(|id| !id.is_empty())
+    }
 }
 
 /// The arguments of a complete call. Missing, null and wholly empty arguments become `{}`; text stays text, even

@@ -8,7 +8,7 @@ use crate::Format;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The text is only white space.
+    /// The text is only white space, or SSE text without data.
     #[error("the input is empty: expected a provider's response as JSON or as SSE text")]
     Empty,
     /// The text has more bytes than [`BODY_BYTES_MAX`](crate::bounds::BODY_BYTES_MAX).
@@ -89,7 +89,10 @@ pub enum DecodeError {
         /// The provider's own words.
         message: String,
     },
-    /// An event of a stream is not JSON. Lines and columns count within the event's data.
+    /// A message starts in a stream before the one before it has stopped.
+    #[error("a second message starts before the first has stopped: send one response at a time")]
+    SecondMessage,
+    /// An event of a stream cannot be read. Lines and columns count within the event's data.
     #[error("event {number} of the stream: {error}")]
     Event {
         /// Its number, from 1.
@@ -110,10 +113,10 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Adds the number of the event to an error that names a line and column in its data.
+    /// Adds the number of the event to an error that does not say where it is, or only within the event's data.
     pub(crate) fn in_event(self, number: usize) -> Self {
         match self {
-            Self::NotJson { .. } | Self::Truncated { .. } | Self::TooDeep { .. } => {
+            Self::NotJson { .. } | Self::Truncated { .. } | Self::TooDeep { .. } | Self::SecondMessage => {
                 Self::Event { number, error: Box::new(self) }
             }
             other => other,

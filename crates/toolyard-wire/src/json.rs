@@ -142,6 +142,17 @@ pub(crate) fn take_text(fields: &mut Fields, key: &str) -> Option<String> {
     }
 }
 
+/// Takes the id of a call. Empty text stays: the provider's own message has it, and the result must match that.
+pub(crate) fn take_id(fields: &mut Fields, key: &str) -> Option<String> {
+    let is_empty = is_empty_text(fields, key);
+    take_text(fields, key).or(is_empty.then(String::new))
+}
+
+/// Whether a field is empty text.
+pub(crate) fn is_empty_text(fields: &Fields, key: &str) -> bool {
+    fields.get(key).and_then(Value::as_str) == Some("")
+}
+
 /// The text of a field, which stays in place; empty if it is not a string.
 pub(crate) fn text<'a>(fields: &'a Fields, key: &str) -> &'a str {
     fields.get(key).and_then(Value::as_str).unwrap_or_default()

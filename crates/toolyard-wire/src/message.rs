@@ -7,7 +7,7 @@ use toolyard_core::{Batch, Call};
 /// The facts about a call on the wire that the [`Call`] itself does not keep.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Origin {
-    /// The id to send back; `None` if the call came without one.
+    /// The id to send back, empty if the model left it empty; `None` if the call came without one.
     pub(crate) id: Option<Arc<str>>,
     /// The name to send back.
     pub(crate) name: Arc<str>,
@@ -17,8 +17,9 @@ pub(crate) struct Origin {
 
 /// The calls of one model answer in order, with the ids and names that go back to the provider with the results.
 ///
-/// A call that came without an id gets one here, unique in the message (`call_1`, …). It is sent back only where
-/// the format requires an id: Gemini, the one provider whose ids are optional, gets none.
+/// A call that came without an id, or with an empty one, gets one here, unique in the message (`call_1`, …). It is
+/// sent back only where the format requires an id: Gemini, the one provider whose ids are optional, gets none. A result
+/// that joins the provider's own message has the empty id of its call, because that is the one it is matched with.
 ///
 /// # Examples
 /// ```
@@ -56,7 +57,7 @@ impl Message {
 
     pub(crate) fn of(format: Format, drafts: Vec<Draft>) -> Self {
         let mut message = Self::empty(format);
-        for id in drafts.iter().filter_map(|draft| draft.id.as_deref()) {
+        for id in drafts.iter().filter_map(Draft::own_id) {
             message.ids.reserve(id);
         }
         for draft in drafts {
@@ -67,7 +68,7 @@ impl Message {
 
     /// Adds a call and returns it.
     pub(crate) fn push(&mut self, draft: Draft) -> &Call {
-        let id = self.ids.internal(draft.id.as_deref());
+        let id = self.ids.internal(draft.own_id());
         let mut call = Call::new(id, draft.name, draft.arguments);
         call.provider_id = draft.provider_id.map(Into::into);
         call.idempotency_key = draft.idempotency_key.map(Into::into);
@@ -122,6 +123,17 @@ impl Message {
             }
         }
         self
+    }
+
+    /// The same calls, those whose id is empty under the generated one.
+    pub(crate) fn without_empty_ids(&self) -> Self {
+        let mut message = self.clone();
+        for (origin, call) in message.origins.iter_mut().zip(&message.calls) {
+            if origin.id.as_deref() == Some("") {
+                origin.id = Some(call.id.as_str().into());
+            }
+        }
+        message
     }
 
     /// The calls alone, without the rest of the message.

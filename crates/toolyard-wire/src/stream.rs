@@ -16,7 +16,7 @@ mod openai_chat;
 mod openai_responses;
 mod partial_args;
 
-use crate::{DecodeError, Format, Message, bounds::BODY_BYTES_MAX, detect, draft::Draft, json};
+use crate::{DecodeError, Format, Message, bounds::BODY_BYTES_MAX, detect, draft::Draft, json, whole_number};
 use serde_json::Value;
 use toolyard_core::Call;
 
@@ -39,6 +39,8 @@ pub struct StreamDecoder {
     fragments: Fragments,
     message: Message,
     bytes: usize,
+    /// Whether no event had data so far.
+    is_blank: bool,
 }
 
 #[derive(Debug)]
@@ -72,7 +74,7 @@ impl StreamDecoder {
             Format::Anthropic => Fragments::Anthropic(anthropic::Blocks::default()),
             Format::Gemini => Fragments::Gemini(Box::default()),
         };
-        Self { fragments, message: Message::empty(format), bytes: 0 }
+        Self { fragments, message: Message::empty(format), bytes: 0, is_blank: true }
     }
 
     /// Takes the data of one event and returns the calls it completed, in call order. Blank data does nothing.
@@ -86,7 +88,9 @@ impl StreamDecoder {
         if self.bytes > BODY_BYTES_MAX {
             return Err(DecodeError::TooLarge { max: BODY_BYTES_MAX });
         }
-        match event_data.trim_ascii() {
+        let data = event_data.trim_ascii();
+        self.is_blank &= data.is_empty();
+        match data {
             "" => Ok(Vec::new()),
             "[DONE]" => {
                 let mut drafts = Vec::new();
@@ -121,6 +125,11 @@ impl StreamDecoder {
             self.message.set_cut();
         }
         self.add(drafts)
+    }
+
+    /// Whether the stream had no data at all, as opposed to an answer without calls.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.is_blank
     }
 
     /// Marks the stream as broken off, though perhaps not inside a call.
@@ -158,7 +167,7 @@ impl Fragments {
 
 /// The index of a streamed call, within its bound. A missing one is 0, because some servers leave it out.
 fn index(value: Option<Value>, place: &'static str) -> Result<u64, DecodeError> {
-    let index = value.as_ref().and_then(Value::as_u64).unwrap_or_default();
+    let index = value.as_ref().and_then(whole_number).unwrap_or_default();
     let max = crate::bounds::FRAGMENT_INDEX_MAX;
     if index > max {
         return Err(DecodeError::IndexTooLarge { place, index, max });

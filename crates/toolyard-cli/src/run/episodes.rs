@@ -8,7 +8,7 @@ use crate::{
     report::Turn,
 };
 use tokio::sync::mpsc;
-use toolyard_wire::Episode;
+use toolyard_wire::{DecodeError, Episode};
 
 /// The number of unreadable lines that are reported one by one.
 const FAULTS_MAX: usize = 10;
@@ -16,8 +16,9 @@ const FAULTS_MAX: usize = 10;
 /// Runs every episode. A line that cannot be read does not affect the others.
 pub(super) async fn run(runner: &mut Runner, origin: &Origin, lines: Lines) -> Result<Exit, Fault> {
     let mut lines = read_ahead(lines);
-    let mut faults = 0;
+    let (mut faults, mut is_blank) = (0, true);
     while let Some(line) = next(runner, &mut lines).await {
+        is_blank = false;
         let fault = match episode(&line) {
             Ok(episode) => {
                 run_turns(runner, &episode).await?;
@@ -29,6 +30,9 @@ pub(super) async fn run(runner: &mut Runner, origin: &Origin, lines: Lines) -> R
         if faults <= FAULTS_MAX {
             runner.print(|| fault.print());
         }
+    }
+    if is_blank && !runner.is_interrupted() {
+        return Err(origin.fault(DecodeError::Empty));
     }
     if faults > FAULTS_MAX {
         let more = faults - FAULTS_MAX;

@@ -37,6 +37,26 @@ fn not_json() {
     refused("hello", 3, "standard input: not JSON: expected value at line 1 column 1");
 }
 
+/// No answer arrived, as opposed to an answer without calls: a script must not take one for the other.
+#[test]
+fn blank_input_in_every_format() {
+    let why = "the input is empty: expected a provider's response as JSON or as SSE text";
+    let formats = ["auto", "neutral", "openai-chat", "openai-responses", "anthropic", "gemini", "episodes"];
+    for (command, format) in ["run", "plan"].into_iter().flat_map(|command| formats.map(|it| (command, it))) {
+        for blank in ["", " \n\n", "\u{feff}\n"] {
+            let done = toolyard(&[command, "--from", format], blank);
+            assert_eq!(
+                (done.code, done.stdout.as_str()),
+                (Some(3), ""),
+                "{command} --from {format} {blank:?}"
+            );
+            assert!(done.stderr.ends_with(&format!(": {why}\n")), "{format} {blank:?}: {}", done.stderr);
+        }
+    }
+    let done = toolyard(&["run", "--from", "anthropic"], ": ping\n\ndata:\n\n");
+    assert_eq!((done.code, done.stdout.as_str()), (Some(3), ""), "{}", done.stderr);
+}
+
 #[test]
 fn truncated_json() {
     let line = "standard input: the JSON ends too early, at line 2 column 8: the response was cut off, fetch it again";

@@ -7,6 +7,7 @@ use rmcp::{
 use serde_json::Value;
 use std::time::Duration;
 use toolyard::{Call, IdempotencyKey};
+use toolyard_wire::whole_number;
 
 /// Prefix of the `_meta` keys that this server reads.
 const PREFIX: &str = "toolyard/";
@@ -52,7 +53,7 @@ fn key(value: &Value) -> Result<IdempotencyKey, ErrorData> {
 }
 
 fn millis(name: &str, value: &Value) -> Result<Duration, ErrorData> {
-    let millis = value.as_u64().filter(|millis| *millis > 0);
+    let millis = whole_number(value).filter(|millis| *millis > 0);
     millis
         .map(Duration::from_millis)
         .ok_or_else(|| refused(&format!("'{name}' must be a whole number of milliseconds, at least 1")))
@@ -76,11 +77,11 @@ mod tests {
     /// ID-2, V3: key, timeout and deadline come from `_meta`, and metadata of others is left alone.
     #[test]
     fn metadata_becomes_part_of_the_call() {
-        let meta = json!({"toolyard/idempotency_key": "k", "toolyard/timeout_ms": 5, "toolyard/deadline_ms": 9,
+        let meta = json!({"toolyard/idempotency_key": "k", "toolyard/timeout_ms": 1e3, "toolyard/deadline_ms": 9,
                           "progressToken": 1, "com.example/x": 1});
         let call = read_json(meta).unwrap();
         assert_eq!((call.id.as_str(), call.idempotency_key.as_deref()), ("7", Some("k")));
-        assert_eq!(call.timeout, Some(Duration::from_millis(5)));
+        assert_eq!(call.timeout, Some(Duration::from_secs(1)));
         assert_eq!(call.deadline, Some(Duration::from_millis(9)));
     }
 

@@ -14,7 +14,8 @@ pub const COMMAND_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Arguments<'a> {
     pub(super) command: &'a str,
     cwd: Option<&'a str>,
-    timeout_ms: Option<u64>,
+    /// JSON writes 1000 as `1e3`, too, which the schema accepts.
+    timeout_ms: Option<f64>,
 }
 
 impl<'a> Arguments<'a> {
@@ -30,7 +31,7 @@ impl<'a> Arguments<'a> {
                 "the command is longer than 64 KiB: put it in a file and run that"
             }
             command if command.contains('\0') => "the command contains a NUL byte",
-            _ if read.timeout_ms == Some(0) => "timeout_ms must be longer than zero",
+            _ if read.timeout_ms.is_some_and(|millis| millis < 1.0) => "timeout_ms must be longer than zero",
             _ => return Ok(read),
         };
         Err(ToolError::invalid_input(why))
@@ -43,7 +44,7 @@ impl<'a> Arguments<'a> {
 
     /// The timeout that the call itself sets.
     pub(super) fn limit(&self) -> Option<Duration> {
-        self.timeout_ms.map(Duration::from_millis)
+        self.timeout_ms.map(|millis| Duration::from_millis(millis as u64))
     }
 }
 
@@ -88,5 +89,7 @@ mod tests {
         let args = json!({"command": "ls", "cwd": "src", "timeout_ms": 1500});
         let read = Arguments::read(&args).unwrap();
         assert_eq!((read.directory(), read.limit()), ("src", Some(Duration::from_millis(1500))));
+        let args = json!({"command": "ls", "timeout_ms": 1e3});
+        assert_eq!(Arguments::read(&args).unwrap().limit(), Some(Duration::from_secs(1)));
     }
 }

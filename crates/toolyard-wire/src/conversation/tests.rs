@@ -102,6 +102,19 @@ fn what_the_model_wrote_stays_as_it_was() {
     assert_eq!(calls, serde_json::from_str::<Value>(CHAT).unwrap()["tool_calls"]);
 }
 
+/// Both messages are ours here, so both have an id that every provider accepts, and each call has its own.
+#[test]
+fn an_empty_id_is_replaced_in_the_call_and_in_its_result() {
+    let text = r#"{"role":"assistant","content":[
+        {"type":"tool_use","id":"","name":"f","input":{}},{"type":"tool_use","id":"","name":"f","input":{}}]}"#;
+    let message = decode(text, None).unwrap();
+    let messages = build_tool_result_messages(&message, &outcomes(&message), Format::Anthropic).unwrap();
+    for (at, id) in ["call_1", "call_2"].into_iter().enumerate() {
+        assert_eq!(messages.assistant[0]["content"][at]["id"], id);
+        assert_eq!(messages.tool[0]["content"][at]["tool_use_id"], id);
+    }
+}
+
 #[test]
 fn no_calls_are_no_messages() {
     let message = Message::new(Format::Anthropic, Vec::new());

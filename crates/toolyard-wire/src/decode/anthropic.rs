@@ -48,7 +48,7 @@ pub(crate) fn tool_use(mut block: Fields, cut: bool) -> Option<Draft> {
     json::take(&mut block, "type");
     let input = json::take(&mut block, "input");
     Some(Draft {
-        id: json::take_text(&mut block, "id"),
+        id: json::take_id(&mut block, "id"),
         name: json::take_text(&mut block, "name").unwrap_or_default(),
         arguments: if cut { cut_arguments(input) } else { arguments(input) },
         passthrough: block,

@@ -5,6 +5,7 @@ use crate::{
     DecodeError, Format,
     draft::{Draft, arguments},
     json::{self, Fields},
+    whole_number,
 };
 use serde_json::Value;
 use std::{fmt::Display, time::Duration};
@@ -33,7 +34,7 @@ fn list(items: Vec<Value>, place: &str) -> Result<Vec<Draft>, DecodeError> {
 /// the arguments, which a model wrote, never are.
 pub(crate) fn call(mut fields: Fields, place: impl Display) -> Result<Draft, DecodeError> {
     let mut draft = Draft {
-        id: json::take_text(&mut fields, "call_id"),
+        id: json::take_id(&mut fields, "call_id"),
         provider_id: json::take_text(&mut fields, "provider_id"),
         name: json::take_text(&mut fields, "name").unwrap_or_default(),
         arguments: arguments(json::take(&mut fields, "arguments")),
@@ -52,7 +53,7 @@ pub(crate) fn call(mut fields: Fields, place: impl Display) -> Result<Draft, Dec
 fn timeout(fields: &mut Fields, place: impl Display) -> Result<Option<Duration>, DecodeError> {
     match json::take(fields, "timeout_ms") {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64() {
+        Some(value) => match whole_number(&value) {
             Some(millis) => Ok(Some(Duration::from_millis(millis))),
             None => {
                 let place = format_args!("{place}.timeout_ms");

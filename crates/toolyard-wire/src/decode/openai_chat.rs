@@ -57,7 +57,7 @@ fn of_list(items: Vec<Value>, place: impl Display, cut: bool) -> Result<Vec<Draf
 }
 
 fn tool_call(mut fields: Fields, cut: bool) -> Draft {
-    let id = json::take_text(&mut fields, "id");
+    let id = json::take_id(&mut fields, "id");
     for known in ["type", "index"] {
         json::take(&mut fields, known);
     }

@@ -54,7 +54,7 @@ pub(crate) fn output_item(mut item: Fields) -> Option<Draft> {
         (false, false) => arguments(json::take(&mut item, "arguments")),
     };
     Some(Draft {
-        id: json::take_text(&mut item, "call_id"),
+        id: json::take_id(&mut item, "call_id"),
         provider_id: json::take_text(&mut item, "id"),
         name: json::take_text(&mut item, "name").unwrap_or_default(),
         arguments,

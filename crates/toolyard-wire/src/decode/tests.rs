@@ -1,4 +1,5 @@
 use super::*;
+use crate::SseDecoder;
 use serde_json::json;
 use std::time::Duration;
 
@@ -137,6 +138,22 @@ fn a_missing_id_is_generated_and_never_one_that_arrived() {
     check(text, &[("call_2", "f", "{}"), ("call_1", "g", "{}"), ("call_3", "h", "{}")]);
 }
 
+/// A result has to name the id in the provider's own message, even one that the model left empty; for the engine such
+/// calls have ids of their own.
+#[test]
+fn an_empty_id_is_kept_for_the_result_and_replaced_for_the_engine() {
+    let texts = [
+        r#"{"role":"assistant","tool_calls":[{"id":"","function":{"name":"f"}},{"id":"","function":{"name":"g"}}]}"#,
+        r#"[{"type":"function_call","call_id":"","name":"f"},{"type":"function_call","call_id":"","name":"g"}]"#,
+        r#"[{"type":"tool_use","id":"","name":"f"},{"type":"tool_use","id":"","name":"g"}]"#,
+        r#"{"calls":[{"call_id":"","name":"f"},{"call_id":"","name":"g"}]}"#,
+    ];
+    for text in texts {
+        let message = check(text, &[("call_1", "f", "{}"), ("call_2", "g", "{}")]);
+        assert_eq!(message.origins()[1].id.as_deref(), Some(""), "{text}");
+    }
+}
+
 #[test]
 fn equal_ids_and_missing_names_are_kept() {
     let text = r#"[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"a"}]"#;
@@ -235,6 +252,8 @@ fn what_cannot_be_read_says_where_and_what_to_do() {
         "{\"calls\":[{\"name\":\"f\",\"timeout_ms\":\"2s\"}]}",
         "calls[0].timeout_ms: expected a whole number of milliseconds, found a string",
     );
+    let written = r#"{"calls":[{"name":"f","timeout_ms":1e3}]}"#;
+    assert_eq!(decode(written, None).unwrap().calls()[0].timeout, Some(Duration::from_secs(1)));
     for (wrong, found) in [("-1", "a number"), ("1.5", "a number"), ("true", "a boolean")] {
         let wanted = "calls[0].timeout_ms: expected a whole number of milliseconds";
         fails(
@@ -287,6 +306,25 @@ fn a_format_that_does_not_fit_is_named() {
 fn a_body_beyond_the_bound_is_refused() {
     let text = " ".repeat(crate::bounds::BODY_BYTES_MAX + 1);
     assert!(matches!(decode(&text, None), Err(DecodeError::TooLarge { .. })));
+}
+
+/// Whatever format is expected: no answer arrived, as opposed to an answer without calls.
+#[test]
+fn blank_input_is_an_error_in_every_format() {
+    let formats = Format::ALL.into_iter().map(Some).chain([None]);
+    for format in formats {
+        for text in ["", " \n\t\r\n", "\u{feff}", "\u{feff} \n"] {
+            assert_eq!(decode(text, format), Err(DecodeError::Empty), "{format:?} {text:?}");
+        }
+    }
+    for format in Format::ALL {
+        for text in [": ping\n\n", "data:\n\ndata: \n\n", "event: x\n\n"] {
+            assert_eq!(decode(text, Some(format)), Err(DecodeError::Empty), "{format} {text:?}");
+            let mut pieces = SseDecoder::new(Some(format));
+            pieces.push(text.as_bytes()).unwrap();
+            assert_eq!(pieces.finish(), Err(DecodeError::Empty), "{format} {text:?}");
+        }
+    }
 }
 
 #[test]

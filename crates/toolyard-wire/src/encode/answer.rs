@@ -35,9 +35,10 @@ fn outcome_of<'a>(call: &Call, index: usize, outcomes: &'a [Outcome]) -> Option<
 }
 
 impl<'a> Answer<'a> {
-    /// The id to answer under: the provider's, or the generated one.
+    /// The id to answer under: the provider's, or the generated one. Another format cannot match an empty id.
     pub(crate) fn id(&self) -> &'a str {
-        self.origin.id.as_deref().unwrap_or(self.call.id.as_str())
+        let own = self.origin.id.as_deref().filter(|id| self.same_format || !id.is_empty());
+        own.unwrap_or(self.call.id.as_str())
     }
 
     /// The id to answer under in a format whose ids are optional: `None` if the call came without one.

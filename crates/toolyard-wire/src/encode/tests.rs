@@ -131,6 +131,20 @@ fn a_call_without_an_id_gets_none_back_in_gemini_and_the_made_one_elsewhere() {
     assert_eq!(chat[0]["tool_call_id"], "call_1");
 }
 
+/// The provider matches a result with the id in its own message, and refuses any other.
+#[test]
+fn a_call_with_an_empty_id_is_answered_under_it_and_in_another_format_under_the_made_one() {
+    let chat = r#"{"tool_calls":[{"id":"","function":{"name":"f"}}]}"#;
+    assert_eq!(result(chat, Format::OpenAiChat, |call| ok(call, "x"))[0]["tool_call_id"], "");
+    let blocks = result(chat, Format::Anthropic, |call| ok(call, "x"));
+    assert_eq!(blocks["content"][0]["tool_use_id"], "call_1");
+    let item = r#"{"type":"function_call","call_id":"","name":"f"}"#;
+    assert_eq!(result(item, Format::OpenAiResponses, |call| ok(call, "x"))[0]["call_id"], "");
+    let block = r#"{"type":"tool_use","id":"","name":"f"}"#;
+    let blocks = result(block, Format::Anthropic, |call| ok(call, "x"));
+    assert_eq!(blocks["content"][0]["tool_use_id"], "");
+}
+
 #[test]
 fn a_custom_tool_is_answered_as_one() {
     let text = r#"[{"type":"custom_tool_call","call_id":"c","name":"sql","input":"x"}]"#;

@@ -89,7 +89,11 @@ impl SseDecoder {
         if let Some(event) = self.splitter.finish()? {
             self.events.add(&event)?;
         }
-        if self.events.decoder.is_some() { Ok(()) } else { Err(self.events.format.unknown()) }
+        match &self.events.decoder {
+            Some(decoder) if decoder.is_blank() => Err(DecodeError::Empty),
+            Some(_) => Ok(()),
+            None => Err(self.events.format.unknown()),
+        }
     }
 
     /// Takes the calls that have completed since the last time, in call order.

@@ -1,4 +1,5 @@
-//! Anthropic streams: `content_block_start`, `input_json_delta` fragments, `content_block_stop`.
+//! Anthropic streams: `message_start`, then per block `content_block_start`, `input_json_delta` fragments and
+//! `content_block_stop`, then `message_stop`.
 
 use super::{Assemble, index};
 use crate::{
@@ -10,10 +11,13 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The open `tool_use` blocks, by index, with the text of their input so far.
+/// The open `tool_use` blocks of a message.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
+    /// By index, with the text of their input so far.
     open: BTreeMap<u64, (Draft, String)>,
+    /// Whether a message has started and not stopped.
+    in_message: bool,
 }
 
 impl Assemble for Blocks {
@@ -21,6 +25,14 @@ impl Assemble for Blocks {
         let mut event = json::object(event, "the event")?;
         let kind = json::text(&event, "type").to_owned();
         match kind.as_str() {
+            // Two answers got into one stream: blocks of the same index would run into each other.
+            "message_start" if std::mem::replace(&mut self.in_message, true) => {
+                Err(DecodeError::SecondMessage)
+            }
+            "message_stop" => {
+                self.in_message = false;
+                Ok(())
+            }
             "content_block_start" => self.start(&mut event, out),
             "content_block_delta" => self.delta(&mut event),
             "content_block_stop" => self.stop(&mut event, out),

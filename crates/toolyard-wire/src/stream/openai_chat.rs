@@ -29,6 +29,8 @@ pub(super) struct Deltas {
 struct Open {
     index: u64,
     id: Option<String>,
+    /// Whether a fragment had an empty id, which some servers send in place of none.
+    has_empty_id: bool,
     name: String,
     text: String,
     custom: bool,
@@ -77,6 +79,7 @@ impl Assemble for Deltas {
 impl Deltas {
     fn fragment(&mut self, mut item: Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
         let at = json::take(&mut item, "index");
+        let is_empty_id = json::is_empty_text(&item, "id");
         let id = json::take_text(&mut item, "id");
         json::take(&mut item, "type");
         let custom = json::take(&mut item, "custom");
@@ -95,6 +98,7 @@ impl Deltas {
         // Servers that repeat the name on every fragment send all of it each time.
         open.name = name.unwrap_or(std::mem::take(&mut open.name));
         open.custom |= is_custom;
+        open.has_empty_id |= is_empty_id;
         open.text.push_str(&text);
         open.whole = false;
         open.passthrough.extend(item);
@@ -187,7 +191,7 @@ impl Open {
     fn complete(self) -> Draft {
         let text = Some(Value::String(self.text));
         Draft {
-            id: self.id,
+            id: self.id.or(self.has_empty_id.then(String::new)),
             name: self.name,
             arguments: if self.custom { custom_input(text) } else { arguments(text) },
             custom: self.custom,

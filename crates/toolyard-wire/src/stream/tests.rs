@@ -112,6 +112,41 @@ fn a_call_that_begins_anew_before_it_ended_is_there_twice() {
     check(Format::Anthropic, &[&start("a"), &start("b"), stop], ". a f  b f {}");
 }
 
+/// Two answers in one stream: blocks of both have the same indexes, so nothing after that can be told apart.
+#[test]
+fn a_second_message_start_inside_an_open_message_is_an_error() {
+    let (start, stop) = (r#"{"type":"message_start","message":{}}"#, r#"{"type":"message_stop"}"#);
+    let block =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f"}}"#;
+    let mut stream = StreamDecoder::new(Format::Anthropic);
+    stream.push(start).unwrap();
+    stream.push(block).unwrap();
+    assert_eq!(stream.push(start), Err(DecodeError::SecondMessage));
+    assert_eq!(show(&stream.finish()), "a f ");
+    check(Format::Anthropic, &[start, stop, start, stop], ". . . .");
+    let text = format!("data: {start}\n\ndata: {start}\n\n");
+    assert_eq!(
+        crate::decode(&text, None).unwrap_err().to_string(),
+        "event 2 of the stream: a second message starts before the first has stopped: send one response at a time"
+    );
+}
+
+/// Some servers send an empty id with every fragment but the first, and some with that one, too.
+#[test]
+fn chat_keeps_an_empty_id_only_if_there_is_no_other() {
+    let fragment = |id: &str, name: &str| {
+        delta(&format!(r#"{{"index":0,"id":"{id}","function":{{"name":"{name}","arguments":"{{}}"}}}}"#))
+    };
+    let id_of = |events: &[String]| {
+        let mut stream = StreamDecoder::new(Format::OpenAiChat);
+        events.iter().for_each(|event| drop(stream.push(event).unwrap()));
+        stream.push(STOP).unwrap();
+        stream.message().origins()[0].id.clone()
+    };
+    assert_eq!(id_of(&[fragment("a", "f"), fragment("", "")]).as_deref(), Some("a"));
+    assert_eq!(id_of(&[fragment("", "f"), fragment("", "")]).as_deref(), Some(""));
+}
+
 #[test]
 fn an_event_of_another_format_is_refused() {
     let error = StreamDecoder::new(Format::Anthropic).push(STOP).unwrap_err();
