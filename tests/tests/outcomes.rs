@@ -248,8 +248,8 @@ async fn without_an_approver_calls_are_denied() {
         shape(&outcomes),
         "none ok, read ok, write user_denied, execute user_denied, network user_denied"
     );
-    assert_eq!(error(&outcomes[2]).message, "User denied this operation.");
-    assert!(error(&outcomes[2]).advice.contains("no approver is available"));
+    assert_eq!(error(&outcomes[2]).message, "This operation needs approval and nobody can be asked.");
+    assert!(error(&outcomes[2]).advice.contains("say what you need"));
     assert!(outcomes[2..].iter().all(|outcome| outcome.routing == toolyard::Routing::ShortCircuit));
     events.check();
 }

@@ -32,6 +32,18 @@ pub enum Answer {
     Always,
     /// The call ends as `user_denied`.
     Deny,
+    /// Nobody could be asked. The call ends as `user_denied`, whose text says so.
+    Nobody,
+    /// The question is too long to be shown whole, so it was not asked: nobody allows what was not seen. The call ends
+    /// as `user_denied`, whose text says so.
+    TooLong,
+}
+
+impl Answer {
+    /// Whether the call may run.
+    pub const fn allows(self) -> bool {
+        matches!(self, Self::Allow | Self::Always)
+    }
 }
 
 /// Answers approval requests on behalf of the user.

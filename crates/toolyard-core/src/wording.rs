@@ -8,6 +8,12 @@ pub const AVAILABLE_MAX: usize = 50;
 /// The message of a call that a person refused.
 pub const USER_DENIED: &str = "User denied this operation.";
 
+/// The message of a call that needs approval when nobody can be asked for it (PO-3).
+pub const NOBODY_TO_ASK: &str = "This operation needs approval and nobody can be asked.";
+
+/// The message of a call that needs approval and is too long to be shown to the person who would be asked (PO-4).
+pub const TOO_LONG_TO_ASK: &str = "This operation needs approval and is too long to be shown whole.";
+
 /// The message of a panic or an unclassified error, whose own text may hold secrets or paths.
 pub const INTERNAL_FAILURE: &str = "The tool failed unexpectedly.";
 

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 use toolyard_core::{Answer, ApprovalRequest, Approver, CallDigest, RequestId};
 
-/// How many questions can be open at once. Further ones are answered no.
+/// How many questions can be open at once. Further ones are not asked, and their calls do not run.
 const PENDING_MAX: usize = 65_536;
 
 /// How many settled questions are remembered, to tell a late answer from an answer to a question that never existed.
@@ -188,8 +188,8 @@ impl Drop for OpenQuestion<'_> {
 impl Approver for ApprovalDesk {
     async fn ask(&self, request: &ApprovalRequest) -> Answer {
         let Some(mut open_question) = self.open(request) else {
-            tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is denied");
-            return Answer::Deny;
+            tracing::warn!(max = PENDING_MAX, "too many open approval questions; this one is not asked");
+            return Answer::Nobody;
         };
         (&mut open_question.wait).await.unwrap_or(Answer::Deny)
     }

@@ -17,7 +17,7 @@ mod preview;
 mod reach;
 
 pub(crate) use arguments::Args;
-pub(crate) use consent::{ApprovalSubject, Consent, user_denied};
+pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied};
 pub(crate) use in_force::{Allowed, PolicyVersion, RulesInForce, VersionedPolicy};
 
 use crate::{

@@ -17,6 +17,7 @@ use std::{fmt, sync::Arc};
 /// let notes = of(json!({"path": "notes.md", "content": "milk"}));
 /// assert_eq!(notes, of(json!({"content": "bread", "path": "notes.md"})));
 /// assert_ne!(notes, of(json!({"path": "other.md", "content": "milk"})));
+/// assert!(!notes.is_exact());
 /// assert_eq!(notes.to_string(), r#"write_file {"path":"notes.md"}, whatever its content"#);
 /// ```
 #[derive(Debug, Clone)]
@@ -57,6 +58,11 @@ impl ApprovalPattern {
     /// the pattern is [shown](Self::shown) does not affect it.
     pub fn key(&self) -> CallDigest {
         self.key
+    }
+
+    /// Whether it covers only calls with exactly the same arguments.
+    pub fn is_exact(&self) -> bool {
+        self.free.is_empty()
     }
 
     /// The same pattern with its arguments mapped by `show` for display. Its identity does not change: two patterns

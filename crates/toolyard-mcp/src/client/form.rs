@@ -106,7 +106,8 @@ fn clean_field(field: &mut Value) -> Result<OriginalByShown, Unfit> {
 fn clean_texts(of: &mut Value) {
     for word in ["title", "description"] {
         if let Some(Value::String(text)) = of.get_mut(word) {
-            *text = clean::text(text, clean::DESCRIPTION_MAX);
+            // Never cut: the form as a whole is within this bound.
+            *text = clean::text(text, FORM_BYTES_MAX);
         }
     }
 }

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of questions of a server at once; more are refused.
 const OPEN_MAX: usize = 16;
 
-/// Maximum number of characters of a question.
-const MESSAGE_MAX: usize = 4000;
+/// Maximum size of a question in bytes. A longer one is refused: nobody would answer all of it.
+const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// The questions of one server.
 #[derive(Clone)]
@@ -94,6 +94,10 @@ impl Questions {
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = form else {
             return Err(unfit("only elicitation by form is supported"));
         };
+        if message.len() > MESSAGE_BYTES_MAX {
+            let why = format!("the question has more than {MESSAGE_BYTES_MAX} bytes: ask in fewer words");
+            return Err(unfit(why));
+        }
         let form = Form::of(requested_schema).map_err(unfit)?;
         let asked = ElicitRequestParams::FormElicitationParams {
             meta: None,
@@ -125,9 +129,9 @@ impl Questions {
         permits.try_acquire().map_err(|_| refused("too many questions are open already"))
     }
 
-    /// A message that names the server, so that its question does not pass for one of this program's.
+    /// A message, never cut, that names the server, so that its question does not pass for one of this program's.
     fn signed(&self, message: &str) -> String {
-        format!("The MCP server '{}' asks: {}", self.server, clean::text(message, MESSAGE_MAX))
+        format!("The MCP server '{}' asks: {}", self.server, clean::text(message, MESSAGE_BYTES_MAX))
     }
 }
 

@@ -6,7 +6,7 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, MetaObject},
 };
 use serde_json::{Map, Value, json};
-use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput};
+use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput, wording};
 
 /// The `_meta` key under which a result says how the call went.
 const CALL: &str = "toolyard/call";
@@ -15,8 +15,7 @@ const CALL: &str = "toolyard/call";
 const ERROR: &str = "toolyard/error";
 
 /// The advice in a refusal when the client cannot ask its user (PO-3).
-const CANNOT_ASK: &str = "This operation needs approval, and this client cannot ask for it, because it declares no \
-     elicitation. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
+const CANNOT_ASK: &str = "This client cannot ask for approval, because it declares no elicitation. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
 
 /// The result of a call; `can_ask` is whether its client can ask its user for approval.
 ///
@@ -32,7 +31,7 @@ pub(super) fn write(outcome: Outcome, can_ask: bool) -> Result<CallToolResult, E
     let (mut result, error) = match outcome.status {
         Ok(output) => (success(&output), None),
         Err(mut error) => {
-            if error.kind == ErrorKind::UserDenied && !can_ask {
+            if error.message == wording::NOBODY_TO_ASK && !can_ask {
                 *error = error.with_advice(CANNOT_ASK);
             }
             let details = details(&error);

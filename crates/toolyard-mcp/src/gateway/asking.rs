@@ -13,8 +13,8 @@ use rmcp::{
 };
 use toolyard::{Answer, ApprovalRequest, Approver};
 
-/// Maximum number of characters of the arguments, and of the changes, that a question shows.
-const SHOWN_MAX: usize = 4000;
+/// Maximum size of a question in bytes. A longer one is not asked, because nobody would have seen all of it.
+const QUESTION_BYTES_MAX: usize = 64 << 10;
 
 /// The field of the form that holds the answer.
 const FIELD: &str = "answer";
@@ -27,21 +27,20 @@ impl Approver for Clients {
                 let during = self.pending.request(request.session(), request.call_id());
                 elicit(&client, request, during).await
             }
-            // The call's result says why; see `answer`.
-            _ => Answer::Deny,
+            _ => Answer::Nobody,
         }
     }
 }
 
 /// Asks the client's user. Anything but a clear yes is a no.
 async fn elicit(client: &Client, approval: &ApprovalRequest, during: Option<RequestId>) -> Answer {
-    let form = form(question(approval).await);
-    match send(&client.peer, request(form), during).await {
+    let Some(question) = question(approval).await else { return Answer::TooLong };
+    match send(&client.peer, request(form(question)), during).await {
         Ok(ClientResult::ElicitResult(result)) => read(&result),
         Ok(_) => Answer::Deny,
         Err(error) => {
             tracing::warn!(%error, "a client could not be asked for approval");
-            Answer::Deny
+            Answer::Nobody
         }
     }
 }
@@ -88,33 +87,37 @@ impl Drop for Question {
     }
 }
 
-async fn question(request: &ApprovalRequest) -> String {
-    let (tool, effects) = (request.tool(), request.side_effects());
-    let arguments = shortened(&request.arguments().to_string());
+/// What is asked, with nothing left out; `None` if that is too long.
+async fn question(request: &ApprovalRequest) -> Option<String> {
+    let (tool, effects) = (visible(request.tool()), request.side_effects());
+    let arguments = visible(&request.arguments().to_string());
     let mut text = format!("May the tool '{tool}' (side effects: {effects}) run with {arguments}?");
-    if let Some(changes) = request.changes().await {
+    // Whether the rest fits is not worth a preview of the changes.
+    if text.len() <= QUESTION_BYTES_MAX
+        && let Some(changes) = request.changes().await
+    {
         text.push_str("\n\nIt would change:\n");
-        text.push_str(&shortened(&changes));
+        text.extend(changes.split('\n').map(|line| format!("{}\n", visible(line))));
+        text.pop();
     }
-    let pattern = shortened(&request.pattern().to_string());
-    text.push_str(&format!("\n\n'always' also allows later calls that match: {pattern}"));
-    text
+    let covered = match request.pattern() {
+        pattern if pattern.is_exact() => "with exactly these arguments".to_owned(),
+        pattern => format!("that match: {}", visible(&pattern.to_string())),
+    };
+    text.push_str(&format!("\n\n'always' also allows later calls {covered}"));
+    (text.len() <= QUESTION_BYTES_MAX).then_some(text)
 }
 
-/// The text in a form that a person can judge: invisible characters are escaped, and omitted ones are counted.
-fn shortened(text: &str) -> String {
-    let mut chars = text.chars();
-    let mut shown = String::new();
-    for c in chars.by_ref().take(SHOWN_MAX) {
-        match is_visible(c) {
+/// The text on one line, in a form that a person can judge: what is invisible is escaped.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_visible(c) && c != '\n' {
             true => shown.push(c),
             false => shown.extend(c.escape_unicode()),
         }
     }
-    match chars.count() {
-        0 => shown,
-        more => format!("{shown}… and {more} more characters"),
-    }
+    shown
 }
 
 fn form(message: String) -> ElicitRequestParams {
@@ -142,13 +145,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// PO-4: a person sees what runs; invisible characters are escaped, and omitted ones are counted.
+    /// PO-4: a person sees what runs: what is invisible is escaped, and no name begins a line.
     #[test]
-    fn what_hides_or_is_left_out_is_shown() {
-        assert_eq!(shortened("rm a\u{202e}b\u{1b}[2K\n"), "rm a\\u{202e}b\\u{1b}[2K\n");
-        let long = shortened(&"a".repeat(SHOWN_MAX + 7));
-        assert!(long.ends_with("a… and 7 more characters"));
-        assert!(!shortened(&"a".repeat(SHOWN_MAX)).contains('…'));
+    fn what_hides_is_shown() {
+        assert_eq!(visible("rm a\u{202e}b\u{1b}[2K\nx\t"), "rm a\\u{202e}b\\u{1b}[2K\\u{a}x\t");
     }
 
     /// PO-4, PO-5: anything but a clear yes is a no.

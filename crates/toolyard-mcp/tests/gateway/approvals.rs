@@ -47,7 +47,7 @@ async fn an_always_is_for_this_client_alone() {
     let (mut client, _serving) = yard.connect(can_ask()).await;
     client.call(1, "ask", json!({}), json!({})).await;
     let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "always"}})).await;
-    assert!(shown.ends_with("'always' also allows later calls that match: ask {}"), "{shown}");
+    assert!(shown.ends_with("'always' also allows later calls with exactly these arguments"), "{shown}");
     client.answer(1).await;
     client.call(2, "ask", json!({}), json!({})).await;
     assert_eq!(client.answer(2).await["result"]["isError"], false);
@@ -65,8 +65,34 @@ async fn a_client_that_cannot_ask_is_refused_with_advice() {
     let answer = client.answer(1).await;
     assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "user_denied");
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("declares no elicitation"), "{text}");
+    let nobody = "This operation needs approval and nobody can be asked.";
+    assert!(text.starts_with(nobody) && text.contains("declares no elicitation"), "{text}");
     assert_eq!(client.drain_sent().await, [] as [Value; 0]);
+}
+
+/// PO-4: a question shows all that would run, however long, up to 64 KiB; a longer one is not asked, its call does not
+/// run, and the model reads what to do.
+#[tokio::test(start_paused = true)]
+async fn a_question_is_shown_whole_or_not_asked() {
+    let yard = Yard::open().await;
+    let (mut client, _serving) = yard.connect(can_ask()).await;
+    let command = format!("{}; rm -rf ~; {}", "x".repeat(30_000), "y".repeat(30_000));
+    client.call(1, "ask", json!({"command": command, "\n\nname": 1}), json!({})).await;
+    let shown = say(&mut client, json!({"action": "accept", "content": {"answer": "yes"}})).await;
+    assert!(
+        shown.contains(&command) && shown.contains(r#""\n\nname":1"#) && shown.lines().count() == 3,
+        "{shown}"
+    );
+    assert_eq!(client.answer(1).await["result"]["isError"], false);
+
+    let long = json!({"command": "x".repeat(64 << 10)});
+    client.call(2, "ask", long, json!({})).await;
+    let answer = client.answer(2).await;
+    assert_eq!(answer["result"]["_meta"]["toolyard/error"]["code"], "user_denied");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    let refused = "This operation needs approval and is too long to be shown whole.";
+    assert!(text.starts_with(refused) && text.contains("several calls with shorter arguments"), "{text}");
+    assert_eq!((client.drain_sent().await, yard.count("tool.called")), (Vec::new(), 1));
 }
 
 /// SC-4: when a call is cancelled, the question about it is withdrawn, and the call does not run.

@@ -51,6 +51,35 @@ async fn a_form_goes_to_the_client_of_the_call_and_its_answer_back() {
     yard.servers.shutdown().await;
 }
 
+/// A server's question is shown whole, up to 64 KiB, or refused: nobody answers what was not shown.
+#[tokio::test]
+async fn a_question_is_passed_on_whole_or_not_at_all() {
+    let yard = Yard::open(true).await;
+    let mut client = yard.client(able()).await;
+    let question = |bytes: usize| {
+        let mut question = form();
+        question["params"]["message"] = format!("{} the end", "x".repeat(bytes)).into();
+        question["params"]["requestedSchema"]["properties"]["name"]["description"] =
+            "y".repeat(20_000).into();
+        question
+    };
+    ask(&mut client, 1, question(20_000)).await;
+    let shown = client.received("elicitation/create").await;
+    assert!(shown["params"]["message"].as_str().unwrap().ends_with("x the end"));
+    assert_eq!(shown["params"]["requestedSchema"], question(0)["params"]["requestedSchema"]);
+    client.send(json!({"jsonrpc": "2.0", "id": shown["id"], "result": {"action": "decline"}})).await;
+    assert_eq!(relayed_answer(&mut client, 1).await, json!({"action": "decline"}));
+    ask(&mut client, 2, question(64 << 10)).await;
+    let refused = relayed_answer(&mut client, 2).await;
+    let message = refused["message"].as_str().unwrap();
+    assert_eq!(
+        (&refused["code"], message.ends_with("ask in fewer words")),
+        (&json!(-32602), true),
+        "{refused}"
+    );
+    yard.servers.shutdown().await;
+}
+
 /// A server may use the client's model, and learns nothing about other servers from it.
 #[tokio::test]
 async fn a_prompt_goes_to_the_clients_model() {

@@ -12,7 +12,7 @@ use super::admit::EndOnDrop;
 use super::ledger::Phase;
 use super::state::{BatchState, index};
 use crate::{
-    gate::{self, ApprovalSubject, Consent, user_denied},
+    gate::{self, ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied},
     session::Remembered,
 };
 use futures::{FutureExt, future::abortable};
@@ -165,7 +165,7 @@ impl Question {
             match settled {
                 Settled::PolicyChanged => {}
                 // The answer is not about what would run now.
-                Settled::Answered(answer) if self.is_outdated() && answer != Answer::Deny => {}
+                Settled::Answered(answer) if self.is_outdated() && answer.allows() => {}
                 Settled::Answered(answer) => return self.answered(answer),
                 Settled::With(_) if self.is_outdated() => {
                     if let Err(error) = self.check_again() {
@@ -211,6 +211,8 @@ impl Question {
             Answer::Always => Some(Remembered::Allowed),
             Answer::Allow => once.then_some(Remembered::Allowed),
             Answer::Deny => once.then_some(Remembered::Refused),
+            // Nobody has said anything about other calls.
+            Answer::Nobody | Answer::TooLong => None,
         };
         if let Some(remembered) = remembered {
             self.batch.session.approvals().remember(self.request.pattern().key(), remembered);
@@ -225,6 +227,8 @@ impl Question {
             Settled::Answered(Answer::Deny) | Settled::With(Remembered::Refused) => {
                 self.refuse(user_denied())
             }
+            Settled::Answered(Answer::Nobody) => self.refuse(nobody_to_ask()),
+            Settled::Answered(Answer::TooLong) => self.refuse(too_long_to_ask()),
             Settled::Panicked => self.refuse(CallError::new(ErrorKind::Internal, "the approver panicked")),
             Settled::Expired => self.refuse(CallError::new(
                 ErrorKind::ConfirmationTimeout,

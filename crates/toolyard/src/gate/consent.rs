@@ -17,9 +17,11 @@ use toolyard_core::{
     ErrorKind, RequestId, event::Approval, wording,
 };
 
-/// The advice to a refused call when there is no approver (PO-3).
-const NO_APPROVER: &str = "This operation needs approval, and no approver is available. \
-                           Do not repeat this call; say what you need.";
+/// The advice to a call that nobody can be asked about (PO-3).
+const NO_APPROVER: &str = "Do not repeat this call; say what you need.";
+
+/// The advice to a call that is too long to be asked about (PO-4).
+const IN_PARTS: &str = "Nothing was done. Do it in several calls with shorter arguments.";
 
 /// Whether a call needs an approver's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +82,7 @@ impl Gate {
         }
         match self.approver {
             Some(_) => Ok(Consent::Ask { once }),
-            None => Err(user_denied().with_advice(NO_APPROVER)),
+            None => Err(nobody_to_ask()),
         }
     }
 
@@ -122,6 +124,16 @@ impl Gate {
         };
         ApprovalRequest::new(parts, Some(Arc::new(preview)))
     }
+}
+
+/// The refusal of a call that nobody can be asked about.
+pub(crate) fn nobody_to_ask() -> CallError {
+    CallError::new(ErrorKind::UserDenied, wording::NOBODY_TO_ASK).with_advice(NO_APPROVER)
+}
+
+/// The refusal of a call that is too long to be shown whole.
+pub(crate) fn too_long_to_ask() -> CallError {
+    CallError::new(ErrorKind::UserDenied, wording::TOO_LONG_TO_ASK).with_advice(IN_PARTS)
 }
 
 /// The refusal of a call that a person said no to.

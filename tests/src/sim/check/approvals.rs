@@ -14,7 +14,7 @@ use crate::sim::{
     stage::{arguments, spec},
 };
 use toolyard::{
-    Answer, CallDigest, EventKind,
+    CallDigest, EventKind,
     event::{Approval, SettledBy},
 };
 
@@ -126,7 +126,7 @@ impl CallApproval<'_> {
     fn is_answered(&self, resolved: usize, digest: Option<CallDigest>) -> bool {
         self.traces.entries[..resolved].iter().any(|entry| match entry.fact {
             Fact::Answered(node, shown, answer) => {
-                node == self.node.call.node && Some(shown) == digest && answer != Answer::Deny
+                node == self.node.call.node && Some(shown) == digest && answer.allows()
             }
             _ => false,
         })

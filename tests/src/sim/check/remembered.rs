@@ -49,7 +49,7 @@ impl RememberedAnswers {
                     let Some(node) = index.nodes.get(&node) else { continue };
                     let once = node.tool.is_some_and(|tool| tool.consent == Consent::AskedOnce);
                     if once || answer == Answer::Always {
-                        let allows = answer != Answer::Deny;
+                        let allows = answer.allows();
                         given.push(RememberedAnswer {
                             at_us,
                             place,

@@ -71,8 +71,11 @@ fn rows(request: &ApprovalRequest, changes: Option<&str>, extent: Extent) -> Row
     if let Some(changes) = changes {
         rows.push(("changes", self::changes(changes, extent)));
     }
-    let pattern = request.pattern().to_string();
-    rows.push((ALWAYS, vec![ends(&pattern, extent.line_chars_max(), plain)]));
+    let covered = match request.pattern() {
+        pattern if pattern.is_exact() => format!("{}, with exactly these arguments", request.tool()),
+        pattern => pattern.to_string(),
+    };
+    rows.push((ALWAYS, vec![ends(&covered, extent.line_chars_max(), plain)]));
     rows
 }
 
