@@ -12,6 +12,8 @@
 pub mod check;
 mod dice;
 mod journal;
+#[cfg(test)]
+mod kept;
 pub(crate) mod nest;
 mod panics;
 mod permits;

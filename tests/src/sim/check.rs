@@ -25,7 +25,7 @@ mod retries;
 mod secrets;
 mod starts;
 #[cfg(test)]
-mod tests;
+pub(in crate::sim) mod tests;
 mod traces;
 mod waits;
 mod widths;

@@ -76,6 +76,27 @@ async fn the_end_of_a_batch_does_not_wait_for_zombies() {
     yard.events.check();
 }
 
+/// V2, CL-3: a batch whose waiting calls are all answered meanwhile does not go on waiting for a zombie.
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_answered_stops_waiting_for_a_zombie() {
+    let yard = yard_on(Tasks).await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        for id in ["w", "r"] {
+            tokio::time::sleep(5 * SECOND).await;
+            assert!(session.cancel_call(id));
+        }
+    };
+    let from = Instant::now();
+    let batch =
+        vec![call("z", "blocks", 3_600_000, "ok"), call("w", "serial", 0, "ok"), call("r", "read", 0, "ok")];
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), cancel) }).await;
+    assert_eq!(shape(&outcomes), "z timeout, w cancelled, r cancelled");
+    assert_eq!(from.elapsed(), 10 * SECOND);
+    tokio::time::sleep(7200 * SECOND).await;
+    yard.events.check();
+}
+
 /// SC-5, SC-6: a cancelled batch waits for the grace of its handlers, but not for zombies.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_batch_does_not_wait_for_zombies() {

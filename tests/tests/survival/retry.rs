@@ -6,7 +6,7 @@ use std::{num::NonZeroU32, time::Duration};
 use tokio::time::{Instant, sleep};
 use toolyard::{
     BreakerPolicy, Call, CallError, Effect, ErrorKind, EventKind, Jitter, Outcome, RetryPolicy, RetryStopped,
-    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Tool, ToolClass, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, tries, yard};
 
@@ -100,6 +100,27 @@ async fn a_tool_may_set_its_retry_policy() {
     let delays = delays(&yard);
     assert!(delays.len() == 4 && delays.iter().all(|delay| *delay <= 1000), "{delays:?}");
     assert_eq!(one(&yard, call("a", "read", 0, "transient")).await.attempts, 1);
+}
+
+/// RT-7: a call that has pushed calls into a stream is not retried, even if it fails before the stream has taken them
+/// in, and they never run.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_streamed_calls_is_not_retried() {
+    let yard = yard(|builder, _| {
+        let streams = tool_fn(ToolSpec::read("streams"), |(): (), cx: ToolContext| async move {
+            use toolyard::SubAgents;
+            let stream = cx.fork(toolyard::ForkPolicy::default())?.open_batch();
+            stream.push(call("inner", "serial", 0, "ok"));
+            Err::<ToolOutput, _>(ToolError::transient("HTTP 500: connection refused"))
+        });
+        builder.tool(streams)
+    })
+    .await;
+    let outcome = one(&yard, Call::new("a", "streams", "{}")).await;
+    assert_eq!((error(&outcome).kind, outcome.attempts), (ErrorKind::Transient, 1));
+    assert_eq!(yard.log.started(), [""; 0]);
+    assert_eq!(yard.events.of_call("inner"), ["tool.call.received", "tool.failed"]);
+    yard.events.check();
 }
 
 /// RT-6, CC-5: a call in backoff holds neither its permits nor the serial lease, but its batch's next run still waits.

@@ -1,7 +1,8 @@
 //! Streaming batches, whose calls arrive while the model still writes them (CL-5).
 
 use crate::nested::{nest, nesting};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
 use toolyard::{Call, EventKind, ForkPolicy, Outcome, SubAgents as _, ToolContext, ToolSpec, tool_fn};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
@@ -211,5 +212,50 @@ async fn a_quiescent_stream_does_not_end_another_dispatch() {
     let session = yard.engine.session_with("s", options);
     let outcomes = session.dispatch(vec![Call::new("a", "streams", "{}")]).await;
     assert_eq!(outcomes[0].to_text(), "y ok, x ok");
+    yard.events.check();
+}
+
+/// A `Blocking` executor for paused time: a task that ignores drop and cancel.
+struct Tasks;
+
+impl toolyard::Blocking for Tasks {
+    fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
+        tokio::spawn(job);
+    }
+}
+
+/// CL-3, V2: a stream whose calls all have results ends, although a handler that was given up runs on; a call behind
+/// it still waits for that handler, and the stream for the call.
+#[tokio::test(start_paused = true)]
+async fn a_stream_with_nothing_left_to_start_does_not_wait_for_a_zombie() {
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::write("blocks").blocking().timeout(Duration::from_secs(1));
+        builder.tool(scripted(spec, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let zombie = || call("z", "blocks", 3_600_000, "ok");
+    let (unknown, write) = (|| call("u", "unknown", 0, "ok"), || call("w", "serial", 0, "ok"));
+    for (calls, cancelled_after, seconds, expected) in [
+        (vec![zombie(), unknown()], None, 1, "z timeout, u not_found"),
+        (vec![zombie(), unknown(), write()], None, 31, "z timeout, u not_found, w queue_timeout"),
+        (vec![zombie(), unknown(), write()], Some(5_000), 5, "z timeout, u not_found, w cancelled"),
+        (vec![zombie(), write(), unknown()], Some(5_000), 5, "z timeout, w cancelled, u not_found"),
+    ] {
+        let (from, batch) = (Instant::now(), session.open_batch());
+        for call in calls {
+            batch.push(call);
+            tokio::task::yield_now().await;
+        }
+        let cancel = async {
+            if let Some(after) = cancelled_after {
+                ms(after).await;
+                assert!(session.cancel_call("w"));
+            }
+        };
+        let (outcomes, ()) = tokio::join!(batch.finish(), cancel);
+        assert_eq!((shape(&outcomes).as_str(), from.elapsed().as_secs()), (expected, seconds));
+        ms(7_200_000).await;
+    }
     yard.events.check();
 }

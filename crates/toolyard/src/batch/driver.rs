@@ -12,8 +12,11 @@ use crate::{
     attempt::{Attempt, Next},
     config::OnSerialFailure,
 };
-use futures::FutureExt;
-use std::sync::Arc;
+use futures::{
+    FutureExt,
+    future::{Either, select},
+};
+use std::{pin::pin, sync::Arc};
 use tokio::time::Instant;
 use toolyard_core::{Batch, Outcome, Placement};
 
@@ -110,30 +113,53 @@ impl BatchState {
     }
 }
 
-/// Waits until a run that has ended is quiescent. Returns the reason if the runs behind it must not start. Not needed
-/// for the last run of a batch.
-pub(super) async fn await_quiescence(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
+/// Waits until a run that has ended is quiescent, or until every call of the batch has its result, so that nothing is
+/// left to start. Returns the reason if the runs behind it must not start. Not needed for the last run of a batch.
+async fn await_quiescence(batch: &Arc<BatchState>, run: usize) -> Option<Stop> {
     if faulty!(BarrierSkipped) {
         return None;
     }
-    if batch.run_quiescent(run).now_or_never().is_none() && wait_for_zombies(batch, run).await {
+    // Boxed, because few batches get here and the others need no room for it.
+    if !batch.is_quiescent(run) && Box::pin(runs_into_zombies(batch, run)).await {
         return Some(Stop::Zombie);
     }
-    let skip = batch.session.engine.on_serial_failure == OnSerialFailure::SkipRest;
-    (skip && batch.serial_failed(run)).then_some(Stop::Predecessor)
+    skips_rest(batch, run)
+}
+
+/// Gives the handlers of a run time to stop while something waits behind it; returns whether it still waits for them
+/// after that.
+async fn runs_into_zombies(batch: &Arc<BatchState>, run: usize) -> bool {
+    let is_over = pin!(batch.until(|| !batch.is_open()));
+    let waited = pin!(wait_for_zombies(batch, run, zombies_until()));
+    // On one task, whose waker they share: the bell of a batch has one.
+    match select(is_over, waited).await {
+        Either::Left(_) => false,
+        Either::Right((still_run, _)) => still_run,
+    }
+}
+
+/// When a run that begins to wait for zombies now has waited long enough.
+pub(super) fn zombies_until() -> Instant {
+    Instant::now() + ZOMBIE_WAIT
 }
 
 /// Gives abandoned handlers time to stop; returns whether some still run after it (CL-3).
-async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize) -> bool {
+pub(super) async fn wait_for_zombies(batch: &Arc<BatchState>, run: usize, until: Instant) -> bool {
     let wait = {
         // A caller outside of tokio has no timer of its own.
         let _runtime = batch.session.engine.tasks.enter();
-        tokio::time::timeout(ZOMBIE_WAIT, batch.run_quiescent(run))
+        tokio::time::timeout_at(until, batch.run_quiescent(run))
     };
     if wait.await.is_ok() {
         return false;
     }
     // A handler that has not been abandoned yet still has its grace, and settles within it.
     batch.run_settled(run).await;
-    batch.run_quiescent(run).now_or_never().is_none()
+    !batch.is_quiescent(run)
+}
+
+/// The reason to skip the runs behind this one, if it has failed and that is configured (CL-4).
+pub(super) fn skips_rest(batch: &BatchState, run: usize) -> Option<Stop> {
+    let skip = batch.session.engine.on_serial_failure == OnSerialFailure::SkipRest;
+    (skip && batch.serial_failed(run)).then_some(Stop::Predecessor)
 }

@@ -217,9 +217,14 @@ impl BatchState {
         self.until(|| self.runs[run].is_ended()).await;
     }
 
+    /// Whether every call of the run is quiescent.
+    pub(super) fn is_quiescent(&self, run: usize) -> bool {
+        self.runs[run].is_quiescent()
+    }
+
     /// Waits until every call of the run is quiescent.
     pub(super) async fn run_quiescent(&self, run: usize) {
-        self.until(|| self.runs[run].is_quiescent()).await;
+        self.until(|| self.is_quiescent(run)).await;
     }
 
     /// Waits until every call of the run is quiescent or a listed zombie.
@@ -228,7 +233,7 @@ impl BatchState {
     }
 
     /// Waits until `is_so`. Only the driver of the batch may call this, because the bell has one waker.
-    async fn until(&self, is_so: impl Fn() -> bool) {
+    pub(super) async fn until(&self, is_so: impl Fn() -> bool) {
         poll_fn(|cx| {
             if is_so() {
                 return Poll::Ready(());

@@ -9,7 +9,7 @@
 //! batch, so that the results do not show that the calls arrived one by one. A call starts as soon as no earlier call
 //! of another run is unfinished, whatever is still to come.
 
-use super::driver::{await_quiescence, begin};
+use super::driver::{begin, skips_rest, wait_for_zombies, zombies_until};
 use super::intake::{Dispatch, Order, Origin, StreamPrefix};
 use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
@@ -19,10 +19,11 @@ use crate::{
     session::{EventPlace, SessionCore},
     telemetry,
 };
-use futures::future::join_all;
+use futures::future::{Either, select};
 use std::{
     collections::HashSet,
     fmt,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -124,6 +125,10 @@ impl OpenBatch {
     /// A call whose arguments are cut off, because the stream broke, is answered `invalid_input`. Calls over the
     /// bound of a batch are answered `overloaded` (CC-4).
     pub fn push(&self, call: Call) {
+        if let Some(caller) = &self.stream.caller {
+            // From here on the handler has dispatched calls, even if they are taken in after its end (RT-7).
+            let _ = caller.batch.nest(caller.index);
+        }
         self.stream.state().pushed.push(call.clone());
         if let Some(feed) = &self.feed {
             let _ = feed.send(call); // if the task is gone, `collect` answers it
@@ -326,34 +331,32 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
     stream.announce_end();
 }
 
-/// A run, in one part per piece that has calls of it.
+/// What has begun and may still be waited for: the latest run, in one part per piece that has calls of it, and earlier
+/// runs if nothing has started behind them.
 #[derive(Default)]
-struct Parts {
+struct Begun {
+    /// That of the latest run.
     routing: Option<Routing>,
     parts: Vec<(Arc<BatchState>, usize)>,
 }
 
 async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<BatchState>>) {
-    let mut current = Parts::default();
+    let mut begun = Begun::default();
     while let Some(batch) = pieces.recv().await {
         for run in 0..batch.runs() {
             let routing = batch.routing_of(run);
-            if !current.continues_with(routing, stream.order) {
-                current.await_quiescence(stream).await;
-                current = Parts { routing: Some(routing), parts: Vec::new() };
-                if let Some(why) = stream.stopped() {
-                    // The stop goes from piece to piece, and may not have reached this one.
-                    batch.stop(why);
-                }
+            if !begun.continues_with(routing, stream.order) {
+                begun.make_way(stream, &batch, run).await;
+                begun.routing = Some(routing);
             }
             begin(&batch, run);
-            current.parts.push((batch.clone(), run));
+            begun.parts.push((batch.clone(), run));
         }
     }
-    current.end().await;
+    begun.end().await;
 }
 
-impl Parts {
+impl Begun {
     fn continues_with(&self, routing: Routing, order: Order) -> bool {
         order == Order::Runs
             && self.routing.is_some_and(|last| super::router::continues_run(last, Some(routing)))
@@ -366,14 +369,41 @@ impl Parts {
         }
     }
 
-    /// Waits until it is quiescent, or stops the runs behind it.
-    async fn await_quiescence(&self, stream: &Stream) {
-        self.end().await;
-        // Concurrently, because each part may have to wait for zombies.
-        let stops = join_all(self.parts.iter().map(|(batch, run)| await_quiescence(batch, *run))).await;
-        if let Some(why) = stops.into_iter().flatten().next() {
-            stream.stop(why);
+    /// Waits until the next run may begin, or has its results without: its calls were refused, or end while they wait
+    /// here. A run behind that one waits in its place.
+    async fn make_way(&mut self, stream: &Stream, next: &BatchState, run: usize) {
+        let results = next.run_ended(run);
+        // On one task, whose waker they share: they may wait for the one bell of the same piece.
+        let is_quiescent = match select(pin!(results), pin!(self.quiescence())).await {
+            Either::Left(_) => false,
+            Either::Right((why, _)) => {
+                why.into_iter().for_each(|why| stream.stop(why));
+                true
+            }
+        };
+        if is_quiescent {
+            self.parts.clear();
         }
+        if let Some(why) = stream.stopped() {
+            // The stop goes from piece to piece, and may not have reached this one.
+            next.stop(why);
+        }
+    }
+
+    /// Waits until all of it is quiescent. Returns the reason if what is behind it must not start.
+    async fn quiescence(&self) -> Option<Stop> {
+        self.end().await;
+        if faulty!(BarrierSkipped) {
+            return None;
+        }
+        // One for all: each part may have to wait for zombies.
+        let mut until = None;
+        for (batch, run) in self.parts.iter().filter(|(batch, run)| !batch.is_quiescent(*run)) {
+            if wait_for_zombies(batch, *run, *until.get_or_insert_with(zombies_until)).await {
+                return Some(Stop::Zombie);
+            }
+        }
+        self.parts.iter().find_map(|(batch, run)| skips_rest(batch, *run))
     }
 }
 

@@ -121,7 +121,7 @@ impl Caller<'_> {
                     );
                 }
             }
-            (Some(source), _) => self.check_replay(source, broken),
+            (Some(source), _) => self.check_replay(source, result, broken),
         }
     }
 
@@ -150,15 +150,34 @@ impl Caller<'_> {
 
     /// Checks a replay: a call whose run starts while a flight of its key is in flight must join it, whatever waits
     /// in line (ID-3).
-    fn check_replay(&self, source: &AttemptTrace, broken: &mut dyn FnMut(&'static str, String)) {
+    fn check_replay(
+        &self,
+        source: &AttemptTrace,
+        result: &ResultView,
+        broken: &mut dyn FnMut(&'static str, String),
+    ) {
+        let over_us = self.over_us(source, result);
         if let Some(ready_us) = self.ready_us()
-            && source.stopped_us() != u64::MAX
-            && source.stopped_us() > ready_us + ROUNDING_US
+            && over_us != u64::MAX
+            && over_us > ready_us + ROUNDING_US
         {
-            let what =
-                format!("was ready at {ready_us} us but got the kept result of {} us", source.stopped_us());
-            broken("ID-3", what);
+            broken("ID-3", format!("was ready at {ready_us} us but got the kept result of {over_us} us"));
         }
+    }
+
+    /// When the flight of an attempt was over: when its handler stopped, or when a call got its result although a
+    /// handler that was given up ran on.
+    fn over_us(&self, source: &AttemptTrace, result: &ResultView) -> u64 {
+        let ended = self.group.iter().filter_map(|peer| {
+            let trace = self.traces.calls.get(peer)?;
+            let ran_it = trace.attempts.iter().any(|it| it.place == source.place);
+            // Of a call whose caller has left, the result was not seen.
+            let joined = |result: &&ResultView| result.dedupe == Dedupe::Joined;
+            let shared_it = self.traces.results.get(peer).map_or(trace.attempts.is_empty(), joined);
+            let end = trace.end.filter(|end| end.code == result.code && end.at_us >= source.at_us)?;
+            (ran_it || shared_it).then_some(end.at_us)
+        });
+        ended.chain([source.stopped_us()]).min().unwrap_or(u64::MAX)
     }
 
     /// The latest time at which it can have become ready: when the first call of its run did that needed no answer.

@@ -14,12 +14,12 @@ use crate::sim::{
 };
 use toolyard::{Budget, ErrorKind, EventKind, LimitScope, Priority, ToolClass};
 
-pub(super) const READ: usize = 0;
-pub(super) const SERIAL: usize = 1;
+pub(in crate::sim) const READ: usize = 0;
+pub(in crate::sim) const SERIAL: usize = 1;
 const ASKED: usize = 3;
-const UNKNOWN: usize = 9;
+pub(in crate::sim) const UNKNOWN: usize = 9;
 
-fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
+pub(in crate::sim) fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
     ToolPlan {
         class,
         limit: None,
@@ -35,7 +35,7 @@ fn tool(class: ToolClass, consent: Consent) -> ToolPlan {
     }
 }
 
-fn call(node: u32, tool: usize) -> CallPlan {
+pub(in crate::sim) fn call(node: u32, tool: usize) -> CallPlan {
     CallPlan {
         node,
         tool,
@@ -56,14 +56,14 @@ fn call(node: u32, tool: usize) -> CallPlan {
     }
 }
 
-fn turn(first: u32, tools: &[usize]) -> TurnPlan {
+pub(in crate::sim) fn turn(first: u32, tools: &[usize]) -> TurnPlan {
     let calls = (first..).zip(tools).map(|(node, tool)| call(node, *tool)).collect();
     let batch = BatchPlan { calls };
     TurnPlan { gap_ms: 0, overlaps_next: false, mode: DispatchMode::Runs, resend: false, cut: None, batch }
 }
 
 /// A program with one session per list of tools, each with one turn.
-pub(super) fn program(read: usize, sessions: &[&[usize]]) -> Program {
+pub(in crate::sim) fn program(read: usize, sessions: &[&[usize]]) -> Program {
     let mut first = 0;
     let sessions = sessions.iter().map(|tools| {
         let turns = vec![turn(first, tools)];

@@ -1,0 +1,134 @@
+//! Programs in which the simulation once found a fault, each cut down to what it takes. They stay when the generator
+//! changes and their seeds mean other programs.
+
+use super::{
+    Fact, Program, Report,
+    check::tests::{READ, SERIAL, UNKNOWN, call, program, tool, turn},
+    play,
+    program::{
+        Act, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan, Order, Placement, Step,
+        TurnPlan,
+    },
+};
+use std::num::NonZeroU32;
+use toolyard::{ErrorKind, RetryPolicy, ToolClass};
+
+const CONCURRENT: usize = 2;
+
+/// Adds a tool whose handlers cannot be dropped; returns its index.
+fn add_blocking(program: &mut Program, class: ToolClass) -> usize {
+    program.tools.push(tool(class, Consent::Free));
+    let at = program.tools.len() - 1;
+    program.tools[at].placement = Placement::Blocking;
+    at
+}
+
+/// A call that is given up after half a second and runs on for over a minute.
+fn given_up(node: u32, tool: usize) -> CallPlan {
+    let mut call = call(node, tool);
+    call.timeout_ms = Some(500);
+    call.script.steps = vec![Step::Sleep(70_000)];
+    call
+}
+
+/// A turn of these calls.
+fn turn_of(mode: DispatchMode, calls: Vec<CallPlan>) -> TurnPlan {
+    let mut turn = turn(0, &[]);
+    (turn.mode, turn.batch.calls) = (mode, calls);
+    turn
+}
+
+/// A step that forks an agent with this turn.
+fn fork(turn: TurnPlan) -> Step {
+    Step::Fork(ForkPlan {
+        number: 0,
+        shares_concurrent: false,
+        cap: None,
+        hidden: None,
+        barred: Vec::new(),
+        cancel_ms: None,
+        turns: vec![turn],
+        forks: Vec::new(),
+    })
+}
+
+/// Plays a program that must break no rule; returns what was observed.
+fn passes(program: &Program) -> Report {
+    let report = play(program);
+    assert_eq!(report.violations, []);
+    report
+}
+
+/// How a call ended, with the time in milliseconds.
+fn end(report: &Report, node: u32) -> (u64, Option<ErrorKind>) {
+    let id = super::program::call_id(node);
+    let ended = report.entries.iter().find_map(|entry| match &entry.fact {
+        Fact::Event(event)
+            if event.kind.is_terminal() && event.call_id.as_ref().is_some_and(|it| it.as_str() == id) =>
+        {
+            Some((entry.at_us / 1000, event.kind.failure().map(|failure| failure.code)))
+        }
+        _ => None,
+    });
+    ended.expect("the call ended")
+}
+
+/// RT-7: a handler pushes calls into a stream, drops it and fails, all before the stream has taken them in.
+#[test]
+fn a_call_that_has_streamed_calls_is_not_retried() {
+    let mut program = program(1, &[&[READ]]);
+    program.tools[READ].guards.retry =
+        RetryPolicy::default().with_max_attempts(NonZeroU32::new(2).expect("not zero"));
+    let mut streamed = turn_of(DispatchMode::Streamed(0), vec![call(1, SERIAL), call(2, READ)]);
+    streamed.cut = Some(Cut { after_ms: 0, by: CutBy::Drop });
+    let first = &mut program.sessions[0].turns[0].batch.calls[0];
+    (first.script.steps, first.script.first_ends) = (vec![fork(streamed)], vec![End::Transient]);
+    let report = passes(&program);
+    assert_eq!(end(&report, 0).1, Some(ErrorKind::Transient));
+}
+
+/// CC-6, V2: the last call of a stream is refused while an earlier one is given up and runs on; the handler that
+/// streams them gets the results at once.
+#[test]
+fn a_stream_of_a_zombie_and_a_refused_call_ends_at_once() {
+    for (parent, child) in [(CONCURRENT, ToolClass::Serial), (SERIAL, ToolClass::Concurrent)] {
+        let mut program = program(1, &[&[parent]]);
+        program.tools[parent].timeout_ms = 1_500;
+        let blocking = add_blocking(&mut program, child);
+        let streamed = turn_of(DispatchMode::Streamed(3), vec![given_up(1, blocking), call(2, UNKNOWN)]);
+        program.sessions[0].turns[0].batch.calls[0].script.steps = vec![fork(streamed)];
+        assert_eq!(end(&passes(&program), 0), (500, None));
+    }
+}
+
+/// V2, SC-8: a drain answers a call that waits behind a zombie; the handler that dispatched both gets the results at
+/// once, and not when the zombie has been waited for long enough.
+#[test]
+fn a_batch_that_a_drain_answers_does_not_wait_for_a_zombie() {
+    for mode in [DispatchMode::Runs, DispatchMode::Streamed(0)] {
+        let mut program = program(1, &[&[READ]]);
+        program.grace_ms = 30_000;
+        let blocking = add_blocking(&mut program, ToolClass::Serial);
+        let calls = vec![given_up(1, blocking), call(2, SERIAL)];
+        program.sessions[0].turns[0].batch.calls[0].script.steps = vec![fork(turn_of(mode, calls))];
+        program.orders.push(Order { at_ms: 2_500, act: Act::Shutdown(30_000, 50) });
+        let report = passes(&program);
+        assert_eq!(end(&report, 2), (2_500, Some(ErrorKind::ShuttingDown)), "{mode:?}");
+        assert_eq!(end(&report, 0), (2_500, None), "{mode:?}");
+    }
+}
+
+/// ID-3: a flight is over with its result, although a handler that was given up runs on; the next call with its key
+/// gets that result.
+#[test]
+fn the_key_of_a_zombie_is_replayed() {
+    let mut program = program(1, &[&[READ]]);
+    let blocking = add_blocking(&mut program, ToolClass::Concurrent);
+    let key = Some(KeyPlan { key: 0, args: 0 });
+    let (first, again) = (CallPlan { key, ..given_up(0, blocking) }, CallPlan { key, ..call(1, blocking) });
+    let mut later = turn_of(DispatchMode::Runs, vec![again, call(2, blocking)]);
+    later.gap_ms = 5_000;
+    program.sessions[0].turns = vec![turn_of(DispatchMode::Runs, vec![first]), later];
+    let report = passes(&program);
+    assert_eq!(end(&report, 1), (5_500, Some(ErrorKind::Timeout)));
+}
