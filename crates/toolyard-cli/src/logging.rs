@@ -44,12 +44,13 @@ fn start_with_export(filter: EnvFilter, telemetry: &toolyard_otel::Telemetry) {
     let _ = all.try_init();
 }
 
-/// Sets the redactor of the log, in place of the standard one. Only the first call has an effect.
+/// Sets the redactor of the log and of reports, in place of the standard one. Only the first call has an effect.
 pub(crate) fn redact(redactor: Redactor) {
     let _ = REDACTOR.set(redactor);
 }
 
-fn redacted(text: &str) -> String {
+/// A text without secrets, as the log and reports show it.
+pub(crate) fn redacted(text: &str) -> String {
     let redactor = REDACTOR.get().cloned().unwrap_or_else(Redactor::standard);
     redactor.text(text).into_owned()
 }

@@ -17,6 +17,16 @@ pub const TOO_LONG_TO_ASK: &str = "This operation needs approval and is too long
 /// The message of a panic or an unclassified error, whose own text may hold secrets or paths.
 pub const INTERNAL_FAILURE: &str = "The tool failed unexpectedly.";
 
+/// What to do about [`redacted_argument`].
+pub const REDACTED_ARGUMENT_ADVICE: &str = "The secret itself is not known to you and cannot be sent. Leave out the part with the mark; to change a file that contains it, change only other parts of the file.";
+
+/// `The arguments contain '[redacted]', which stands for a secret`
+pub fn redacted_argument(mark: &str) -> String {
+    format!(
+        "The arguments contain '{mark}', which stands for a secret that was taken out of an earlier result"
+    )
+}
+
 /// `Tool 'X' not found. Available: [a, b, c]`, with sorted names, at most 50, then `… and N more`.
 ///
 /// # Examples

@@ -190,9 +190,10 @@ impl Attempt {
         if !faulty!(PermitHeldInBackoff) {
             self.release(still_running.is_some(), ended_at);
         }
-        if let Some(redactor) = &self.engine().redactor {
+        if let Some(redactor) = &self.engine().results_redactor {
             let limits = &self.grant().limits;
-            redact(&mut ending, redactor, limits, self.engine().gate.limits.output_bytes_max);
+            let bytes_max = self.engine().gate.limits.output_bytes_max;
+            self.batch().session.given_marks().add(redact(&mut ending, redactor, limits, bytes_max));
         }
         if let Err(error) = &mut ending.status {
             match self.after_failure(error, no_side_effect, still_running.is_some(), ended_at) {

@@ -57,7 +57,10 @@ pub(crate) struct EngineCore {
     pub(crate) read: UnitId,
     pub(crate) bus: EventBus,
     /// Removes secrets from what calls show; `None` if there is nothing to look for.
+    /// Redacts what is recorded and shown.
     pub(crate) redactor: Option<Redactor>,
+    /// Redacts results.
+    pub(crate) results_redactor: Option<Redactor>,
     /// Numbers the engine's own events.
     sequence: Sequence,
     pub(crate) clock: Clock,

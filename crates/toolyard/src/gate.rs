@@ -170,6 +170,7 @@ impl Gate {
         }
         let parsed = arguments::parse(call, &self.limits)?;
         let args = parsed.of(call);
+        arguments::without_marks(args, session.given_marks().get())?;
         arguments::validate(entry, args)?;
         let granted = policy.ask(entry.spec(), args, &session.caller())?;
         reach::check(entry, args, session)?;

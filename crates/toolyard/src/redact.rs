@@ -1,12 +1,19 @@
-//! Keeps secrets out of what calls show: results, events, logs (V5, I15).
+//! Keeps secrets out of what calls show: results, events, logs (V5, PO-7, I15).
 //!
 //! ```text
 //!   text ─┬─► registered secrets, in every form they take ─┐
 //!         └─► patterns of common tokens ───────────────────┴─► spans, merged ─► [redacted], [redacted: github token]
+//!             (not in results, by default)
 //! ```
+//!
+//! Results leave out the patterns, because a model works with what a tool gave it: it passes a token on, and writes
+//! back the file it has read. A mark that was given in place of a secret must not come back as an argument, so the
+//! session keeps which marks it was given ([`GivenMarks`]).
 //!
 //! A pass takes time linear in the text. What a handler receives is never changed.
 
+mod marks;
+mod pass;
 mod patterns;
 mod secrets;
 mod spans;
@@ -15,16 +22,14 @@ mod value;
 mod whole;
 mod words;
 
+pub(crate) use marks::{GivenMarks, Marks};
 pub use secrets::SecretError;
 pub(crate) use stream::Stream;
 
+use pass::Pass;
 use secrets::Secrets;
 use spans::Spans;
 use std::{borrow::Cow, fmt, sync::Arc};
-
-/// How often a text is searched again after something was taken out of it. A token right behind a secret may be
-/// recognised only once the secret is gone; texts with more of them in a row than this do not occur.
-const PASSES_MAX: usize = 8;
 
 /// Replaces secrets in texts and data by `[redacted]`. A value; cheap to clone.
 ///
@@ -32,6 +37,10 @@ const PASSES_MAX: usize = 8;
 /// tokens: keys of AWS, Google, Stripe, OpenAI and Anthropic, tokens of GitHub, GitLab and Slack, JSON web tokens,
 /// `Authorization` values, private keys, passwords in URLs and in assignments such as `password=…`. A pattern names
 /// the kind of token: `[redacted: github token]`. An engine without a redactor pays nothing.
+///
+/// An engine replaces registered secrets everywhere, and patterns in what is recorded and shown: events, logs, spans
+/// and questions' events. Results keep what looks like a token, because the model must be able to use it, unless
+/// [`patterns_in_results`](Self::patterns_in_results) is set.
 ///
 /// Redacting twice gives the same result as redacting once. A text without secrets is not copied.
 ///
@@ -47,6 +56,8 @@ const PASSES_MAX: usize = 8;
 #[derive(Clone, Default)]
 pub struct Redactor {
     patterns: bool,
+    /// Whether patterns apply to results for the model too.
+    in_results: bool,
     secrets: Option<Arc<Secrets>>,
 }
 
@@ -59,7 +70,7 @@ impl Redactor {
     /// Makes a redactor that knows the patterns of common tokens.
     pub fn standard() -> Self {
         patterns::prepare();
-        Self { patterns: true, secrets: None }
+        Self { patterns: true, ..Self::default() }
     }
 
     /// Adds a secret.
@@ -83,13 +94,26 @@ impl Redactor {
         Ok(Self { secrets: Secrets::of(known)?.map(Arc::new), ..self })
     }
 
+    /// Whether patterns also apply to results, so that the model never sees what looks like a token. It can then
+    /// neither use a token that a tool gave it, nor change a file that has one in it. Off by default (PO-7).
+    pub fn patterns_in_results(mut self, wanted: bool) -> Self {
+        self.in_results = wanted;
+        self
+    }
+
+    /// The redactor of results, and of whatever else a model has to work with; `None` if it has nothing to look for in
+    /// them.
+    pub fn for_results(&self) -> Option<Self> {
+        if self.patterns && self.in_results { Some(self.clone()) } else { self.registered() }
+    }
+
     /// The same redactor without patterns; `None` if it has no registered secrets.
     ///
     /// Used for approval requests: a pattern may take out more than a token, such as a command between the markers of
     /// a private key, and nothing that would run may be hidden from the person asked.
     pub(crate) fn registered(&self) -> Option<Self> {
         let secrets = self.secrets.clone()?;
-        Some(Self { patterns: false, secrets: Some(secrets) })
+        Some(Self { patterns: false, in_results: false, secrets: Some(secrets) })
     }
 
     /// Whether it has anything to look for.
@@ -99,24 +123,7 @@ impl Redactor {
 
     /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        Self::until_clean(text, |text| self.spans(text))
-    }
-
-    /// Takes out registered secrets only, for data in which patterns have no meaning.
-    fn data<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        Self::until_clean(text, |text| self.secret_spans(text).without_marks(text))
-    }
-
-    fn until_clean<'a>(text: &'a str, spans: impl Fn(&str) -> Spans) -> Cow<'a, str> {
-        let mut shown = Cow::Borrowed(text);
-        for _ in 0..PASSES_MAX {
-            let found = spans(&shown);
-            if found.is_empty() {
-                break;
-            }
-            shown = Cow::Owned(found.replace(&shown, 0..shown.len()));
-        }
-        shown
+        Pass::of(self).text(text)
     }
 
     /// The spans to redact.

@@ -15,7 +15,8 @@ const SECRET_BYTES_MAX: u64 = 64 * 1024;
 /// Reads the section. It names secrets and never holds them; file paths are relative to `here`.
 pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Redactor, ConfigError> {
     let patterns = section.boolean("patterns")?.unwrap_or(true);
-    let mut redactor = if patterns { Redactor::standard() } else { Redactor::new() };
+    let redactor = if patterns { Redactor::standard() } else { Redactor::new() };
+    let mut redactor = redactor.patterns_in_results(section.boolean("results")?.unwrap_or(false));
     for (name, at) in section.strings("secrets")?.unwrap_or_default() {
         redactor = add_secret(redactor, &name, here).map_err(|what| section.error(&at, what))?;
     }

@@ -1,6 +1,7 @@
 //! Calls without output, summarised in a few lines.
 
 use crate::{
+    logging::redacted,
     setup::settings_allowing,
     shown::{clip, count},
 };
@@ -50,7 +51,8 @@ impl Notes {
     }
 
     fn add_error(&mut self, place: &str, outcome: &Outcome, error: &CallError) {
-        let same = |group: &&mut Group| group.kind == error.kind && group.message == error.message;
+        let message = redacted(&error.message);
+        let same = |group: &&mut Group| group.kind == error.kind && group.message == message;
         if let Some(group) = self.groups.iter_mut().find(same) {
             group.calls += 1;
             return;
@@ -62,7 +64,7 @@ impl Notes {
         let call = format!("{place}{} '{}'", clip(outcome.call_id.as_str(), 60), clip(&outcome.tool, 60));
         self.groups.push(Group {
             kind: error.kind,
-            message: error.message.clone(),
+            message,
             advice: error.advice.to_string(),
             place: call,
             calls: 1,

@@ -173,7 +173,8 @@ fn help_explains_what_cannot_be_guessed() {
     explains("tools", "with gemini an object");
 }
 
-/// I15, V5: a secret that the configuration names, or text that looks like one, is in no result, event or report.
+/// I15, V5, PO-7: a secret that the configuration names is in no result, event or report; text that looks like one is
+/// in results only.
 #[test]
 fn secrets_stay_out_of_what_is_shown() {
     let dir = dir("redaction");
@@ -190,15 +191,40 @@ fn secrets_stay_out_of_what_is_shown() {
     let mut child = crate::child::program(&args).env("TOOLYARD_TEST_SECRET", "hunter-two").spawn().unwrap();
     serde_json::to_writer(child.stdin.take().unwrap(), &calls).unwrap();
     let output = child.wait_with_output().unwrap();
-    let shown = [output.stdout, output.stderr, fs::read(&events).unwrap()].concat();
-    let shown = String::from_utf8(shown).unwrap();
-    assert!(shown.contains("a [redacted], [redacted] and [redacted: stripe key]"), "{shown}");
-    for secret in ["sword", "hunter", "sk_live"] {
-        assert!(!shown.contains(secret), "{secret}: {shown}");
+    let results = String::from_utf8(output.stdout).unwrap();
+    let recorded = String::from_utf8([output.stderr, fs::read(&events).unwrap()].concat()).unwrap();
+    assert!(results.contains("a [redacted], [redacted] and sk_live_4eC39HqLyjWDarjtT1zdp7dc"), "{results}");
+    assert!(recorded.contains("a [redacted], [redacted] and [redacted: stripe key]"), "{recorded}");
+    assert!(!recorded.contains("sk_live"), "{recorded}");
+    for secret in ["sword", "hunter"] {
+        assert!(!results.contains(secret) && !recorded.contains(secret), "{secret}: {results} {recorded}");
     }
 }
 
-/// I15: patterns can be disabled; a secret is named in the configuration, never written there, and must exist.
+/// PO-7: a file with what looks like a password is patched and written as it was read.
+#[test]
+fn a_file_is_written_as_it_was_read() {
+    let dir = dir("redaction-round-trip");
+    let (file, work) = (dir.join("toolyard.toml"), dir.join("work"));
+    fs::create_dir_all(&work).unwrap();
+    fs::write(&file, format!("{HERE}[confirmation]\ndefault = {{ write = \"auto\" }}\n")).unwrap();
+    let source = "password=\"hunter-2x\"\npwd = \"k3yK3yK3y\"\n";
+    fs::write(work.join("app.py"), source).unwrap();
+    let (old, new) = ("password=\"hunter-2x\"", "password=\"hunter-3x\"");
+    let calls = json!({"calls": [
+        {"call_id": "r", "name": "read_file", "arguments": {"path": "app.py"}},
+        {"call_id": "p", "name": "patch_file", "arguments": {"path": "app.py", "old": old, "new": new}},
+        {"call_id": "w", "name": "write_file", "arguments": {"path": "copy.py", "content": source}},
+    ]});
+    let args = ["run", "--config", file.to_str().unwrap(), "--workspace", work.to_str().unwrap()];
+    let done = toolyard(&args, &calls.to_string());
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.contains("hunter-2x") && done.stdout.contains("k3yK3yK3y"), "{done:?}");
+    assert_eq!(fs::read_to_string(work.join("copy.py")).unwrap(), source);
+    assert_eq!(fs::read_to_string(work.join("app.py")).unwrap(), source.replace("2x", "3x"));
+}
+
+/// I15, PO-7: patterns can be disabled, or applied to results too; a secret is named in the configuration, never written there, and must exist.
 #[test]
 fn redaction_is_configured() {
     let of = |config: &str| {
@@ -208,8 +234,9 @@ fn redaction_is_configured() {
             json!({"calls": [{"call_id": "e", "name": "echo", "arguments": {"text": "password=abc"}}]});
         toolyard(&["run", "-q", "--config", file.to_str().unwrap()], &calls.to_string())
     };
-    assert!(of("").stdout.contains("password=[redacted: password]"));
-    assert!(of("[redaction]\npatterns = false").stdout.contains("password=abc"));
+    assert!(of("").stdout.contains("password=abc"));
+    assert!(of("[redaction]\nresults = true").stdout.contains("password=[redacted: password]"));
+    assert!(of("[redaction]\npatterns = false\nresults = true").stdout.contains("password=abc"));
     let refused = |secret: &str| {
         let done = of(&format!("[redaction]\nsecrets = [\"{secret}\"]"));
         assert_eq!(done.code, Some(2), "{done:?}");

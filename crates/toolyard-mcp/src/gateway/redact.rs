@@ -5,35 +5,38 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use toolyard::Redactor;
 
-/// Takes secrets out of what servers say.
+/// Takes secrets out of what servers say: out of notices as out of events, out of questions as out of results.
 #[derive(Debug, Clone, Default)]
-pub(super) struct MaybeRedactor(Option<Redactor>);
+pub(super) struct MaybeRedactor {
+    notices: Option<Redactor>,
+    questions: Option<Redactor>,
+}
 
 impl MaybeRedactor {
     pub(super) fn new(redactor: Option<&Redactor>) -> Self {
-        Self(redactor.cloned())
+        Self { notices: redactor.cloned(), questions: redactor.and_then(Redactor::for_results) }
     }
 
     pub(super) fn text(&self, text: String) -> String {
-        match &self.0 {
+        match &self.notices {
             Some(redactor) => redactor.text(&text).into_owned(),
             None => text,
         }
     }
 
     pub(super) fn data(&self, data: Value) -> Value {
-        match &self.0 {
+        match &self.notices {
             Some(redactor) => redactor.value(&data).into_owned(),
             None => data,
         }
     }
 
-    /// Redacts all texts in parameters. Field names stay, because they say what the texts are.
+    /// Redacts all texts in the parameters of a question. Field names stay, because they say what the texts are.
     ///
     /// # Errors
     /// If the redacted parameters are not valid any more.
     pub(super) fn params<T: Serialize + DeserializeOwned>(&self, params: T) -> Result<T, ErrorData> {
-        let Some(redactor) = &self.0 else { return Ok(params) };
+        let Some(redactor) = &self.questions else { return Ok(params) };
         let shown = serde_json::to_value(params).and_then(|mut params| {
             texts(&mut params, redactor);
             serde_json::from_value(params)

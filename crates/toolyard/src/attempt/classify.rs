@@ -3,7 +3,7 @@
 use super::{backend::LostThread, supervise::Verdict};
 use crate::{
     batch::{Ending, Stop},
-    redact::Redactor,
+    redact::{Marks, Redactor},
     registry::ToolEntry,
 };
 use std::{any::Any, borrow::Cow};
@@ -93,40 +93,36 @@ fn within(bytes: usize, limit: usize) -> Result<(), CallError> {
     Err(CallError::new(ErrorKind::OutputTooLarge, message))
 }
 
-/// Takes secrets out of the end of an attempt. The placeholders may be longer than the secrets, and the bound applies
+/// Takes secrets out of the end of an attempt; returns the marks it now has in their place. The marks may be longer than the secrets, and the bound applies
 /// to what is kept (V1).
 pub(super) fn redact(
     ending: &mut Ending,
     redactor: &Redactor,
     limits: &ResourceLimits,
     output_bytes_max: usize,
-) {
+) -> Marks {
     let limit = output_limit(limits, output_bytes_max);
-    let too_large = match &mut ending.status {
-        Ok(output) => {
-            redactor.output(output);
-            within(output.size(), limit)
-        }
-        Err(error) => {
-            redact_error(error, redactor);
-            within(error.output_size(), limit)
-        }
+    let (marks, fits) = match &mut ending.status {
+        Ok(output) => (redactor.output(output), within(output.size(), limit)),
+        Err(error) => (redact_error(error, redactor), within(error.output_size(), limit)),
     };
-    if let Err(error) = too_large {
+    if let Err(error) = fits {
         ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
     }
+    marks
 }
 
 /// If the message is the first line of the output, it is taken again from the redacted output: a secret may go beyond
 /// the end of that line.
-fn redact_error(error: &mut CallError, redactor: &Redactor) {
+fn redact_error(error: &mut CallError, redactor: &Redactor) -> Marks {
     let first_line =
         |error: &CallError| error.output().map(|output| first_line(&output.to_text()).to_owned());
     let is_first_line = first_line(error).is_some_and(|line| line == error.message);
-    redactor.error(error);
+    let marks = redactor.error(error);
     if is_first_line && let Some(line) = first_line(error) {
         error.message = line;
     }
+    marks
 }
 
 fn first_line(text: &str) -> &str {

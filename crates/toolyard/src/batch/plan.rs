@@ -63,7 +63,9 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
             }
         };
         let shown = |mut error: CallError| {
-            session.engine.redactor.iter().for_each(|redactor| redactor.error(&mut error));
+            if let Some(redactor) = &session.engine.redactor {
+                redactor.error(&mut error);
+            }
             error
         };
         let refusal = refusal.map(shown);

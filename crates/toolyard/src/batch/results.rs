@@ -13,13 +13,13 @@ impl BatchState {
     pub(super) fn copies(&self) -> Vec<Outcome> {
         let results = self.slots.iter().map(Slot::peek).map(|result| result.expect(ALL_ENDED));
         let mut outcomes: Vec<Outcome> = results.collect();
-        Self::shown(self.session.engine.redactor.as_ref(), &mut outcomes);
+        Self::shown(self.session.engine.results_redactor.as_ref(), &mut outcomes);
         outcomes
     }
 
     /// Every result, in the order of the calls, moved out of the batch.
     pub(super) fn collect(batch: Arc<Self>) -> Vec<Outcome> {
-        let redactor = batch.session.engine.redactor.clone();
+        let redactor = batch.session.engine.results_redactor.clone();
         // Usually this is the last reference. Then the calls are moved, not copied, within the memory of the slots.
         let mut outcomes: Vec<Outcome> = match &mut Arc::try_unwrap(batch) {
             Ok(alone) => {
@@ -38,7 +38,7 @@ impl BatchState {
     /// The results so far, one place per call.
     pub(crate) fn finished(&self) -> Vec<Option<Outcome>> {
         let mut outcomes: Vec<Option<Outcome>> = self.slots.iter().map(Slot::peek).collect();
-        Self::shown(self.session.engine.redactor.as_ref(), outcomes.iter_mut().flatten());
+        Self::shown(self.session.engine.results_redactor.as_ref(), outcomes.iter_mut().flatten());
         outcomes
     }
 

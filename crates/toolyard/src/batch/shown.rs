@@ -11,10 +11,10 @@ pub(super) struct Streamed {
 }
 
 impl BatchState {
-    /// The error without secrets.
+    /// The error without secrets, as its caller gets it.
     pub(super) fn shown_error(&self, mut error: CallError) -> CallError {
-        if let Some(redactor) = &self.session.engine.redactor {
-            redactor.error(&mut error);
+        if let Some(redactor) = &self.session.engine.results_redactor {
+            self.session.given_marks().add(redactor.error(&mut error));
         }
         error
     }

@@ -400,7 +400,7 @@ impl BatchState {
     /// The call's outcome as its caller will see it.
     pub(crate) fn outcome(&self, index: u32, ending: Ending) -> Outcome {
         let mut outcome = self.slots[index as usize].outcome(ending);
-        Self::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
+        Self::shown(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
         outcome
     }
 

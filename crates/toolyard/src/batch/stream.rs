@@ -291,7 +291,7 @@ impl Stream {
     /// The outcome of a call that was never taken in.
     fn unaccepted_outcome(&self, call: &Call, error: CallError) -> Outcome {
         let mut outcome = Outcome::new(call, Routing::ShortCircuit, Err(error.not_started()));
-        BatchState::shown(self.session.engine.redactor.as_ref(), [&mut outcome]);
+        BatchState::shown(self.session.engine.results_redactor.as_ref(), [&mut outcome]);
         outcome
     }
 

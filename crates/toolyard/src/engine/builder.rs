@@ -180,9 +180,11 @@ impl EngineBuilder {
         self
     }
 
-    /// Keeps secrets out of results, errors, events and the engine's own logs (V5). Handlers still get their
-    /// arguments unchanged. Tool names and ids are not redacted, and neither is what a tool logs itself. By default
-    /// nothing is redacted.
+    /// Keeps secrets out of what calls show (V5, PO-7): registered secrets out of results, errors, events, spans and
+    /// the engine's own logs; what only looks like a secret out of all these but the results, unless
+    /// [`Redactor::patterns_in_results`] is set. Handlers still get their arguments unchanged. A call whose arguments
+    /// contain a mark that its session was given in place of a secret is refused as `invalid_input`. Tool names and
+    /// ids are not redacted, and neither is what a tool logs itself. By default nothing is redacted.
     pub fn redact(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor.finds_something().then_some(redactor);
         self
@@ -366,6 +368,7 @@ impl EngineBuilder {
             bus: EventBus::new(self.sinks, self.writers, |writer, hold| {
                 Queue::new(writer, self.limits.events_queue_max, hold.clone(), blocking.clone())
             }),
+            results_redactor: self.redactor.as_ref().and_then(Redactor::for_results),
             redactor: self.redactor,
             sequence: Sequence::default(),
             clock: self.clock.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! From the arguments a provider sent to a value that fits the tool's schema.
 
-use crate::{config::Limits, registry::ToolEntry};
+use crate::{config::Limits, redact::Marks, registry::ToolEntry};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, wording};
@@ -75,6 +75,17 @@ fn fits(value: &Value, depth: usize) -> bool {
         Value::Object(fields) => fields.values().all(|field| fits(field, inside)),
         _ => true,
     }
+}
+
+/// Refuses arguments with a mark that the session was given in place of a secret: the model has not seen what the mark
+/// stands for, and a tool that took the mark for the text would write it into a file, or send it away (PO-7).
+pub(super) fn without_marks(args: &Value, given: Marks) -> Result<(), CallError> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    given.first_in(args).map_or(Ok(()), |mark| {
+        Err(invalid(wording::redacted_argument(mark)).with_advice(wording::REDACTED_ARGUMENT_ADVICE))
+    })
 }
 
 /// Whether the arguments fit the tool's schema.

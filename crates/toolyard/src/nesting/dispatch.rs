@@ -77,7 +77,7 @@ async fn on_its_own(entered: Arc<Entered>, dispatch: Dispatch<'_>, batch: Batch)
             });
             outcomes.await.unwrap_or_else(|_| {
                 let mut outcomes: Vec<_> = calls.iter().map(vanished_outcome).collect();
-                BatchState::shown(entered.call.batch.session.engine.redactor.as_ref(), &mut outcomes);
+                BatchState::shown(entered.call.batch.session.engine.results_redactor.as_ref(), &mut outcomes);
                 outcomes
             })
         }

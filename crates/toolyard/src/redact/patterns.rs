@@ -8,6 +8,23 @@ use super::{spans::Spans, words::Words};
 use regex::Regex;
 use std::sync::LazyLock;
 
+/// The kinds of tokens, as marks name them.
+pub(super) const KINDS: [&str; 13] = [
+    "private key",
+    "aws key",
+    "aws secret",
+    "github token",
+    "gitlab token",
+    "slack token",
+    "stripe key",
+    "google key",
+    "api key",
+    "jwt",
+    "authorization",
+    "url password",
+    "password",
+];
+
 /// A pattern. The secret is its first group, or the whole match if it has no group.
 struct Pattern {
     kind: &'static str,
@@ -20,8 +37,8 @@ struct Pattern {
 /// What connects a name with its value: quotes, also those of JSON inside JSON, and the assignment sign.
 const ASSIGNED: &str = r#"\\{0,3}["']?[ \t]*(?:=>|:=|=|:)[ \t]*\\{0,3}["']?"#;
 
-/// Names whose values are secret.
-const SECRET_NAME: &str = r"(?i-u:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:auth|access|refresh|bearer|session|api)[_-]?token|credentials?)";
+/// Names whose values are secret. `PWD` and `OLDPWD` are directories.
+const SECRET_NAME: &str = r"(?i-u:pass(?:word|wd|phrase)|(?-i:pwd|Pwd|[_-]PWD)|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:auth|access|refresh|bearer|session|api)[_-]?token|credentials?)";
 
 /// Every match of [`SECRET_NAME`] contains one of these.
 const SECRET_WORDS: &[&str] = &[
@@ -125,7 +142,7 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
             &format!(
                 r#"{SECRET_NAME}["']?[ \t]*(?:=>|:=|=|:)[ \t]*([^ \t\r\n"'\\,;&(<\[{{}}\])$*]{{6,}}){END}"#
             ),
-            random,
+            is_random_value,
         ),
     ]
 });
@@ -154,6 +171,12 @@ fn pattern(
     is_secret: fn(&str) -> bool,
 ) -> Pattern {
     Pattern { kind, words, regex: compiled(regex), is_secret }
+}
+
+/// The kinds of all patterns.
+#[cfg(test)]
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    PATTERNS.iter().map(|pattern| pattern.kind)
 }
 
 /// Compiles the patterns ahead of the first call, because that takes some milliseconds.
@@ -196,11 +219,55 @@ fn any(_: &str) -> bool {
     true
 }
 
-/// Whether a value is more than a placeholder or the name of a type.
+/// Whether a value is more than a placeholder, the name of a type, an option of a library, a path or an address.
 fn is_real_value(value: &str) -> bool {
-    const NOTHING: &[&str] =
-        &["null", "none", "nil", "true", "false", "undefined", "string", "str", "password", "secret"];
-    !value.trim().is_empty() && !NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))
+    const NOTHING: &[&str] = &[
+        "null",
+        "none",
+        "nil",
+        "true",
+        "false",
+        "undefined",
+        "string",
+        "str",
+        "password",
+        "secret",
+        "required",
+        "optional",
+        "include",
+        "omit",
+        "same-origin",
+    ];
+    let value = value.trim();
+    !value.is_empty()
+        && !NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))
+        && !is_filled_in_later(value)
+        && !is_place(value)
+}
+
+/// Whether a value is a template, or a run of one character that hides the real one.
+fn is_filled_in_later(value: &str) -> bool {
+    let is_between = |start: &str, end: &str| value.starts_with(start) && value.ends_with(end);
+    let first = value.chars().next();
+    let is_hidden =
+        first.is_some_and(|first| "*x.•-_".contains(first) && value.chars().all(|char| char == first));
+    is_between("${", "}")
+        || is_between("{{", "}}")
+        || is_between("<", ">")
+        || is_between("%(", ")s")
+        || is_hidden
+}
+
+/// Whether a value is a path or an address. A password in an address has a pattern of its own.
+fn is_place(value: &str) -> bool {
+    let rest = ["~/", "./", "../"].iter().find_map(|start| value.strip_prefix(start));
+    let first = || value.strip_prefix('/').map(|path| path.split('/').next().unwrap_or_default());
+    let is_directory = |name: &str| !name.is_empty() && name.chars().all(|char| char.is_ascii_lowercase());
+    value.contains("://") || rest.is_some() || first().is_some_and(is_directory)
+}
+
+fn is_random_value(value: &str) -> bool {
+    random(value) && is_real_value(value)
 }
 
 /// Whether a value looks random: words of a language have no digits, and no capitals inside.

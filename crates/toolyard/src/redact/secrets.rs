@@ -1,6 +1,6 @@
 //! Registered secrets, in every form that is searched for.
 
-use super::spans::{self, Spans};
+use super::{marks, spans::Spans};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD, Engine as _};
 use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
@@ -110,7 +110,7 @@ fn check(secret: &str) -> Result<(), SecretError> {
     match secret.len() {
         bytes if bytes < SECRET_BYTES_MIN => Err(SecretError::TooShort { bytes }),
         bytes if bytes > SECRET_BYTES_MAX => Err(SecretError::TooLong { bytes }),
-        _ if spans::mark(None).contains(secret) => Err(SecretError::Mark),
+        _ if marks::mark(None).contains(secret) => Err(SecretError::Mark),
         _ => Ok(()),
     }
 }

@@ -1,24 +1,7 @@
 //! The spans of a text that are redacted.
 
-use regex::Regex;
-use std::{ops::Range, sync::LazyLock};
-
-/// The mark that replaces a secret of unknown kind.
-const MARK: &str = "[redacted]";
-
-/// Finds the marks in a text that has been redacted.
-static MARKS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\[redacted(?:: [a-z ]{1,30})?\]").expect("the pattern is valid"));
-
-/// The mark that replaces a secret of this kind.
-pub(super) fn mark(kind: Option<&'static str>) -> String {
-    kind.map_or_else(|| MARK.to_owned(), |kind| format!("[redacted: {kind}]"))
-}
-
-/// Whether a text is nothing but a mark.
-pub(super) fn is_mark(text: &str) -> bool {
-    MARKS.find(text).is_some_and(|found| found.len() == text.len())
-}
+use super::marks::{self, Marks, mark};
+use std::ops::Range;
 
 /// A span of the text, and the kind of secret if a pattern found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +32,11 @@ impl Spans {
         self.0.is_empty()
     }
 
+    /// The marks that replace the spans.
+    pub(super) fn marks(&self) -> Marks {
+        self.0.iter().fold(Marks::default(), |marks, span| marks.with(Marks::of(span.kind)))
+    }
+
     /// The end of the last span.
     pub(super) fn end(&self) -> Option<usize> {
         self.0.iter().map(|span| span.at.end).max()
@@ -60,7 +48,7 @@ impl Spans {
             return self;
         }
         self.merge();
-        let mut marks = MARKS.find_iter(text).map(|mark| mark.range()).peekable();
+        let mut marks = marks::IN_TEXT.find_iter(text).map(|mark| mark.range()).peekable();
         let mut left = Vec::with_capacity(self.0.len());
         for Span { at: Range { mut start, end }, kind } in self.0 {
             while marks.next_if(|mark| mark.end <= start).is_some() {}

@@ -1,6 +1,11 @@
 //! Redaction of JSON data.
 
-use super::{Redactor, patterns, spans};
+use super::{
+    Redactor,
+    marks::{self, Marks},
+    pass::Pass,
+    patterns,
+};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 
@@ -17,6 +22,13 @@ impl Redactor {
     /// assert_eq!(shown, json!({"user": "ada", "password": "[redacted: password]"}));
     /// ```
     pub fn value<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
+        Pass::of(self).value(value)
+    }
+}
+
+impl Pass<'_> {
+    /// Redacts data.
+    pub(super) fn value<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
         self.changed(value).map_or(Cow::Borrowed(value), Cow::Owned)
     }
 
@@ -33,7 +45,7 @@ impl Redactor {
 
     /// The replacement of a number that contains a registered secret. Patterns do not apply to numbers.
     fn number(&self, number: &Number) -> Option<String> {
-        self.secrets.as_ref()?;
+        self.redactor.secrets.as_ref()?;
         owned(self.data(&number.to_string()))
     }
 
@@ -78,8 +90,10 @@ impl Redactor {
 
     /// The replacement of a string whose name says that it is secret.
     fn replacement_for(&self, name: &str, value: &Value) -> Option<Value> {
-        let text = value.as_str().filter(|text| self.patterns && !spans::is_mark(text))?;
-        patterns::named(name, text).map(|kind| Value::String(spans::mark(Some(kind))))
+        let text = value.as_str().filter(|text| self.redactor.patterns && !marks::is_mark(text))?;
+        let kind = Some(patterns::named(name, text)?);
+        self.put(Marks::of(kind));
+        Some(Value::String(marks::mark(kind)))
     }
 }
 

@@ -1,16 +1,55 @@
-//! Redaction of arguments, outputs and errors.
+//! Redaction of arguments, outputs, errors and events.
 
-use super::{Redactor, value::owned};
+use super::{Redactor, marks::Marks, pass::Pass, value::owned};
 use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
-use toolyard_core::{Arguments, CallError, Content, ToolOutput};
+use toolyard_core::{Arguments, CallError, Content, EventKind, ToolOutput};
 
 /// How many links of an error chain are checked. What lies deeper is cut off, because it is not checked.
 const CAUSES_MAX: usize = 64;
 
 impl Redactor {
+    /// Redacts an output; returns the marks it now has in place of secrets.
+    pub(crate) fn output(&self, output: &mut ToolOutput) -> Marks {
+        let pass = Pass::of(self);
+        pass.output(output);
+        pass.marks()
+    }
+
+    /// Redacts an error, including its cause; returns the marks it now has in place of secrets.
+    pub(crate) fn error(&self, error: &mut CallError) -> Marks {
+        let pass = Pass::of(self);
+        pass.error(error);
+        pass.marks()
+    }
+
+    /// The replacement of a cause that contains a secret or has more than [`CAUSES_MAX`] links; `None` for any other.
+    #[cfg(test)]
+    pub(crate) fn cause(&self, cause: &(dyn Error + 'static)) -> Option<Arc<dyn Error + Send + Sync>> {
+        Pass::of(self).cause(cause)
+    }
+
+    /// Redacts arguments. JSON text is also redacted as data, because JSON can write the same letter in more than one
+    /// way.
+    pub(crate) fn arguments(&self, arguments: &mut Arguments) {
+        Pass::of(self).arguments(arguments);
+    }
+
+    /// Redacts what an event tells in the words of models and tools. Streamed output is redacted as a stream, and the
+    /// arguments of a question where they are written out.
+    pub(crate) fn event(&self, kind: &mut EventKind) {
+        match kind {
+            EventKind::InputInvalid(failure) | EventKind::Denied(failure) | EventKind::Failed(failure) => {
+                Pass::of(self).in_place(&mut failure.message);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Pass<'_> {
     /// Redacts an output.
-    pub(crate) fn output(&self, output: &mut ToolOutput) {
+    fn output(&self, output: &mut ToolOutput) {
         output.content.iter_mut().for_each(|part| self.content(part));
         output.extras_mut(&mut |text| self.in_place(text), &mut |value| {
             if let Cow::Owned(shown) = self.value(value) {
@@ -20,7 +59,7 @@ impl Redactor {
     }
 
     /// Redacts a part of an output.
-    pub(crate) fn content(&self, part: &mut Content) {
+    fn content(&self, part: &mut Content) {
         match part {
             Content::Text { text } => self.in_place(text),
             // A pattern would match the letters of an image only by chance.
@@ -30,7 +69,7 @@ impl Redactor {
     }
 
     /// Redacts an error, including its cause.
-    pub(crate) fn error(&self, error: &mut CallError) {
+    fn error(&self, error: &mut CallError) {
         self.in_place(&mut error.message);
         if let Some(advice) = owned(self.text(&error.advice)) {
             error.advice = Cow::Owned(advice);
@@ -50,7 +89,7 @@ impl Redactor {
     }
 
     /// The replacement of a cause that contains a secret or has more than [`CAUSES_MAX`] links; `None` for any other.
-    pub(crate) fn cause(&self, cause: &(dyn Error + 'static)) -> Option<Arc<dyn Error + Send + Sync>> {
+    fn cause(&self, cause: &(dyn Error + 'static)) -> Option<Arc<dyn Error + Send + Sync>> {
         let chain = || iter::successors(Some(cause), |link| (*link).source());
         let links = || chain().take(CAUSES_MAX);
         let is_secret = |text: String| matches!(self.text(&text), Cow::Owned(_));
@@ -69,7 +108,7 @@ impl Redactor {
 
     /// Redacts arguments. JSON text is also redacted as data, because JSON can write the same letter in more than one
     /// way.
-    pub(crate) fn arguments(&self, arguments: &mut Arguments) {
+    fn arguments(&self, arguments: &mut Arguments) {
         match arguments {
             Arguments::Json(value) => {
                 if let Cow::Owned(shown) = self.value(value) {

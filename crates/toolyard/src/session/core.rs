@@ -14,6 +14,7 @@ use crate::{
     engine::EngineCore,
     keys::Keys,
     nesting::{self, CallRef},
+    redact::GivenMarks,
     registry::ToolEntry,
 };
 use slab::Slab;
@@ -218,6 +219,11 @@ impl SessionCore {
         self.allowance.as_ref().map_or(Budget::UNLIMITED, |allowance| allowance.remaining())
     }
 
+    /// The marks that the agents of its tree were given in place of secrets.
+    pub(crate) fn given_marks(&self) -> &GivenMarks {
+        &self.tree.given_marks
+    }
+
     /// The idempotency keys of its tree.
     pub(crate) fn keys(&self) -> &Keys<Arc<Flight>, Arc<KeptResult>> {
         &self.tree.keys
@@ -270,7 +276,10 @@ impl SessionCore {
 
     // Kept out of line for engines without listeners.
     #[inline(never)]
-    fn emit(&self, kind: EventKind, place: EventPlace) {
+    fn emit(&self, mut kind: EventKind, place: EventPlace) {
+        if let Some(redactor) = &self.engine.redactor {
+            redactor.event(&mut kind);
+        }
         let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);

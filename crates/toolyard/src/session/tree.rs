@@ -7,6 +7,7 @@ use crate::{
     config::Budgets,
     events::Sequence,
     keys::{KeyBounds, Keys},
+    redact::GivenMarks,
 };
 use std::{
     num::NonZeroUsize,
@@ -57,6 +58,8 @@ pub(super) struct Tree {
     pub(super) spending: Spending,
     /// Answers that hold for more than one call.
     pub(super) approvals: Arc<Approvals>,
+    /// The marks that its results have in place of secrets.
+    pub(super) given_marks: GivenMarks,
     admission: Arc<Admission>,
 }
 
@@ -79,6 +82,7 @@ impl Tree {
             keys: Keys::new(KeyBounds::default()),
             spending: Spending::new(budgets),
             approvals: Arc::default(),
+            given_marks: GivenMarks::default(),
             admission: admission.clone(),
         })
     }

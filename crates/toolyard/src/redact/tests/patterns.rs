@@ -1,8 +1,8 @@
 //! Patterns: what they find, and near misses.
 
-use crate::Redactor;
+use crate::{Redactor, redact::patterns};
 use serde_json::json;
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 fn shown(text: &str) -> String {
     let redactor = Redactor::standard();
@@ -52,6 +52,9 @@ fn values_are_found_by_their_names() {
         (r#"{"password":"sword fish","n":1}"#.into(), r#"{"password":"[redacted: password]","n":1}"#),
         (r#"{\"client_secret\":\"swordfish\"}"#.into(), r#"{\"client_secret\":\"[redacted: password]\"}"#),
         ("password: hunter2".into(), "password: [redacted: password]"),
+        ("Server=db;Pwd=swordfish;".into(), "Server=db;Pwd=[redacted: password];"),
+        ("DB_PWD=swordfish".into(), "DB_PWD=[redacted: password]"),
+        (r#"{"SA_PWD":"swordfish"}"#.into(), r#"{"SA_PWD":"[redacted: password]"}"#),
     ];
     for (text, wanted) in cases {
         assert_eq!(shown(&text), wanted, "{text}");
@@ -88,12 +91,34 @@ fn near_misses_stay() {
         "http://host:8080/a@b and mailto:ada@example.org",
         "Authorization: required",
         "secretary=ada",
+        "PWD=/work/site OLDPWD=/ pwd=/tmp/a1 PWD=C:\\Users\\ada7",
+        "PWD: src2/lib9, 'PWD': 'project7', \"OLDPWD\": \"a1\"",
+        "password: https://example.org/reset1?for=ada2",
+        "\"password\": \"https://example.org/reset1\"",
+        "fetch(url, {credentials: \"include\"}), credentials = 'same-origin'",
+        "password: \"********\", secret = 'xxxxxxxx', api_key=\"${API_KEY1}\", passwd=\"<your password>\"",
+        "password=\"{{ vault.db1 }}\" password='%(db)s'",
+        "ssl_private_key: /etc/ssl/key1.pem, secret=./run/x1, credentials=~/.aws/c1",
         "1.23e4 a=b c:d \"e\": \"f\"",
         "[redacted] password=[redacted: password] api_key=\"[redacted]\"",
     ];
     for text in texts {
         assert!(matches!(Redactor::standard().text(text), Cow::Borrowed(_)), "{}", shown(text));
     }
+}
+
+/// PO-7: every pattern's kind has a mark of its own, which a session can be given.
+#[test]
+fn every_kind_has_a_mark() {
+    let kinds: BTreeSet<_> = patterns::kinds().collect();
+    assert_eq!(kinds, patterns::KINDS.into_iter().collect());
+}
+
+/// PO-7: `PWD` names a directory, not a password, in data too.
+#[test]
+fn a_working_directory_is_no_password() {
+    let seen = json!({"PWD": "site7", "OLDPWD": "/", "env": {"PWD": "C:\\work1"}});
+    assert!(matches!(Redactor::standard().value(&seen), Cow::Borrowed(_)));
 }
 
 /// I15: nested data is redacted, values under telling names, and field names; no field is lost.

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod marks;
+mod round_trips;
+
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Value, json};
 use std::{

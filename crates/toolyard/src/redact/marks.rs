@@ -1,0 +1,89 @@
+//! The marks that replace secrets.
+
+use super::patterns::KINDS;
+use aho_corasick::AhoCorasick;
+use regex::Regex;
+use serde_json::Value;
+use std::{
+    sync::LazyLock,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// The mark that replaces a secret of unknown kind.
+const MARK: &str = "[redacted]";
+
+/// Finds the marks in a text that has been redacted.
+pub(super) static IN_TEXT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[redacted(?:: [a-z ]{1,30})?\]").expect("the pattern is valid"));
+
+/// Every mark there is: the one without a kind, then one per kind.
+static ALL: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let kinds = KINDS.iter().map(|kind| mark(Some(kind)));
+    std::iter::once(mark(None)).chain(kinds).collect()
+});
+
+static FINDER: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::new(&*ALL).expect("there are few marks, and they are short"));
+
+/// The mark that replaces a secret of this kind.
+pub(super) fn mark(kind: Option<&'static str>) -> String {
+    kind.map_or_else(|| MARK.to_owned(), |kind| format!("[redacted: {kind}]"))
+}
+
+/// Whether a text is nothing but a mark.
+pub(super) fn is_mark(text: &str) -> bool {
+    IN_TEXT.find(text).is_some_and(|found| found.len() == text.len())
+}
+
+/// A set of marks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Marks(u32);
+
+impl Marks {
+    /// The set of the mark of this kind.
+    pub(super) fn of(kind: Option<&'static str>) -> Self {
+        let at = kind.map_or(0, |kind| KINDS.iter().position(|known| *known == kind).map_or(0, |at| at + 1));
+        Self(1 << at)
+    }
+
+    pub(super) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The first of these marks that is in the data, in a text or in a field's name.
+    pub(crate) fn first_in(self, value: &Value) -> Option<&'static str> {
+        match value {
+            Value::String(text) => self.first_in_text(text),
+            Value::Array(items) => items.iter().find_map(|item| self.first_in(item)),
+            Value::Object(fields) => fields
+                .iter()
+                .find_map(|(name, value)| self.first_in_text(name).or_else(|| self.first_in(value))),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        }
+    }
+
+    fn first_in_text(self, text: &str) -> Option<&'static str> {
+        let found = FINDER.find_iter(text).map(|found| found.pattern().as_usize());
+        found.into_iter().find(|at| self.0 >> at & 1 == 1).map(|at| ALL[at].as_str())
+    }
+}
+
+/// The marks that somebody was given so far.
+#[derive(Debug, Default)]
+pub(crate) struct GivenMarks(AtomicU32);
+
+impl GivenMarks {
+    pub(crate) fn add(&self, marks: Marks) {
+        if !marks.is_empty() {
+            self.0.fetch_or(marks.0, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn get(&self) -> Marks {
+        Marks(self.0.load(Ordering::Relaxed))
+    }
+}
