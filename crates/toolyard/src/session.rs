@@ -6,15 +6,17 @@ mod fork;
 mod in_flight;
 mod permissions;
 mod scopes;
+mod shared_questions;
 mod spending;
 mod tree;
 mod turn;
 mod units;
 
 pub(crate) use self::core::{EventPlace, SessionCore};
-pub(crate) use approvals::Remembered;
+pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
 pub use fork::{FORK_DEPTH_MAX, ForkError, ForkPolicy, SubAgents};
 pub(crate) use scopes::Scopes;
+pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
 pub(crate) use tree::Numbers;
 pub use turn::Turn;
 pub(crate) use units::ToolUnits;
