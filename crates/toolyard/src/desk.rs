@@ -145,11 +145,19 @@ impl ApprovalDesk {
         if pending.request.digest() != digest {
             return Err(AnswerError::Digest(id));
         }
-        let given = state.pending.remove(&id).map(|pending| pending.answer.send(answer));
-        // `send` fails if the question was withdrawn at this very moment.
-        let answered = given.is_some_and(|given| given.is_ok());
-        state.settle(id, answered);
-        if answered { Ok(()) } else { Err(AnswerError::Withdrawn(id)) }
+        let pending = state.pending.remove(&id);
+        state.settle(id, true);
+        drop(state); // the answer wakes the task of its question
+        if pending.is_some_and(|pending| pending.answer.send(answer).is_ok()) {
+            return Ok(());
+        }
+        // It was withdrawn at this very moment.
+        self.state()
+            .settled
+            .iter_mut()
+            .filter(|(of, _)| *of == id)
+            .for_each(|(_, answered)| *answered = false);
+        Err(AnswerError::Withdrawn(id))
     }
 
     /// Puts a question on the desk; `None` if there is no room.
@@ -178,9 +186,11 @@ struct OpenQuestion<'a> {
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         let mut state = self.desk.state();
-        if state.pending.remove(&self.id).is_some() {
+        let withdrawn = state.pending.remove(&self.id);
+        if withdrawn.is_some() {
             state.settle(self.id, false);
         }
+        drop(state); // before the question, which may be the last to hold its tool
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
     pool::{PoolError, PoolLeases, Pools},
     redact::Redactor,
     registry::{Registry, ToolEntry},
-    session::{Numbers, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
+    session::{Numbers, PreparedOptions, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
     telemetry::Content,
 };
@@ -117,26 +117,41 @@ impl EngineCore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the open session of this name, or opens one.
+    /// Returns the open session of this name, or opens one. The options are read and dropped outside of the lock:
+    /// they may hold the last handle of another session, and any code of the embedder.
     fn open(self: &Arc<Self>, id: SessionId, options: SessionOptions) -> Session {
-        let (core, stopped) = {
-            let mut sessions = self.sessions();
-            let stopped = sessions.stopped;
-            let named = sessions.open.entry(id.clone()).or_default();
-            let core = named.core.upgrade().unwrap_or_else(|| {
-                let number = self.opened.fetch_add(1, Ordering::Relaxed);
-                let core = SessionCore::open(self, number, id, options, named.numbers.clone());
-                named.core = Arc::downgrade(&core);
-                named.unannounced += 1;
-                core
-            });
-            (core, stopped)
+        let core = match self.open_session(&id) {
+            Some(core) => core,
+            None => self.open_with(id, options.prepared(self)),
         };
         core.announce();
+        // Read after the session is known by its name: a stop finds it there, or it finds the stop here.
+        let stopped = self.sessions().stopped;
         if let Some(why) = stopped {
             core.stop(why);
         }
         Session { core }
+    }
+
+    /// The open session of this name.
+    fn open_session(&self, id: &SessionId) -> Option<Arc<SessionCore>> {
+        self.sessions().open.get(id)?.core.upgrade()
+    }
+
+    /// Opens a session, unless another caller has just opened it.
+    fn open_with(self: &Arc<Self>, id: SessionId, options: PreparedOptions) -> Arc<SessionCore> {
+        let mut unused = Some(options); // dropped after the lock is released
+        let mut sessions = self.sessions();
+        let named = sessions.open.entry(id.clone()).or_default();
+        if let Some(core) = named.core.upgrade() {
+            return core;
+        }
+        let options = unused.take().expect("the options are still there");
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let core = SessionCore::open(self, number, id, options, named.numbers.clone());
+        named.core = Arc::downgrade(&core);
+        named.unannounced += 1;
+        core
     }
 
     /// A session has announced its end. After the last one of its name, the name is free again and its event numbers
@@ -219,7 +234,7 @@ impl Engine {
     /// Cancels every call that is in flight in the session of this name and in its forks, but no later one. Returns
     /// how many there were; 0 if no such session is open. See [`Session::cancel_calls`].
     pub fn cancel_session_tools(&self, session: &SessionId) -> usize {
-        let core = self.core.sessions().open.get(session).and_then(|named| named.core.upgrade());
+        let core = self.core.open_session(session);
         core.map_or(0, |core| Session { core }.cancel_calls())
     }
 

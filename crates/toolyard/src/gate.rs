@@ -18,7 +18,7 @@ mod reach;
 
 pub(crate) use arguments::Args;
 pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied};
-pub(crate) use in_force::{Allowed, PolicyVersion, RulesInForce, VersionedPolicy};
+pub(crate) use in_force::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},

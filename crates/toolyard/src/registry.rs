@@ -121,11 +121,12 @@ impl Registry {
     }
 
     pub(crate) fn add(&self, factory: Arc<dyn ToolFactory>) -> Result<(), RegisterError> {
-        let entry = self.entry(factory)?;
-        self.change(|table| match table.get(entry.name()) {
+        let entry = Arc::new(self.entry(factory)?);
+        // The entry is borrowed: one that is refused is dropped here, not under the lock of the change.
+        self.change(&mut |table| match table.get(entry.name()) {
             Some(_) => Err(RegisterError::Duplicate { name: entry.name().to_owned() }),
             None => {
-                table.insert(entry.shared_name(), Arc::new(entry));
+                table.insert(entry.shared_name(), entry.clone());
                 Ok(())
             }
         })
@@ -138,19 +139,21 @@ impl Registry {
     /// [`RegisterError::Missing`] if there is none; otherwise those of [`register`](Self::register).
     pub fn replace(&self, factory: impl ToolFactory + 'static) -> Result<(), RegisterError> {
         let entry = self.entry(Arc::new(factory))?;
-        self.change(|table| match table.get_mut(entry.name()) {
-            Some(old) => {
+        let (name, mut entry) = (entry.shared_name(), Some(entry));
+        self.change(&mut |table| {
+            let old =
+                table.get_mut(&name).ok_or_else(|| RegisterError::Missing { name: name.to_string() })?;
+            if let Some(entry) = entry.take() {
                 *old = Arc::new(entry.in_place_of(old));
-                Ok(())
             }
-            None => Err(RegisterError::Missing { name: entry.name().to_owned() }),
+            Ok(())
         })
     }
 
     /// Removes a tool; `false` if there was none. Calls in flight finish. Waiting calls end `not_found`, including
     /// those for an earlier tool that this one had replaced.
     pub fn unregister(&self, name: &str) -> bool {
-        let taken = self.change(|table| table.remove(name).ok_or(()));
+        let taken = self.change(&mut |table| table.remove(name).ok_or(()));
         taken.is_ok_and(|entry| {
             entry.retire();
             true
@@ -167,15 +170,10 @@ impl Registry {
     }
 
     /// Changes the table, unless `change` fails.
-    fn change<T, E>(&self, change: impl FnOnce(&mut Table) -> Result<T, E>) -> Result<T, E> {
+    fn change<T, E>(&self, change: &mut dyn FnMut(&mut Table) -> Result<T, E>) -> Result<T, E> {
         let done = self.rules.change_tools(change)?;
         self.changes.send_modify(|count| *count += 1);
         Ok(done)
-    }
-
-    /// Whether the entry is the current one of its name.
-    pub(crate) fn is_current(&self, entry: &ToolEntry) -> bool {
-        self.rules.current().tools.get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
     }
 
     /// The tool of this name.

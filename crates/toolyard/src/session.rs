@@ -4,6 +4,7 @@ mod approvals;
 mod core;
 mod fork;
 mod in_flight;
+mod options;
 mod permissions;
 mod scopes;
 mod shared_questions;
@@ -15,132 +16,20 @@ mod units;
 pub(crate) use self::core::{EventPlace, SessionCore};
 pub(crate) use approvals::{Remembered, Waiting as WaitingQuestion};
 pub use fork::{FORK_DEPTH_MAX, ForkError, ForkPolicy, SubAgents};
+pub(crate) use options::PreparedOptions;
+pub use options::{Priority, SessionOptions};
 pub(crate) use scopes::Scopes;
 pub(crate) use shared_questions::{FromLead, Lead, Settlement, Share, ShareKey};
 pub(crate) use tree::Numbers;
 pub use turn::Turn;
 pub(crate) use units::ToolUnits;
 
-use crate::config::Budgets;
 use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
     nesting, telemetry,
 };
-use permissions::Narrowing;
-use std::{fmt, num::NonZeroUsize, sync::Arc};
-use toolyard_core::{
-    Batch, Budget, Call, Capabilities, Confirmations, Outcome, PathScope, Resources, SessionId,
-};
-
-/// How often a session's calls are granted, compared with those of other sessions in the same line (CC-3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Priority {
-    /// One call per round. The default.
-    #[default]
-    Normal,
-    /// Two calls per round.
-    High,
-    /// Four calls per round.
-    Urgent,
-}
-
-impl Priority {
-    pub(crate) const fn weight(self) -> u8 {
-        match self {
-            Self::Normal => 1,
-            Self::High => 2,
-            Self::Urgent => 4,
-        }
-    }
-}
-
-/// The settings in which one session differs from its engine.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct SessionOptions {
-    pub(crate) max_in_flight: Option<NonZeroUsize>,
-    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
-    pub(crate) priority: Priority,
-    pub(crate) budgets: Option<Budgets>,
-    pub(crate) resources: Resources,
-    pub(crate) scope: Option<Arc<dyn PathScope>>,
-    pub(crate) narrowing: Narrowing,
-    pub(crate) confirmations: Option<Confirmations>,
-}
-
-impl SessionOptions {
-    /// Bounds the calls of this session that run at once, over all classes (CL-6).
-    #[must_use]
-    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
-        self.max_in_flight = Some(max);
-        self
-    }
-
-    /// Bounds the calls that run at once in this session and all its forks together (CL-6).
-    #[must_use]
-    pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
-        self.tree_max_in_flight = Some(max);
-        self
-    }
-
-    /// Sets how many calls of this session and its forks are granted for each call of another waiting session (CC-3).
-    #[must_use]
-    pub fn priority(mut self, priority: Priority) -> Self {
-        self.priority = priority;
-        self
-    }
-
-    /// Sets what it may spend, replacing the engine's setting (RT-11).
-    #[must_use]
-    pub fn budgets(mut self, budgets: Budgets) -> Self {
-        self.budgets = Some(budgets);
-        self
-    }
-
-    /// Sets what it may touch, within the capabilities that the engine sets for all sessions (PO-1b).
-    #[must_use]
-    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.narrowing.capabilities = Some(Arc::new(capabilities));
-        self
-    }
-
-    /// Limits it to these tools: it and its forks know of no others.
-    #[must_use]
-    pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
-        self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Sets its role, which is passed to the policy. It and its forks do not know of tools that are
-    /// [hidden](crate::ToolSpec::hidden_from) from that role.
-    #[must_use]
-    pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
-        self.narrowing.role = Some(role.into());
-        self
-    }
-
-    /// Sets which of its calls need confirmation, replacing the engine's setting (PO-3).
-    #[must_use]
-    pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
-        self.confirmations = Some(confirmations);
-        self
-    }
-
-    /// Gives its tools a shared value; see [`Resources`].
-    #[must_use]
-    pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.resources = self.resources.with(value);
-        self
-    }
-
-    /// Gives it a workspace of its own: its tools reach it as a resource, and its paths are checked against it.
-    #[must_use]
-    pub fn workspace<W: PathScope + 'static>(mut self, workspace: Arc<W>) -> Self {
-        self.resources = self.resources.with_shared(workspace.clone());
-        self.scope = Some(workspace);
-        self
-    }
-}
+use std::{fmt, sync::Arc};
+use toolyard_core::{Batch, Budget, Call, Outcome, SessionId};
 
 /// An agent's access to the engine. Cheap to clone; all clones are the same session.
 ///

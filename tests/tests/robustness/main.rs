@@ -11,6 +11,7 @@ mod drain;
 mod events;
 mod load;
 mod panics;
+mod reentry;
 mod registry;
 mod runners;
 mod runtime;
@@ -35,6 +36,17 @@ impl toolyard::Blocking for Tasks {
 /// Fails a test that would hang: no test here needs an hour, paused or real.
 async fn no_hang<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(3600 * SECOND, future).await.expect("timed out")
+}
+
+/// Runs a test on a thread of its own and fails if it does not end: a thread that waits for a lock it holds has no
+/// time to pause.
+fn no_deadlock<T: Send + 'static>(test: impl Future<Output = T> + Send + 'static) -> T {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let _ = done.send(runtime.unwrap().block_on(no_hang(test)));
+    });
+    ended.recv_timeout(60 * SECOND).expect("the test panicked, or waits for a lock that it holds")
 }
 
 /// Like [`no_hang`], for time that is not paused; far above what any test here takes.

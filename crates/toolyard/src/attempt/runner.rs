@@ -104,9 +104,10 @@ impl State {
         self.idle.binary_search_by_key(&idle_id, |idle| idle.idle_id).ok()
     }
 
-    /// Ends the idle period of a runner. Returns `false` if it was woken for a job, which another may have taken.
-    fn leave_idle(&mut self, idle_id: NonZeroU64) -> bool {
-        self.idle_position(idle_id).map(|at| self.idle.remove(at)).is_some()
+    /// Ends the idle period of a runner. Returns `None` if it was woken for a job, which another may have taken. What is
+    /// returned holds a waker, to be dropped outside of the lock.
+    fn leave_idle(&mut self, idle_id: NonZeroU64) -> Option<IdleRunner> {
+        self.idle_position(idle_id).map(|at| self.idle.remove(at))
     }
 }
 
@@ -141,17 +142,23 @@ impl Runner {
 
     /// Waits for the next attempt; ready without one if the runner must end.
     fn poll_next_attempt(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _before; // wakers may run any code when they are dropped, so they outlive the lock
         let mut state = self.runners.state();
         if state.jobs.is_empty()
             && let Some(idle_id) = self.idle_id
             && let Some(at) = state.idle_position(idle_id)
         {
             // Polled without having been woken for a job: it keeps its place.
-            state.idle[at].waker.clone_from(cx.waker());
+            let waker = &mut state.idle[at].waker;
+            if !waker.will_wake(cx.waker()) {
+                _before = IdleRunner { idle_id, waker: std::mem::replace(waker, cx.waker().clone()) };
+            }
             return Poll::Pending;
         }
-        if let Some(idle_id) = self.idle_id.take() {
-            state.leave_idle(idle_id);
+        if let Some(idle_id) = self.idle_id.take()
+            && let Some(idle) = state.leave_idle(idle_id)
+        {
+            _before = idle;
         }
         match state.jobs.pop_front() {
             Some(job) => self.attempt = Some(job),
@@ -165,10 +172,13 @@ impl Drop for Runner {
     /// If its task is dropped on the way to a job, another runner gets the job.
     fn drop(&mut self) {
         let Some(idle_id) = self.idle_id.take() else { return };
-        let job = {
+        let (idle, job) = {
             let mut state = self.runners.state();
-            if state.leave_idle(idle_id) { None } else { state.jobs.pop_front() }
+            let idle = state.leave_idle(idle_id);
+            let job = if idle.is_some() { None } else { state.jobs.pop_front() };
+            (idle, job)
         };
+        drop(idle);
         if let Some(job) = job {
             self.runners.run(job);
         }

@@ -14,7 +14,7 @@ use super::ledger::{Delayed, Phase, Started};
 use super::progress::Bid;
 use super::state::{BatchState, vanished};
 use crate::{
-    admission::{Admitted, Held},
+    admission::{Admitted, Held, Need},
     attempt::{Attempt, AttemptStart},
     guard::Slots,
     rate::{TakeResult, TooLong},
@@ -55,7 +55,7 @@ impl BatchState {
 
     /// Continues with a call that has been granted the rate token it waited for.
     pub(crate) fn has_token(self: &Arc<Self>, index: u32) {
-        let allowed = self.still_allowed(index);
+        let allowed = self.may_still_run(index);
         let mut phase = self.slots[index as usize].phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Rate { bid, .. }) => {
@@ -85,13 +85,29 @@ impl BatchState {
 
     fn take_permits(
         self: &Arc<Self>,
-        mut phase: MutexGuard<'_, Phase>,
+        phase: MutexGuard<'_, Phase>,
         index: u32,
         bid: Bid,
         now: Instant,
     ) -> Option<Attempt> {
-        let (engine, work) = (&self.session.engine, self.work(index));
-        let need = self.session.need(&work.entry, work.class);
+        let work = self.work(index);
+        let (need, resized) = self.session.need(&work.entry, work.class);
+        let attempt = self.take_units(phase, index, bid, need, now);
+        if let Some(resized) = resized {
+            resized.start(); // the call's own phase is unlocked: the policy is asked about those that start
+        }
+        attempt
+    }
+
+    fn take_units(
+        self: &Arc<Self>,
+        mut phase: MutexGuard<'_, Phase>,
+        index: u32,
+        bid: Bid,
+        need: Need,
+        now: Instant,
+    ) -> Option<Attempt> {
+        let engine = &self.session.engine;
         // The phase stays locked until it has the ticket: another thread that grants it at once waits for that.
         let ask = self.ask_for(need);
         match engine.admission.admit(&ask, now, self, index) {

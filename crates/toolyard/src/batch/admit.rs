@@ -25,7 +25,7 @@ pub(crate) const ZOMBIE_WAIT: Duration = Duration::from_secs(30);
 
 /// The inputs of [`BatchState::proceed`] beside the call.
 pub(super) struct Readiness {
-    /// Whether the policy in force allows the call.
+    /// Whether the policy in force allows the call, and its tool is still registered.
     pub(super) allowed: Result<(), Box<CallError>>,
     pub(super) ready_at: Instant,
     pub(super) now: Instant,
@@ -34,7 +34,7 @@ pub(super) struct Readiness {
 impl BatchState {
     /// Admits a call whose run has begun; returns its attempt if it can start now.
     pub(super) fn admit(self: &Arc<Self>, index: u32, ready_at: Instant) -> Option<Attempt> {
-        let allowed = self.still_allowed(index);
+        let allowed = self.may_still_run(index);
         let mut phase = self.slots[index as usize].phase();
         if !may_proceed(&mut phase) {
             return None;
@@ -90,7 +90,7 @@ impl BatchState {
 
     /// Continues towards an attempt, if the call has not ended meanwhile.
     fn lead_if_waiting(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        let allowed = self.still_allowed(index);
+        let allowed = self.may_still_run(index);
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return;
@@ -131,7 +131,7 @@ impl BatchState {
         let entry = &self.work(index).entry;
         let late = || self.deadline_of(index, first_ready_at).is_some_and(|deadline| deadline <= now);
         let takes_calls = self.session.engine.leases.takes_calls(self.work(index).class);
-        if self.stopped.get().is_some() || entry.is_retired() || !takes_calls || late() {
+        if self.stopped.get().is_some() || !takes_calls || late() {
             return Err(self.recheck_error(index));
         }
         entry.guard().peek(entry.name(), || now)
@@ -144,13 +144,18 @@ impl BatchState {
             // The stop is still going through the batch and has not reached this call.
             return Box::new(why.error());
         }
-        let work = self.work(index);
-        let admissible = || admissible(&self.session.engine.leases, work.class).map_err(Box::new);
-        let refused = self.check_tool(work).and_then(|()| admissible());
-        refused.err().unwrap_or_else(|| Box::new(past_deadline()))
+        let refused = admissible(&self.session.engine.leases, self.work(index).class);
+        Box::new(refused.err().unwrap_or_else(past_deadline))
     }
 
-    /// Checks that the call's tool is still registered.
+    /// Checks that a call may still run: the policy allows it, and its tool is still registered. Callers must hold no
+    /// lock of the batch: this may ask the policy, and may drop the last handle of one, or of a tool.
+    pub(super) fn may_still_run(&self, index: u32) -> Result<(), Box<CallError>> {
+        self.still_allowed(index)?;
+        self.cleared(index).map_or(Ok(()), |work| self.check_tool(work))
+    }
+
+    /// Checks that the call's tool is still registered. No lock may be held, as above.
     fn check_tool(&self, work: &Cleared) -> Result<(), Box<CallError>> {
         if !work.entry.is_retired() {
             return Ok(());
@@ -202,6 +207,7 @@ impl Waiter for BatchState {
     fn start(self: Arc<Self>, index: u32, permit: Permit<'_>) {
         let granted_at = permit.granted_at();
         let denied = self.still_allowed(index).err();
+        let gone = self.check_tool(self.work(index)).err();
         let mut phase = self.slots[index as usize].phase();
         let bid = match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Queued { bid, .. } => bid,
@@ -223,7 +229,7 @@ impl Waiter for BatchState {
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {
             true => Some(Box::new(past_deadline())),
-            false => self.check_tool(self.work(index)).err().or_else(|| self.unrecorded(index)).or(denied),
+            false => gone.or_else(|| self.unrecorded(index)).or(denied),
         };
         let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,

@@ -75,7 +75,7 @@ impl BatchState {
 
     /// Acquires what the next attempt needs, if the call still waits for it.
     fn acquire_again(self: &Arc<Self>, index: u32) {
-        let allowed = self.still_allowed(index);
+        let allowed = self.may_still_run(index);
         let mut phase = self.slots[index as usize].phase();
         match std::mem::replace(&mut *phase, Phase::Waiting) {
             Phase::Delayed(Delayed::Backoff(progress)) => {

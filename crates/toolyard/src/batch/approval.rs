@@ -73,7 +73,8 @@ impl BatchState {
     #[cfg(toolyard_faults)]
     fn held_in_approval(self: &Arc<Self>, index: u32) -> Option<HeldInApproval> {
         let work = self.work(index);
-        let need = self.session.need(&work.entry, work.class);
+        let (need, resized) = self.session.need(&work.entry, work.class);
+        resized.into_iter().for_each(|resized| resized.start());
         let permit = || self.session.engine.admission.try_admit(self.session.root(), need);
         let permit = faulty!(PermitHeldInApproval).then(permit).flatten()?;
         Some(HeldInApproval { batch: self.clone(), held: permit.hand_over() })

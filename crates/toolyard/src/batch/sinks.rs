@@ -70,7 +70,7 @@ impl BatchState {
     }
 
     fn proceed_after_wait(self: &Arc<Self>, index: u32, ready_at: Instant) {
-        let allowed = self.still_allowed(index);
+        let allowed = self.may_still_run(index);
         let phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return;

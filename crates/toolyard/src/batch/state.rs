@@ -433,10 +433,12 @@ impl BatchState {
 
     /// Withdraws the question about one call.
     pub(super) fn withdraw_question(&self, index: u32) {
-        let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = questions.iter().position(|(of, _)| *of == index) {
-            questions.swap_remove(at).1.abort();
-        }
+        let question = {
+            let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = questions.iter().position(|(of, _)| *of == index);
+            at.map(|at| questions.swap_remove(at).1)
+        };
+        question.iter().for_each(AbortHandle::abort); // outside of the lock, because it wakes a task
     }
 
     /// Whether a serial call of this run ended without an output.

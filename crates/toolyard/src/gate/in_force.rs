@@ -1,6 +1,6 @@
 //! The rules in force: the registered tools, and the policy with its version.
 
-use crate::registry::Table;
+use crate::registry::{Table, ToolEntry};
 use arc_swap::{ArcSwap, Guard};
 use serde_json::Value;
 use std::{
@@ -45,6 +45,13 @@ pub(crate) struct Rules {
     pub(crate) policy: VersionedPolicy,
 }
 
+impl Rules {
+    /// Whether this entry has its name, and no other does that has replaced it.
+    pub(crate) fn has(&self, entry: &ToolEntry) -> bool {
+        self.tools.get(entry.name()).is_some_and(|now| std::ptr::eq(&**now, entry))
+    }
+}
+
 /// A policy and its version.
 #[derive(Clone)]
 pub(crate) struct VersionedPolicy {
@@ -72,8 +79,9 @@ impl RulesInForce {
         }
     }
 
-    /// Applies `change` to a copy of the rules and puts it in force, unless it fails.
-    fn change<T, E>(&self, change: impl FnOnce(&mut Rules) -> Result<T, E>) -> Result<T, E> {
+    /// Applies `change` to a copy of the rules and puts it in force, unless it fails. `change` is borrowed, so that what
+    /// it refuses is dropped by its owner, and not under the lock.
+    fn change<T, E>(&self, change: &mut dyn FnMut(&mut Rules) -> Result<T, E>) -> Result<T, E> {
         let (done, before) = {
             // A change that panicked has put nothing in force, so a poisoned lock is fine.
             let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,15 +98,18 @@ impl RulesInForce {
     }
 
     /// Replaces the tools, unless `change` fails.
-    pub(crate) fn change_tools<T, E>(&self, change: impl FnOnce(&mut Table) -> Result<T, E>) -> Result<T, E> {
-        self.change(|rules| change(&mut rules.tools))
+    pub(crate) fn change_tools<T, E>(
+        &self,
+        change: &mut dyn FnMut(&mut Table) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.change(&mut |rules| change(&mut rules.tools))
     }
 
     /// Replaces the policy and returns the new version.
     pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
-        let Ok(version) = self.change(|rules| {
+        let Ok(version) = self.change(&mut |rules| {
             let version = rules.policy.version + 1;
-            rules.policy = VersionedPolicy { policy, version };
+            rules.policy = VersionedPolicy { policy: policy.clone(), version };
             Ok::<_, Infallible>(version)
         });
         self.changed.notify_waiters();
@@ -162,7 +173,7 @@ mod tests {
     impl Drop for Last {
         fn drop(&mut self) {
             let rules = self.0.upgrade().unwrap();
-            let Ok(()) = rules.change_tools(|tools| {
+            let Ok(()) = rules.change_tools(&mut |tools| {
                 tools.clear();
                 Ok::<_, Infallible>(())
             });

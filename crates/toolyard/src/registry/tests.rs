@@ -44,7 +44,7 @@ fn a_tool_that_was_replaced_goes_with_its_name() {
     let first = registry.get("a").unwrap();
     registry.replace(tool(ToolSpec::read("a"))).unwrap();
     let second = registry.get("a").unwrap();
-    assert!(!registry.is_current(&first) && registry.is_current(&second));
+    assert!(!registry.rules.current().has(&first) && registry.rules.current().has(&second));
     assert!(registry.unregister("a"));
     assert!(first.is_retired() && second.is_retired());
     registry.register(tool(ToolSpec::read("a"))).unwrap();

@@ -90,8 +90,9 @@ impl Approvals {
         }
         let places: Vec<usize> =
             state.waiting.iter().filter(|(_, (of, _))| *of == pattern).map(|(place, _)| place).collect();
-        for place in places {
-            let (_, settle) = state.waiting.remove(place);
+        let settled: Vec<_> = places.into_iter().map(|place| state.waiting.remove(place)).collect();
+        drop(state); // an answer wakes the task of its question
+        for (_, settle) in settled {
             // Nothing receives the answer if the call has ended.
             let _ = settle.send(answer);
         }
@@ -128,8 +129,8 @@ impl Drop for Waiting {
         let Some(place) = self.place else { return };
         let mut state = self.approvals.state();
         // Once it is settled, another question may have its place.
-        if self.settled.try_recv() == Err(oneshot::error::TryRecvError::Empty) {
-            state.waiting.remove(place);
-        }
+        let is_open = self.settled.try_recv() == Err(oneshot::error::TryRecvError::Empty);
+        let _question = is_open.then(|| state.waiting.remove(place));
+        drop(state); // before the question, which wakes this task
     }
 }

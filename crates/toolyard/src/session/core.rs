@@ -1,13 +1,13 @@
 //! The state that the batches of a session share.
 
-use super::SessionOptions;
 use super::approvals::Approvals;
 use super::fork::ForkPolicy;
 use super::in_flight::InFlight;
+use super::options::PreparedOptions;
 use super::permissions::Permissions;
 use super::shared_questions::SharedQuestions;
 use super::tree::{Numbers, Tree};
-use super::units::{ConcurrentPool, ToolUnits};
+use super::units::{ConcurrentPool, Resized, ToolUnits};
 use crate::{
     admission::{LeaseId, Need, UnitId},
     batch::{BatchState, Flight, KeptResult, Stop, TurnOf},
@@ -81,25 +81,18 @@ struct Open {
 }
 
 impl SessionCore {
+    /// Opens a root session. Runs no code of the embedder.
     pub(crate) fn open(
         engine: &Arc<EngineCore>,
         number: u64,
         id: SessionId,
-        options: SessionOptions,
+        options: PreparedOptions,
         numbers: Arc<Numbers>,
     ) -> Arc<Self> {
         let admission = &engine.admission;
-        let max_in_flight = options.max_in_flight.or(engine.max_in_flight);
-        let tree_cap = options.tree_max_in_flight.or(engine.tree_max_in_flight);
-        let budgets = options.budgets.unwrap_or(engine.budgets);
-        let scope = options.scope.or_else(|| engine.scope.clone());
-        let root = scope.as_deref().map(PathScope::root);
-        let confirmations = options.confirmations.as_ref().unwrap_or(&engine.gate.confirmations);
-        let confirmations = (options.confirmations.is_some() || confirmations.trusts_any())
-            .then(|| confirmations.clone().in_workspace(root));
-        let permissions =
-            Permissions::root(engine.gate.capabilities.as_ref(), options.narrowing, confirmations);
-        let tree = Tree::new(number, tree_cap, options.priority.weight(), budgets, numbers, admission);
+        let PreparedOptions { max_in_flight, tree_cap, weight, budgets, resources, scope, permissions } =
+            options;
+        let tree = Tree::new(number, tree_cap, weight, budgets, numbers, admission);
         Arc::new(Self {
             id,
             agent: AgentPath::root(),
@@ -108,12 +101,9 @@ impl SessionCore {
             depth: 0,
             allowance: tree.spending.agent(None),
             tree,
-            resources: match options.resources.is_empty() {
-                true => engine.resources.clone(),
-                false => Arc::new(engine.resources.overlaid(&options.resources)),
-            },
+            resources,
             scope,
-            permissions: Arc::new(permissions),
+            permissions,
             concurrent: ConcurrentPool::new(admission.clone()),
             max_in_flight,
             cap: max_in_flight.map(|max| admission.open_session(max.get())),
@@ -244,18 +234,26 @@ impl SessionCore {
         self.tree.numbers.next_batch()
     }
 
-    /// What a call of this tool needs to run (CC-1).
-    pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> Need {
-        let tool = entry.spec().max_concurrency.map(|max| self.tool_unit(entry, max));
+    /// What a call of this tool needs to run (CC-1). If its limit was resized by this, the caller finishes that once it
+    /// holds no lock.
+    pub(crate) fn need(&self, entry: &ToolEntry, class: ToolClass) -> (Need, Option<Box<Resized<'_>>>) {
+        let (tool, resized) = match entry.spec().max_concurrency {
+            None => (None, None),
+            Some(max) => {
+                let (unit, resized) = self.tool_unit(entry, max);
+                (Some(unit), resized)
+            }
+        };
         let need = match class {
             ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
             ToolClass::Serial => Need::serial(self.serial_scope(entry), tool, self.cap),
             ToolClass::Concurrent => Need::of(self.concurrent.unit(), tool, self.cap),
         };
-        match self.tree.cap {
+        let need = match self.tree.cap {
             None => need,
             Some(cap) => need.in_tree(cap),
-        }
+        };
+        (need, resized)
     }
 
     /// The lease of a serial call: its tool's named scope, else the tree's (CC-8).
@@ -263,7 +261,7 @@ impl SessionCore {
         entry.spec().serial_scope.as_ref().map_or(self.tree.serial, |name| self.engine.scopes.lease(name))
     }
 
-    fn tool_unit(&self, entry: &ToolEntry, max: NonZeroUsize) -> UnitId {
+    fn tool_unit(&self, entry: &ToolEntry, max: NonZeroUsize) -> (UnitId, Option<Box<Resized<'_>>>) {
         let units = match entry.spec().limit_scope {
             LimitScope::Agent => &self.tools,
             LimitScope::Tree => &self.tree.tools,

@@ -1,10 +1,12 @@
 //! The units of agents, trees and engines, each opened when it is first needed.
 
 use crate::{
-    admission::{Admission, UnitId},
+    admission::{Admission, Granted, UnitId},
     engine::EngineCore,
+    gate::Rules,
     registry::ToolEntry,
 };
+use arc_swap::Guard;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -54,23 +56,45 @@ impl ToolUnits {
 
     /// The unit that bounds a tool here, opened by its first call. Its width is that of the tool which has the name
     /// now: a tool that was replaced cannot change it any more (CL-8).
-    pub(super) fn unit(&self, entry: &ToolEntry, width: usize, engine: &EngineCore) -> UnitId {
+    pub(super) fn unit(
+        &self,
+        entry: &ToolEntry,
+        width: usize,
+        engine: &EngineCore,
+    ) -> (UnitId, Option<Box<Resized<'_>>>) {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unit) = units.get_mut(entry.name()) else {
             let id = self.admission.open_tool(width);
             units.insert(entry.shared_name(), ToolUnit { id, width });
-            return id;
+            return (id, None);
         };
         let id = unit.id;
-        if unit.width == width || !engine.registry.is_current(entry) {
-            return id;
+        if unit.width == width {
+            return (id, None);
         }
-        // Resized under the lock, so that the recorded width is the one in force. The calls are started outside it.
-        unit.width = width;
-        let granted = self.admission.resize_unit(id, width);
-        drop(units);
-        granted.start();
-        id
+        let rules = engine.gate.rules.current();
+        let mut resized = Resized { granted: None, rules };
+        if resized.rules.has(entry) {
+            // Resized under the lock, so that the recorded width is the one in force.
+            unit.width = width;
+            resized.granted = Some(self.admission.resize_unit(id, width));
+        }
+        (id, Some(Box::new(resized)))
+    }
+}
+
+/// What follows from the new width of a tool's unit, once the caller holds no lock: calls that it lets start are
+/// checked by the policy, and the rules that were looked at may be the last handle of a policy or of a tool.
+#[must_use = "the calls that the new width admits must be started"]
+pub(crate) struct Resized<'a> {
+    granted: Option<Granted<'a>>,
+    rules: Guard<Arc<Rules>>,
+}
+
+impl Resized<'_> {
+    /// Starts the calls that the new width admits.
+    pub(crate) fn start(self) {
+        self.granted.into_iter().for_each(Granted::start);
     }
 }
 

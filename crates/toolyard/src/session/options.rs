@@ -1,0 +1,150 @@
+//! The settings of a root session.
+
+use super::permissions::{Narrowing, Permissions};
+use crate::{config::Budgets, engine::EngineCore};
+use std::{num::NonZeroUsize, sync::Arc};
+use toolyard_core::{Capabilities, Confirmations, PathScope, Resources};
+
+/// How often a session's calls are granted, compared with those of other sessions in the same line (CC-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priority {
+    /// One call per round. The default.
+    #[default]
+    Normal,
+    /// Two calls per round.
+    High,
+    /// Four calls per round.
+    Urgent,
+}
+
+impl Priority {
+    pub(crate) const fn weight(self) -> u8 {
+        match self {
+            Self::Normal => 1,
+            Self::High => 2,
+            Self::Urgent => 4,
+        }
+    }
+}
+
+/// The settings in which one session differs from its engine.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    pub(crate) max_in_flight: Option<NonZeroUsize>,
+    pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    pub(crate) priority: Priority,
+    pub(crate) budgets: Option<Budgets>,
+    pub(crate) resources: Resources,
+    pub(crate) scope: Option<Arc<dyn PathScope>>,
+    pub(crate) narrowing: Narrowing,
+    pub(crate) confirmations: Option<Confirmations>,
+}
+
+impl SessionOptions {
+    /// Bounds the calls of this session that run at once, over all classes (CL-6).
+    #[must_use]
+    pub fn max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(max);
+        self
+    }
+
+    /// Bounds the calls that run at once in this session and all its forks together (CL-6).
+    #[must_use]
+    pub fn tree_max_in_flight(mut self, max: NonZeroUsize) -> Self {
+        self.tree_max_in_flight = Some(max);
+        self
+    }
+
+    /// Sets how many calls of this session and its forks are granted for each call of another waiting session (CC-3).
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sets what it may spend, replacing the engine's setting (RT-11).
+    #[must_use]
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = Some(budgets);
+        self
+    }
+
+    /// Sets what it may touch, within the capabilities that the engine sets for all sessions (PO-1b).
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.narrowing.capabilities = Some(Arc::new(capabilities));
+        self
+    }
+
+    /// Limits it to these tools: it and its forks know of no others.
+    #[must_use]
+    pub fn only_tools<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.narrowing.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets its role, which is passed to the policy. It and its forks do not know of tools that are
+    /// [hidden](crate::ToolSpec::hidden_from) from that role.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<Arc<str>>) -> Self {
+        self.narrowing.role = Some(role.into());
+        self
+    }
+
+    /// Sets which of its calls need confirmation, replacing the engine's setting (PO-3).
+    #[must_use]
+    pub fn confirmations(mut self, confirmations: Confirmations) -> Self {
+        self.confirmations = Some(confirmations);
+        self
+    }
+
+    /// Gives its tools a shared value; see [`Resources`].
+    #[must_use]
+    pub fn resource<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.resources = self.resources.with(value);
+        self
+    }
+
+    /// Gives it a workspace of its own: its tools reach it as a resource, and its paths are checked against it.
+    #[must_use]
+    pub fn workspace<W: PathScope + 'static>(mut self, workspace: Arc<W>) -> Self {
+        self.resources = self.resources.with_shared(workspace.clone());
+        self.scope = Some(workspace);
+        self
+    }
+
+    /// What the session will have, with the engine's settings for what these leave open. Asks the workspace for its
+    /// root, which is code of the embedder.
+    pub(crate) fn prepared(self, engine: &EngineCore) -> PreparedOptions {
+        let scope = self.scope.or_else(|| engine.scope.clone());
+        let root = scope.as_deref().map(PathScope::root);
+        let confirmations = self.confirmations.as_ref().unwrap_or(&engine.gate.confirmations);
+        let confirmations = (self.confirmations.is_some() || confirmations.trusts_any())
+            .then(|| confirmations.clone().in_workspace(root));
+        let permissions = Permissions::root(engine.gate.capabilities.as_ref(), self.narrowing, confirmations);
+        PreparedOptions {
+            max_in_flight: self.max_in_flight.or(engine.max_in_flight),
+            tree_cap: self.tree_max_in_flight.or(engine.tree_max_in_flight),
+            weight: self.priority.weight(),
+            budgets: self.budgets.unwrap_or(engine.budgets),
+            resources: match self.resources.is_empty() {
+                true => engine.resources.clone(),
+                false => Arc::new(engine.resources.overlaid(&self.resources)),
+            },
+            scope,
+            permissions: Arc::new(permissions),
+        }
+    }
+}
+
+/// What a session is opened with: its own settings over the engine's.
+pub(crate) struct PreparedOptions {
+    pub(super) max_in_flight: Option<NonZeroUsize>,
+    pub(super) tree_cap: Option<NonZeroUsize>,
+    pub(super) weight: u8,
+    pub(super) budgets: Budgets,
+    pub(super) resources: Arc<Resources>,
+    pub(super) scope: Option<Arc<dyn PathScope>>,
+    pub(super) permissions: Arc<Permissions>,
+}
