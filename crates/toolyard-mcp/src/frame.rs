@@ -49,6 +49,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self
     }
 
+    /// Sets the maximum size of the lines that follow.
+    pub(crate) fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
     /// The next line without its line end; `None` at the end of the stream. Text after the last line end is not a line
     /// without [`with_unterminated_last`](Self::with_unterminated_last).
     ///

@@ -17,17 +17,22 @@
 mod answer;
 mod arrival;
 mod asking;
+mod body;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod clients;
 mod connection;
+mod connections;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod handler;
+mod head;
 mod http;
 mod in_flight;
 mod incoming;
+mod limits;
 mod listing;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod notes;
+mod opening;
 #[expect(deprecated, reason = "newer protocols deprecate what clients still use")]
 mod pending;
 mod pipes;
@@ -38,8 +43,11 @@ mod refusal;
 mod relay;
 mod request;
 mod sessions;
+mod token;
 mod transport;
+mod weight;
 
 pub use clients::Clients;
 pub use connection::{Gateway, ServeError};
 pub use http::{HttpError, HttpOptions};
+pub use limits::ClientLimits;

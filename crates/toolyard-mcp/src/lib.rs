@@ -18,7 +18,7 @@ pub mod gateway;
 mod out;
 
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
-pub use gateway::{Clients, Gateway, HttpError, HttpOptions, ServeError};
+pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, ServeError};
 
 /// Metadata key under which an output keeps the parts of a server's answer that are more than text or an image. Each is
 /// `{"at": place, "part": as it came}`. The client writes them, and the gateway passes them on.

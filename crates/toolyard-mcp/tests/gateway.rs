@@ -3,6 +3,8 @@
 
 #[path = "gateway/approvals.rs"]
 mod approvals;
+#[path = "gateway/bounds.rs"]
+mod bounds;
 #[path = "gateway/calls.rs"]
 mod calls;
 #[path = "gateway/client.rs"]
@@ -11,6 +13,9 @@ mod client;
 mod http;
 #[path = "gateway/life.rs"]
 mod life;
+#[cfg(target_os = "linux")]
+#[path = "gateway/memory.rs"]
+mod memory;
 #[path = "gateway/odd.rs"]
 mod odd;
 #[path = "gateway/twice.rs"]

@@ -12,7 +12,7 @@ use toolyard::{CallError, Content, ErrorKind, Outcome, Routing, ToolOutput, word
 const CALL: &str = "toolyard/call";
 
 /// The `_meta` key under which a failure is described for machines.
-const ERROR: &str = "toolyard/error";
+pub(super) const ERROR: &str = "toolyard/error";
 
 /// The advice in a refusal when the client cannot ask its user (PO-3).
 const CANNOT_ASK: &str = "This client cannot ask for approval, because it declares no elicitation. Do not repeat this call; say what you need. The operator of the gateway may allow the tool.";
@@ -105,7 +105,8 @@ fn restore(output: &ToolOutput, content: &mut [ContentBlock]) {
     }
 }
 
-fn details(error: &CallError) -> Value {
+/// What machines read of a failure.
+pub(super) fn details(error: &CallError) -> Value {
     let mut details = json!({
         "code": error.kind,
         "outcome": error.effect,

@@ -3,6 +3,7 @@
 use super::{
     clients::{Client, Clients},
     handler::Handler,
+    limits::{ClientLimits, Room},
     pipes::Pipes,
     redact::MaybeRedactor,
     transport::InOrder,
@@ -67,12 +68,21 @@ pub struct Gateway {
     clients: Clients,
     options: SessionOptions,
     opened: Arc<AtomicU64>,
+    room: Arc<Room>,
 }
 
 impl Gateway {
     /// Creates a gateway to an engine that was built with these clients.
     pub fn new(engine: Engine, clients: Clients) -> Self {
-        Self { engine, clients, options: SessionOptions::default(), opened: Arc::default() }
+        let room = Room::new(ClientLimits::default());
+        Self { engine, clients, options: SessionOptions::default(), opened: Arc::default(), room }
+    }
+
+    /// Sets how much clients may send: all clients of this gateway and of its later clones together.
+    #[must_use]
+    pub fn client_limits(mut self, limits: ClientLimits) -> Self {
+        self.room = Room::new(limits);
+        self
     }
 
     /// Sets the options of clients' sessions that differ from the engine's.
@@ -97,7 +107,7 @@ impl Gateway {
     {
         let connection = self.connection();
         let _guard = SessionGuard(connection.clone());
-        let transport = InOrder::new(Pipes::new(read, write));
+        let transport = InOrder::new(Pipes::new(read, write, self.room.clone()));
         match serve_server_with_ct(Handler::new(connection), transport, stop).await {
             Ok(running) => {
                 let peer = running.peer().clone();
@@ -115,6 +125,11 @@ impl Gateway {
             }
             Err(error) => Err(ServeError::Opening(error.to_string())),
         }
+    }
+
+    /// The room that clients' messages share.
+    pub(super) fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     /// A new connection.
@@ -168,7 +183,7 @@ impl Connection {
     }
 
     fn open_session(&self, context: &RequestContext<RoleServer>) -> (Session, bool) {
-        let Gateway { engine, clients, options, opened } = &self.gateway;
+        let Gateway { engine, clients, options, opened, .. } = &self.gateway;
         let name = context.client_info().map(|client| client.name).unwrap_or_default();
         let number = opened.fetch_add(1, Ordering::Relaxed) + 1;
         let session = engine.session_with(format!("{}-{number}", plain(&name)), options.clone());

@@ -1,16 +1,94 @@
 //! Sorts what a client sent: a message for rmcp, one that is refused here, or one that needs no answer.
+//!
+//! ```text
+//!   bytes ─► admit ──► parse ─► message     with the room that it holds
+//!              │         └────► refused     or ignored, if it needs no answer
+//!              └──► refused before it is parsed: too much, or no room
+//! ```
 
-use super::refusal::Refusal;
+use super::{
+    limits::{Held, Share},
+    opening,
+    refusal::Refusal,
+};
 use crate::envelope::{Envelope, Field};
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage},
+    model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, JsonRpcMessage, RequestId},
     service::RxJsonRpcMessage,
 };
 use serde::de::IgnoredAny;
+use serde_json::json;
+use std::borrow::Cow;
 
 /// Maximum number of characters of a method's name that are repeated in an answer.
 const METHOD_MAX: usize = 100;
+
+/// Maximum size of a request's id in bytes. It is kept in several places while the request is handled.
+const ID_MAX: usize = 1024;
+
+/// A message that may be parsed.
+#[derive(Debug)]
+pub(super) struct Admitted<'a> {
+    /// What is to be parsed.
+    pub(super) text: Cow<'a, str>,
+    /// The room that it holds until it is answered, if it is a request.
+    pub(super) held: Option<Held>,
+}
+
+/// Decides from a message's outer fields and its size whether it may be parsed. `extra` is the size of what comes with
+/// it.
+///
+/// # Errors
+/// The answer to a message that may not be parsed.
+pub(super) fn admit<'a>(bytes: &'a [u8], share: &Share, extra: usize) -> Result<Admitted<'a>, Refusal> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Refusal::not_json("the message is not UTF-8"))?;
+    let text = plain(text);
+    let envelope = Envelope::of(text).unwrap_or_default();
+    let id = envelope.request_id();
+    if id.as_ref().is_some_and(|id| id.to_string().len() > ID_MAX) {
+        return Err(Refusal::invalid_request(None, format!("the id has more than {ID_MAX} bytes")));
+    }
+    match id {
+        Some(id) if envelope.method != Field::Absent => admit_request(text, &envelope, id, share, extra),
+        id => match share.fits(text.as_bytes()) {
+            // It is not a request, so what it takes is given back as soon as it is handled.
+            Ok(_) => Ok(Admitted { text: text.into(), held: None }),
+            Err(_) if envelope.is_answer() => Ok(Admitted { text: failed_answer(id).into(), held: None }),
+            Err(why) => Err(Refusal::no_room(None, why)),
+        },
+    }
+}
+
+/// Admits a request. `initialize` is reduced to what is used of it.
+fn admit_request<'a>(
+    text: &'a str,
+    envelope: &Envelope,
+    id: RequestId,
+    share: &Share,
+    extra: usize,
+) -> Result<Admitted<'a>, Refusal> {
+    let text: Cow<'_, str> = match is_opening(envelope) {
+        false => text.into(),
+        true => match opening::reduced(text, &id) {
+            Some(reduced) => reduced.into(),
+            None => return Err(Refusal::invalid_params(id, "invalid parameters for initialize")),
+        },
+    };
+    let held = share.hold(text.as_bytes(), extra).map_err(|why| Refusal::no_room(Some(id), why))?;
+    Ok(Admitted { text, held: Some(held) })
+}
+
+fn is_opening(envelope: &Envelope) -> bool {
+    let is = |field: &Field, text: &str| matches!(field, Field::Text(found) if found == text);
+    is(&envelope.jsonrpc, "2.0") && is(&envelope.method, opening::METHOD)
+}
+
+/// Takes the place of an answer that is too much to be read, so that its question does not wait forever.
+fn failed_answer(id: Option<RequestId>) -> String {
+    let error = ErrorData::internal_error("the client's answer has too many values", None);
+    json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+}
 
 /// What a client sent.
 #[derive(Debug)]
@@ -23,11 +101,21 @@ pub(super) enum Incoming {
     Ignored,
 }
 
-/// Reads what a client sent.
-pub(super) fn read(bytes: &[u8]) -> Incoming {
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return Incoming::Refused(Refusal::not_json("the message is not UTF-8"));
+/// Admits and reads what a client sent.
+pub(super) fn receive(bytes: &[u8], share: &Share) -> Incoming {
+    let Admitted { text, held } = match admit(bytes, share, 0) {
+        Ok(admitted) => admitted,
+        Err(refusal) => return Incoming::Refused(refusal),
     };
+    let mut incoming = read(&text);
+    if let (Incoming::Message(message), Some(held)) = (&mut incoming, held) {
+        message.insert_extension(held);
+    }
+    incoming
+}
+
+/// Reads a message that was admitted.
+pub(super) fn read(text: &str) -> Incoming {
     let text = plain(text);
     if text.is_empty() {
         return Incoming::Ignored;
@@ -108,12 +196,13 @@ fn refusal(envelope: &Envelope, error: Option<&serde_json::Error>) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use super::super::limits::{ClientLimits, Room};
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     /// Code and id of the answer; `None` if there is none.
     fn refused(text: &str) -> Option<(Value, Value)> {
-        match read(text.as_bytes()) {
+        match read(text) {
             Incoming::Refused(refusal) => {
                 let answer = serde_json::to_value(refusal).unwrap();
                 assert_eq!(answer["jsonrpc"], "2.0");
@@ -178,7 +267,7 @@ mod tests {
     /// A response that makes no sense ends the wait for it.
     #[test]
     fn an_invalid_answer_is_an_error_of_its_question() {
-        let Incoming::Message(message) = read(br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
+        let Incoming::Message(message) = read(r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#) else { panic!() };
         let JsonRpcMessage::Error(error) = *message else { panic!("{message:?}") };
         assert_eq!(serde_json::to_value(error).unwrap()["id"], 7);
     }
@@ -192,7 +281,58 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
         ] {
-            assert!(matches!(read(text.as_bytes()), Incoming::Message(_)), "{text}");
+            assert!(matches!(read(text), Incoming::Message(_)), "{text}");
         }
+    }
+
+    /// A message takes room before it is parsed: one with too many values never has any, and its sender learns why.
+    #[test]
+    fn a_message_with_too_many_values_is_not_parsed() {
+        let share = Room::new(ClientLimits::default().in_flight_bytes(1 << 20)).share();
+        let values = format!("[0{}]", ",0".repeat(5000));
+        let request = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{values}}}"#);
+        let Incoming::Refused(refusal) = receive(request.as_bytes(), &share) else { panic!() };
+        assert_eq!(refusal.id, Some(RequestId::Number(7)));
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{values}}}"#);
+        let Incoming::Message(message) = receive(answer.as_bytes(), &share) else { panic!() };
+        assert!(matches!(*message, JsonRpcMessage::Error(_)), "its question ends: {message:?}");
+        let note = format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{values}}}"#);
+        assert!(matches!(receive(note.as_bytes(), &share), Incoming::Refused(_)));
+        let garbage = format!("[{values}");
+        assert!(matches!(receive(garbage.as_bytes(), &share), Incoming::Refused(_)));
+    }
+
+    /// A request holds its room as long as its message, or what is made of it, is there.
+    #[test]
+    fn a_request_holds_its_room() {
+        let share = Room::new(ClientLimits::default().in_flight_bytes(16 << 10)).whole();
+        let ping =
+            |id: u32| receive(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes(), &share);
+        let mut held: Vec<Incoming> = (0..3).map(ping).collect();
+        assert!(held.iter().all(|incoming| matches!(incoming, Incoming::Message(_))));
+        let Incoming::Refused(refusal) = ping(3) else { panic!() };
+        let refusal = serde_json::to_value(refusal).unwrap();
+        assert_eq!(
+            (&refusal["id"], &refusal["error"]["data"]["toolyard/error"]["code"]),
+            (&json!(3), &json!("overloaded"))
+        );
+        held.pop();
+        assert!(matches!(ping(4), Incoming::Message(_)));
+        let answer = br#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        assert!(matches!(receive(answer, &share), Incoming::Message(_)), "answers need no room");
+    }
+
+    /// An id that is long is not kept.
+    #[test]
+    fn an_id_is_bounded() {
+        let share = Room::new(ClientLimits::default()).whole();
+        let ping = |length| {
+            receive(
+                json!({"jsonrpc": "2.0", "id": "x".repeat(length), "method": "ping"}).to_string().as_bytes(),
+                &share,
+            )
+        };
+        assert!(matches!(ping(ID_MAX), Incoming::Message(_)));
+        assert!(matches!(ping(ID_MAX + 1), Incoming::Refused(Refusal { id: None, .. })));
     }
 }

@@ -3,18 +3,20 @@
 use super::{
     in_flight::{InFlight, TakenId},
     incoming::{self, Incoming},
+    limits::{Room, Share},
     refusal::Refusal,
 };
 use crate::{
-    frame::{FrameFault, LINE_BYTES_MAX, Lines},
+    frame::{FrameFault, Lines},
     out::Out,
 };
 use rmcp::{
     RoleServer,
+    model::{ClientRequest, JsonRpcMessage},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use std::io;
+use std::{io, sync::Arc};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::JoinHandle,
@@ -23,6 +25,8 @@ use tokio::{
 /// A client's pipes.
 pub(super) struct Pipes<R, W> {
     lines: Lines<R>,
+    room: Arc<Room>,
+    share: Share,
     out: Out<W>,
     in_flight: InFlight,
     /// An answer being written. Nothing is read meanwhile, so that answers do not pile up if the client does not read.
@@ -34,10 +38,12 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    pub(super) fn new(read: R, write: W) -> Self {
+    pub(super) fn new(read: R, write: W, room: Arc<Room>) -> Self {
         Self {
             // A client may close its end right after its last request.
-            lines: Lines::new(read, LINE_BYTES_MAX).with_unterminated_last(),
+            lines: Lines::new(read, room.message_max(false)).with_unterminated_last(),
+            share: room.whole(),
+            room,
             out: Out::new(write),
             in_flight: InFlight::default(),
             answering: None,
@@ -55,7 +61,7 @@ where
     /// The next thing that the client sent; `None` at the end.
     async fn next(&mut self) -> Option<Incoming> {
         match self.lines.next().await {
-            Ok(line) => line.map(incoming::read),
+            Ok(line) => line.map(|line| incoming::receive(line, &self.share)),
             Err(FrameFault::TooLong(bytes)) => {
                 let why = format!("the message has more than {bytes} bytes");
                 Some(Incoming::Refused(Refusal::invalid_request(None, why)))
@@ -93,7 +99,12 @@ where
             }
             match self.next().await? {
                 Incoming::Message(message) => match self.in_flight.received(&message) {
-                    Ok(_) => return Some(*message),
+                    Ok(_) => {
+                        if is_opening(&message) {
+                            self.lines.set_bytes_max(self.room.message_max(true));
+                        }
+                        return Some(*message);
+                    }
                     Err(id) => self.refuse(Refusal::duplicate_id(id)),
                 },
                 Incoming::Refused(refusal) => self.refuse(refusal),
@@ -106,4 +117,9 @@ where
         self.out.close().await;
         Ok(())
     }
+}
+
+fn is_opening(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::InitializeRequest(_))
 }

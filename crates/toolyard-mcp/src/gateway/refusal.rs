@@ -1,7 +1,13 @@
 //! Error answers to messages that are not valid requests, where rmcp would not answer.
 
+use super::{
+    answer::{ERROR, details},
+    limits::NoRoom,
+};
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde::Serialize;
+use serde_json::{Value, json};
+use toolyard::{CallError, ErrorKind};
 
 /// An error answer to a message that is not passed to rmcp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,11 +22,13 @@ pub(super) struct Refusal {
 struct Error {
     code: ErrorCode,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
 }
 
 impl Refusal {
     fn new(id: Option<RequestId>, code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { jsonrpc: "2.0", id, error: Error { code, message: message.into() } }
+        Self { jsonrpc: "2.0", id, error: Error { code, message: message.into(), data: None } }
     }
 
     /// For a message that is not JSON.
@@ -38,6 +46,25 @@ impl Refusal {
         Self::new(Some(id), ErrorCode::INVALID_PARAMS, why)
     }
 
+    /// For a message that would take more memory than there is.
+    pub(super) fn no_room(id: Option<RequestId>, why: NoRoom) -> Self {
+        match why {
+            NoRoom::Ever { bytes } => {
+                let why = format!(
+                    "the message has so many values that it would take more than the {bytes} bytes that a client may have"
+                );
+                Self::invalid_request(id, why)
+            }
+            NoRoom::Now => {
+                let why = "too many requests are not answered yet: wait for their answers";
+                let error = CallError::new(ErrorKind::Overloaded, why);
+                let mut refusal = Self::new(id, ErrorCode::INTERNAL_ERROR, error.to_text());
+                refusal.error.data = Some(json!({ ERROR: details(&error) }));
+                refusal
+            }
+        }
+    }
+
     /// For a second request under the id of one that is not answered yet.
     pub(super) fn duplicate_id(id: RequestId) -> Self {
         let why = format!(
@@ -49,7 +76,7 @@ impl Refusal {
 
 impl From<Refusal> for ServerJsonRpcMessage {
     fn from(refusal: Refusal) -> Self {
-        let Error { code, message } = refusal.error;
-        JsonRpcMessage::error(ErrorData::new(code, message, None), refusal.id)
+        let Error { code, message, data } = refusal.error;
+        JsonRpcMessage::error(ErrorData::new(code, message, data), refusal.id)
     }
 }

@@ -1,8 +1,10 @@
-//! The sessions of clients over HTTP: rmcp's, except that a second request under the id of an unanswered one is
-//! refused. Its answer would go where the first one's belongs, and the first may run long after its connection broke.
+//! The sessions of clients over HTTP: rmcp's, except that they are bounded, and that a second request under the id of
+//! an unanswered one is refused. Its answer would go where the first one's belongs, and the first may run long after
+//! its connection broke.
 
 use super::{
     in_flight::{InFlight, TakenId},
+    limits::{Room, Share},
     refusal::Refusal,
 };
 use futures::{Stream, StreamExt, future, stream};
@@ -16,7 +18,7 @@ use rmcp::{
             SessionId, SessionManager,
             session::{
                 ServerSseMessage,
-                local::{LocalSessionManager, LocalSessionManagerError},
+                local::{LocalSessionManager, LocalSessionManagerError, SessionError},
             },
         },
     },
@@ -26,38 +28,79 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The sessions, and the unanswered requests of each.
+/// Maximum number of sessions.
+const SESSIONS_MAX: usize = 256;
+
+tokio::task_local! {
+    /// The place that the session has which the current request may open. rmcp calls `create_session` within the
+    /// future that handles the request, and passes nothing on.
+    static PLACE: Mutex<Option<OwnedSemaphorePermit>>;
+}
+
+/// Why a client cannot start a session: there are already this many.
+#[derive(Debug)]
+pub(super) struct TooManySessions(pub(super) usize);
+
+/// The sessions, and what each may hold and has in flight.
 pub(super) struct Sessions {
     rmcp: LocalSessionManager,
     requests: Requests,
+    places: Arc<Semaphore>,
+    room: Arc<Room>,
+    openings: Share,
 }
 
 impl Sessions {
     /// Creates an empty set of sessions. One without traffic in either direction for this long ends.
-    pub(super) fn new(idle_timeout: Duration) -> Self {
+    pub(super) fn new(idle_timeout: Duration, room: Arc<Room>) -> Self {
         let mut rmcp = LocalSessionManager::default();
         rmcp.session_config.keep_alive = Some(idle_timeout);
-        Self { rmcp, requests: Requests::default() }
+        let places = Arc::new(Semaphore::new(SESSIONS_MAX));
+        Self { rmcp, requests: Requests::default(), places, openings: room.share(), room }
     }
 
-    pub(super) async fn count(&self) -> usize {
-        self.rmcp.sessions.read().await.len()
+    /// The share of this session; `None` if it does not exist.
+    pub(super) fn share_of(&self, session: &str) -> Option<Share> {
+        self.requests.all().get(session).map(|tracked| tracked.share.clone())
     }
+
+    /// The share of all clients that have no session.
+    pub(super) fn share_of_openings(&self) -> Share {
+        self.openings.clone()
+    }
+
+    /// Handles a request that may open a session. Its place is taken first, so that there is one for every session,
+    /// however many are opened at once.
+    ///
+    /// # Errors
+    /// [`TooManySessions`], without having handled it.
+    pub(super) async fn opening<T>(&self, handling: impl Future<Output = T>) -> Result<T, TooManySessions> {
+        let place = self.places.clone().try_acquire_owned().map_err(|_| TooManySessions(SESSIONS_MAX))?;
+        Ok(PLACE.scope(Mutex::new(Some(place)), handling).await)
+    }
+}
+
+/// What is known of a session beside rmcp.
+#[derive(Debug, Clone)]
+struct Tracked {
+    in_flight: InFlight,
+    share: Share,
 }
 
 /// The unanswered requests of every session.
 #[derive(Debug, Clone, Default)]
-struct Requests(Arc<Mutex<HashMap<SessionId, InFlight>>>);
+struct Requests(Arc<Mutex<HashMap<SessionId, Tracked>>>);
 
 impl Requests {
-    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, InFlight>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Tracked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The requests of this session; none if it does not exist.
     fn of(&self, session: &SessionId) -> InFlight {
-        self.all().get(session).cloned().unwrap_or_default()
+        self.all().get(session).map(|tracked| tracked.in_flight.clone()).unwrap_or_default()
     }
 }
 
@@ -66,10 +109,14 @@ impl SessionManager for Sessions {
     type Transport = TrackedTransport;
 
     async fn create_session(&self) -> Result<(SessionId, TrackedTransport), Self::Error> {
+        let place = PLACE.try_with(|place| place.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let place = place.ok().flatten().ok_or(SessionError::SessionServiceTerminated)?;
         let (session, rmcp) = self.rmcp.create_session().await?;
         let in_flight = InFlight::default();
-        self.requests.all().insert(session.clone(), in_flight.clone());
-        Ok((session.clone(), TrackedTransport { rmcp, in_flight, requests: self.requests.clone(), session }))
+        let tracked = Tracked { in_flight: in_flight.clone(), share: self.room.share() };
+        self.requests.all().insert(session.clone(), tracked);
+        let requests = self.requests.clone();
+        Ok((session.clone(), TrackedTransport { rmcp, in_flight, requests, session, _place: place }))
     }
 
     async fn initialize_session(
@@ -162,6 +209,7 @@ pub(super) struct TrackedTransport {
     in_flight: InFlight,
     requests: Requests,
     session: SessionId,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Transport<RoleServer> for TrackedTransport {

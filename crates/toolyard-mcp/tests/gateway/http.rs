@@ -4,14 +4,14 @@ use super::yard::Yard;
 use serde_json::json;
 use std::{net::SocketAddr, sync::Arc};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
 };
 use tokio_util::sync::CancellationToken;
 use toolyard_mcp::HttpOptions;
 
 /// Sends a request with these header lines; returns the whole answer.
-async fn ask(to: SocketAddr, method: &str, path: &str, headers: &[String], body: &str) -> String {
+pub(crate) async fn ask(to: SocketAddr, method: &str, path: &str, headers: &[String], body: &str) -> String {
     let mut stream = TcpStream::connect(to).await.unwrap();
     let (headers, length) = (headers.join("\r\n"), body.len());
     let request = format!(
@@ -24,7 +24,7 @@ async fn ask(to: SocketAddr, method: &str, path: &str, headers: &[String], body:
     answer
 }
 
-fn initialize() -> String {
+pub(crate) fn initialize() -> String {
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
 }
@@ -58,6 +58,23 @@ impl Door {
         let answer = ask(self.to, "POST", "/mcp", &self.headers, body).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// Posts a call, and leaves when the answer begins; returns whether it is the stream of a call that was accepted.
+    pub(crate) async fn post_and_leave(&self, body: String) -> bool {
+        let mut stream = TcpStream::connect(self.to).await.unwrap();
+        let (headers, length) = (self.headers.join("\r\n"), body.len());
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {length}\r\n{headers}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = String::new();
+        let mut lines = BufReader::new(stream).lines();
+        while let Some(line) = lines.next_line().await.unwrap().filter(|line| !line.is_empty()) {
+            head.push_str(&line);
+        }
+        head.contains("text/event-stream")
     }
 
     pub(crate) async fn delete(&self) {

@@ -35,7 +35,8 @@ fn cases() -> Vec<(String, Value, i64)> {
         (call(4, "[]"), json!(4), -32602),
         (call(5, "17"), json!(5), -32602),
         (deep(6, 5000), json!(6), -32602),
-        (deep(7, 1_000_000), json!(7), -32602),
+        // Too many values to be parsed at all.
+        (deep(7, 400_000), json!(7), -32600),
     ]
 }
 
@@ -64,7 +65,7 @@ async fn a_line_that_is_no_request_is_answered() {
 async fn a_line_that_is_too_long_is_answered() {
     let yard = Yard::open().await;
     let mut client = yard.client().await;
-    client.line(&"x".repeat((16 << 20) + 1)).await;
+    client.line(&"x".repeat((1 << 20) + 1)).await;
     let answer = client.next(|message| message["id"].is_null() && message.get("error").is_some()).await;
     assert_eq!(answer["error"]["code"], -32600);
     client.call(1, "slow", json!({}), json!({})).await;
