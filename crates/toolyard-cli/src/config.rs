@@ -1,4 +1,4 @@
-//! `toolyard.toml`: parsed once into valid values, with errors that name the line and what to do.
+//! `toolyard.toml`: parsed once into valid values, or into all its errors, each with its line and what to do.
 
 mod breaker;
 mod budget;
@@ -17,13 +17,15 @@ mod tool;
 pub(crate) use budget::BudgetSettings;
 pub(crate) use confirmation::Trusted;
 pub(crate) use nearest::nearest;
+use nearest::nearest_name;
 pub(crate) use policy::{CapabilityTexts, PolicySettings};
 pub(crate) use shell::{SHELL, ShellSettings};
 pub(crate) use tool::SUB_AGENTS;
 
-use section::{Placed, Section, Source};
+use section::{Errors, Section, Source};
 use std::{
     collections::BTreeMap,
+    fmt,
     fs::{self, File},
     io::{self, Read},
     num::NonZeroUsize,
@@ -47,17 +49,48 @@ pub(crate) const PRIORITIES: &[(&str, Priority)] =
 /// The largest size of a configuration, in bytes.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Why a configuration is invalid, in one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}: {what}", line.map(|line| format!(" line {line}")).unwrap_or_default())]
-pub(crate) struct ConfigError {
+/// The most errors that are printed.
+const ERRORS_MAX: usize = 50;
+
+/// Why a configuration is invalid: all of its errors, in the order of their lines, each on a line of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfigErrors {
     /// The file.
     pub(crate) file: String,
+    /// The errors; at least one.
+    pub(crate) errors: Vec<ConfigError>,
+}
+
+/// One error of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConfigError {
     /// The line, from 1; `None` if the error concerns the whole file.
     pub(crate) line: Option<usize>,
-    /// What is wrong and what to do.
+    /// What is wrong and what to do, in one line.
     pub(crate) what: String,
 }
+
+impl ConfigErrors {
+    /// Each error as it is printed, and how many are left out.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let line = |error: &ConfigError| {
+            let place = error.line.map(|line| format!(" line {line}")).unwrap_or_default();
+            format!("{}{place}: {}", self.file, error.what)
+        };
+        let more = self.errors.len().saturating_sub(ERRORS_MAX);
+        let more = (more > 0).then(|| format!("{}: … and {more} more errors", self.file));
+        self.errors.iter().take(ERRORS_MAX).map(line).chain(more)
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.lines().collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
 
 /// A configuration.
 #[derive(Debug, Clone)]
@@ -135,99 +168,118 @@ impl Config {
     /// Reads the named file, else [`DEFAULT_FILE`] if it exists, else the defaults.
     ///
     /// # Errors
-    /// [`ConfigError`], also for a file that cannot be read.
-    pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigError> {
+    /// [`ConfigErrors`], also for a file that cannot be read.
+    pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigErrors> {
         let file = named.unwrap_or(Path::new(DEFAULT_FILE));
         if named.is_none() && !file.exists() {
             return Ok(Self::default());
         }
-        let text =
-            text(file).map_err(|what| ConfigError { file: file.display().to_string(), line: None, what })?;
-        Self::read(Source { file, text: &text })
+        let unreadable = |what| ConfigErrors {
+            file: file.display().to_string(),
+            errors: vec![ConfigError { line: None, what }],
+        };
+        Self::read(file, &text(file).map_err(unreadable)?)
     }
 
-    fn read(source: Source<'_>) -> Result<Self, ConfigError> {
-        let mut file = Section::file(source)?;
-        let mut config = Self { file: Some(source.file.to_owned()), ..Self::default() };
-        config.workspace(file.section("workspace")?, source.file)?;
-        config.pools(file.section("pools")?)?;
-        config.session(file.section("session")?)?;
-        config.retry = retry::read(file.section("retry")?, config.retry)?;
-        config.breaker = breaker::read(file.section("breaker")?, config.breaker)?;
-        config.budget = budget::read(file.section("budget")?)?;
-        config.shell = shell::read(file.section("shell")?)?;
-        config.servers = mcp::read(file.section("mcp")?, dir_of(source.file))?;
-        config.builtin(file.section("builtin")?)?;
-        config.tools(file.section("tools")?)?;
+    /// Reads the text of a file. A section with errors does not keep the others from being read.
+    fn read(file: &Path, text: &str) -> Result<Self, ConfigErrors> {
+        let errors = Errors::default();
+        let config = Section::file(Source::new(text, &errors)).map(|section| Self::of(section, file));
+        let errors = errors.into_lines(text);
+        match config {
+            Some(config) if errors.is_empty() => Ok(config),
+            _ => Err(ConfigErrors { file: file.display().to_string(), errors }),
+        }
+    }
+
+    fn of(mut file: Section<'_>, path: &Path) -> Self {
+        let (mut config, here) = (Self { file: Some(path.to_owned()), ..Self::default() }, dir_of(path));
+        config.workspace(file.section("workspace"), here);
+        config.pools(file.section("pools"));
+        config.session(file.section("session"));
+        config.retry = retry::read(file.section("retry"), config.retry);
+        config.breaker = breaker::read(file.section("breaker"), config.breaker);
+        config.budget = budget::read(file.section("budget"));
+        config.shell = shell::read(file.section("shell"));
+        config.servers = mcp::read(file.section("mcp"), here);
+        config.builtin(file.section("builtin"));
+        config.tools(file.section("tools"));
         let known = |name: &str| config.spec(name).map(drop);
-        let asked = confirmation::read(file.section("confirmation")?, dir_of(source.file), known)?;
-        let policy = policy::read(file.section("policy")?, known)?;
+        let asked = confirmation::read(file.section("confirmation"), here, known);
+        let policy = policy::read(file.section("policy"), known);
         (config.confirmations, config.trusted) = asked;
         config.policy = policy;
-        config.redactor = redaction::read(file.section("redaction")?, dir_of(source.file))?;
-        #[cfg(feature = "mcp-http")]
-        {
-            config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
-        }
-        file.finish()?;
-        Ok(config)
+        config.redactor = redaction::read(file.section("redaction"), here);
+        config.redactor = mcp::redact_secrets(&config.servers, config.redactor);
+        file.finish();
+        config
     }
 
-    fn workspace(&mut self, mut section: Section<'_>, file: &Path) -> Result<(), ConfigError> {
+    fn workspace(&mut self, mut section: Section<'_>, here: &Path) {
         // A relative root is resolved against the file that names it, wherever the program is started.
-        let here = dir_of(file);
-        self.root = section.string("root")?.map(|(root, _)| match root.starts_with('~') {
+        self.root = section.string("root").map(|(root, _)| match root.starts_with('~') {
             true => root.into(),
             false => here.join(root),
         });
-        section.finish()
+        section.finish();
     }
 
-    fn pools(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
-        let read = section.count("read")?.unwrap_or(self.pools.read);
-        let concurrent = section.count("concurrent")?.unwrap_or(self.pools.concurrent);
+    fn pools(&mut self, mut section: Section<'_>) {
+        let read = section.count("read").unwrap_or(self.pools.read);
+        let concurrent = section.count("concurrent").unwrap_or(self.pools.concurrent);
         self.pools = PoolWidths::new(read, concurrent);
-        section.finish()
+        section.finish();
     }
 
-    fn session(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+    fn session(&mut self, mut section: Section<'_>) {
         const ON_SERIAL_FAILURE: &[(&str, OnSerialFailure)] =
             &[("continue", OnSerialFailure::Continue), ("skip_rest", OnSerialFailure::SkipRest)];
-        self.max_in_flight = section.count("max_in_flight")?;
-        self.tree_max_in_flight = section.count("tree_max_in_flight")?;
-        if let Some((priority, _)) = section.choice("priority", PRIORITIES)? {
+        self.max_in_flight = section.count("max_in_flight");
+        self.tree_max_in_flight = section.count("tree_max_in_flight");
+        if let Some((priority, _)) = section.choice("priority", PRIORITIES) {
             self.priority = priority;
         }
-        self.queue_timeout = section.duration("queue_timeout")?;
-        self.call_deadline = section.duration("call_deadline")?;
-        if let Some((then, _)) = section.choice("on_serial_failure", ON_SERIAL_FAILURE)? {
+        self.queue_timeout = section.duration("queue_timeout");
+        self.call_deadline = section.duration("call_deadline");
+        if let Some((then, _)) = section.choice("on_serial_failure", ON_SERIAL_FAILURE) {
             self.on_serial_failure = then;
         }
-        section.finish()
+        section.finish();
     }
 
-    fn builtin(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
-        if let Some(names) = section.strings("enable")? {
-            let known = |(name, at): Placed<String>| {
-                builtin().find(|known| *known == name).ok_or_else(|| {
-                    let nearest = nearest(&name, builtin());
-                    section.error(&at, format!("no built-in tool is called '{name}'; {nearest}"))
-                })
-            };
-            self.enabled = names.into_iter().map(known).collect::<Result<_, _>>()?;
-            self.enabled.sort_unstable();
-            self.enabled.dedup();
+    fn builtin(&mut self, mut section: Section<'_>) {
+        if let Some(names) = section.strings("enable") {
+            let mut enabled = Vec::new();
+            for (name, at) in names {
+                match builtin().find(|known| *known == name) {
+                    Some(known) => enabled.push(known),
+                    None => {
+                        let nearest = nearest(&name, builtin());
+                        section.report(&at, format!("no built-in tool is called '{name}'; {nearest}"));
+                    }
+                }
+            }
+            enabled.sort_unstable();
+            enabled.dedup();
+            // Other sections may name a tool whose name is mistyped here.
+            self.enabled = if section.is_valid() { enabled } else { builtin().collect() };
         }
-        section.finish()
+        section.finish();
     }
 
-    fn tools(&mut self, mut section: Section<'_>) -> Result<(), ConfigError> {
+    fn tools(&mut self, mut section: Section<'_>) {
         let policies = tool::Policies { retry: self.retry, breaker: self.breaker };
-        for (name, at, inner) in section.sections()? {
-            let spec = self.spec(&name).map_err(|what| section.error(&at, what))?;
-            self.tools.insert(name, tool::read(inner, &spec, policies)?);
+        for (name, at, inner) in section.sections() {
+            match self.spec(&name) {
+                Ok(spec) => drop(self.tools.insert(name, tool::read(inner, &spec, policies))),
+                Err(what) => {
+                    section.report(&at, what);
+                    // Its keys are checked all the same.
+                    tool::read(inner, &ToolSpec::execute(name.as_str()), policies);
+                }
+            }
         }
-        section.finish()
+        section.finish();
     }
 
     /// The built-in tool of this name as its author made it, enabled or not.

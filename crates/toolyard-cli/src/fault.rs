@@ -1,11 +1,11 @@
 //! Errors that keep the program from its work.
 
-use crate::{config::ConfigError, exit::Exit};
+use crate::{config::ConfigErrors, exit::Exit};
 use std::{error::Error, io};
 use toolyard::BuildError;
 use toolyard_mcp::StartError;
 
-/// An error that keeps the program from its work, worded as one line.
+/// An error that keeps the program from its work, worded as one line; a configuration has a line for each error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// Invalid options.
@@ -13,7 +13,7 @@ pub(crate) enum Fault {
     Usage(String),
     /// The configuration is invalid.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] ConfigErrors),
     /// The workspace cannot be opened.
     #[error("{0}; name a directory with --workspace or [workspace] root")]
     Workspace(String),
@@ -74,10 +74,12 @@ impl Fault {
         Self::Write { what: "the results".to_owned(), error }
     }
 
-    /// Prints the error as one line.
+    /// Prints the error as one line; of a configuration, every error.
     pub(crate) fn print(&self) {
-        if !matches!(self, Self::ReaderGone) {
-            anstream::eprintln!("toolyard: {self}");
+        match self {
+            Self::ReaderGone => {}
+            Self::Config(errors) => errors.lines().for_each(|line| anstream::eprintln!("toolyard: {line}")),
+            fault => anstream::eprintln!("toolyard: {fault}"),
         }
     }
 }

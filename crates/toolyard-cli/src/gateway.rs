@@ -10,6 +10,7 @@ use crate::{
         event_file::{EventFile, ProtectedFile},
         interrupt::Interrupts,
     },
+    secrecy::TOKEN,
     setup::{INTERRUPT_GRACE, Setup},
 };
 use std::{env, error::Error, net::SocketAddr, pin::pin, time::Duration};
@@ -24,9 +25,6 @@ use toolyard_mcp::{Clients, Gateway, HttpOptions};
 
 /// How long an interrupted program waits for clients to read the last answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// The environment variable with the bearer token. Not an argument, because every user of the machine can see those.
-const TOKEN: &str = "TOOLYARD_MCP_TOKEN";
 
 /// Serves the client on standard input and output, or all clients that connect over HTTP.
 pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {

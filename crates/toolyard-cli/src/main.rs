@@ -28,6 +28,7 @@ mod mcp;
 mod plan;
 mod report;
 mod run;
+mod secrecy;
 mod setup;
 #[cfg(unix)]
 mod shell;
@@ -38,6 +39,8 @@ mod tools;
 use std::process;
 
 fn main() {
+    #[cfg(target_os = "linux")]
+    secrecy::close_process();
     // Must run before any thread exists: shell commands run under a second process of this program.
     #[cfg(target_os = "linux")]
     toolyard_tools::shell::supervise_if_asked();

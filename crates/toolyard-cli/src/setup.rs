@@ -4,7 +4,7 @@ use crate::{
     cli::SetupArgs,
     config::Config,
     fault::{Fault, chain},
-    logging,
+    logging, secrecy,
 };
 use std::{
     collections::HashMap,
@@ -41,7 +41,8 @@ pub(crate) struct Setup {
 impl Setup {
     /// Reads the configuration and opens the workspace.
     pub(crate) fn load(args: &SetupArgs) -> Result<Self, Fault> {
-        let config = Config::load(args.config.as_deref())?;
+        let mut config = Config::load(args.config.as_deref())?;
+        config.redactor = secrecy::with_token(config.redactor);
         logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
         let root = root.unwrap_or_else(|| PathBuf::from("."));

@@ -9,6 +9,8 @@ mod bad_input;
 mod child;
 #[path = "program/deep_arguments.rs"]
 mod deep_arguments;
+#[path = "program/environment.rs"]
+mod environment;
 #[path = "program/episodes.rs"]
 mod episodes;
 #[cfg(unix)]

@@ -51,5 +51,6 @@ mod web;
 
 pub use config::{Pinning, ServerConfig};
 pub use definition::Refused;
+pub use environment::is_inherited;
 pub use servers::{ServerStatus, Servers, StartError};
 pub use shared::State;

@@ -17,7 +17,7 @@ mod frame;
 pub mod gateway;
 mod out;
 
-pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State};
+pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State, is_inherited};
 pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, ServeError};
 
 /// Metadata key under which an output keeps the parts of a server's answer that are more than text or an image. Each is

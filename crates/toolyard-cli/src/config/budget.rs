@@ -1,9 +1,6 @@
 //! `[budget]`, and `budget` of a tool: how many calls may run, and at what cost.
 
-use super::{
-    ConfigError,
-    section::{Section, TableOrNumber},
-};
+use super::section::{Section, TableOrNumber};
 use toolyard::{Budget, Budgets};
 
 /// The budgets; a budget that is not set is unlimited.
@@ -24,23 +21,22 @@ impl From<BudgetSettings> for Budgets {
 }
 
 /// Reads the section.
-pub(super) fn read(mut section: Section<'_>) -> Result<BudgetSettings, ConfigError> {
-    let mut of = |key| take(&mut section, key).map(Option::unwrap_or_default);
-    let settings = BudgetSettings { turn: of("turn")?, session: of("session")?, tree: of("tree")? };
-    section.finish()?;
-    Ok(settings)
+pub(super) fn read(mut section: Section<'_>) -> BudgetSettings {
+    let mut of = |key| take(&mut section, key).unwrap_or_default();
+    let settings = BudgetSettings { turn: of("turn"), session: of("session"), tree: of("tree") };
+    section.finish();
+    settings
 }
 
 /// Takes one budget: a number of calls, or a table.
-pub(super) fn take(section: &mut Section<'_>, key: &'static str) -> Result<Option<Budget>, ConfigError> {
+pub(super) fn take(section: &mut Section<'_>, key: &'static str) -> Option<Budget> {
     let mut table = match section.table_or_number(key)? {
-        None => return Ok(None),
-        Some(TableOrNumber::Number(calls)) => return Ok(Some(Budget::calls(calls))),
-        Some(TableOrNumber::Table(table)) => table,
+        TableOrNumber::Number(calls) => return Some(Budget::calls(calls)),
+        TableOrNumber::Table(table) => table,
     };
     let mut budget = Budget::UNLIMITED;
-    budget.calls = table.integer("calls", 0, u64::MAX)?;
-    budget.cost = table.integer("cost", 0, u64::MAX)?;
-    table.finish()?;
-    Ok(Some(budget))
+    budget.calls = table.integer("calls", 0, u64::MAX);
+    budget.cost = table.integer("cost", 0, u64::MAX);
+    table.finish();
+    Some(budget)
 }

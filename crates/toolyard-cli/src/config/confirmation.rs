@@ -1,6 +1,6 @@
 //! `[confirmation]`: which calls need approval.
 
-use super::{ConfigError, section::Section};
+use super::section::Section;
 use std::{
     env, io,
     path::{Path, PathBuf},
@@ -37,49 +37,52 @@ pub(super) fn read(
     mut section: Section<'_>,
     here: &Path,
     known: impl Fn(&str) -> Result<(), String>,
-) -> Result<(Confirmations, Trusted), ConfigError> {
+) -> (Confirmations, Trusted) {
     let mut confirmations = Confirmations::default();
-    let mut default = section.section("default")?;
+    let mut default = section.section("default");
     for (name, side_effects) in CLASSES {
-        if let Some((mode, _)) = default.choice(name, MODES)? {
+        if let Some((mode, _)) = default.choice(name, MODES) {
             confirmations = confirmations.side_effects(*side_effects, mode);
         }
     }
-    default.finish()?;
-    let mut per_tool = section.section("per_tool")?;
+    default.finish();
+    let mut per_tool = section.section("per_tool");
     for (name, at, value) in per_tool.entries() {
-        known(&name).map_err(|what| section.error(&at, what))?;
+        known(&name).unwrap_or_else(|what| section.report(&at, what));
         let mode = value.get_ref().as_str().and_then(|word| MODES.iter().find(|(name, _)| *name == word));
-        let Some((_, mode)) = mode else {
-            let what = format!(
-                "[confirmation] per_tool '{name}' must be one of 'auto', 'prompt', 'prompt_once', 'deny'"
-            );
-            return Err(section.error(&value.span(), what));
-        };
-        confirmations = confirmations.tool(name, *mode);
+        match mode {
+            Some((_, mode)) => confirmations = confirmations.tool(name, *mode),
+            None => {
+                let what = format!(
+                    "[confirmation] per_tool '{name}' must be one of 'auto', 'prompt', 'prompt_once', 'deny'"
+                );
+                section.report(&value.span(), what);
+            }
+        }
     }
-    if let Some(timeout) = section.duration("timeout")? {
+    if let Some(timeout) = section.duration("timeout") {
         confirmations = confirmations.timeout(timeout);
     }
-    let trusted = trusted(&mut section, here)?;
-    section.finish()?;
-    Ok((trusted.roots.iter().fold(confirmations, Confirmations::trust), trusted))
+    let trusted = trusted(&mut section, here);
+    section.finish();
+    (trusted.roots.iter().fold(confirmations, Confirmations::trust), trusted)
 }
 
-fn trusted(section: &mut Section<'_>, here: &Path) -> Result<Trusted, ConfigError> {
+fn trusted(section: &mut Section<'_>, here: &Path) -> Trusted {
     let mut trusted = Trusted::default();
-    for (text, at) in section.strings("trusted_workspaces")?.unwrap_or_default() {
+    for (text, at) in section.strings("trusted_workspaces").unwrap_or_default() {
         if text.is_empty() {
             let what =
                 "[confirmation] trusted_workspaces: name a directory; '.' is the directory of this file";
-            return Err(section.error(&at, what));
+            section.report(&at, what);
+            continue;
         }
         match directory(here, &text) {
             Ok(root) => trusted.roots.push(root),
             Err(_) => trusted.missing.push(text),
         }
     }
-    Ok(trusted)
+    trusted
 }
 
 /// Resolves all links, as the workspace does for its root: redirecting a link later does not extend the trust.

@@ -4,93 +4,103 @@
 mod remote;
 
 #[cfg(feature = "mcp-http")]
-pub(super) use remote::redact_secrets;
-#[cfg(feature = "mcp-http")]
 use remote::remote;
 
-use super::{
-    ConfigError,
-    section::{BoolOrString, Placed, Section},
-};
+use super::section::{BoolOrString, Placed, Section};
 use std::{
     env,
     ops::Range,
     path::{Path, PathBuf},
 };
-use toolyard_mcp::{Pinning, ServerConfig};
+use toolyard::Redactor;
+use toolyard_mcp::{Pinning, ServerConfig, is_inherited};
 
-/// Reads the section; paths are relative to `here`.
-pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Vec<ServerConfig>, ConfigError> {
+/// Reads the section; paths are relative to `here`. A server with errors is kept, because other sections may name its
+/// tools.
+pub(super) fn read(mut section: Section<'_>, here: &Path) -> Vec<ServerConfig> {
     let mut servers = Vec::new();
-    for (name, at, inner) in section.sections()? {
+    for (name, at, inner) in section.sections() {
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || !name.chars().all(is_word) {
             let what =
                 format!("'{name}' is not a name for an MCP server: use letters, digits, '-', '_' and '.'");
-            return Err(section.error(&at, what));
+            section.report(&at, what);
         }
-        servers.push(server(&name, &at, inner, here)?);
+        servers.push(server(&name, &at, inner, here));
     }
-    section.finish()?;
-    Ok(servers)
+    section.finish();
+    servers
 }
 
-fn server(
-    name: &str,
-    at: &Range<usize>,
-    mut section: Section<'_>,
-    here: &Path,
-) -> Result<ServerConfig, ConfigError> {
-    let mut server = match section.string("url")? {
-        Some(url) => remote(name, url, &mut section, here)?,
-        None => program(name, at, &mut section, here)?,
+fn server(name: &str, at: &Range<usize>, mut section: Section<'_>, here: &Path) -> ServerConfig {
+    let url = section.string("url");
+    let is_remote = url.is_some();
+    let mut server = match url {
+        Some(url) => remote(name, url, &mut section, here),
+        None => program(name, &mut section, here),
     };
-    if let Some(trusted) = section.boolean("trust")? {
+    if let Some(trusted) = section.boolean("trust") {
         server = server.trusted(trusted);
     }
-    server = prefix(server, &mut section)?;
-    if let Some(required) = section.boolean("required")? {
+    server = prefix(server, &mut section);
+    if let Some(required) = section.boolean("required") {
         server = server.required(required);
     }
-    server = server.may_ask(section.boolean("may_ask")?.unwrap_or(true));
-    if let Some(limit) = section.duration("startup_timeout")? {
+    server = server.may_ask(section.boolean("may_ask").unwrap_or(true));
+    if let Some(limit) = section.duration("startup_timeout") {
         server = server.startup_timeout(limit);
     }
-    server = server.pinning(pinning(&mut section, here)?);
-    section.finish()?;
-    Ok(server)
+    server = server.pinning(pinning(&mut section, here));
+    if !is_remote && !section.was_given("command") {
+        check_mistyped(name, at, &mut section);
+    }
+    section.finish();
+    server
+}
+
+/// Reports that a server has no command, unless a key looks like a mistyped `command` or `url`, which is reported as
+/// such.
+fn check_mistyped(name: &str, at: &Range<usize>, section: &mut Section<'_>) {
+    if section.was_given("url") || section.is_mistyped("command") {
+        return;
+    }
+    if section.is_mistyped("url") {
+        // The other keys of a server over HTTP are right, then.
+        for key in ["token_env", "headers", "ca"] {
+            section.take(key);
+        }
+        return;
+    }
+    section.report(at, format!("[mcp.{name}] needs a command: the program to run as the server"));
 }
 
 /// A server that runs as a child process.
-fn program(
-    name: &str,
-    at: &Range<usize>,
-    section: &mut Section<'_>,
-    here: &Path,
-) -> Result<ServerConfig, ConfigError> {
-    let Some((command, _)) = section.string("command")? else {
-        let what = format!("[mcp.{name}] needs a command: the program to run as the server");
-        return Err(section.error(at, what));
-    };
-    let args = section.strings("args")?.unwrap_or_default();
+fn program(name: &str, section: &mut Section<'_>, here: &Path) -> ServerConfig {
+    let (command, _) = section.string("command").unwrap_or_default();
+    let args = section.strings("args").unwrap_or_default();
     let server =
         ServerConfig::new(name, program_path(&command, here)).args(args.into_iter().map(|(arg, _)| arg));
-    let server = environment(server, section.section("env")?)?;
-    Ok(match section.string("cwd")? {
+    let server = environment(server, section.section("env"));
+    match section.string("cwd") {
         Some((cwd, _)) => server.cwd(here.join(cwd)),
         None => server,
-    })
+    }
 }
 
 #[cfg(not(feature = "mcp-http"))]
-fn remote(
-    _: &str,
-    (_, at): Placed<String>,
-    section: &mut Section<'_>,
-    _: &Path,
-) -> Result<ServerConfig, ConfigError> {
+fn remote(name: &str, (_, at): Placed<String>, section: &mut Section<'_>, here: &Path) -> ServerConfig {
     let what = "url: this program was built without the feature mcp-http and cannot connect over HTTP";
-    Err(section.error(&at, format!("{}{what}", section.prefix())))
+    section.report(&at, format!("{}{what}", section.prefix()));
+    for key in ["token_env", "headers", "ca"] {
+        section.take(key);
+    }
+    program(name, section, here)
+}
+
+/// Registers the secrets of the servers with the redactor. Secrets too short to be told from other text are skipped.
+pub(super) fn redact_secrets(servers: &[ServerConfig], redactor: Redactor) -> Redactor {
+    let secrets = servers.iter().flat_map(ServerConfig::secrets);
+    secrets.fold(redactor, |redactor, secret| redactor.clone().with_secret(secret).unwrap_or(redactor))
 }
 
 /// Returns `text`, or the value of the environment variable if it is `$NAME`. The error is the name of an unset one.
@@ -110,35 +120,40 @@ fn program_path(command: &str, here: &Path) -> PathBuf {
 }
 
 /// Reads the server's variables. A value `$NAME` comes from this program's environment: no secret need be in the file.
-fn environment(mut server: ServerConfig, mut section: Section<'_>) -> Result<ServerConfig, ConfigError> {
+/// It is treated as a secret, unless every server gets this variable anyway.
+fn environment(mut server: ServerConfig, mut section: Section<'_>) -> ServerConfig {
     for (name, at, value) in section.entries() {
         let Some(text) = value.get_ref().as_str() else {
-            return Err(section.error(&value.span(), format!("{}{name} must be a string", section.prefix())));
+            section.report(&value.span(), format!("{}{name} must be a string", section.prefix()));
+            continue;
         };
-        let value = expand_variable(text).map_err(|from| {
-            let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
-            section.error(&at, what)
-        })?;
-        server = server.env(name, value);
+        let is_secret = text.strip_prefix('$').is_some_and(|from| !is_inherited(from));
+        match expand_variable(text) {
+            Ok(value) if is_secret => server = server.secret_env(name, value),
+            Ok(value) => server = server.env(name, value),
+            Err(from) => {
+                let what = format!("{}{name}: the environment variable {from} is not set", section.prefix());
+                section.report(&at, what);
+            }
+        }
     }
-    section.finish()?;
-    Ok(server)
+    section.finish();
+    server
 }
 
-fn prefix(server: ServerConfig, section: &mut Section<'_>) -> Result<ServerConfig, ConfigError> {
-    let Some((prefix, at)): Option<Placed<String>> = section.string("prefix")? else { return Ok(server) };
+fn prefix(server: ServerConfig, section: &mut Section<'_>) -> ServerConfig {
+    let Some((prefix, at)): Option<Placed<String>> = section.string("prefix") else { return server };
     if prefix.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        let what = format!("{}prefix must not contain white space", section.prefix());
-        return Err(section.error(&at, what));
+        section.report(&at, format!("{}prefix must not contain white space", section.prefix()));
     }
-    Ok(server.prefix(prefix))
+    server.prefix(prefix)
 }
 
 /// Reads `pin`: a switch, or the file in which the pins are kept.
-fn pinning(section: &mut Section<'_>, here: &Path) -> Result<Pinning, ConfigError> {
-    Ok(match section.bool_or_string("pin")? {
+fn pinning(section: &mut Section<'_>, here: &Path) -> Pinning {
+    match section.bool_or_string("pin") {
         None | Some(BoolOrString::Bool(false)) => Pinning::Off,
         Some(BoolOrString::Bool(true)) => Pinning::Process,
         Some(BoolOrString::String(file)) => Pinning::File(here.join(file)),
-    })
+    }
 }

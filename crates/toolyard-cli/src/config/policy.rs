@@ -1,11 +1,9 @@
 //! `[policy]`: which tools may run, in which sandbox, and what they may touch.
 
 use super::{
-    ConfigError,
     confirmation::CLASSES,
     section::{Placed, Section, TableOrWord, Value},
 };
-use std::ops::Range;
 use toolyard::{Capabilities, FsGrant, FsMode, Grant, HostPattern, PolicyRules, Rule, Sandbox};
 
 const SANDBOXES: &[(&str, Sandbox)] = &[
@@ -63,116 +61,108 @@ impl Default for PolicySettings {
 }
 
 /// Reads the section; `known` checks that a tool exists, or returns an error message.
-pub(super) fn read(
-    mut section: Section<'_>,
-    known: impl Fn(&str) -> Result<(), String>,
-) -> Result<PolicySettings, ConfigError> {
+pub(super) fn read(mut section: Section<'_>, known: impl Fn(&str) -> Result<(), String>) -> PolicySettings {
     let mut policy = PolicySettings::default();
-    if let Some(value) = section.take("default") {
-        policy.rules = PolicyRules::new(rule(&section, "default", value)?);
+    if let Some(rule) = section.take("default").and_then(|value| rule(&section, "default", value)) {
+        policy.rules = PolicyRules::new(rule);
     }
-    let mut by_side_effects = section.section("side_effects")?;
+    let mut by_side_effects = section.section("side_effects");
     for (name, side_effects) in CLASSES {
-        if let Some(value) = by_side_effects.take(name) {
-            let rule = rule(&by_side_effects, name, value)?;
+        let value = by_side_effects.take(name);
+        if let Some(rule) = value.and_then(|value| rule(&by_side_effects, name, value)) {
             policy.rules = policy.rules.side_effects(*side_effects, rule);
         }
     }
-    by_side_effects.finish()?;
-    let mut rules = section.section("rules")?;
+    by_side_effects.finish();
+    let mut rules = section.section("rules");
     for (name, at, value) in rules.entries() {
-        if is_pattern(&rules, &name, &at)? {
-            policy.patterns.push(name.clone());
-        } else {
-            known(&name).map_err(|what| rules.error(&at, what))?;
+        match is_pattern(&name) {
+            Ok(true) => policy.patterns.push(name.clone()),
+            Ok(false) => known(&name).unwrap_or_else(|what| rules.report(&at, what)),
+            Err(what) => rules.report(&at, what),
         }
-        let rule = rule(&rules, &format!("'{name}'"), value)?;
-        policy.rules = policy.rules.tool(name, rule);
+        if let Some(rule) = rule(&rules, &format!("'{name}'"), value) {
+            policy.rules = policy.rules.tool(name, rule);
+        }
     }
-    (policy.capabilities, policy.capability_texts) = capabilities(section.section("capabilities")?, known)?;
-    section.finish()?;
-    Ok(policy)
+    (policy.capabilities, policy.capability_texts) = capabilities(section.section("capabilities"), known);
+    section.finish();
+    policy
 }
 
 /// Whether a rule's name is a pattern: a prefix followed by a star.
-fn is_pattern(section: &Section<'_>, name: &str, at: &Range<usize>) -> Result<bool, ConfigError> {
+fn is_pattern(name: &str) -> Result<bool, String> {
     match name.find('*') {
         None => Ok(false),
         Some(place) if place + 1 == name.len() => Ok(true),
-        Some(_) => {
-            let what = format!("'{name}': a star must be at the end of a name, as in 'git__*'");
-            Err(section.error(at, what))
-        }
+        Some(_) => Err(format!("'{name}': a star must be at the end of a name, as in 'git__*'")),
     }
 }
 
-fn rule<'a>(section: &Section<'a>, key: &str, value: Value<'a>) -> Result<Rule, ConfigError> {
+fn rule<'a>(section: &Section<'a>, key: &str, value: Value<'a>) -> Option<Rule> {
     match section.table_or_word(key, value, RULE_WANTED)? {
-        TableOrWord::Table(table) => grant(table).map(Rule::Allow),
+        TableOrWord::Table(table) => Some(Rule::Allow(grant(table))),
         TableOrWord::Word((word, at)) => match word.as_str() {
-            "allow" => Ok(Rule::host()),
-            "deny" => Ok(Rule::Deny),
+            "allow" => Some(Rule::host()),
+            "deny" => Some(Rule::Deny),
             _ => {
-                let what = format!("{}{key} must be {RULE_WANTED}, not '{word}'", section.prefix());
-                Err(section.error(&at, what))
+                section.report(&at, format!("{}{key} must be {RULE_WANTED}, not '{word}'", section.prefix()));
+                None
             }
         },
     }
 }
 
-fn grant(mut table: Section<'_>) -> Result<Grant, ConfigError> {
+fn grant(mut table: Section<'_>) -> Grant {
     let mut grant = Grant::host();
-    if let Some((sandbox, _)) = table.choice("sandbox", SANDBOXES)? {
+    if let Some((sandbox, _)) = table.choice("sandbox", SANDBOXES) {
         grant.sandbox = sandbox;
     }
     let limits = &mut grant.limits;
-    limits.wall_time = table.duration("wall_time")?;
-    limits.memory = table.size("memory")?;
-    limits.processes = table.small_count("processes")?.map(Into::into);
-    limits.open_files = table.small_count("open_files")?.map(Into::into);
+    limits.wall_time = table.duration("wall_time");
+    limits.memory = table.size("memory");
+    limits.processes = table.small_count("processes").map(Into::into);
+    limits.open_files = table.small_count("open_files").map(Into::into);
     // A limit above `usize::MAX` cannot be reached.
-    limits.output_bytes = table.size("output")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    table.finish()?;
-    Ok(grant)
+    limits.output_bytes = table.size("output").map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    table.finish();
+    grant
 }
 
 fn capabilities(
     mut section: Section<'_>,
     known: impl Fn(&str) -> Result<(), String>,
-) -> Result<(Capabilities, CapabilityTexts), ConfigError> {
+) -> (Capabilities, CapabilityTexts) {
     let (mut capabilities, mut texts) = (Capabilities::default(), CapabilityTexts::default());
-    if let Some(names) = section.strings("tools")? {
+    if let Some(names) = section.strings("tools") {
         for (name, at) in &names {
-            known(name).map_err(|what| section.error(at, what))?;
+            known(name).unwrap_or_else(|what| section.report(at, what));
         }
         let names = without_places(names);
         capabilities = capabilities.tools(names.iter().map(String::as_str));
         texts.tools = Some(names);
     }
-    if let Some(grants) = section.strings("fs")? {
-        capabilities = capabilities.fs(each(&section, "fs", &grants, fs_grant)?);
+    if let Some(grants) = section.strings("fs") {
+        capabilities = capabilities.fs(each(&section, "fs", &grants, fs_grant));
         texts.fs = Some(without_places(grants));
     }
-    if let Some(patterns) = section.strings("net")? {
+    if let Some(patterns) = section.strings("net") {
         let pattern = |text: &str| text.parse::<HostPattern>().map_err(|error| error.to_string());
-        capabilities = capabilities.net(each(&section, "net", &patterns, pattern)?);
+        capabilities = capabilities.net(each(&section, "net", &patterns, pattern));
         texts.net = Some(without_places(patterns));
     }
-    section.finish()?;
-    Ok((capabilities, texts))
+    section.finish();
+    (capabilities, texts)
 }
 
-/// Parses each of the texts, or returns an error at the first one that is invalid.
+/// Parses each of the texts; those that are not valid are reported.
 fn each<T>(
     section: &Section<'_>,
     key: &str,
     texts: &[Placed<String>],
     read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, ConfigError> {
-    let one = |(text, at): &Placed<String>| {
-        read(text).map_err(|what| section.error(at, format!("{}{key}: {what}", section.prefix())))
-    };
-    texts.iter().map(one).collect()
+) -> Vec<T> {
+    texts.iter().filter_map(|(text, at)| section.parsed(key, at, read(text))).collect()
 }
 
 fn without_places(placed: Vec<Placed<String>>) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! `[redaction]`: which secrets are kept out of results, events and the log.
 
-use super::{ConfigError, section::Section};
+use super::section::Section;
 use std::{
     env,
     fs::{self, File},
@@ -13,15 +13,18 @@ use toolyard::Redactor;
 const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
 /// Reads the section. It names secrets and never holds them; file paths are relative to `here`.
-pub(super) fn read(mut section: Section<'_>, here: &Path) -> Result<Redactor, ConfigError> {
-    let patterns = section.boolean("patterns")?.unwrap_or(true);
+pub(super) fn read(mut section: Section<'_>, here: &Path) -> Redactor {
+    let patterns = section.boolean("patterns").unwrap_or(true);
     let redactor = if patterns { Redactor::standard() } else { Redactor::new() };
-    let mut redactor = redactor.patterns_in_results(section.boolean("results")?.unwrap_or(false));
-    for (name, at) in section.strings("secrets")?.unwrap_or_default() {
-        redactor = add_secret(redactor, &name, here).map_err(|what| section.error(&at, what))?;
+    let mut redactor = redactor.patterns_in_results(section.boolean("results").unwrap_or(false));
+    for (name, at) in section.strings("secrets").unwrap_or_default() {
+        match add_secret(redactor.clone(), &name, here) {
+            Ok(more) => redactor = more,
+            Err(what) => section.report(&at, what),
+        }
     }
-    section.finish()?;
-    Ok(redactor)
+    section.finish();
+    redactor
 }
 
 fn add_secret(redactor: Redactor, name: &str, here: &Path) -> Result<Redactor, String> {

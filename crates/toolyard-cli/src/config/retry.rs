@@ -1,19 +1,21 @@
 //! `[retry]`, and `retry` of a tool: how failed calls are retried.
 
-use super::{ConfigError, section::Section};
+use super::section::Section;
 use toolyard::{Jitter, RetryPolicy};
 
 const JITTERS: &[(&str, Jitter)] = &[("half", Jitter::Half), ("full", Jitter::Full)];
 
 /// Reads the section; missing keys keep their values from `over`.
-pub(super) fn read(mut section: Section<'_>, over: RetryPolicy) -> Result<RetryPolicy, ConfigError> {
-    let most = section.small_count("max_attempts")?.unwrap_or(over.max_attempts());
-    let base = section.duration("base")?.unwrap_or(over.base());
-    let factor = section.number("factor")?.unwrap_or(over.factor());
-    let cap = section.duration("cap")?.unwrap_or(over.cap());
-    let jitter = section.choice("jitter", JITTERS)?.map_or(over.jitter(), |(jitter, _)| jitter);
-    let policy = over.with_max_attempts(most).with_jitter(jitter).with_delays(base, factor, cap);
-    let policy = policy.map_err(|error| section.policy_error(&error, "base"))?;
-    section.finish()?;
-    Ok(policy)
+pub(super) fn read(mut section: Section<'_>, over: RetryPolicy) -> RetryPolicy {
+    let most = section.small_count("max_attempts").unwrap_or(over.max_attempts());
+    let base = section.duration("base").unwrap_or(over.base());
+    let factor = section.number("factor").unwrap_or(over.factor());
+    let cap = section.duration("cap").unwrap_or(over.cap());
+    let jitter = section.choice("jitter", JITTERS).map_or(over.jitter(), |(jitter, _)| jitter);
+    let mut policy = over.with_max_attempts(most).with_jitter(jitter);
+    if section.is_valid() {
+        policy = section.checked(policy.with_delays(base, factor, cap), "base", policy);
+    }
+    section.finish();
+    policy
 }

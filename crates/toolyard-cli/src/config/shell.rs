@@ -1,6 +1,6 @@
 //! `[shell]`: how the tool `shell` runs commands.
 
-use super::{ConfigError, section::Section};
+use super::section::Section;
 use std::{ops::RangeInclusive, time::Duration};
 
 /// The name of the tool.
@@ -24,23 +24,22 @@ pub(crate) struct ShellSettings {
 }
 
 /// Reads the section.
-pub(super) fn read(mut section: Section<'_>) -> Result<ShellSettings, ConfigError> {
-    let environment = environment(&mut section)?;
-    let timeout = section.duration("timeout")?;
-    let bytes = section.integer("output_bytes", *OUTPUT_BYTES.start(), *OUTPUT_BYTES.end())?;
-    section.finish()?;
+pub(super) fn read(mut section: Section<'_>) -> ShellSettings {
+    let environment = environment(&mut section);
+    let timeout = section.duration("timeout");
+    let bytes = section.integer("output_bytes", *OUTPUT_BYTES.start(), *OUTPUT_BYTES.end());
+    section.finish();
     let output_bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-    Ok(ShellSettings { environment, timeout, output_bytes })
+    ShellSettings { environment, timeout, output_bytes }
 }
 
-fn environment(section: &mut Section<'_>) -> Result<Option<Vec<String>>, ConfigError> {
-    let Some(names) = section.strings("env")? else { return Ok(None) };
-    let name = |(name, at): (String, _)| match name.is_empty() || name.contains(['=', '\0', ' ']) {
-        true => {
+fn environment(section: &mut Section<'_>) -> Option<Vec<String>> {
+    let names = section.strings("env")?;
+    for (name, at) in &names {
+        if name.is_empty() || name.contains(['=', '\0', ' ']) {
             let what = format!("[shell] env: '{name}' cannot be the name of a variable, such as \"PATH\"");
-            Err(section.error(&at, what.replace(['\0', '\n'], " ")))
+            section.report(at, what.replace(['\0', '\n'], " "));
         }
-        false => Ok(name),
-    };
-    names.into_iter().map(name).collect::<Result<_, _>>().map(Some)
+    }
+    Some(names.into_iter().map(|(name, _)| name).collect())
 }

@@ -6,14 +6,112 @@ mod mcp;
 mod permission;
 mod resilience;
 
-fn read(text: &str) -> Result<Config, ConfigError> {
-    let file = Path::new("conf/toolyard.toml");
-    Config::read(Source { file, text })
+fn read(text: &str) -> Result<Config, ConfigErrors> {
+    Config::read(Path::new("conf/toolyard.toml"), text)
 }
 
+/// The lines and texts of all errors.
+fn errors(text: &str) -> Vec<(usize, String)> {
+    let errors = read(text).unwrap_err().errors.into_iter();
+    errors.map(|error| (error.line.unwrap(), error.what)).collect()
+}
+
+/// Checks that this is the only error.
+#[track_caller]
 fn refused(text: &str, line: usize, what: &str) {
-    let error = read(text).unwrap_err();
-    assert_eq!((error.line, error.what.as_str()), (Some(line), what), "{text}");
+    assert_eq!(errors(text), [(line, what.to_owned())], "{text}");
+}
+
+/// One reading finds everything that is wrong, and reports nothing that only follows from something else.
+#[test]
+fn all_errors_of_a_file_are_found_at_once() {
+    let text = r#"
+[poool]
+read = 3
+[pools]
+read = 0
+raed = 4
+[builtin]
+enable = ["ecko", "read_fil"]
+[tools.echo]
+timeout = "3"
+side_effects = "wirte"
+class = "serial"
+[tools.rm]
+idempotent = "yes"
+[mcp.x]
+comand = "server"
+trust = 1
+[mcp.y]
+ulr = "http://h"
+token_env = "NOWHERE"
+[tools.x__a]
+max_concurrency = 1.5
+[breaker]
+ratio = 7
+jitter = 9
+[retry]
+bse = "1s"
+factor = 0.5
+[confirmation]
+per_tool = { x__a = "always", y__b = "auto", z = "auto" }
+[policy]
+default = "alow"
+rules = { "a*b" = "deny" }
+[redaction]
+secrets = ["secret-1", "env:NO_SUCH_VARIABLE"]
+"#;
+    let found = errors(text);
+    let starts = [
+        (2, "unknown key 'poool'; did you mean 'pools'?"),
+        (5, "[pools] read must be a whole number from 1, not 0"),
+        (6, "unknown key 'raed' in [pools]; did you mean 'read'?"),
+        (8, "no built-in tool is called 'ecko'; did you mean 'echo'?"),
+        (8, "no built-in tool is called 'read_fil'; did you mean 'read_file'?"),
+        (10, "[tools.\"echo\"] timeout: '3' is not a duration"),
+        (11, "[tools.\"echo\"] side_effects must be one of"),
+        (13, "no tool is called 'rm'"),
+        (14, "[tools.\"rm\"] idempotent must be true or false, not a string"),
+        (16, "unknown key 'comand' in [mcp.\"x\"]; did you mean 'command'?"),
+        (17, "[mcp.\"x\"] trust must be true or false, not a number"),
+        (19, "unknown key 'ulr' in [mcp.\"y\"]; did you mean 'url'?"),
+        (22, "[tools.\"x__a\"] max_concurrency must be a whole number from 1, not 1.5"),
+        (24, "[breaker] ratio"),
+        (25, "[breaker] jitter"),
+        (27, "unknown key 'bse' in [retry]; did you mean 'base'?"),
+        (28, "[retry] factor"),
+        (30, "[confirmation] per_tool 'x__a' must be one of"),
+        (30, "no tool is called 'z'"),
+        (32, "[policy] default must be"),
+        (33, "'a*b': a star must be at the end of a name"),
+        (35, "[redaction] secrets: do not write a secret here"),
+        (35, "[redaction] secrets: the variable 'NO_SUCH_VARIABLE' cannot be read"),
+    ];
+    assert_eq!(found.len(), starts.len(), "{found:#?}");
+    for ((line, what), (at, start)) in found.iter().zip(starts) {
+        assert!(*line == at && what.starts_with(start), "line {line}: {what}\nexpected line {at}: {start}");
+    }
+}
+
+/// However much is wrong, a person reads some of it.
+#[test]
+fn at_most_fifty_errors_are_printed() {
+    let text: String = (0..60).map(|number| format!("key_{number} = 1\n")).collect();
+    let errors = read(&text).unwrap_err();
+    assert_eq!(errors.errors.len(), 60);
+    let lines: Vec<String> = errors.lines().collect();
+    assert_eq!(lines.len(), 51);
+    assert!(lines[0].starts_with("conf/toolyard.toml line 1: unknown key 'key_0'; "), "{}", lines[0]);
+    assert_eq!(lines[50], "conf/toolyard.toml: … and 10 more errors");
+}
+
+/// TOML has two kinds of number; a person who writes `1e3` means the same as with 1000.
+#[test]
+fn a_whole_number_may_have_an_exponent() {
+    let config = read("[pools]\nread = 1e2\n[budget]\nturn = 1e3\nsession = { cost = 2.0 }").unwrap();
+    assert_eq!((config.pools.read.get(), config.budget.turn.calls), (100, Some(1000)));
+    assert_eq!(config.budget.session.cost, Some(2));
+    refused("[pools]\nread = 1.5", 2, "[pools] read must be a whole number from 1, not 1.5");
 }
 
 #[test]
@@ -246,8 +344,10 @@ fn a_scope_of_nothing_is_refused() {
 }
 
 #[test]
-fn broken_toml_is_one_line() {
-    let error = read("[pools]\nread = = 3").unwrap_err();
-    assert_eq!(error.line, Some(2));
-    assert!(error.what.starts_with("not TOML: ") && !error.what.contains('\n'), "{error}");
+fn broken_toml_is_one_line_for_each_place() {
+    let errors = errors("[pools]\nread = = 3\nconcurrent = 2\nx = \"a\ny = 1\nraed = 1");
+    assert_eq!(errors.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 4], "{errors:?}");
+    for (_, what) in errors {
+        assert!(what.starts_with("not TOML: ") && !what.contains('\n'), "{what}");
+    }
 }

@@ -1,10 +1,9 @@
 //! `[tools."NAME"]`: settings of one tool that replace its author's choices.
 
 use super::{
-    ConfigError, breaker, budget, retry,
+    breaker, budget, retry,
     section::{Placed, Section, TableOrFalse},
 };
-use std::num::NonZeroUsize;
 use toolyard::{
     BreakerPolicy, HiddenFrom, KeyConflict, LimitScope, Rate, RetryPolicy, SideEffects, ToolClass,
     ToolConfig, ToolSpec,
@@ -39,48 +38,53 @@ pub(super) struct Policies {
 }
 
 /// Reads the settings of the tool that its author described as `spec`.
-pub(super) fn read(
-    mut section: Section<'_>,
-    spec: &ToolSpec,
-    policies: Policies,
-) -> Result<ToolConfig, ConfigError> {
-    let config = concurrency(ToolConfig::default(), &mut section, spec)?;
-    let config = resilience(config, &mut section, spec, policies)?;
-    let config = rate_and_budget(config, &mut section)?;
-    let config = visibility(config, &mut section)?;
-    section.finish()?;
-    Ok(config)
+pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec, policies: Policies) -> ToolConfig {
+    let config = concurrency(ToolConfig::default(), &mut section, spec);
+    let config = resilience(config, &mut section, spec, policies);
+    let config = rate_and_budget(config, &mut section);
+    let config = visibility(config, &mut section);
+    section.finish();
+    config
 }
 
 /// Reads which side effects its calls have, and which calls they may run beside.
-fn concurrency(
-    mut config: ToolConfig,
-    section: &mut Section<'_>,
-    spec: &ToolSpec,
-) -> Result<ToolConfig, ConfigError> {
-    let side_effects = section.choice("side_effects", SIDE_EFFECTS)?.map(|(effects, _)| effects);
+fn concurrency(mut config: ToolConfig, section: &mut Section<'_>, spec: &ToolSpec) -> ToolConfig {
+    let side_effects = section.choice("side_effects", SIDE_EFFECTS).map(|(effects, _)| effects);
     if let Some(side_effects) = side_effects {
         config = config.side_effects(side_effects);
     }
-    let class = section.choice("class", CLASSES)?;
-    let promotion = section.choice("concurrency", PROMOTION)?;
-    let effects = side_effects.unwrap_or(spec.side_effects);
-    let promoted = promoted(section, class, promotion, effects)?;
-    if let Some(promoted) = promoted {
-        config = config.concurrent(promoted);
-    }
-    let most = section.count("max_concurrency")?;
+    let class = section.choice("class", CLASSES);
+    let promotion = section.choice("concurrency", PROMOTION);
+    let most = section.count("max_concurrency");
     if let Some(most) = most {
         config = config.max_concurrency(most);
     }
-    if let Some(scope) = limit_scope(section, most.or(spec.max_concurrency))? {
+    let limit_scope = section.choice("limit_scope", LIMIT_SCOPES);
+    let serial_scope = section.string("serial_scope");
+    if !section.is_valid() {
+        return config;
+    }
+    if let Some((scope, at)) = limit_scope {
         config = config.limit_scope(scope);
+        if most.or(spec.max_concurrency).is_none() {
+            section.report(&at, "limit_scope has no effect without max_concurrency: set that too");
+        }
     }
-    let class = effects.class(promoted.unwrap_or(spec.promoted));
-    if let Some(scope) = serial_scope(section, class)? {
-        config = config.serial_scope(scope);
+    let effects = side_effects.unwrap_or(spec.side_effects);
+    match promoted(class, promotion, effects) {
+        Ok(promoted) => {
+            if let Some(promoted) = promoted {
+                config = config.concurrent(promoted);
+            }
+            let class = effects.class(promoted.unwrap_or(spec.promoted));
+            if let Some((scope, at)) = serial_scope {
+                check_serial_scope(&scope, class).unwrap_or_else(|what| section.report(&at, what));
+                config = config.serial_scope(scope);
+            }
+        }
+        Err((what, at)) => section.report(&at, what),
     }
-    Ok(config)
+    config
 }
 
 /// Reads how its calls deal with failures.
@@ -89,126 +93,110 @@ fn resilience(
     section: &mut Section<'_>,
     spec: &ToolSpec,
     policies: Policies,
-) -> Result<ToolConfig, ConfigError> {
-    if let Some(idempotent) = section.boolean("idempotent")? {
+) -> ToolConfig {
+    if let Some(idempotent) = section.boolean("idempotent") {
         config = config.idempotent(idempotent);
     }
-    if let Some(timeout) = section.duration("timeout")? {
+    if let Some(timeout) = section.duration("timeout") {
         config = config.timeout(timeout);
     }
-    if let Some(grace) = section.duration("timeout_grace")? {
+    if let Some(grace) = section.duration("timeout_grace") {
         config = config.timeout_grace(grace);
     }
-    if let Some(switched) = section.table_or_false("retry")? {
+    if let Some(switched) = section.table_or_false("retry") {
         config = config.retry(match switched {
             TableOrFalse::False => RetryPolicy::NONE,
-            TableOrFalse::Table(table) => retry::read(table, spec.retry.unwrap_or(policies.retry))?,
+            TableOrFalse::Table(table) => retry::read(table, spec.retry.unwrap_or(policies.retry)),
         });
     }
-    if let Some(switched) = section.table_or_false("breaker")? {
+    if let Some(switched) = section.table_or_false("breaker") {
         config = config.breaker(match switched {
             TableOrFalse::False => BreakerPolicy::DISABLED,
-            TableOrFalse::Table(table) => breaker::read(table, spec.breaker.unwrap_or(policies.breaker))?,
+            TableOrFalse::Table(table) => breaker::read(table, spec.breaker.unwrap_or(policies.breaker)),
         });
     }
-    if let Some(backend) = backend(section)? {
+    if let Some(backend) = backend(section) {
         config = config.backend(backend);
     }
-    if let Some((conflict, _)) = section.choice("key_conflict", KEY_CONFLICTS)? {
+    if let Some((conflict, _)) = section.choice("key_conflict", KEY_CONFLICTS) {
         config = config.key_conflict(conflict);
     }
-    Ok(config)
+    config
 }
 
 /// Reads how often it may be called, and at what cost.
-fn rate_and_budget(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
-    if let Some(rate) = rate(section)? {
+fn rate_and_budget(mut config: ToolConfig, section: &mut Section<'_>) -> ToolConfig {
+    if let Some(rate) = rate(section) {
         config = config.rate(rate);
     }
-    if let Some(units) = section.integer("cost", 0, u64::MAX)? {
+    if let Some(units) = section.integer("cost", 0, u64::MAX) {
         config = config.cost(units);
     }
-    if let Some(budget) = budget::take(section, "budget")? {
+    if let Some(budget) = budget::take(section, "budget") {
         config = config.budget(budget);
     }
-    Ok(config)
+    config
 }
 
 /// Reads who sees the tool, and who may call it.
-fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> Result<ToolConfig, ConfigError> {
-    if let Some(words) = section.strings("hidden_from")? {
+fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> ToolConfig {
+    if let Some(words) = section.strings("hidden_from") {
         let mut hidden = HiddenFrom::default();
         for (word, at) in words {
             match word.as_str() {
                 SUB_AGENTS => hidden.sub_agents = true,
                 "sub_agents" | "subagents" => {
-                    let what = format!("{}hidden_from: write '{SUB_AGENTS}'", section.prefix());
-                    return Err(section.error(&at, what));
+                    section.report(&at, format!("{}hidden_from: write '{SUB_AGENTS}'", section.prefix()));
                 }
                 role if role.trim().is_empty() => {
                     let what = format!("{}hidden_from must name roles, or '{SUB_AGENTS}'", section.prefix());
-                    return Err(section.error(&at, what));
+                    section.report(&at, what);
                 }
                 role => drop(hidden.roles.insert(role.into())),
             }
         }
         config = config.hidden_from(hidden);
     }
-    if let Some(requires) = section.boolean("requires_capability")? {
+    if let Some(requires) = section.boolean("requires_capability") {
         config = config.requires_capability(requires);
     }
-    Ok(config)
+    config
 }
 
-fn rate(section: &mut Section<'_>) -> Result<Option<Rate>, ConfigError> {
-    let Some((text, at)) = section.string("rate")? else { return Ok(None) };
-    let refused = |error| section.error(&at, format!("{}rate: {error}", section.prefix()));
-    text.parse().map_err(refused).map(Some)
+fn rate(section: &mut Section<'_>) -> Option<Rate> {
+    let (text, at) = section.string("rate")?;
+    section.parsed("rate", &at, text.parse::<Rate>())
 }
 
-fn backend(section: &mut Section<'_>) -> Result<Option<String>, ConfigError> {
-    let Some((name, at)) = section.string("backend")? else { return Ok(None) };
+fn backend(section: &mut Section<'_>) -> Option<String> {
+    let (name, at) = section.string("backend")?;
     if name.trim().is_empty() {
         let what = "backend must not be empty: name what the tool uses, such as \"api.example.com\"";
-        return Err(section.error(&at, what));
+        section.report(&at, what);
     }
-    Ok(Some(name))
+    Some(name)
 }
 
-/// The scope over which the tool's limit counts, if it has a limit.
-fn limit_scope(
-    section: &mut Section<'_>,
-    limit: Option<NonZeroUsize>,
-) -> Result<Option<LimitScope>, ConfigError> {
-    let Some((scope, at)) = section.choice("limit_scope", LIMIT_SCOPES)? else { return Ok(None) };
-    match limit {
-        Some(_) => Ok(Some(scope)),
-        None => Err(section.error(&at, "limit_scope has no effect without max_concurrency: set that too")),
-    }
-}
-
-/// The scope of a tool's serial calls, if it has such calls.
-fn serial_scope(section: &mut Section<'_>, class: ToolClass) -> Result<Option<String>, ConfigError> {
-    let Some((scope, at)) = section.string("serial_scope")? else { return Ok(None) };
-    let what = match class {
+/// Checks the scope of a tool's serial calls: whether it has such calls.
+fn check_serial_scope(scope: &str, class: ToolClass) -> Result<(), String> {
+    match class {
         _ if scope.trim().is_empty() => {
-            "serial_scope must not be empty: name what the calls change, such as \"db\"".to_owned()
+            Err("serial_scope must not be empty: name what the calls change, such as \"db\"".to_owned())
         }
-        ToolClass::Serial => return Ok(Some(scope)),
+        ToolClass::Serial => Ok(()),
         ToolClass::Read | ToolClass::Concurrent => {
-            format!("serial_scope is for serial calls, and this tool's calls are {class}: remove it")
+            Err(format!("serial_scope is for serial calls, and this tool's calls are {class}: remove it"))
         }
-    };
-    Err(section.error(&at, what))
+    }
 }
 
-/// Whether `class` and `concurrency` promote the tool, if they agree with each other and with the side effects.
+/// Whether `class` and `concurrency` promote the tool. The error is placed: they contradict each other or the side
+/// effects.
 fn promoted(
-    section: &Section<'_>,
     class: Option<Placed<ToolClass>>,
     promotion: Option<Placed<bool>>,
     effects: SideEffects,
-) -> Result<Option<bool>, ConfigError> {
+) -> Result<Option<bool>, Placed<String>> {
     let Some((class, at)) = class else {
         return Ok(promotion.map(|(on, _)| on));
     };
@@ -217,7 +205,7 @@ fn promoted(
         && on != wanted
     {
         let what = format!("concurrency contradicts class = \"{class}\": set only one of them");
-        return Err(section.error(&at, what));
+        return Err((what, at));
     }
     if effects.class(wanted) == class {
         return Ok(Some(wanted));
@@ -229,5 +217,5 @@ fn promoted(
     let what = format!(
         "class = \"{class}\" does not fit side effects {effects}: set side_effects to {need} if the tool has them"
     );
-    Err(section.error(&at, what))
+    Err((what, at))
 }

@@ -140,7 +140,7 @@ impl Iterator for Lines {
             let number = self.number;
             let bytes = match self.bytes() {
                 Ok(bytes) if bytes.is_empty() => return None,
-                Ok(bytes) if bytes.trim_ascii().is_empty() => continue,
+                Ok(bytes) if leading_blank(&bytes) == bytes.len() => continue,
                 Ok(bytes) if bytes.len() > BODY_BYTES_MAX => {
                     return Some(Line { number, text: Err(LineError::TooLong) });
                 }

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "http")]
 use super::remote::Remote;
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 /// How long a server may take until its tools are known, by default.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub struct ServerConfig {
     pub(crate) name: String,
     pub(crate) command: PathBuf,
     pub(crate) args: Vec<String>,
-    pub(crate) env: Vec<(String, String)>,
+    pub(crate) env: Vec<Variable>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) trusted: bool,
     pub(crate) prefix: Option<String>,
@@ -44,6 +44,24 @@ pub struct ServerConfig {
     pub(crate) startup_timeout: Duration,
     #[cfg(feature = "http")]
     pub(crate) remote: Option<Remote>,
+}
+
+/// A variable of a server's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: Hidden,
+    is_secret: bool,
+}
+
+/// A text that `Debug` does not show.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Hidden(pub(crate) String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
 }
 
 impl ServerConfig {
@@ -77,7 +95,14 @@ impl ServerConfig {
     /// none of which may be a secret.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.env.push((name.into(), value.into()));
+        self.env.push(Variable { name: name.into(), value: Hidden(value.into()), is_secret: false });
+        self
+    }
+
+    /// Sets a variable whose value is a secret; see [`secrets`](Self::secrets).
+    #[must_use]
+    pub fn secret_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push(Variable { name: name.into(), value: Hidden(value.into()), is_secret: true });
         self
     }
 
@@ -129,6 +154,14 @@ impl ServerConfig {
     pub fn startup_timeout(mut self, limit: Duration) -> Self {
         self.startup_timeout = limit;
         self
+    }
+
+    /// The secrets that it is given, over HTTP or in its environment, for a [`Redactor`](toolyard::Redactor).
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let variables = self.env.iter().filter(|variable| variable.is_secret).map(|it| it.value.0.as_str());
+        #[cfg(feature = "http")]
+        let variables = variables.chain(self.remote.iter().flat_map(Remote::secrets));
+        variables
     }
 
     /// The server's name.

@@ -39,6 +39,11 @@ const NAMES: &[&str] = &[
     "USERPROFILE",
 ];
 
+/// Whether every server gets this variable of the program's environment, which therefore is no secret.
+pub fn is_inherited(variable: &str) -> bool {
+    NAMES.contains(&variable)
+}
+
 /// The variables among them that are set.
 pub(super) fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
     NAMES.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)))

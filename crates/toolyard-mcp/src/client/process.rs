@@ -37,7 +37,7 @@ pub(super) struct Process {
 pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process, ChildStdout, ChildStdin)> {
     let mut command = Command::new(&config.command);
     command.args(&config.args).env_clear().envs(environment::inherited());
-    command.envs(config.env.iter().map(|(name, value)| (name, value)));
+    command.envs(config.env.iter().map(|variable| (&variable.name, &variable.value.0)));
     if let Some(cwd) = &config.cwd {
         command.current_dir(cwd);
     }

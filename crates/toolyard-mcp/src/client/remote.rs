@@ -1,7 +1,7 @@
 //! A server over HTTP: where it is and what is sent to it.
 
-use super::config::ServerConfig;
-use std::{fmt, path::PathBuf};
+use super::config::{Hidden, ServerConfig};
+use std::path::PathBuf;
 
 /// How to reach a server over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +20,11 @@ pub(crate) struct Header {
     is_secret: bool,
 }
 
-/// A text that `Debug` does not show.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Hidden(pub(crate) String);
-
-impl fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
+impl Remote {
+    /// The secrets that are sent to it.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter().filter(|header| header.is_secret).map(|header| &header.value);
+        self.bearer.iter().chain(headers).map(|secret| secret.0.as_str())
     }
 }
 
@@ -65,14 +63,6 @@ impl ServerConfig {
         self.with_remote(|remote| remote.ca = Some(file.into()))
     }
 
-    /// The secrets that are sent to a server over HTTP, for a [`Redactor`](toolyard::Redactor).
-    pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.remote.iter().flat_map(|remote| {
-            let headers = remote.headers.iter().filter(|header| header.is_secret).map(|header| &header.value);
-            remote.bearer.iter().chain(headers).map(|secret| secret.0.as_str())
-        })
-    }
-
     fn with_remote(mut self, change: impl FnOnce(&mut Remote)) -> Self {
         if let Some(remote) = &mut self.remote {
             change(remote);
@@ -90,7 +80,10 @@ mod tests {
         let server = ServerConfig::http("a", "http://h").bearer("token-1").secret_header("x-key", "key-2");
         let server = server.header("x-team", "tools-3");
         assert_eq!(server.secrets().collect::<Vec<_>>(), ["token-1", "key-2"]);
+        let server = server.env("LEVEL", "info-4").secret_env("KEY", "key-5");
+        assert_eq!(server.secrets().collect::<Vec<_>>(), ["key-5", "token-1", "key-2"]);
         let shown = format!("{server:?}");
+        assert!(shown.contains("KEY") && !shown.contains("key-5"), "{shown}");
         assert!(shown.contains("x-key") && !shown.contains("token-1") && !shown.contains("key-2"), "{shown}");
     }
 }

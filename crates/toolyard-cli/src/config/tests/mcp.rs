@@ -44,8 +44,29 @@ fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();
     let path = std::env::var("PATH").unwrap();
     assert_eq!(config.servers, [ServerConfig::new("a", "a").may_ask(true).env("P", path)]);
+    let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$CARGO_MANIFEST_DIR\" }").unwrap();
+    let value = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+    assert_eq!(config.servers, [ServerConfig::new("a", "a").may_ask(true).secret_env("P", value)]);
     let what = "[mcp.\"a\"] env P: the environment variable NO_SUCH_VARIABLE is not set";
     refused("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$NO_SUCH_VARIABLE\" }", 3, what);
+}
+
+/// I15: the value of a variable that a server is given is a secret, and shown nowhere. A path of every process is none.
+#[test]
+fn a_servers_variables_are_redacted() {
+    let config =
+        read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\", S = \"$CARGO_MANIFEST_DIR\" }").unwrap();
+    let shown = |name: &str| config.redactor.text(&std::env::var(name).unwrap()).into_owned();
+    assert_eq!(shown("PATH"), std::env::var("PATH").unwrap());
+    assert_ne!(shown("CARGO_MANIFEST_DIR"), std::env::var("CARGO_MANIFEST_DIR").unwrap());
+}
+
+/// A key that is nearly `command` is reported, and not the command as missing besides.
+#[test]
+fn a_mistyped_command_is_reported_as_such() {
+    let what = "unknown key 'comand' in [mcp.\"a\"]; did you mean 'command'?";
+    refused("[mcp.a]\ncomand = \"a\"\nargs = [\"b\"]", 2, what);
+    refused("[mcp.a]\ncommand = 1", 2, "[mcp.\"a\"] command must be a string, not a number");
 }
 
 #[test]

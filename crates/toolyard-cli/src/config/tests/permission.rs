@@ -136,7 +136,7 @@ fn trusted_workspaces_are_canonical() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = here.join("toolyard.toml");
     let text = "[confirmation]\ntrusted_workspaces = [\"src/../tests\", \"missing\", \"Cargo.toml\"]";
-    let config = Config::read(Source { file: &file, text }).unwrap();
+    let config = Config::read(&file, text).unwrap();
     assert_eq!(config.trusted.roots, [here.join("tests").canonicalize().unwrap()]);
     assert_eq!(config.trusted.missing, ["missing", "Cargo.toml"]);
     let write = |root: &Path| {

@@ -122,7 +122,7 @@ fn retries_that_make_no_sense_are_refused() {
         "max_attempts = 4294967296",
         "max_attempts must be a whole number from 1 to 4294967295, not 4294967296",
     );
-    check("max_attempts = 2.5", "max_attempts must be a whole number from 1 to 4294967295, not a number");
+    check("max_attempts = 2.5", "max_attempts must be a whole number from 1 to 4294967295, not 2.5");
     check("base = \"0s\"", "base: '0s' must be longer than zero");
     check("cap = \"0ms\"", "cap: '0ms' must be longer than zero");
     let form = "is not a duration: write a number and a unit, such as \"250ms\", \"30s\", \"5m\" or \"1h\"";
@@ -175,7 +175,7 @@ fn settings_of_a_tool_that_make_no_sense_are_refused() {
     }
     check("rate = 5", "rate must be a string, not a number");
     check("cost = -1", "cost must be a whole number from 0, not -1");
-    check("cost = 1.5", "cost must be a whole number from 0, not a number");
+    check("cost = 1.5", "cost must be a whole number from 0, not 1.5");
     check("budget = -1", "budget must be a whole number from 0, not -1");
     check("budget = \"5\"", "budget must be a table, or a whole number from 0, not a string");
     check("budget = { calls = -5 }", "budget calls must be a whole number from 0, not -5");
@@ -201,8 +201,8 @@ fn settings_of_a_tool_that_make_no_sense_are_refused() {
 fn budgets_that_make_no_sense_are_refused() {
     let check = |setting: &str, what: &str| refused_setting("budget", setting, what);
     check("turn = -1", "turn must be a whole number from 0, not -1");
-    check("session = 1.5", "session must be a table, or a whole number from 0, not a number");
-    check("tree = { cost = nan }", "tree cost must be a whole number from 0, not a number");
+    check("session = 1.5", "session must be a whole number from 0, not 1.5");
+    check("tree = { cost = nan }", "tree cost must be a whole number from 0, not nan");
 }
 
 #[test]
