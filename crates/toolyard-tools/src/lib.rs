@@ -74,6 +74,6 @@ pub use error::{RootError, WorkspaceError};
 pub use tools::{BUILTIN, READ_FILE_BYTES_MAX, READ_FILE_LINES_MAX, builtin, workspace_tools};
 pub use toolset::workspace;
 pub use workspace::{
-    Entry, EntryKind, LIST_ENTRIES_MAX, Listing, NEARBY_NAMES_MAX, Nearby, PATH_BYTES_MAX, READ_BYTES_MAX,
-    WRITE_BYTES_MAX, Workspace,
+    Entry, EntryKind, LIST_ENTRIES_MAX, Listing, NEARBY_ENTRIES_MAX, NEARBY_NAMES_MAX, Nearby,
+    PATH_BYTES_MAX, READ_BYTES_MAX, WRITE_BYTES_MAX, Workspace,
 };

@@ -32,7 +32,7 @@ mod tests;
 
 pub use list::{Entry, EntryKind, LIST_ENTRIES_MAX, Listing};
 pub use name::PATH_BYTES_MAX;
-pub use nearby::{NEARBY_NAMES_MAX, Nearby};
+pub use nearby::{NEARBY_ENTRIES_MAX, NEARBY_NAMES_MAX, Nearby};
 pub use read::READ_BYTES_MAX;
 pub use write::WRITE_BYTES_MAX;
 

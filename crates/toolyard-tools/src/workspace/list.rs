@@ -2,7 +2,7 @@
 
 use super::{Workspace, name::Name};
 use crate::WorkspaceError;
-use cap_std::fs::{DirEntry, FileType, ReadDir};
+use cap_std::fs::{DirEntry, FileType};
 use serde::Serialize;
 use std::{collections::BTreeMap, ffi::OsString, io, path::Path};
 
@@ -104,17 +104,28 @@ impl EntryKind {
     }
 }
 
+/// An entry of a directory; in tests also an invented one.
+pub(super) trait Named {
+    fn name(&self) -> OsString;
+}
+
+impl Named for DirEntry {
+    fn name(&self) -> OsString {
+        self.file_name()
+    }
+}
+
 /// The first `most` entries by name, and the number of others. Keeps no more than `most` at a time, because a
 /// directory may hold millions.
-pub(super) fn first_by_name(
-    entries: ReadDir,
+pub(super) fn first_by_name<E: Named>(
+    entries: impl Iterator<Item = io::Result<E>>,
     most: usize,
-) -> io::Result<(BTreeMap<OsString, DirEntry>, usize)> {
+) -> io::Result<(BTreeMap<OsString, E>, usize)> {
     let mut kept = BTreeMap::new();
     let mut left_out = 0;
     for entry in entries {
         let entry = entry?;
-        kept.insert(entry.file_name(), entry);
+        kept.insert(entry.name(), entry);
         if kept.len() > most {
             kept.pop_last();
             left_out += 1;
