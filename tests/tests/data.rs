@@ -65,6 +65,30 @@ fn the_official_schema_suite_agrees_or_is_refused() {
     assert!(counts[&("required", "according to the suite")] > 150);
 }
 
+/// The same schema from outside gives the suite's verdict too, whatever its keywords. It is refused only if it refers
+/// to another document.
+#[test]
+fn the_official_schema_suite_agrees_on_foreign_schemas() {
+    let Some(cases) = lines::<SchemaCase>("json-schema/cases.jsonl") else { return };
+    let (mut agreed, mut refused) = (0, 0);
+    for case in cases.iter().filter(|case| case.tier != "format") {
+        match Schema::compile_foreign(&case.schema) {
+            Ok(schema) => {
+                let fits = schema.validate(&case.data);
+                assert_eq!(fits.is_ok(), case.valid, "{}: {} {fits:?}", case.id, case.schema);
+                agreed += 1;
+            }
+            Err(SchemaError::Outside { pointer }) => {
+                assert!(case.schema.pointer(&pointer).is_some(), "{}: '{pointer}' is no place", case.id);
+                refused += 1;
+            }
+            Err(other) => panic!("{}: {other}: {}", case.id, case.schema),
+        }
+    }
+    println!("json-schema: {agreed} agreed, {refused} refused");
+    assert!(agreed > 700 && refused < 40);
+}
+
 #[derive(Deserialize)]
 struct JsonCase {
     id: String,

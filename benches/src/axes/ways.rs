@@ -1,4 +1,4 @@
-//! The floor, and the engine as most people use it: with all its default stages (lookup, schema, policy, confirmation,
+//! The floor, and the engine as most people use it: with all its default stages (lookup, policy, schema, confirmation,
 //! runs, breaker, permits, a task per call, timeout, cancel, retries, panic isolation, a span, and events without a
 //! reader). Then with the opt-in stages (a rate, budgets, a deadline, a back-end), and with idempotency keys too.
 

@@ -165,8 +165,10 @@ pub enum Denied {
 
 /// Decides whether a call may run (PO-1).
 ///
-/// The policy is asked once per call, before any permit is taken, with arguments that have passed the schema. It is
-/// asked again before the call starts if the engine's policy was replaced in the meantime. A policy may also change its
+/// The policy is asked once per call, before any permit is taken. Its arguments are within their bounds, but have not
+/// been checked against the tool's schema: a caller that may not use a tool learns nothing of its schema (V1). It is
+/// asked again before the call starts if the engine's policy was replaced in the meantime, and after a validation of
+/// the arguments that took long. A policy may also change its
 /// own answers at any time; an answer counts as of when the policy was asked.
 ///
 /// # Examples

@@ -25,7 +25,6 @@ mod intake;
 mod ledger;
 mod plan;
 mod progress;
-mod question;
 mod quiescence;
 mod recall;
 mod results;

@@ -20,6 +20,9 @@ pub struct Limits {
     pub arguments_bytes_max: usize,
     /// Nesting levels of a call's arguments; more are `invalid_input`.
     pub arguments_depth_max: usize,
+    /// How long the arguments of one batch may take to validate, beyond what is done at once; then their calls are
+    /// `invalid_input`. Only schemas that somebody else wrote can take long.
+    pub validation_timeout: Duration,
     /// Bytes of a tool's output; more are `output_too_large`.
     pub output_bytes_max: usize,
     /// Events queued for an [`EventWriter`](crate::EventWriter); once the queue is full, new calls wait (OB-3).
@@ -34,6 +37,7 @@ impl Default for Limits {
             queue_engine_max: 131_072,
             arguments_bytes_max: 256 * 1024,
             arguments_depth_max: 64,
+            validation_timeout: Duration::from_secs(5),
             output_bytes_max: 16 * 1024 * 1024,
             events_queue_max: 65_536,
         }

@@ -1,7 +1,7 @@
 //! Everything a call passes before it may ask for a permit (V1).
 //!
 //! ```text
-//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► schema ─► policy ─► reach ─► consent ─► Cleared
+//!   call ─► id ─► size ─► hook ─► lookup ─► capability ─► parse ─► policy ─► schema ─► reach ─► consent ─► Cleared
 //!           └──────┴───────┴────────┴───────────┴───────────┴────────┴─────────┴─────────┴─────────┴─► CallError
 //! ```
 //!
@@ -13,12 +13,14 @@ mod arguments;
 mod consent;
 mod hooks;
 mod in_force;
+mod lengthy;
 mod preview;
 mod reach;
 
 pub(crate) use arguments::Args;
 pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied};
 pub(crate) use in_force::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
+pub(crate) use lengthy::{Lengthy, Unvalidated};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
@@ -51,6 +53,8 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     /// Where hooks run.
     pub(crate) tasks: Tasks,
+    /// Where arguments are validated that take long.
+    pub(crate) lengthy: Lengthy,
 }
 
 /// A call that may run.
@@ -83,6 +87,17 @@ pub(crate) enum NotCleared {
     Answered(ToolClass, CallError),
     /// It ran before: the result kept under its key is replayed.
     Replayed(ToolClass, Arc<KeptResult>),
+    /// Validating its arguments takes longer than others should wait; see [`Gate::validate_at_length`].
+    Unvalidated(Unvalidated),
+}
+
+/// What is known of a call's arguments and its tool's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// Nothing yet.
+    Unknown,
+    /// They fit.
+    Known,
 }
 
 impl From<CallError> for NotCleared {
@@ -129,8 +144,9 @@ impl Gate {
         tools: &Table,
         policy: &VersionedPolicy,
         session: &SessionCore,
+        fit: Fit,
     ) -> Result<Cleared, NotCleared> {
-        let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session)?;
+        let (entry, parsed, Allowed { grant, policy }) = self.allow(call, tools, policy, session, fit)?;
         let args = parsed.of(call);
         let class = entry.class_for(args);
         let now = || session.engine.clock.now();
@@ -155,24 +171,27 @@ impl Gate {
         tools: &'a Table,
         policy: &VersionedPolicy,
         session: &SessionCore,
-    ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), CallError> {
+        fit: Fit,
+    ) -> Result<(&'a Arc<ToolEntry>, Args, Allowed), NotCleared> {
         let Some(entry) = tools.get(&call.name).filter(|entry| session.sees(entry)) else {
-            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)));
+            return Err(CallError::new(ErrorKind::NotFound, not_found(&call.name, tools, session)).into());
         };
         if !session.permissions.calls(entry) {
             let message = format!("Permission denied: this agent may not call tool '{}'", entry.name());
-            return Err(CallError::new(ErrorKind::PermissionDenied, message));
+            return Err(CallError::new(ErrorKind::PermissionDenied, message).into());
         }
         if entry.spec().recursive && session.depth >= FORK_DEPTH_MAX {
             let message =
                 format!("Tool '{}' spawns sub-agents, but this agent is at the maximum depth", entry.name());
-            return Err(CallError::new(ErrorKind::DepthExceeded, message));
+            return Err(CallError::new(ErrorKind::DepthExceeded, message).into());
         }
         let parsed = arguments::parse(call, &self.limits)?;
         let args = parsed.of(call);
         arguments::without_marks(args, session.given_marks().get())?;
-        arguments::validate(entry, args)?;
         let granted = policy.ask(entry.spec(), args, &session.caller())?;
+        if fit == Fit::Unknown {
+            arguments::validate(entry, args)?;
+        }
         reach::check(entry, args, session)?;
         Ok((entry, parsed, granted))
     }

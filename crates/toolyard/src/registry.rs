@@ -12,6 +12,7 @@ mod entry;
 mod schema;
 
 pub use entry::ToolEntry;
+pub(crate) use schema::Exhausted;
 pub use schema::{Schema, SchemaError, SchemaWarning};
 
 use crate::{config::ToolConfig, gate::RulesInForce, guard::Guards, session::SessionCore};

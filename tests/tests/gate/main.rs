@@ -7,6 +7,7 @@ mod desk;
 mod hooks;
 mod policy;
 mod reach;
+mod schemas;
 mod visibility;
 
 use std::{future::Future, time::Duration};

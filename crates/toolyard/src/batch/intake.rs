@@ -10,7 +10,7 @@ use super::run::Run;
 use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
-    gate::{Cleared, NotCleared, VersionedPolicy},
+    gate::{Cleared, Fit, NotCleared, Unvalidated, VersionedPolicy},
     nesting::Entered,
     registry::Table,
     session::SessionCore,
@@ -18,6 +18,7 @@ use crate::{
 };
 use smallvec::SmallVec;
 use std::{collections::HashSet, sync::Arc};
+use tokio::time::Instant;
 use toolyard_core::{Batch, Call, CallError, CallId, EventKind, Outcome, Routing, ToolClass};
 use tracing::Span;
 
@@ -109,15 +110,26 @@ impl Dispatch<'_> {
         let checks = BatchChecks::of(&batch, &gate.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
+        let mut validated_by = None;
         for (at, call) in batch.into_iter().enumerate() {
             let passed = match self.precheck(&call, at, &checks) {
                 // Hooks take time, and the policy may be replaced meanwhile.
                 Ok(()) if gate.hooks.is_some() => match Box::pin(self.hook(&call)).await {
-                    Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy),
-                    Err(early) => Err(early),
+                    Ok(()) => self.check(&call, &rules.tools, &gate.rules.current().policy, Fit::Unknown),
+                    Err(early) => Err(NotPassed::Early(early)),
                 },
-                Ok(()) => self.check(&call, &rules.tools, &rules.policy),
-                Err(early) => Err(early),
+                Ok(()) => self.check(&call, &rules.tools, &rules.policy, Fit::Unknown),
+                Err(early) => Err(NotPassed::Early(early)),
+            };
+            let passed = match passed {
+                Ok(work) => Ok(work),
+                Err(NotPassed::Early(early)) => Err(early),
+                Err(NotPassed::Unvalidated(unvalidated)) => {
+                    // All such calls of a batch together have the time of one, so that they cannot add it up.
+                    let by = *validated_by
+                        .get_or_insert_with(|| gate.validations_end(self.session.engine.clock.now()));
+                    Box::pin(self.check_at_length(&call, &rules.tools, unvalidated, by)).await
+                }
             };
             match passed {
                 Ok(work) => slots.push(Slot::cleared(call, work)),
@@ -171,8 +183,53 @@ impl Dispatch<'_> {
     }
 
     /// Takes one call through the rest of the gate.
-    fn check(&self, call: &Call, tools: &Table, policy: &VersionedPolicy) -> Result<Cleared, EarlyResult> {
-        self.session.engine.gate.check(call, tools, policy, self.session).map_err(EarlyResult::from)
+    fn check(
+        &self,
+        call: &Call,
+        tools: &Table,
+        policy: &VersionedPolicy,
+        fit: Fit,
+    ) -> Result<Cleared, NotPassed> {
+        self.session.engine.gate.check(call, tools, policy, self.session, fit).map_err(NotPassed::from)
+    }
+
+    /// Validates the arguments of a call, which takes long, and takes it through the gate again: the policy may have
+    /// been replaced meanwhile.
+    async fn check_at_length(
+        &self,
+        call: &Call,
+        tools: &Table,
+        unvalidated: Unvalidated,
+        until: Option<Instant>,
+    ) -> Result<Cleared, EarlyResult> {
+        let gate = &self.session.engine.gate;
+        gate.validate_at_length(unvalidated, until).await?;
+        match self.check(call, tools, &gate.rules.current().policy, Fit::Known) {
+            Ok(work) => Ok(work),
+            Err(NotPassed::Early(early)) => Err(early),
+            Err(NotPassed::Unvalidated(_)) => {
+                unreachable!("arguments that are known to fit are not validated")
+            }
+        }
+    }
+}
+
+/// Why a call has not passed the gate.
+enum NotPassed {
+    /// It has a result.
+    Early(EarlyResult),
+    /// Its arguments are still to be validated.
+    Unvalidated(Unvalidated),
+}
+
+impl From<NotCleared> for NotPassed {
+    fn from(not_cleared: NotCleared) -> Self {
+        Self::Early(match not_cleared {
+            NotCleared::Refused(error) => EarlyResult::Refused(error),
+            NotCleared::Answered(class, error) => EarlyResult::Answered(class, error),
+            NotCleared::Replayed(class, kept) => EarlyResult::Kept(class, kept),
+            NotCleared::Unvalidated(unvalidated) => return Self::Unvalidated(unvalidated),
+        })
     }
 }
 
@@ -206,16 +263,6 @@ impl EarlyResult {
             Self::Refused(_) => Routing::ShortCircuit,
             Self::Answered(class, _) | Self::Kept(class, _) => (*class).into(),
             Self::Replayed(outcome) => outcome.routing,
-        }
-    }
-}
-
-impl From<NotCleared> for EarlyResult {
-    fn from(not_cleared: NotCleared) -> Self {
-        match not_cleared {
-            NotCleared::Refused(error) => Self::Refused(error),
-            NotCleared::Answered(class, error) => Self::Answered(class, error),
-            NotCleared::Replayed(class, kept) => Self::Kept(class, kept),
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use super::checks::BatchChecks;
 use super::router;
-use crate::{gate::NotCleared, session::SessionCore};
+use crate::{
+    gate::{Fit, NotCleared},
+    session::SessionCore,
+};
 use std::ops::Range;
 use toolyard_core::{Batch, CallError, CallId, Routing};
 
@@ -49,7 +52,8 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let checks = BatchChecks::of(batch, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = checks.check(call, at).map_err(NotCleared::from);
-        let checked = checked.and_then(|()| gate.check(call, &rules.tools, &rules.policy, session));
+        let checked =
+            checked.and_then(|()| gate.check(call, &rules.tools, &rules.policy, session, Fit::Unknown));
         let (routing, why, refusal) = match checked {
             Ok(cleared) => (cleared.class.into(), cleared.entry.why(cleared.class), None),
             Err(NotCleared::Refused(error)) => {
@@ -60,6 +64,10 @@ pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
             }
             Err(NotCleared::Replayed(class, _)) => {
                 (class.into(), "a result is kept under its key".to_owned(), None)
+            }
+            Err(NotCleared::Unvalidated(it)) => {
+                let class = it.entry().class_for(it.args());
+                (class.into(), "its arguments take long to validate, which is not done here".to_owned(), None)
             }
         };
         let shown = |mut error: CallError| {

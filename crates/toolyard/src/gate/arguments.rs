@@ -1,6 +1,11 @@
 //! From the arguments a provider sent to a value that fits the tool's schema.
 
-use crate::{config::Limits, redact::Marks, registry::ToolEntry};
+use super::{NotCleared, Unvalidated};
+use crate::{
+    config::Limits,
+    redact::Marks,
+    registry::{Exhausted, ToolEntry},
+};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, ValidationError, wording};
@@ -8,7 +13,7 @@ use toolyard_core::{Arguments, Call, CallError, ErrorKind, IdempotencyKey, Valid
 /// How many misfits the message names; `validation_errors` has all of them.
 const MISFITS_IN_MESSAGE: usize = 3;
 
-fn invalid(message: impl Into<String>) -> CallError {
+pub(super) fn invalid(message: impl Into<String>) -> CallError {
     CallError::new(ErrorKind::InvalidInput, message)
 }
 
@@ -88,13 +93,22 @@ pub(super) fn without_marks(args: &Value, given: Marks) -> Result<(), CallError>
     })
 }
 
-/// Whether the arguments fit the tool's schema.
-pub(super) fn validate(entry: &ToolEntry, args: &Value) -> Result<(), CallError> {
-    entry.schema().validate(args).map_err(|misfits| {
-        let mut error = invalid(describe(entry.name(), &misfits));
-        error.validation_errors = misfits;
-        error
-    })
+/// Whether the arguments fit the tool's schema, as far as that is quickly found out.
+pub(super) fn validate(entry: &Arc<ToolEntry>, args: &Arc<Value>) -> Result<(), NotCleared> {
+    match entry.schema().validate_briefly(args) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(misfits)) => Err(misfit(entry, misfits).into()),
+        Err(Exhausted) => {
+            Err(NotCleared::Unvalidated(Unvalidated { entry: entry.clone(), args: args.clone() }))
+        }
+    }
+}
+
+/// The error of arguments that do not fit the tool's schema.
+pub(super) fn misfit(entry: &ToolEntry, misfits: Vec<ValidationError>) -> CallError {
+    let mut error = invalid(describe(entry.name(), &misfits));
+    error.validation_errors = misfits;
+    error
 }
 
 fn describe(tool: &str, misfits: &[ValidationError]) -> String {

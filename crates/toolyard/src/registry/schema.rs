@@ -9,10 +9,17 @@
 //! A foreign schema, which somebody else wrote, need not keep to the subset; `foreign.rs` has its bounds.
 
 mod foreign;
+mod meter;
+mod metered;
 mod misfits;
 
+use foreign::Foreign;
+pub(crate) use meter::Exhausted;
 use serde_json::{Map, Value};
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 use toolyard_core::ValidationError;
 
 /// How deep a schema may nest.
@@ -118,11 +125,18 @@ pub enum SchemaError {
         bytes: usize,
     },
     /// A foreign schema refers to something outside itself.
-    #[error("schema at '{pointer}' refers outside itself: references must start with '#'")]
+    #[error(
+        "schema at '{pointer}' refers outside itself: a reference must lead to a part of the same document, by '#' or by an $id in it"
+    )]
     Outside {
         /// Where it is.
         pointer: String,
     },
+    /// Too many parts of a foreign schema apply to one value.
+    #[error(
+        "more than 10000 parts of the schema apply to one value, or more than 128 within each other, where a part counts as often as it is used"
+    )]
+    Expands,
 }
 
 /// A keyword in a schema that 2020-12 does not define.
@@ -162,8 +176,8 @@ enum Check {
     /// Any object: the schema of tools that declare none.
     AnyObject,
     Compiled(Box<jsonschema::Validator>),
-    /// Reports whether arguments fit, but not where they do not.
-    Terse(Box<jsonschema::Validator>),
+    /// One that somebody else wrote, whose validations are bounded.
+    Foreign(Box<Foreign>),
 }
 
 impl Schema {
@@ -185,15 +199,14 @@ impl Schema {
     }
 
     /// Compiles a schema that somebody else wrote. It may use all of JSON Schema, in the draft it names or else
-    /// 2020-12, with at most 256 KiB and 64 levels and no reference outside itself. `format` only describes and is
-    /// not checked.
+    /// 2020-12. Tuples of older drafts (a list of `items`) are understood without a `$schema`, and references by `$id`
+    /// within the document. It is bounded: 256 KiB, 64 levels, no reference outside itself, and at most 10 000 parts
+    /// that apply to one value, counted as often as they are used. `format` only describes and is not checked.
     ///
     /// # Errors
     /// [`SchemaError`] with the place of the first violation.
     pub fn compile_foreign(schema: &Value) -> Result<Self, SchemaError> {
-        let compiled = Box::new(foreign::compile(schema)?);
-        let check =
-            if foreign::can_report_all(schema) { Check::Compiled(compiled) } else { Check::Terse(compiled) };
+        let check = Check::Foreign(Box::new(Foreign::compile(schema)?));
         Ok(Self { check, warnings: Vec::new() })
     }
 
@@ -202,28 +215,46 @@ impl Schema {
         &self.warnings
     }
 
-    /// Checks whether the arguments fit.
+    /// Checks whether the arguments fit. A schema of the subset is checked in time proportional to the arguments. One
+    /// that somebody else wrote is given up after some seconds; engines also bound the time by
+    /// [`Limits::validation_timeout`](crate::Limits::validation_timeout), and stay responsive meanwhile.
     ///
     /// # Errors
     /// The first 100 places where they do not, as JSON pointers into the arguments. A message has at most 200
     /// characters: if it would be longer, it shows only the start of the value, and is cut if that is not enough; `…`
     /// marks what is left out.
     pub fn validate(&self, args: &Value) -> Result<(), Vec<ValidationError>> {
-        match &self.check {
+        self.validate_at_length(args, None).unwrap_or_else(|Exhausted| {
+            let message = "checking this takes too long under the tool's schema".to_owned();
+            Err(vec![ValidationError { pointer: String::new(), message }])
+        })
+    }
+
+    /// The same where others wait meanwhile; [`Exhausted`] if it takes longer than about a millisecond.
+    pub(crate) fn validate_briefly(&self, args: &Value) -> Validated {
+        self.validate_with(args, |foreign| foreign.validate_briefly(args))
+    }
+
+    /// The same until the steps of the longest validation are used up, or `given_up` is set.
+    pub(crate) fn validate_at_length(&self, args: &Value, given_up: Option<Arc<AtomicBool>>) -> Validated {
+        self.validate_with(args, |foreign| foreign.validate_at_length(args, given_up))
+    }
+
+    fn validate_with(&self, args: &Value, foreign: impl FnOnce(&Foreign) -> Validated) -> Validated {
+        Ok(match &self.check {
             Check::AnyObject if args.is_object() => Ok(()),
             Check::AnyObject => {
                 Err(vec![ValidationError { pointer: String::new(), message: "must be an object".to_owned() }])
             }
-            Check::Compiled(validator) | Check::Terse(validator) if validator.is_valid(args) => Ok(()),
-            Check::Terse(_) => Err(vec![ValidationError {
-                pointer: String::new(),
-                message: "does not fit the tool's schema; it refers to itself, so the places are not listed"
-                    .to_owned(),
-            }]),
+            Check::Compiled(validator) if validator.is_valid(args) => Ok(()),
             Check::Compiled(validator) => Err(misfits::collect(validator, args)),
-        }
+            Check::Foreign(schema) => return foreign(schema),
+        })
     }
 }
+
+/// Whether arguments fit, or how they do not, unless the validation was ended before that was known.
+pub(crate) type Validated = Result<Result<(), Vec<ValidationError>>, Exhausted>;
 
 /// The current place in the schema during a check.
 struct Place {

@@ -1,6 +1,6 @@
 //! The state that all agents of a session share: the serial lease, the tree cap, and the counters of its name.
 
-use super::{approvals::Approvals, shared_questions::SharedQuestions, spending::Spending, units::ToolUnits};
+use super::{approvals::Approvals, spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Scope, UnitId},
     batch::{Flight, KeptResult},
@@ -60,8 +60,6 @@ pub(super) struct Tree {
     pub(super) approvals: Arc<Approvals>,
     /// The marks that its results have in place of secrets.
     pub(super) given_marks: GivenMarks,
-    /// Open questions that several calls wait for.
-    pub(super) questions: Arc<SharedQuestions>,
     admission: Arc<Admission>,
 }
 
@@ -85,7 +83,6 @@ impl Tree {
             spending: Spending::new(budgets),
             approvals: Arc::default(),
             given_marks: GivenMarks::default(),
-            questions: Arc::default(),
             admission: admission.clone(),
         })
     }

@@ -46,7 +46,6 @@ fn done() -> E {
 
 fn asked(text: &str) -> E {
     E::ConfirmationRequested {
-        shares: None,
         tool_name: "t".into(),
         side_effects: SideEffects::Write,
         expires_ms: 1,

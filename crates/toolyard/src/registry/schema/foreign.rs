@@ -1,15 +1,31 @@
 //! Foreign schemas, which somebody else wrote: all of JSON Schema, but bounded and self-contained.
 //!
 //! ```text
-//!   schema ─► size ─► depth, references, ids ─► the draft's validator, which fetches nothing ─► Validator
+//!   schema ─► size ─► parts, names, references ─► expansion ─► the draft's validator, which fetches nothing ─► Foreign
+//!                     (index.rs)                  (expansion.rs)
+//!   arguments ─► the same validator, every look at them counted (metered.rs) ─► fit, misfits, or exhausted
 //! ```
 //!
-//! A foreign schema must not make the program use the network or read files, and must not cost more than its size
-//! allows. So it is checked before it is compiled. References may only lead to places within the schema.
+//! A foreign schema must not make the program use the network or read files, and must not cost more than its bounds,
+//! whatever the arguments are. So it is checked before it is compiled, and its validations are bounded. References may
+//! only lead to places within the schema.
 
-use super::{DEPTH_MAX, Place, SchemaError};
+mod expansion;
+mod index;
+
+use super::{
+    DEPTH_MAX, Place, SchemaError, Validated,
+    meter::{Effort, Exhausted},
+    metered::{Counted, Metered},
+    misfits,
+};
+use index::Index;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    thread,
+};
 
 /// The largest size of a foreign schema, as JSON text.
 const BYTES_MAX: usize = 256 << 10;
@@ -30,19 +46,91 @@ const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
 const BY_NAME: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Checks and compiles the schema.
-pub(super) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    let bytes = schema.to_string().len();
-    if bytes > BYTES_MAX {
-        return Err(SchemaError::TooLarge { bytes });
+/// The stack for compiling a schema, in bytes. The compiler recurses over references.
+const COMPILER_STACK: usize = 64 << 20;
+
+/// The stack that a validation may use, in bytes. Where it begins, some is in use already.
+const STACK_MAX: usize = 512 << 10;
+
+/// The steps of a validation that delays nobody noticeably: they take about a millisecond.
+const BRIEF_STEPS: u64 = 20_000;
+
+/// The steps of the longest validation: they take some seconds.
+const LONG_STEPS: u64 = 20_000_000;
+
+/// A compiled foreign schema.
+pub(super) struct Foreign {
+    validator: Validator<Metered>,
+    /// Whether every misfit can be reported.
+    tells_places: bool,
+    /// The steps for matching a text with its patterns.
+    text_steps: usize,
+}
+
+impl std::fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Foreign").field("tells_places", &self.tells_places).finish_non_exhaustive()
     }
-    check(schema, &mut Place::root())?;
+}
+
+impl Foreign {
+    /// Checks and compiles the schema.
+    pub(super) fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let bytes = schema.to_string().len();
+        if bytes > BYTES_MAX {
+            return Err(SchemaError::TooLarge { bytes });
+        }
+        let index = Index::of(schema, draft(schema))?;
+        expansion::check(&index)?;
+        let (draft, text_steps) = (index.draft()?, index.text_steps());
+        let validator = on_large_stack(|| build(schema, draft))?;
+        Ok(Self { validator, tells_places: can_report_all(schema), text_steps })
+    }
+
+    /// Validates briefly, where others wait meanwhile.
+    pub(super) fn validate_briefly(&self, args: &Value) -> Validated {
+        self.validate(args, BRIEF_STEPS, None)
+    }
+
+    /// Validates for as long as a validation may last, unless it is given up before.
+    pub(super) fn validate_at_length(&self, args: &Value, given_up: Option<Arc<AtomicBool>>) -> Validated {
+        self.validate(args, LONG_STEPS, given_up)
+    }
+
+    fn validate(&self, args: &Value, steps: u64, given_up: Option<Arc<AtomicBool>>) -> Validated {
+        let effort = Effort { steps, stack: STACK_MAX, text: self.text_steps, given_up };
+        let fits = effort.clone().bound(|| self.validator.is_valid(Counted(args)))?;
+        Ok(match fits {
+            true => Ok(()),
+            false if !self.tells_places => Err(misfits::terse()),
+            // That it does not fit is known: if it takes too long to say where, that is all that is said.
+            false => Err(effort
+                .bound(|| misfits::collect(&self.validator, Counted(args)))
+                .unwrap_or_else(|Exhausted| misfits::terse())),
+        })
+    }
+}
+
+fn build(schema: &Value, draft: Draft) -> Result<Validator<Metered>, SchemaError> {
     let patterns =
         PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_BYTES_MAX);
-    let options = jsonschema::options().with_draft(draft(schema)).should_validate_formats(false);
+    let options = jsonschema::options_for::<Metered>().with_draft(draft).should_validate_formats(false);
     options.offline().with_pattern_options(patterns).build(schema).map_err(|error| SchemaError::Malformed {
         pointer: error.instance_path().to_string(),
-        why: super::misfits::message(&error),
+        why: misfits::message(&error),
+    })
+}
+
+/// Does `work` on a thread with a large stack, and waits for it.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, SchemaError> + Send) -> Result<T, SchemaError> {
+    let unable = || SchemaError::Malformed {
+        pointer: String::new(),
+        why: "it cannot be compiled: there is no thread for it, or the compiler has failed".to_owned(),
+    };
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().name("toolyard-schema".to_owned()).stack_size(COMPILER_STACK);
+        let thread = builder.spawn_scoped(scope, work).map_err(|_| unable())?;
+        thread.join().unwrap_or_else(|_| Err(unable()))
     })
 }
 
@@ -77,48 +165,6 @@ pub(super) fn can_report_all(schema: &Value) -> bool {
 
 fn leads_to_part(to: &str) -> bool {
     to.starts_with("#/$defs/") || to.starts_with("#/definitions/")
-}
-
-/// Checks that a schema is within bounds and self-contained.
-fn check(schema: &Value, at: &mut Place) -> Result<(), SchemaError> {
-    let Value::Object(keywords) = schema else { return bounded(schema, at) };
-    in_bounds(at)?;
-    keywords
-        .iter()
-        .try_for_each(|(keyword, value)| at.within(keyword, |at| check_keyword(keyword, value, at)))
-}
-
-fn check_keyword(keyword: &str, value: &Value, at: &mut Place) -> Result<(), SchemaError> {
-    match (keyword, value) {
-        (keyword, Value::String(to)) if REFERENCES.contains(&keyword) && !to.starts_with('#') => {
-            Err(SchemaError::Outside { pointer: at.pointer() })
-        }
-        // An id in a part of the schema would change what references in it mean.
-        ("$id" | "id", Value::String(_)) if at.segments.len() > 1 => {
-            Err(SchemaError::Outside { pointer: at.pointer() })
-        }
-        (keyword, value) if DATA.contains(&keyword) => bounded(value, at),
-        (keyword, Value::Object(named)) if BY_NAME.contains(&keyword) => {
-            named.iter().try_for_each(|(name, schema)| at.within(name, |at| check(schema, at)))
-        }
-        (_, Value::Array(items)) => {
-            let mut items = items.iter().enumerate();
-            items.try_for_each(|(index, item)| at.within(&index.to_string(), |at| check(item, at)))
-        }
-        (_, value) => check(value, at),
-    }
-}
-
-/// Checks that data is nested no deeper than a schema may be.
-fn bounded(data: &Value, at: &mut Place) -> Result<(), SchemaError> {
-    in_bounds(at)?;
-    match data {
-        Value::Array(items) => items.iter().try_for_each(|item| at.within("-", |at| bounded(item, at))),
-        Value::Object(fields) => {
-            fields.iter().try_for_each(|(name, field)| at.within(name, |at| bounded(field, at)))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn in_bounds(at: &Place) -> Result<(), SchemaError> {

@@ -1,7 +1,7 @@
 //! The report of arguments that do not fit. Arguments come from a model, and may be as long as allowed and wrong in
 //! as many places; the report goes back to the model and is short.
 
-use serde_json::Value;
+use jsonschema::json::Json;
 use std::fmt;
 use toolyard_core::ValidationError;
 
@@ -15,10 +15,19 @@ const MESSAGE_MAX: usize = 200;
 const VALUE_MAX: usize = 40;
 
 /// The first misfits, each with its place and what is wrong.
-pub(super) fn collect(validator: &jsonschema::Validator, args: &Value) -> Vec<ValidationError> {
+pub(super) fn collect<'a, F: Json>(
+    validator: &'a jsonschema::Validator<F>,
+    args: F::Node<'a>,
+) -> Vec<ValidationError> {
     let first = validator.iter_errors(args).take(MISFITS_MAX);
     let shown = first.map(|error| ValidationError { pointer: pointer(&error), message: message(&error) });
     shown.collect()
+}
+
+/// The report where the places of misfits are not looked for.
+pub(super) fn terse() -> Vec<ValidationError> {
+    let message = "does not fit the tool's schema; the places are not listed, because there may be too many";
+    vec![ValidationError { pointer: String::new(), message: message.to_owned() }]
 }
 
 /// The place of a misfit. Under a foreign schema it may contain names that the model made up, of any length.
@@ -73,7 +82,7 @@ fn cut(value: &impl fmt::Display, chars_max: usize) -> Result<String, String> {
 mod tests {
     use super::super::Schema;
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn misfits(schema: &Value, args: &Value) -> Vec<ValidationError> {
         Schema::compile(schema).unwrap().validate(args).unwrap_err()
