@@ -16,6 +16,7 @@ mod tests;
 
 pub(crate) use spent::{BudgetOwner, Spent, Unit};
 
+use smallvec::SmallVec;
 use std::{
     iter,
     sync::{
@@ -34,30 +35,46 @@ pub(crate) struct Books {
     writing: Arc<Mutex<()>>,
 }
 
-/// The right to write to the accounts that a call draws on: the lock of its tree and, if a handler of another tree
-/// made its agent, that of the other tree.
-type AccountLock<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
+/// The right to write to the accounts that a call draws on: the lock of its tree and, if handlers of other trees made
+/// its agent or those above it, those of the other trees.
+type AccountLock<'a> = SmallVec<[MutexGuard<'a, ()>; 1]>;
 
 impl Books {
-    /// Opens an allowance for `budget` whose calls also draw on `parent` and everything above it. The whole chain
-    /// uses the parent's books, even if the parent belongs to another tree. Without any bound, the parent itself is
+    /// Opens an allowance for `budget` whose calls also draw on its `parents` and everything above them, on each once.
+    /// It is written under the locks of all their books. Without a bound of its own and with one parent, that parent is
     /// returned.
-    pub(crate) fn open(
+    pub(crate) fn open<'a>(
         &self,
         owner: BudgetOwner,
         budget: Budget,
-        parent: Option<&Arc<Allowance>>,
+        parents: impl IntoIterator<Item = &'a Arc<Allowance>>,
     ) -> Option<Arc<Allowance>> {
-        if budget.is_unlimited() {
-            return parent.cloned();
+        let mut above: Vec<Arc<Allowance>> = Vec::new();
+        let mut books: SmallVec<[Self; 1]> = SmallVec::new();
+        for parent in parents {
+            let chain = iter::once(parent).chain(&parent.above);
+            above.extend(
+                chain
+                    .filter(|one| !above.iter().any(|known| Arc::ptr_eq(known, one)))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+            books.extend(parent.books.iter().cloned());
         }
-        Some(Arc::new(Allowance {
-            owner,
-            calls: budget.calls.map(Account::new),
-            cost: budget.cost.map(Account::new),
-            parent: parent.cloned(),
-            books: parent.map_or(self, |parent| &parent.books).clone(),
-        }))
+        if budget.is_unlimited() {
+            // The first one, if everything else is above it.
+            let first = above.first()?;
+            if above.len() == 1 + first.above.len() {
+                return Some(first.clone());
+            }
+        }
+        if books.is_empty() {
+            books.push(self.clone());
+        }
+        books.sort_unstable_by_key(Self::address);
+        books.dedup_by_key(|books| books.address());
+        let (calls, cost) = (budget.calls.map(Account::new), budget.cost.map(Account::new));
+        Some(Arc::new(Allowance { owner, calls, cost, above: above.into(), books }))
     }
 
     fn write(&self) -> MutexGuard<'_, ()> {
@@ -75,8 +92,10 @@ pub(crate) struct Allowance {
     owner: BudgetOwner,
     calls: Option<Account>,
     cost: Option<Account>,
-    parent: Option<Arc<Allowance>>,
-    books: Books,
+    /// Everything that its calls draw on besides, each once, and after its own parents.
+    above: Box<[Arc<Allowance>]>,
+    /// The locks under which it and everything above it are written, by address.
+    books: SmallVec<[Books; 1]>,
 }
 
 /// A limit on one quantity, and how much of it is used.
@@ -132,7 +151,7 @@ impl Allowance {
 
     /// This allowance and everything it draws on.
     fn chain(&self) -> impl Iterator<Item = &Self> {
-        iter::successors(Some(self), |allowance| allowance.parent.as_deref())
+        iter::once(self).chain(self.above.iter().map(Arc::as_ref))
     }
 
     fn take(&self, cost: u64, lock: &AccountLock<'_>) -> Result<(), Spent> {
@@ -187,14 +206,13 @@ impl<'a> CallAllowances<'a> {
     }
 
     fn lock(self) -> Option<AccountLock<'a>> {
-        let books = |allowance: Option<&'a Allowance>| Some(&allowance?.books);
-        let (one, other) = match (books(self.turn), books(self.tool)) {
-            (Some(turn), Some(tool)) if turn.address() != tool.address() => (turn, tool),
-            (turn, tool) => return Some((turn.or(tool)?.write(), None)),
-        };
+        let books = |allowance: Option<&'a Allowance>| allowance.map_or(&[][..], |of| &of.books);
+        let (turn, tool) = (books(self.turn), books(self.tool));
+        let mut all: SmallVec<[&Books; 2]> = turn.iter().chain(tool).collect();
         // All callers lock in this order, so that no two of them wait for each other.
-        let (first, second) = if one.address() < other.address() { (one, other) } else { (other, one) };
-        Some((first.write(), Some(second.write())))
+        all.sort_unstable_by_key(|books| books.address());
+        all.dedup_by_key(|books| books.address());
+        (!all.is_empty()).then(|| all.into_iter().map(Books::write).collect())
     }
 
     fn all(self) -> impl Iterator<Item = &'a Allowance> {

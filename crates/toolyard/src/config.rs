@@ -23,6 +23,12 @@ pub struct Limits {
     /// How long the arguments of one batch may take to validate, beyond what is done at once; then their calls are
     /// `invalid_input`. Only schemas that somebody else wrote can take long.
     pub validation_timeout: Duration,
+    /// How deep calls that handlers make may nest, 1 being those of a call made by no handler; deeper ones are
+    /// `depth_exceeded` (CL-7).
+    pub nested_depth_max: u32,
+    /// Handlers that may be parked at once, awaiting calls of their own, and at most a quarter of that in one session
+    /// tree; the waiting calls of further ones are `overloaded`.
+    pub parked_max: usize,
     /// Bytes of a tool's output; more are `output_too_large`.
     pub output_bytes_max: usize,
     /// Events queued for an [`EventWriter`](crate::EventWriter); once the queue is full, new calls wait (OB-3).
@@ -38,6 +44,8 @@ impl Default for Limits {
             arguments_bytes_max: 256 * 1024,
             arguments_depth_max: 64,
             validation_timeout: Duration::from_secs(5),
+            nested_depth_max: 64,
+            parked_max: 100_000,
             output_bytes_max: 16 * 1024 * 1024,
             events_queue_max: 65_536,
         }

@@ -84,8 +84,9 @@ impl Session {
     async fn run(&self, batch: Batch, order: Order) -> Vec<Outcome> {
         let turn = self.core.turn_of(self.core.next_turn());
         let (session, caller) = (&self.core, self.core.caller_call());
+        let (caller, origin) = Origin::of_caller(caller);
         let span = telemetry::here(caller.as_ref());
-        let dispatch = Dispatch { session, turn, order, watch: None, origin: Origin::Outside, span };
+        let dispatch = Dispatch { session, turn, order, watch: None, origin, span };
         match caller {
             None => dispatch.run(batch).await,
             // Boxed because most dispatches are not made by handlers and should not reserve space for this.

@@ -2,11 +2,12 @@
 
 use super::{SECOND, no_hang};
 use serde_json::json;
+use std::sync::{Arc, Mutex};
 use tokio::time::sleep;
 use toolyard::{
     Budget, Budgets, Call, Caller, Denied, Effect, ErrorKind, ForkPolicy, Grant, RetryPolicy, RuntimePolicy,
     Session, SessionOptions, SubAgents, Tool, ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec,
-    async_trait, from_fn,
+    async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, tries, yard};
 
@@ -165,5 +166,55 @@ async fn a_replacing_tool_has_its_own_budget() {
     assert_eq!(succeeded(&session, batch(3)).await, 2, "refunds of the replaced tool do not count");
     yard.engine.registry().replace(scripted(dear(4), &yard.log)).unwrap();
     assert_eq!(succeeded(&session, batch(5)).await, 4, "a new tool starts with its full budget");
+    yard.events.check();
+}
+
+/// RT-11: a fork that a handler makes of another session pays the budgets of that session and those of the handler's
+/// call, each once: in another tree, in another branch of the same tree, and in the handler's own session.
+#[tokio::test(start_paused = true)]
+async fn a_fork_made_in_a_handler_of_another_session_pays_both() {
+    let target = Arc::new(Mutex::new(None::<Session>));
+    let of = target.clone();
+    let yard = yard(|builder, _| {
+        let forks = tool_fn(ToolSpec::read("forks"), move |(): (), _: ToolContext| {
+            let target = of.lock().unwrap().clone().unwrap();
+            async move {
+                let agent = target.fork(ForkPolicy::default())?;
+                let batch = (0..2).map(|n| call(&format!("c{n}"), "read", 1, "ok")).collect::<Vec<_>>();
+                Ok(shape(&agent.dispatch(batch).await))
+            }
+        });
+        builder.tool(forks)
+    })
+    .await;
+    let with = |tree: u64| {
+        let budgets = Budgets::default().session(Budget::calls(100)).tree(Budget::calls(tree));
+        SessionOptions::default().budgets(budgets)
+    };
+    let left = |session: &Session| session.budget_left().calls.unwrap();
+    let (own, other) =
+        (yard.engine.session_with("own", with(50)), yard.engine.session_with("other", with(40)));
+    let branch = own.fork(ForkPolicy::default()).unwrap();
+    let sibling = own.fork(ForkPolicy::default()).unwrap();
+    let forks = || Call::new("f", "forks", json!({}));
+    let set = |session: &Session| *target.lock().unwrap() = Some(session.clone());
+    // Another tree: two calls of the fork, and the handler's own.
+    set(&other);
+    assert_eq!(own.call(forks()).await.to_text(), "c0 ok, c1 ok");
+    assert_eq!((left(&own), left(&other)), (47, 38), "another tree");
+    // Its own session.
+    set(&own);
+    assert_eq!(own.call(forks()).await.to_text(), "c0 ok, c1 ok");
+    assert_eq!((left(&own), left(&other)), (44, 38), "its own session");
+    // Another branch of the tree: the tree pays each call once, both branches pay their own.
+    set(&sibling);
+    assert_eq!(branch.call(forks()).await.to_text(), "c0 ok, c1 ok");
+    assert_eq!(left(&own), 41, "another branch");
+    // The budget of the target bounds it too.
+    set(&other);
+    let rest = other.dispatch(calls(37, 1)).await;
+    assert_eq!(kinds(&rest), [None; 37]);
+    assert_eq!(own.call(forks()).await.to_text(), "c0 ok, c1 budget_exceeded");
+    assert_eq!((left(&own), left(&other)), (39, 0));
     yard.events.check();
 }

@@ -1,10 +1,14 @@
 //! Sub-agents: what a fork shares with its parent and what it has of its own (CL-6, CL-7).
 
 use crate::nested::{nest, nesting};
-use std::{num::NonZeroUsize, time::Duration};
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use toolyard::{
-    Batch, Call, ErrorKind, FORK_DEPTH_MAX, ForkError, ForkPolicy, LimitScope, PoolWidths, SessionOptions,
-    SubAgents, ToolConfig, ToolContext, ToolSpec, tool_fn,
+    Batch, Call, ErrorKind, FORK_DEPTH_MAX, ForkError, ForkPolicy, LimitScope, PoolWidths, Session,
+    SessionOptions, SubAgents, ToolConfig, ToolContext, ToolSpec, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
 
@@ -185,5 +189,101 @@ async fn named_scopes_are_shared_and_ranked() {
     // A free scope is granted regardless of rank.
     let outcomes = s.dispatch(vec![nest("free", "in_files", vec![call("z", "db", 0, "ok")])]).await;
     assert_eq!(outcomes[0].to_text(), "z ok");
+    yard.events.check();
+}
+
+/// A `Blocking` executor for paused time: a task that ignores drop and cancel.
+struct Threads;
+
+impl toolyard::Blocking for Threads {
+    fn spawn(&self, job: futures::future::BoxFuture<'static, ()>) {
+        tokio::spawn(job);
+    }
+}
+
+/// SC-6, CL-7: a handler that goes on after its call was answered `timeout` makes no sub-agent, and what it sends
+/// through earlier ones, or through a session it captured, does not run.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_was_given_up_cannot_go_on_through_a_fork() {
+    let said = Arc::new(OnceLock::new());
+    let captured = Arc::new(OnceLock::<Session>::new());
+    let (say, session) = (said.clone(), captured.clone());
+    let yard = yard(|builder, _| {
+        let spec = ToolSpec::write("goes_on").blocking().timeout(Duration::from_secs(1));
+        let goes_on = tool_fn(spec, move |(): (), cx: ToolContext| {
+            let (say, session) = (say.clone(), session.clone());
+            async move {
+                let agent = cx.fork(ForkPolicy::default())?;
+                assert!(agent.call(call("before", "read", 0, "ok")).await.success());
+                let below = agent.fork(ForkPolicy::default())?;
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                let session = session.get().unwrap();
+                let write = |id: &str| vec![call(id, "serial", 0, "ok")];
+                let mut outcomes = agent.dispatch(write("a")).await;
+                outcomes.extend(below.turn().dispatch(write("b")).await);
+                outcomes.extend(session.dispatch(write("c")).await);
+                outcomes.extend(cx.dispatch(Batch::new(write("d"))).await);
+                let stream = agent.open_batch();
+                stream.push(call("e", "serial", 0, "ok"));
+                outcomes.extend(stream.finish().await);
+                let agent = agent.clone();
+                let elsewhere =
+                    tokio::spawn(async move { agent.dispatch(vec![call("f", "serial", 0, "ok")]).await });
+                outcomes.extend(elsewhere.await?);
+                let forks = [
+                    cx.fork(ForkPolicy::default()),
+                    session.fork(ForkPolicy::default()),
+                    below.fork(ForkPolicy::default()),
+                ];
+                say.set((shape(&outcomes), forks.map(|fork| fork.is_ok()))).unwrap();
+                Ok("over")
+            }
+        });
+        builder.tool(goes_on).blocking(Arc::new(Threads))
+    })
+    .await;
+    let session = captured.get_or_init(|| yard.engine.session("s"));
+    let outcomes = session.dispatch(vec![Call::new("g", "goes_on", "{}")]).await;
+    assert_eq!(shape(&outcomes), "g timeout");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let all = "a cancelled, b cancelled, c cancelled, d cancelled, e cancelled, f cancelled";
+    assert_eq!(said.get().unwrap(), &(all.to_owned(), [false; 3]));
+    assert_eq!(yard.log.started(), ["before"]);
+    yard.events.check();
+}
+
+/// V2, CL-7: a sub-agent ends with the call whose handler made it, also if the handler ended by itself: the result of
+/// the call is fixed, and the next run begins. Another handler may use it, for a call of its own.
+#[tokio::test(start_paused = true)]
+async fn a_fork_ends_with_the_call_that_made_it() {
+    let (kept, uses) = (Arc::new(OnceLock::<Session>::new()), Arc::new(OnceLock::<Session>::new()));
+    let keep = kept.clone();
+    let using = kept.clone();
+    let yard = yard(|builder, _| {
+        let makes = tool_fn(ToolSpec::write("makes"), move |(): (), cx: ToolContext| {
+            let keep = keep.clone();
+            async move {
+                let agent = cx.fork(ForkPolicy::default())?;
+                let outcome = agent.call(call("inside", "read", 0, "ok")).await;
+                keep.set(agent).unwrap();
+                Ok(shape(&[outcome]))
+            }
+        });
+        let uses = tool_fn(ToolSpec::write("uses"), move |(): (), _: ToolContext| {
+            let agent = using.get().unwrap().clone();
+            async move { Ok(shape(&agent.dispatch(vec![call("used", "read", 0, "ok")]).await)) }
+        });
+        builder.tool(makes).tool(uses)
+    })
+    .await;
+    let session = uses.get_or_init(|| yard.engine.session("s"));
+    assert_eq!(session.call(Call::new("m", "makes", "{}")).await.to_text(), "inside ok");
+    let agent = kept.get().unwrap();
+    let late = agent.dispatch(vec![call("late", "serial", 0, "ok")]).await;
+    assert_eq!(shape(&late), "late cancelled");
+    assert_eq!(late[0].error().unwrap().message, "the call that dispatched this one has ended");
+    assert!(agent.fork(ForkPolicy::default()).is_err());
+    assert_eq!(session.call(Call::new("u", "uses", "{}")).await.to_text(), "used ok");
+    assert_eq!(yard.log.started(), ["inside", "used"]);
     yard.events.check();
 }

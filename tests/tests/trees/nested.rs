@@ -402,3 +402,38 @@ async fn dispatches_of_a_dropped_handler_stay_its_own() {
     assert_eq!(results.recv().await.unwrap(), "last cancelled");
     yard.events.check();
 }
+
+/// CC-7, CC-6b: an abandoned serial handler that cannot be dropped stays parked until its serial call has stopped, so
+/// that no two of them run beside each other. Here the call is abandoned too, and runs on.
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_serial_handler_stays_parked_while_its_serial_call_runs() {
+    let from = tokio::time::Instant::now();
+    let went_on = Arc::new(OnceLock::new());
+    let at = went_on.clone();
+    let yard = yard(|builder, log| {
+        let outer = tool_fn(ToolSpec::write("outer").blocking(), move |(): (), cx: ToolContext| {
+            let at = at.clone();
+            async move {
+                cx.dispatch(vec![call("inner", "inner", 100_000, "ok")]).await;
+                at.set(from.elapsed().as_secs()).unwrap();
+                Ok("over")
+            }
+        });
+        let inner = ToolSpec::write("inner").blocking().timeout(Duration::from_secs(600));
+        builder.tool(outer).tool(scripted(inner, log)).blocking(Arc::new(Deaf))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        session.cancel_calls();
+    };
+    let (outcome, _) = tokio::join!(session.call(Call::new("outer", "outer", "{}")), cancel);
+    assert_eq!(shape(&[outcome]), "outer cancelled");
+    assert_eq!((from.elapsed().as_secs(), went_on.get()), (31, None));
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert_eq!(yard.log.spans(), ["inner 0..100000"]);
+    assert_eq!(went_on.get(), Some(&100));
+    assert!(session.call(call("after", "serial", 0, "ok")).await.success(), "the lease came back");
+    yard.events.check();
+}

@@ -178,3 +178,27 @@ async fn a_drain_reaches_forks() {
     yard.engine.status().await.unwrap_err();
     yard.events.check();
 }
+
+/// CC-4: one tree parks at most a quarter of what the engine may; another tree is not affected, and what has resumed
+/// makes room again.
+#[tokio::test(start_paused = true)]
+async fn one_tree_parks_a_quarter_of_the_engines_bound() {
+    let yard = yard(|builder, log| {
+        let mut limits = toolyard::Limits::default();
+        limits.parked_max = 8;
+        builder.limits(limits).tool(nesting(ToolSpec::read("nests"), log))
+    })
+    .await;
+    let batch = || -> Vec<_> {
+        (0..4).map(|n| nest(&format!("n{n}"), "nests", vec![call("in", "serial", 10, "ok")])).collect()
+    };
+    for _ in 0..2 {
+        let (one, other) = (yard.engine.session("one"), yard.engine.session("other"));
+        let (one, other) = tokio::join!(one.dispatch(batch()), other.dispatch(batch()));
+        for outcomes in [one, other] {
+            let texts: Vec<_> = outcomes.iter().map(toolyard::Outcome::to_text).collect();
+            assert_eq!(texts, ["in ok", "in ok", "in overloaded", "in overloaded"]);
+        }
+    }
+    yard.events.check();
+}

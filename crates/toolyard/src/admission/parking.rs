@@ -4,9 +4,6 @@ use super::{Admission, EntryId, Granted, Need, Newcomer, Permit, Ticket, UnitKin
 use std::sync::{Arc, atomic::Ordering};
 use tokio::time::Instant;
 
-/// How many handlers may be parked at once (CC-4).
-const PARKED_MAX: usize = 100_000;
-
 /// What a running call holds: its units and its entry on a lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
@@ -53,9 +50,9 @@ pub(crate) enum Resumed {
 }
 
 impl Admission {
-    /// Parks a handler; `None` when too many are parked.
-    pub(crate) fn park(self: &Arc<Self>, held: Held) -> Option<Granted<'_>> {
-        if self.parked.fetch_add(1, Ordering::Relaxed) >= PARKED_MAX {
+    /// Parks a handler; `None` when `max` are parked (CC-4).
+    pub(crate) fn park(self: &Arc<Self>, held: Held, max: usize) -> Option<Granted<'_>> {
+        if self.parked.fetch_add(1, Ordering::Relaxed) >= max {
             self.unparked();
             return None;
         }

@@ -1,4 +1,4 @@
-//! Refusals that precede all other checks: too many calls, ids used twice, arguments too large.
+//! Refusals that precede all other checks: too many calls, ids used twice, calls nested too deep, arguments too large.
 
 use super::intake::StreamPrefix;
 use crate::config::Limits;
@@ -10,6 +10,8 @@ use toolyard_core::{Batch, Call, CallError, CallId, ErrorKind};
 pub(super) struct BatchChecks {
     calls_max: usize,
     arguments_bytes_max: usize,
+    /// The bound on nesting, if they are beyond it.
+    too_deep: Option<u32>,
     /// How many calls of the same stream precede these.
     earlier: usize,
     /// The places of calls whose id an earlier call has.
@@ -17,15 +19,17 @@ pub(super) struct BatchChecks {
 }
 
 impl BatchChecks {
-    pub(super) fn of(batch: &Batch, limits: &Limits, earlier: Option<&StreamPrefix>) -> Self {
+    /// `depth` is how deep the calls are nested.
+    pub(super) fn of(batch: &Batch, depth: u32, limits: &Limits, earlier: Option<&StreamPrefix>) -> Self {
         let calls = batch.calls();
         let repeats = match earlier {
             None if !may_repeat(calls) => HashSet::new(),
             _ => repeats(calls, |id| earlier.is_some_and(|earlier| earlier.ids.contains(id))),
         };
         let earlier = earlier.map_or(0, |earlier| earlier.calls as usize);
-        let Limits { batch_calls_max: calls_max, arguments_bytes_max, .. } = *limits;
-        Self { calls_max, arguments_bytes_max, earlier, repeats }
+        let Limits { batch_calls_max: calls_max, arguments_bytes_max, nested_depth_max, .. } = *limits;
+        let too_deep = (depth > nested_depth_max).then_some(nested_depth_max);
+        Self { calls_max, arguments_bytes_max, too_deep, earlier, repeats }
     }
 
     /// Checks the call at place `at`.
@@ -39,6 +43,11 @@ impl BatchChecks {
             let message =
                 format!("call id '{}' is used twice in this batch; only the first call runs", call.id);
             return Err(CallError::new(ErrorKind::InvalidInput, message));
+        }
+        if let Some(max) = self.too_deep {
+            let message =
+                format!("calls may nest {max} deep, and this one is deeper: make it from a higher level");
+            return Err(CallError::new(ErrorKind::DepthExceeded, message));
         }
         match call.arguments.size() {
             bytes if bytes > self.arguments_bytes_max => {

@@ -44,8 +44,8 @@ impl Dispatch<'_> {
 }
 
 /// The nesting depth below which calls run in place. It is bounded because a handler that runs in place polls the
-/// calls it dispatches on its own stack, and handlers nest to any depth.
-const IN_PLACE_DEPTH_MAX: u8 = 8;
+/// calls it dispatches on its own stack, and handlers may nest deeply.
+const IN_PLACE_DEPTH_MAX: u32 = 8;
 
 /// Cancels the batch when its caller drops the future.
 pub(super) struct StopOnDrop<'a> {

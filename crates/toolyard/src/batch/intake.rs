@@ -11,7 +11,7 @@ use super::state::{Base, BatchState, TurnOf, index};
 use super::stop::Stop;
 use crate::{
     gate::{Cleared, Fit, NotCleared, Unvalidated, VersionedPolicy},
-    nesting::Entered,
+    nesting::{CallGone, CallRef, Entered},
     registry::Table,
     session::SessionCore,
     telemetry::Parent,
@@ -66,6 +66,16 @@ pub(crate) enum Origin<'a> {
     Refused(Stop),
 }
 
+impl Origin<'_> {
+    /// The call that a dispatch belongs to, which has yet to be entered, or the refusal if it is gone.
+    pub(crate) fn of_caller(caller: Result<Option<CallRef>, CallGone>) -> (Option<CallRef>, Self) {
+        match caller {
+            Ok(caller) => (caller, Self::Outside),
+            Err(CallGone) => (None, Self::Refused(Stop::Orphaned)),
+        }
+    }
+}
+
 /// The part of a stream that precedes a batch.
 pub(super) struct StreamPrefix {
     pub(super) number: u64,
@@ -107,7 +117,7 @@ impl Dispatch<'_> {
     ) -> (Arc<BatchState>, Vec<(u32, EarlyResult)>) {
         let gate = &self.session.engine.gate;
         let rules = gate.rules.current();
-        let checks = BatchChecks::of(&batch, &gate.limits, earlier);
+        let checks = BatchChecks::of(&batch, self.depth(), &gate.limits, earlier);
         let mut early = Vec::new();
         let mut slots = Vec::with_capacity(batch.len());
         let mut validated_by = None;
@@ -163,6 +173,14 @@ impl Dispatch<'_> {
         let (session, parent) = (self.session.clone(), Parent::new(self.span.clone()));
         let batch = BatchState::new(session, self.turn.clone(), base, nested, parent, slots, runs);
         (batch, early)
+    }
+
+    /// How deep its calls are nested: those made by a handler are one deeper than the handler's call.
+    fn depth(&self) -> u32 {
+        match self.origin {
+            Origin::Nested(entered) => entered.call().batch.depth().saturating_add(1),
+            Origin::Outside | Origin::Refused(_) => 0,
+        }
     }
 
     /// Checks what needs no hook and no gate: the bounds, and results to be replayed.

@@ -49,7 +49,7 @@ pub struct PlannedRun {
 pub(crate) fn plan(session: &SessionCore, batch: &Batch) -> Plan {
     let gate = &session.engine.gate;
     let rules = gate.rules.current();
-    let checks = BatchChecks::of(batch, &gate.limits, None);
+    let checks = BatchChecks::of(batch, 0, &gate.limits, None);
     let calls = batch.calls().iter().enumerate().map(|(at, call)| {
         let checked = checks.check(call, at).map_err(NotCleared::from);
         let checked =

@@ -33,7 +33,7 @@ pub(super) struct Nested {
     pub(super) lineage: Option<EntryId>,
     /// Whether a call above it has a lease entry, in any engine.
     pub(super) is_under_lease: bool,
-    pub(super) depth: u8,
+    pub(super) depth: u32,
     /// The instant by which the call, and with it its own calls, must have ended (V3).
     pub(super) deadline: Option<Instant>,
     /// How many runs have a call that is not quiescent.
@@ -125,7 +125,7 @@ impl BatchState {
     }
 
     /// Reports to the call above what this batch has reached, and so on for the calls above that. A loop, not
-    /// recursion: handlers nest to any depth.
+    /// recursion: handlers may nest deeply.
     fn propagate(&self, reached: Reached, pending: &mut Vec<(CallRef, Report)>) {
         let (mut batch, mut reached) = (self, reached);
         while let Some(nested) = &batch.nested {

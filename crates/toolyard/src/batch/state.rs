@@ -169,11 +169,13 @@ impl BatchState {
     /// What a call of this batch asks admission for.
     pub(super) fn ask_for(&self, need: Need) -> Ask {
         let lineage = self.nested.as_ref().and_then(|nested| nested.lineage);
-        Ask { root: self.session.root(), depth: self.depth(), lineage, need }
+        // Deeper than that, all are alike to admission.
+        let depth = u8::try_from(self.depth()).unwrap_or(u8::MAX);
+        Ask { root: self.session.root(), depth, lineage, need }
     }
 
     /// The nesting depth of its calls.
-    pub(super) fn depth(&self) -> u8 {
+    pub(super) fn depth(&self) -> u32 {
         self.nested.as_ref().map_or(0, |nested| nested.depth)
     }
 

@@ -65,7 +65,7 @@ impl BatchState {
     /// reach further.
     pub(crate) fn stop(&self, why: Stop) {
         let mut below = self.stop_own(why);
-        // A loop, not recursion: handlers nest to any depth.
+        // A loop, not recursion: handlers may nest deeply.
         while let Some(batch) = below.pop() {
             below.extend(batch.stop_own(why));
         }

@@ -15,7 +15,7 @@ use super::state::{BatchState, TurnOf, index, vanished};
 use super::stop::Stop;
 use crate::{
     budget::Allowance,
-    nesting::{CallRef, Entered},
+    nesting::{CallGone, CallRef, Entered},
     session::{EventPlace, SessionCore},
     telemetry,
 };
@@ -73,7 +73,7 @@ struct Stream {
     number: u64,
     order: Order,
     /// The call whose handler opened it.
-    caller: Option<CallRef>,
+    caller: Result<Option<CallRef>, CallGone>,
     /// The span it was opened in.
     span: Span,
     state: Mutex<State>,
@@ -105,7 +105,7 @@ impl OpenBatch {
             allowance: session.turn_allowance(),
             number: session.next_batch(),
             order,
-            span: telemetry::here(caller.as_ref()),
+            span: telemetry::here(caller.as_ref().ok().and_then(Option::as_ref)),
             caller,
             state: Mutex::default(),
         });
@@ -125,7 +125,7 @@ impl OpenBatch {
     /// A call whose arguments are cut off, because the stream broke, is answered `invalid_input`. Calls over the
     /// bound of a batch are answered `overloaded` (CC-4).
     pub fn push(&self, call: Call) {
-        if let Some(caller) = &self.stream.caller {
+        if let Ok(Some(caller)) = &self.stream.caller {
             // From here on the handler has dispatched calls, even if they are taken in after its end (RT-7).
             let _ = caller.batch.nest(caller.index);
         }
@@ -175,7 +175,7 @@ impl OpenBatch {
         }
         self.done = None;
         let outcomes = self.stream.collect();
-        if let Some(call) = &self.stream.caller
+        if let Ok(Some(call)) = &self.stream.caller
             && let Some(nest) = call.batch.nest_of(call.index)
         {
             nest.until_held().await;
@@ -255,7 +255,10 @@ impl Stream {
     /// Takes calls in, as one piece.
     async fn accept(&self, calls: Vec<Call>, earlier: &mut StreamPrefix) -> Arc<BatchState> {
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
-        let entered = self.caller.as_ref().map(Entered::new);
+        let entered = match &self.caller {
+            Ok(caller) => caller.as_ref().map(Entered::new),
+            Err(CallGone) => Some(Err(Stop::Orphaned)),
+        };
         let (origin, refused) = match &entered {
             None => (Origin::Outside, None),
             Some(Ok(entered)) => (Origin::Nested(entered), None),

@@ -404,6 +404,7 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
         ("limits.queue_engine_max", limits.queue_engine_max),
         ("limits.arguments_bytes_max", limits.arguments_bytes_max),
         ("limits.arguments_depth_max", limits.arguments_depth_max),
+        ("limits.parked_max", limits.parked_max),
         ("limits.output_bytes_max", limits.output_bytes_max),
         ("limits.events_queue_max", limits.events_queue_max),
     ];

@@ -97,11 +97,16 @@ fn marked<T>(is_outside: bool, it: impl FnOnce() -> T) -> T {
     it()
 }
 
-/// The call whose handler this task runs, if it runs one that is not over.
+/// The call whose handler this task runs, if it runs one. The call may have ended: a handler that cannot be dropped
+/// goes on, but nothing is done for it any more.
 pub(crate) fn current() -> Option<CallRef> {
     let is_within = CALL.is_set() && !IS_OUTSIDE.get();
-    if is_within { CALL.with(|call| call.runs().then(|| call.clone())) } else { None }
+    if is_within { CALL.with(|call| Some(call.clone())) } else { None }
 }
+
+/// The call that a dispatch or a fork belongs to has ended, and its batch is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallGone;
 
 impl CallRef {
     /// Whether it is this call of this batch.

@@ -157,7 +157,15 @@ impl Nest {
         if state.unsettled == 0 || !matches!(state.units, Units::Held) {
             return Ok(());
         }
-        let granted = engine.admission.park(self.held).ok_or(Stop::TooManyParked)?;
+        let session = &call.batch.session;
+        let parked_max = engine.gate.limits.parked_max;
+        if !session.park_in_tree((parked_max / 4).max(1)) {
+            return Err(Stop::TooManyParked);
+        }
+        let Some(granted) = engine.admission.park(self.held, parked_max) else {
+            session.unpark_in_tree();
+            return Err(Stop::TooManyParked);
+        };
         state.units = Units::Parked;
         state.parked_at = Some(engine.clock.now());
         drop(state);
@@ -216,10 +224,12 @@ impl Nest {
         }
     }
 
-    /// Waits until the handler has its units again, or is over and needs none.
+    /// Waits until the handler has its units again. A handler that is over and cannot be dropped stays parked until its
+    /// calls have stopped: it must not run on beside a serial one (CC-7).
     pub(crate) async fn until_held(&self) {
         let holds = |state: &State| matches!(state.units, Units::Held) && state.unsettled == 0;
-        self.until(|state| holds(state) || matches!(state.units, Units::Over)).await;
+        let is_over = |state: &State| matches!(state.units, Units::Over) && state.children.is_empty();
+        self.until(|state| holds(state) || is_over(state)).await;
     }
 
     async fn until(&self, is_so: impl Fn(&State) -> bool) {
@@ -248,7 +258,8 @@ impl Nest {
             (Some(child), false) => std::mem::replace(&mut child.settled, true),
         };
         if was_settled {
-            return;
+            drop(state);
+            return self.changed.notify_waiters(); // a handler that is over may be waiting for its last call to stop
         }
         state.unsettled -= 1;
         let mut granted = None;
@@ -256,7 +267,7 @@ impl Nest {
             let (resumed, others) = engine.admission.resume(self.held, &call.batch, call.index);
             granted = Some(others);
             match resumed {
-                Resumed::Now => state.runs_again(engine.clock.now()),
+                Resumed::Now => state.runs_again(call),
                 Resumed::Waiting { ticket, behind_zombies } => {
                     state.units = Units::Resuming(ticket, OnGrant::Run);
                     if behind_zombies {
@@ -283,7 +294,7 @@ impl Nest {
         let mut granted = None;
         if let Units::Resuming(_, on_grant) = state.units {
             match on_grant {
-                OnGrant::Run => state.runs_again(engine.clock.now()),
+                OnGrant::Run => state.runs_again(call),
                 OnGrant::Park => {
                     state.units = Units::Parked;
                     granted = Some(engine.admission.park_again(self.held));
@@ -334,7 +345,7 @@ impl Nest {
     pub(crate) fn handler_over(&self, call: &CallRef, keeps: Option<&dyn Fn(UnitKind) -> bool>) -> Held {
         let admission = &call.batch.session.engine.admission;
         let mut state = self.state();
-        let (holds, mut granted) = state.stop_waiting(self.held, admission);
+        let (holds, mut granted) = state.stop_waiting(self.held, call, admission);
         state.stopped = keeps.is_none();
         state.forget_unsent();
         let kept = match keeps {
@@ -410,14 +421,25 @@ impl State {
         self.unsettled = self.children.values().filter(|child| !child.settled).count();
     }
 
-    fn runs_again(&mut self, now: Instant) {
+    fn runs_again(&mut self, call: &CallRef) {
+        let session = &call.batch.session;
+        let now = session.engine.clock.now();
+        session.unpark_in_tree();
         self.units = Units::Held;
         self.parked_for += self.parked_at.take().map_or(Duration::ZERO, |at| now - at);
     }
 
     /// Ends any wait for units, because the handler is over; returns what it holds.
-    fn stop_waiting<'a>(&mut self, held: Held, admission: &'a Arc<Admission>) -> (Held, Vec<Granted<'a>>) {
+    fn stop_waiting<'a>(
+        &mut self,
+        held: Held,
+        call: &CallRef,
+        admission: &'a Arc<Admission>,
+    ) -> (Held, Vec<Granted<'a>>) {
         let units = std::mem::replace(&mut self.units, Units::Over);
+        if matches!(units, Units::Parked | Units::Starved | Units::Resuming(..)) {
+            call.batch.session.unpark_in_tree();
+        }
         match units {
             Units::Held => return (held, Vec::new()),
             Units::Over => {}

@@ -13,7 +13,7 @@ use crate::{
     budget::Allowance,
     engine::EngineCore,
     keys::Keys,
-    nesting::{self, CallRef},
+    nesting::{self, CallGone, CallRef},
     redact::GivenMarks,
     registry::ToolEntry,
 };
@@ -98,7 +98,7 @@ impl SessionCore {
             engine: engine.clone(),
             parent: None,
             depth: 0,
-            allowance: tree.spending.agent(None),
+            allowance: tree.spending.agent([]),
             tree,
             resources,
             scope,
@@ -121,9 +121,9 @@ impl SessionCore {
             true => parent.concurrent.clone(),
             false => ConcurrentPool::new(engine.admission.clone()),
         };
-        // A sub-agent made by a handler also draws on the turn of that handler's call.
-        let above = made_by.as_ref().and_then(|call| call.batch.allowance().cloned());
-        let allowance = tree.spending.agent(above.as_ref().or(parent.allowance.as_ref()));
+        // A sub-agent made by a handler also draws on the turn of that handler's call, which may be another session's.
+        let above = made_by.as_ref().and_then(|call| call.batch.allowance());
+        let allowance = tree.spending.agent(above.into_iter().chain(parent.allowance.as_ref()));
         let place = parent.open_now().forks.insert(Weak::new());
         let made_by = made_by.map(|call| (Arc::downgrade(&call.batch), call.index));
         let fork = Arc::new(Self {
@@ -156,14 +156,22 @@ impl SessionCore {
         fork
     }
 
-    /// The call that owns dispatches made here: the call whose handler runs on this task, else the call whose handler
-    /// made this fork (CC-7b).
-    pub(crate) fn caller_call(&self) -> Option<CallRef> {
-        nesting::current().or_else(|| {
-            let (batch, index) = self.parent.as_ref()?.made_by.as_ref()?;
-            let call = CallRef { batch: batch.upgrade()?, index: *index };
-            call.runs().then_some(call)
-        })
+    /// The call that owns what is dispatched and forked here: the call whose handler runs on this task, else the call
+    /// whose handler made this fork (CC-7b). It may have ended, and owns it all the same: then it is refused.
+    ///
+    /// # Errors
+    /// [`CallGone`] if that call ended so long ago that its batch is gone.
+    pub(crate) fn caller_call(&self) -> Result<Option<CallRef>, CallGone> {
+        if let Some(call) = nesting::current() {
+            return Ok(Some(call));
+        }
+        match self.parent.as_ref().and_then(|parent| parent.made_by.as_ref()) {
+            None => Ok(None),
+            Some((batch, index)) => {
+                let batch = batch.upgrade().ok_or(CallGone)?;
+                Ok(Some(CallRef { batch, index: *index }))
+            }
+        }
     }
 
     /// Whether it knows of a tool.
@@ -202,6 +210,16 @@ impl SessionCore {
     /// The allowance of a new turn.
     pub(crate) fn turn_allowance(&self) -> Option<Arc<Allowance>> {
         self.tree.spending.turn(self.allowance.as_ref())
+    }
+
+    /// Counts a handler of this tree as parked; `false` if `max` of them are (CC-4).
+    pub(crate) fn park_in_tree(&self, max: usize) -> bool {
+        self.tree.park(max)
+    }
+
+    /// Counts one parked handler of this tree less.
+    pub(crate) fn unpark_in_tree(&self) {
+        self.tree.unpark();
     }
 
     /// What is left in the allowances that its calls draw on, except those of turns and tools.

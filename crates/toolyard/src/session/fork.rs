@@ -9,7 +9,7 @@
 use super::{Session, SessionCore, permissions::Narrowing};
 use crate::{
     batch::BatchState,
-    nesting::{self, CallRef},
+    nesting::{CallGone, CallRef},
 };
 use std::{error::Error, num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, ToolContext, ToolErrorKind, error::ForModel};
@@ -80,6 +80,8 @@ impl ForkPolicy {
 pub enum ForkError {
     /// The parent is already at the greatest depth, [`FORK_DEPTH_MAX`].
     TooDeep,
+    /// The call whose handler would make it has ended, with a timeout for example: nothing more is done for it.
+    CallEnded,
     /// The context does not belong to an engine.
     NoEngine,
 }
@@ -89,6 +91,9 @@ impl std::fmt::Display for ForkError {
         match self {
             Self::TooDeep => {
                 write!(f, "sub-agents cannot nest deeper than {FORK_DEPTH_MAX} levels: do this work here")
+            }
+            Self::CallEnded => {
+                f.write_str("the call that makes this sub-agent has ended: nothing more is done for it")
             }
             Self::NoEngine => {
                 f.write_str("this context does not belong to an engine, so it cannot fork sub-agents")
@@ -107,11 +112,14 @@ impl Error for ForkError {
 impl Session {
     /// Creates a sub-agent of this session. Cancelling this session cancels it too; its end affects no other agent.
     ///
-    /// While the handler that made it runs, everything the sub-agent dispatches, from any task, belongs to that
-    /// handler's call, which is parked meanwhile (CC-6, CC-7b). A sub-agent made outside a handler belongs to no call.
+    /// Everything that a sub-agent made by a handler dispatches, from any task, belongs to that handler's call, which is
+    /// parked meanwhile (CC-6, CC-7b), and so do its own forks. It ends with that call: later calls through it are
+    /// `cancelled`, not started, unless another handler makes them on its own task, whose calls they then are. A
+    /// sub-agent made outside a handler belongs to no call.
     ///
     /// # Errors
-    /// [`ForkError::TooDeep`] when this session is already at [`FORK_DEPTH_MAX`].
+    /// [`ForkError::TooDeep`] when this session is already at [`FORK_DEPTH_MAX`]; [`ForkError::CallEnded`] when it is
+    /// called by a handler whose call has ended, or through a sub-agent that such a handler made.
     ///
     /// # Examples
     /// ```
@@ -124,7 +132,7 @@ impl Session {
     /// # }
     /// ```
     pub fn fork(&self, policy: ForkPolicy) -> Result<Self, ForkError> {
-        fork(&self.core, policy, nesting::current())
+        fork(&self.core, policy, self.core.caller_call())
     }
 }
 
@@ -152,17 +160,21 @@ impl SubAgents for ToolContext {
         let (scope, index) = self.place();
         let batch = scope.into_any().downcast::<BatchState>().map_err(|_| ForkError::NoEngine)?;
         let session = batch.session.clone();
-        fork(&session, policy, Some(CallRef { batch, index }))
+        fork(&session, policy, Ok(Some(CallRef { batch, index })))
     }
 }
 
 fn fork(
     parent: &Arc<SessionCore>,
     policy: ForkPolicy,
-    made_by: Option<CallRef>,
+    made_by: Result<Option<CallRef>, CallGone>,
 ) -> Result<Session, ForkError> {
     if parent.depth >= FORK_DEPTH_MAX {
         return Err(ForkError::TooDeep);
+    }
+    let made_by = made_by.map_err(|CallGone| ForkError::CallEnded)?;
+    if made_by.as_ref().is_some_and(|call| !call.runs()) {
+        return Err(ForkError::CallEnded);
     }
     Ok(Session { core: SessionCore::fork(parent, policy, made_by) })
 }

@@ -37,9 +37,14 @@ impl Spending {
         }
     }
 
-    /// The allowance of an agent. `above` is what the agent above it draws on; `None` for the root session.
-    pub(super) fn agent(&self, above: Option<&Arc<Allowance>>) -> Option<Arc<Allowance>> {
-        self.books.open(BudgetOwner::Session, self.budgets.session, above.or(self.tree.as_ref()))
+    /// The allowance of an agent. `above` is what it draws on besides: that of the agent above it, and that of the
+    /// handler's call that made it. The root session has nothing above it but the tree.
+    pub(super) fn agent<'a>(
+        &'a self,
+        above: impl IntoIterator<Item = &'a Arc<Allowance>>,
+    ) -> Option<Arc<Allowance>> {
+        let mut above = above.into_iter().chain(&self.tree);
+        self.books.open(BudgetOwner::Session, self.budgets.session, above.by_ref())
     }
 
     /// The allowance of a turn of this agent.

@@ -13,7 +13,7 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -60,6 +60,8 @@ pub(super) struct Tree {
     pub(super) approvals: Arc<Approvals>,
     /// The marks that its results have in place of secrets.
     pub(super) given_marks: GivenMarks,
+    /// How many handlers of its calls are parked, including those that wait to resume.
+    parked: AtomicUsize,
     admission: Arc<Admission>,
 }
 
@@ -82,9 +84,21 @@ impl Tree {
             keys: Keys::new(KeyBounds::default()),
             spending: Spending::new(budgets),
             approvals: Arc::default(),
+            parked: AtomicUsize::new(0),
             given_marks: GivenMarks::default(),
             admission: admission.clone(),
         })
+    }
+
+    /// Counts one parked handler more; `false` if there are `max` already.
+    pub(super) fn park(&self, max: usize) -> bool {
+        let more = |parked| (parked < max).then_some(parked + 1);
+        self.parked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Counts one less.
+    pub(super) fn unpark(&self) {
+        self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

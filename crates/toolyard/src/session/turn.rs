@@ -69,9 +69,9 @@ impl Turn {
     async fn run(&self, batch: Batch, order: Order, watch: &dyn Watch) -> Vec<Outcome> {
         let turn = TurnOf { number: self.number, is_whole: true, allowance: self.allowance.clone() };
         let (session, watch) = (&self.session, Some(watch));
-        let caller = session.caller_call();
+        let (caller, origin) = Origin::of_caller(session.caller_call());
         let span = telemetry::here(caller.as_ref());
-        let dispatch = Dispatch { session, turn, order, watch, origin: Origin::Outside, span };
+        let dispatch = Dispatch { session, turn, order, watch, origin, span };
         match caller {
             None => dispatch.run(batch).await,
             Some(call) => Box::pin(nesting::dispatch(call, dispatch, batch)).await,
