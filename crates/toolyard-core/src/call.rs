@@ -143,11 +143,23 @@ pub struct Call {
     pub idempotency_key: Option<Arc<str>>,
     /// Overrides the tool's attempt timeout (V3). Zero is `invalid_input`.
     pub timeout: Option<Duration>,
+    /// What that timeout bounds.
+    pub timeout_scope: TimeoutScope,
     /// The time from the start of the call's run to its result, all waits included, after which it is
     /// `deadline_exceeded` (V3). `None` uses the engine's default. Zero is `invalid_input`.
     pub deadline: Option<Duration>,
     /// Fields unknown to the decoder, given back where the provider's format wants them.
     pub passthrough: Option<Box<Map<String, Value>>>,
+}
+
+/// What a call's own timeout bounds (V3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TimeoutScope {
+    /// Each attempt.
+    #[default]
+    Attempt,
+    /// All attempts together, from the start of the first.
+    Call,
 }
 
 impl Call {
@@ -160,6 +172,7 @@ impl Call {
             arguments: arguments.into(),
             idempotency_key: None,
             timeout: None,
+            timeout_scope: TimeoutScope::Attempt,
             deadline: None,
             passthrough: None,
         }
@@ -169,6 +182,14 @@ impl Call {
     #[must_use]
     pub fn deadline(mut self, within: Duration) -> Self {
         self.deadline = Some(within);
+        self
+    }
+
+    /// Sets how long the call may take from the start of its first attempt, retries and the waits between them included
+    /// (V3). The attempt that is cut off then ends as `timeout`.
+    #[must_use]
+    pub fn timeout_in_all(mut self, timeout: Duration) -> Self {
+        (self.timeout, self.timeout_scope) = (Some(timeout), TimeoutScope::Call);
         self
     }
 

@@ -37,7 +37,7 @@ pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
     Preview, RequestId, Showing,
 };
-pub use call::{Arguments, Batch, Call, CallId};
+pub use call::{Arguments, Batch, Call, CallId, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
 pub use class::{Routing, SideEffects, ToolClass};
 pub use context::{CallScope, ContextParts, Dispatching, ToolContext};

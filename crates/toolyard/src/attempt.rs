@@ -284,8 +284,10 @@ impl Attempt {
         let work = self.work();
         let timeout = batch.call(*index).timeout.unwrap_or_else(|| work.entry.attempt_timeout());
         let timeout = self.grant().limits.wall_time.map_or(timeout, |wall| wall.min(timeout));
-        let cut_at = self.granted_at.checked_add(timeout);
-        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, self.first_times().0) }
+        let (first_ready_at, first_granted_at) = self.first_times();
+        let cut_at =
+            earlier(self.granted_at.checked_add(timeout), batch.last_cut_at(*index, first_granted_at));
+        Bounds { timeout, cut_at, deadline: batch.deadline_of(*index, first_ready_at) }
     }
 
     /// When the call was ready, and when it got its first permits.
@@ -397,7 +399,7 @@ impl Attempt {
         };
         let mut error = error.after_attempts(self.number());
         if self.work().entry.spec().side_effects.is_read_only() {
-            error.effect = Effect::Failed; // whatever the handler does, it changes nothing
+            error.set_effect(Effect::Failed); // whatever the handler does, it changes nothing
         }
         let now = self.engine().clock.now();
         Ending {

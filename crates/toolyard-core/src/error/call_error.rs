@@ -121,14 +121,15 @@ impl CallError {
             Ran::Yes => Effect::Failed,
             Ran::Maybe => Effect::Unknown,
         };
+        let retryable = kind.reaction() == Reaction::RetryLater || kind == ErrorKind::ShuttingDown;
         Self {
             kind,
             message: message.into(),
             attempts: 0,
             effect,
-            retryable: kind.reaction() == Reaction::RetryLater || kind == ErrorKind::ShuttingDown,
+            retryable,
             retry_after: retry_after(kind),
-            advice: Cow::Borrowed(advice(kind)),
+            advice: Cow::Borrowed(advice(kind, effect, retryable)),
             reason: None,
             retry_stopped: None,
             last_error: None,
@@ -142,9 +143,29 @@ impl CallError {
     /// Marks the call's handler as never started.
     #[must_use]
     pub fn not_started(mut self) -> Self {
-        self.effect = Effect::NotStarted;
+        self.set_effect(Effect::NotStarted);
         self.attempts = 0;
         self
+    }
+
+    /// Sets what is known of the call's effect. Advice that was not replaced follows it.
+    pub fn set_effect(&mut self, effect: Effect) {
+        self.advised(|error| error.effect = effect);
+    }
+
+    /// Sets whether the caller may send the call again. Advice that was not replaced follows it.
+    pub fn set_retryable(&mut self, retryable: bool) {
+        self.advised(|error| error.retryable = retryable);
+    }
+
+    /// Keeps the advice in step with what it depends on, unless it is somebody else's.
+    fn advised(&mut self, change: impl FnOnce(&mut Self)) {
+        let ours = |error: &Self| advice(error.kind, error.effect, error.retryable);
+        let is_ours = self.advice == ours(self);
+        change(self);
+        if is_ours {
+            self.advice = Cow::Borrowed(ours(self));
+        }
     }
 
     /// Sets how often the handler was started.
@@ -179,7 +200,7 @@ impl CallError {
     #[must_use]
     pub fn after_error(mut self, last: Box<Self>) -> Self {
         self.attempts = last.attempts;
-        self.effect = last.effect;
+        self.set_effect(last.effect);
         self.last_error = Some(last);
         self
     }
@@ -237,8 +258,9 @@ const fn retry_after(kind: ErrorKind) -> Option<Duration> {
     }
 }
 
-/// The advice that goes with a kind; empty where the message says enough.
-const fn advice(kind: ErrorKind) -> &'static str {
+/// The advice that goes with a kind, what is known of the call's effect, and whether it may be sent again; empty where
+/// the message says enough.
+const fn advice(kind: ErrorKind, effect: Effect, retryable: bool) -> &'static str {
     match kind {
         ErrorKind::NotFound => "Call one of the available tools by its exact name.",
         ErrorKind::InvalidInput => "Correct the arguments and call again.",
@@ -251,6 +273,7 @@ const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::BudgetExceeded => "The budget is used up: finish with what you have.",
         ErrorKind::DepthExceeded => "Do this work here instead of in another sub-agent.",
         ErrorKind::SerialNesting => "Make this call after the one it is nested in has ended.",
+        ErrorKind::RateLimited | ErrorKind::Transient if !retryable => after_cut(effect, retryable),
         ErrorKind::RateLimited | ErrorKind::Overloaded | ErrorKind::QueueTimeout => {
             "Nothing is wrong with the call; try again later."
         }
@@ -260,9 +283,10 @@ const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::KeyInProgress => "The same call is running; wait for its result.",
         ErrorKind::AlreadyExecuted => "The call has already run; check its effect instead of repeating it.",
         ErrorKind::Transient => "The fault may be temporary; try again later.",
-        ErrorKind::Timeout | ErrorKind::DeadlineExceeded => {
-            "It may have done part of its work; check before you repeat it."
+        ErrorKind::DeadlineExceeded if matches!(effect, Effect::Failed) => {
+            "It changed nothing; it needs more time."
         }
+        ErrorKind::Timeout | ErrorKind::DeadlineExceeded => after_cut(effect, retryable),
         ErrorKind::ExecutionError => "",
         ErrorKind::OutputInvalid => "The tool's answer cannot be used.",
         ErrorKind::OutputTooLarge => "Ask for less at a time.",
@@ -271,6 +295,16 @@ const fn advice(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::Cancelled => "The call was cancelled.",
         ErrorKind::Interrupted => "The call may have run before a crash; check before you repeat it.",
+    }
+}
+
+/// The advice after a call that was cut off, or that may not be repeated although its fault may pass.
+const fn after_cut(effect: Effect, retryable: bool) -> &'static str {
+    match (effect, retryable) {
+        (Effect::NotStarted, _) => "It did not start.",
+        (Effect::Failed, true) => "It changed nothing; it may be called again.",
+        (Effect::Unknown, true) => "It may have done part of its work; repeating it does no harm.",
+        (_, false) => "It may have done part of its work; check before you repeat it.",
     }
 }
 

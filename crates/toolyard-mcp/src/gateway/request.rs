@@ -15,10 +15,10 @@ const PREFIX: &str = "toolyard/";
 /// Calls of one client with the same key run once (ID-1).
 const KEY: &str = "toolyard/idempotency_key";
 
-/// The attempt timeout (V3).
+/// How long the call may take from its start, retries included (V3).
 const TIMEOUT: &str = "toolyard/timeout_ms";
 
-/// The deadline of the whole call (V3).
+/// The same with the wait for its start (V3).
 const DEADLINE: &str = "toolyard/deadline_ms";
 
 /// Maximum number of characters of a request's id that its call keeps.
@@ -39,7 +39,7 @@ pub(super) fn read(
     for (name, value) in meta.0.0.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
         match name.as_str() {
             KEY => call.idempotency_key = Some(key(value)?.into()),
-            TIMEOUT => call.timeout = Some(millis(TIMEOUT, value)?),
+            TIMEOUT => call = call.timeout_in_all(millis(TIMEOUT, value)?),
             DEADLINE => call.deadline = Some(millis(DEADLINE, value)?),
             _ => return Err(refused(&format!("unknown '{name}', expected {KEY}, {TIMEOUT} or {DEADLINE}"))),
         }

@@ -2,7 +2,8 @@
 
 use super::yard::Yard;
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
+use tokio::time::{Instant, sleep};
 use toolyard::{ToolContext, ToolError, ToolSpec, tool_fn};
 
 /// CL-8: calls that arrive together reach the serial lease in their order of arrival, although each has its own task
@@ -70,6 +71,40 @@ async fn a_call_has_the_timeout_that_it_asks_for() {
     assert_eq!((&error["code"], &error["outcome"]), (&json!("deadline_exceeded"), &json!("failed")));
     client.call(2, "slow", json!({}), json!({"toolyard/deadline_ms": -1})).await;
     assert_eq!(client.answer(2).await["error"]["code"], -32602);
+}
+
+/// V3, RT-4, V5: a timeout bounds the call with its retries, and the answer says the same to the model and to programs:
+/// a call that only reads changed nothing and may be called again, one that does more may have done something.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_bounds_the_call_with_its_retries() {
+    let yard = Yard::open().await;
+    let failing = tool_fn(ToolSpec::read("failing"), |(): (), _: ToolContext| async {
+        sleep(Duration::from_millis(700)).await;
+        Err::<(), _>(ToolError::transient("HTTP 500"))
+    });
+    yard.engine.registry().register(failing).unwrap();
+    let mut client = yard.client().await;
+    let cases = [
+        ("slow", 1000, 1, "failed", true, "It changed nothing; it may be called again."),
+        // The second attempt is cut off where the call's time is over.
+        ("failing", 1000, 2, "failed", true, "It changed nothing; it may be called again."),
+        ("pay", 500, 1, "unknown", false, "It may have done part of its work; check before you repeat it."),
+    ];
+    for (id, (tool, limit, attempts, outcome, retryable, advice)) in (1..).zip(cases) {
+        let began = Instant::now();
+        let arguments = if tool == "failing" { json!({}) } else { json!({"secs": 3600}) };
+        client.call(id, tool, arguments, json!({"toolyard/timeout_ms": limit})).await;
+        let result = client.answer(id).await["result"].clone();
+        assert_eq!(began.elapsed(), Duration::from_millis(limit), "{result}");
+        let error = &result["_meta"]["toolyard/error"];
+        assert_eq!((&error["code"], &error["attempts"]), (&json!("timeout"), &json!(attempts)), "{result}");
+        assert_eq!(
+            (&error["outcome"], &error["retryable"]),
+            (&json!(outcome), &json!(retryable)),
+            "{result}"
+        );
+        assert!(result["content"][0]["text"].as_str().unwrap().ends_with(advice), "{result}");
+    }
 }
 
 /// V4: a bad request is a protocol error, and bad arguments are a result for the model.

@@ -2,7 +2,7 @@
 
 use super::Attempt;
 use crate::{
-    batch::{Ending, Progress},
+    batch::{Ending, Progress, earlier},
     nesting::CallRef,
     retry::{Decision, Ended, Paid, Repeatability, Span, decide},
 };
@@ -63,6 +63,7 @@ impl Attempt {
         let bounds = self.bounds();
         // If its own deadline comes earlier, another call takes over the flight.
         let deadline = batch.flight_run_by(*index).map_or(bounds.deadline, |flight| flight.deadline());
+        let deadline = earlier(deadline, batch.last_cut_at(*index, self.first_times().1));
         let span = Span { now: ended_at, deadline, attempt_timeout: bounds.timeout };
         let guard = entry.guard();
         if let Some(until) = ended.hint.and_then(|hint| ended_at.checked_add(hint)) {

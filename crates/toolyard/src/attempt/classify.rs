@@ -167,11 +167,12 @@ fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
     // A handler that stopped midway does not know what it has changed.
     let is_cut = tool_error.kind() == ToolErrorKind::Timeout || tool_error.has_unknown_outcome();
     let only_looks = facts.entry.spec().side_effects.is_read_only();
-    error.effect = if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed };
+    error.set_effect(if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed });
     error.retry_after = tool_error.retry_after_hint();
     error.source = tool_error.source().cloned();
     // If the tool must not run twice, only its caller can judge whether to retry, unless nothing was changed.
-    error.retryable &= facts.entry.spec().is_repeatable() || tool_error.has_no_side_effect();
+    let may_repeat = facts.entry.spec().is_repeatable() || tool_error.has_no_side_effect();
+    error.set_retryable(error.retryable && may_repeat);
     error
 }
 
@@ -195,7 +196,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
 fn unknown_effect(kind: ErrorKind, message: String, facts: &Facts<'_>) -> CallError {
     let mut error = CallError::new(kind, message);
     let only_looks = facts.entry.spec().side_effects.is_read_only();
-    error.effect = if only_looks { Effect::Failed } else { Effect::Unknown };
-    error.retryable = kind == ErrorKind::Timeout && facts.entry.spec().is_repeatable();
+    error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
+    error.set_retryable(kind == ErrorKind::Timeout && facts.entry.spec().is_repeatable());
     error
 }

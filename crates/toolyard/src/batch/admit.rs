@@ -225,7 +225,7 @@ impl Waiter for BatchState {
                 None => return drop(permit),
             }
         }
-        let deadline = self.deadline_of(index, bid.first_ready_at());
+        let deadline = self.deadline_of_bid(index, &bid);
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {
             true => Some(Box::new(past_deadline())),

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
-use toolyard_core::{CallError, ErrorKind, wording};
+use toolyard_core::{CallError, ErrorKind, TimeoutScope, wording};
 
 /// The limits of calls that do not bring their own.
 #[derive(Debug, Clone, Copy, Default)]
@@ -151,13 +151,27 @@ impl BatchState {
         earlier(own, above)
     }
 
+    /// The instant by which the last attempt of a call is cut off whose own timeout bounds all attempts together.
+    pub(crate) fn last_cut_at(&self, index: u32, first_granted_at: Instant) -> Option<Instant> {
+        let call = self.call(index);
+        match call.timeout_scope {
+            TimeoutScope::Attempt => None,
+            TimeoutScope::Call => first_granted_at.checked_add(call.timeout?),
+        }
+    }
+
+    /// The instant by which a waiting call must have ended, or have started its next attempt.
+    pub(super) fn deadline_of_bid(&self, index: u32, bid: &Bid) -> Option<Instant> {
+        let last = bid.progress.as_ref().and_then(|progress| self.last_cut_at(index, progress.granted_at));
+        earlier(self.deadline_of(index, bid.first_ready_at()), last)
+    }
+
     /// Sets the alarm of a call in a line: its queue timeout or its deadline, whichever comes first.
     pub(super) fn set_wait_alarms(self: &Arc<Self>, index: u32, bid: &Bid) {
         let queue = self.session.engine.waits.queue_timeout;
         let queue = queue
             .and_then(|limit| Some(Alarm::of(index, bid.ready_at.checked_add(limit)?, Limit::Queue(limit))));
-        let deadline =
-            self.deadline_of(index, bid.first_ready_at()).map(|at| Alarm::of(index, at, Limit::Deadline));
+        let deadline = self.deadline_of_bid(index, bid).map(|at| Alarm::of(index, at, Limit::Deadline));
         if let Some(alarm) = queue.into_iter().chain(deadline).min() {
             self.set_alarm(alarm);
         }

@@ -133,7 +133,7 @@ impl BatchState {
                     error.message = "the call's deadline passed while it waited for another call with the same idempotency key".to_owned();
                 }
                 let only_looks = self.work(index).entry.spec().side_effects.is_read_only();
-                error.effect = if only_looks { Effect::Failed } else { Effect::Unknown };
+                error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
                 let ending =
                     Ending::shared(Err(Box::new(error)), attempts, now.saturating_duration_since(ready_at));
                 self.end_shared(phase, index, ending, Step::Ended);

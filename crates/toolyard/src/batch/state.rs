@@ -464,6 +464,6 @@ impl Drop for BatchState {
 /// The error of a call whose task was dropped because its runtime was shut down (SC-3).
 pub(crate) fn vanished(attempts: u32) -> CallError {
     let mut error = CallError::new(ErrorKind::Internal, "the call's task was dropped before it ended");
-    error.effect = Effect::Unknown;
+    error.set_effect(Effect::Unknown);
     error.after_attempts(attempts)
 }
