@@ -58,12 +58,25 @@ fn settings(setup: &Setup) -> String {
     line("call deadline", &within(config.call_deadline));
     line("serial failure", then);
     line("budgets", &budgets(config.budget));
+    line("gateway", &gateway(config));
     line("capabilities", &permission::capabilities(&config.policy.capability_texts));
     line("trusted", &permission::trusted(setup));
     for (name, state) in mcp::states(setup) {
         line(&format!("mcp {name}"), &state);
     }
     text
+}
+
+/// What applies to `toolyard mcp`.
+fn gateway(config: &Config) -> String {
+    let [message, in_flight] = [config.clients.message_bytes_max(), config.clients.in_flight_bytes_max()];
+    let [message, in_flight] = [message, in_flight].map(|bytes| permission::size(bytes as u64));
+    let builtin = if config.names_builtin {
+        ""
+    } else {
+        "; serves no built-in tools, because [builtin] enable names none"
+    };
+    format!("messages up to {message}, {in_flight} in flight{builtin}")
 }
 
 fn budgets(BudgetSettings { turn, session, tree }: BudgetSettings) -> String {

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   toolyard run response.json --workspace . --approve auto
   curl … | toolyard run > results.json
-  toolyard mcp --workspace .
+  toolyard mcp --config toolyard.toml
   toolyard plan response.json
   toolyard tools --as anthropic
   toolyard check --config toolyard.toml";
@@ -62,18 +62,21 @@ The first line decides whether the input is episodes, unless --from episodes is 
 
 const MCP: &str = "\
 Examples:
-  toolyard mcp --workspace .                     asks before writes and commands
+  toolyard mcp --config toolyard.toml            asks before writes and commands
   toolyard mcp --approve auto --events log.jsonl
   TOOLYARD_MCP_TOKEN=… toolyard mcp --http 127.0.0.1:8080      many clients, at http://127.0.0.1:8080/mcp
 
 An entry in an MCP client's configuration:
-  {\"mcpServers\": {\"toolyard\": {\"command\": \"toolyard\", \"args\": [\"mcp\", \"--workspace\", \"/path\"]}}}
+  {\"mcpServers\": {\"toolyard\": {\"command\": \"toolyard\", \"args\": [\"mcp\", \"--config\", \"/path/toolyard.toml\"]}}}
+
+It serves the tools that its configuration names: those of the servers in [mcp], and the built-in tools that [builtin]
+enable lists. Without that list it serves no built-in tools.
 
 Standard output carries only the protocol; the log goes to standard error. Each tools/call is handed to the engine when
 it arrives, so calls that are sent together share the pools. The pools alone decide their order; tools that change
 things run one at a time, in the order of arrival. If a tool fails, the result has isError, and its code and what is
 known of its effect are in _meta under toolyard/error. A tools/call may carry toolyard/idempotency_key,
-toolyard/timeout_ms and toolyard/deadline_ms in its _meta.
+toolyard/timeout_ms (from its start, retries included) and toolyard/deadline_ms (its wait included) in its _meta.
 
 The program ends when its standard input does: calls that are still running have 5 s to be answered. With --http it runs
 until a signal arrives, and each client has its own session, from its initialize to its DELETE or until it has been
@@ -209,7 +212,8 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Serve clients over streamable HTTP instead, at this address and the path /mcp. They must send the bearer token
-    /// that the environment variable TOOLYARD_MCP_TOKEN holds; if it is not set, only a loopback address is allowed
+    /// that the environment variable TOOLYARD_MCP_TOKEN holds; if it is not set, only a loopback address is allowed,
+    /// and for another one it needs at least 16 characters
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) http: Option<SocketAddr>,
 }
@@ -242,6 +246,9 @@ pub(crate) struct ToolsArgs {
     /// A table for people, or the declarations for a provider's request: a list, or with gemini an object that holds it
     #[arg(long = "as", value_name = "FORMAT", default_value = "table")]
     pub(crate) shape: Shape,
+    /// Only the tools that `toolyard mcp` serves: built-in ones only if [builtin] enable names them
+    #[arg(long)]
+    pub(crate) served: bool,
 }
 
 /// Arguments of `check`.

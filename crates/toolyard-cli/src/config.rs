@@ -4,6 +4,7 @@ mod breaker;
 mod budget;
 mod confirmation;
 mod duration;
+mod gateway;
 mod mcp;
 mod nearest;
 mod policy;
@@ -36,7 +37,7 @@ use toolyard::{
     BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy, ToolConfig,
     ToolSpec,
 };
-use toolyard_mcp::ServerConfig;
+use toolyard_mcp::{ClientLimits, ServerConfig};
 use toolyard_tools::BUILTIN;
 
 /// The configuration file that is read if none is named.
@@ -125,6 +126,10 @@ pub(crate) struct Config {
     pub(crate) servers: Vec<ServerConfig>,
     /// The built-in tools that are enabled.
     pub(crate) enabled: Vec<&'static str>,
+    /// Whether the file says which those are.
+    pub(crate) names_builtin: bool,
+    /// How much clients of `toolyard mcp` may send.
+    pub(crate) clients: ClientLimits,
     /// Settings by tool.
     pub(crate) tools: BTreeMap<String, ToolConfig>,
     /// Which calls need approval.
@@ -155,6 +160,8 @@ impl Default for Config {
             shell: ShellSettings::default(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
+            names_builtin: false,
+            clients: ClientLimits::default(),
             tools: BTreeMap::new(),
             confirmations: Confirmations::default(),
             redactor: Redactor::standard(),
@@ -201,6 +208,7 @@ impl Config {
         config.breaker = breaker::read(file.section("breaker"), config.breaker);
         config.budget = budget::read(file.section("budget"));
         config.shell = shell::read(file.section("shell"));
+        config.clients = gateway::read(file.section("gateway"));
         config.servers = mcp::read(file.section("mcp"), here);
         config.builtin(file.section("builtin"));
         config.tools(file.section("tools"));
@@ -259,6 +267,7 @@ impl Config {
                     }
                 }
             }
+            self.names_builtin = true;
             enabled.sort_unstable();
             enabled.dedup();
             // Other sections may name a tool whose name is mistyped here.

@@ -13,7 +13,7 @@ use crate::{
     secrecy::TOKEN,
     setup::{INTERRUPT_GRACE, Setup},
 };
-use std::{env, error::Error, net::SocketAddr, pin::pin, time::Duration};
+use std::{env, error::Error, ffi::OsString, net::SocketAddr, pin::pin, time::Duration};
 use tokio::{
     io::{stdin, stdout},
     net::TcpListener,
@@ -28,7 +28,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Serves the client on standard input and output, or all clients that connect over HTTP.
 pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
-    let mut setup = Setup::load(&args.setup)?;
+    let http = args.http.map(Http::at).transpose()?;
+    let mut setup = Setup::load_served(&args.setup)?;
+    if setup.serves_nothing() {
+        let what = "there is nothing to serve: name servers in [mcp], or built-in tools in [builtin] enable";
+        return Err(Fault::Usage(what.to_owned()));
+    }
     setup.has_clients = true;
     let mut interrupts = Interrupts::listen();
     let events = events(&args, &setup)?;
@@ -47,7 +52,8 @@ pub(crate) async fn mcp(args: McpArgs, export: &Export) -> Result<Exit, Fault> {
         options = options.confirmations(without_prompts(&setup, &engine));
     }
     let gateway = Gateway::new(engine.clone(), clients).session_options(options);
-    let served = serve(&gateway, &engine, args.http, &mut interrupts).await;
+    let gateway = gateway.client_limits(setup.config.clients);
+    let served = serve(&gateway, &engine, http, &mut interrupts).await;
     setup.disconnect(interrupts.last().is_some()).await;
     if let Some(events) = events {
         events.finish()?;
@@ -99,7 +105,7 @@ fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
 async fn serve(
     gateway: &Gateway,
     engine: &Engine,
-    http: Option<SocketAddr>,
+    http: Option<Http>,
     interrupts: &mut Interrupts,
 ) -> Result<Exit, Fault> {
     let stop = CancellationToken::new();
@@ -128,21 +134,43 @@ async fn serve(
     ended.map_or(Ok(Exit::Interrupted), |ended| ended.map(|()| Exit::Ok))
 }
 
+/// Where clients are served over HTTP, and which of them.
+struct Http {
+    address: SocketAddr,
+    options: HttpOptions,
+}
+
+impl Http {
+    /// Reads the token, and checks that it guards the address.
+    fn at(address: SocketAddr) -> Result<Self, Fault> {
+        let options = match env::var_os(TOKEN).map(OsString::into_string) {
+            None => HttpOptions::default(),
+            Some(Ok(token)) if token.trim().is_empty() => {
+                return Err(Fault::Usage(format!(
+                    "{TOKEN} is empty: set it to the bearer token, or unset it"
+                )));
+            }
+            Some(Ok(token)) => HttpOptions::default().token(&token),
+            Some(Err(_)) => return Err(Fault::Usage(format!("{TOKEN} is not valid UTF-8"))),
+        };
+        options.check(address).map_err(|error| Self::failed(address, &error))?;
+        Ok(Self { address, options })
+    }
+
+    fn failed(address: SocketAddr, error: &dyn Error) -> Fault {
+        Fault::Usage(format!("--http {address}: {error}"))
+    }
+}
+
 /// Serves the one client on standard input and output, or all clients of an address.
-async fn clients(gateway: &Gateway, http: Option<SocketAddr>, stop: CancellationToken) -> Result<(), Fault> {
-    let Some(address) = http else {
+async fn clients(gateway: &Gateway, http: Option<Http>, stop: CancellationToken) -> Result<(), Fault> {
+    let Some(Http { address, options }) = http else {
         let served = gateway.serve(stdin(), stdout(), stop).await;
         return served.map_err(|error| Fault::Client(error.to_string()));
     };
-    let options = match env::var(TOKEN).ok().filter(|token| !token.is_empty()) {
-        Some(token) => HttpOptions::default().token(&token),
-        None => HttpOptions::default(),
-    };
-    let failed = |error: &dyn Error| Fault::Usage(format!("--http {address}: {error}"));
-    options.check(address).map_err(|error| failed(&error))?;
-    let listener = TcpListener::bind(address).await.map_err(|error| failed(&error))?;
+    let listener = TcpListener::bind(address).await.map_err(|error| Http::failed(address, &error))?;
     if let Ok(address) = listener.local_addr() {
         anstream::eprintln!("toolyard: serving http://{address}/mcp");
     }
-    gateway.serve_http(listener, options, stop).await.map_err(|error| failed(&error))
+    gateway.serve_http(listener, options, stop).await.map_err(|error| Http::failed(address, &error))
 }

@@ -8,6 +8,7 @@ use crate::{
 };
 use std::{
     collections::HashMap,
+    mem,
     num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
@@ -36,12 +37,27 @@ pub(crate) struct Setup {
     /// The MCP servers, once they are started.
     pub(crate) servers: Option<Servers>,
     tools: Toolset,
+    /// The built-in tools that `toolyard mcp` leaves out.
+    unserved: Vec<&'static str>,
 }
 
 impl Setup {
     /// Reads the configuration and opens the workspace.
     pub(crate) fn load(args: &SetupArgs) -> Result<Self, Fault> {
+        Self::of(args, Config::load(args.config.as_deref())?)
+    }
+
+    /// The same for what `toolyard mcp` serves: built-in tools only if the configuration enables them, because whoever
+    /// puts servers behind it does not expect more tools than theirs.
+    pub(crate) fn load_served(args: &SetupArgs) -> Result<Self, Fault> {
         let mut config = Config::load(args.config.as_deref())?;
+        let unserved = if config.names_builtin { Vec::new() } else { mem::take(&mut config.enabled) };
+        let mut setup = Self::of(args, config)?;
+        setup.unserved = unserved;
+        Ok(setup)
+    }
+
+    fn of(args: &SetupArgs, mut config: Config) -> Result<Self, Fault> {
         config.redactor = secrecy::with_token(config.redactor);
         logging::redact(config.redactor.clone());
         let root = args.workspace.clone().or_else(|| config.root.clone());
@@ -49,6 +65,7 @@ impl Setup {
         let tools = toolset(&root, &config)?;
         Ok(Self {
             tools,
+            unserved: Vec::new(),
             max_in_flight: config.max_in_flight,
             has_clients: false,
             servers: None,
@@ -93,12 +110,22 @@ impl Setup {
         if let Some(within) = self.config.call_deadline {
             builder = builder.call_deadline(within);
         }
-        let configured =
-            self.config.tools.iter().filter(|(name, _)| !taken.contains(name) && !self.is_missing(name));
+        let is_idle = |name: &String| taken.contains(name) || self.is_missing(name) || self.is_unserved(name);
+        let configured = self.config.tools.iter().filter(|(name, _)| !is_idle(name));
         for (name, config) in configured {
             builder = builder.tool_config(name, config.clone());
         }
         builder
+    }
+
+    /// Whether there is nothing that `toolyard mcp` could serve.
+    pub(crate) fn serves_nothing(&self) -> bool {
+        self.tools.tools.is_empty() && self.config.servers.is_empty()
+    }
+
+    /// Whether a tool of this name is left out, and no server has one instead. Its settings then have no effect.
+    fn is_unserved(&self, name: &str) -> bool {
+        self.unserved.contains(&name) && !self.server_tools().iter().any(|tool| tool.spec().name == name)
     }
 
     /// Whether an enabled built-in tool has this name.

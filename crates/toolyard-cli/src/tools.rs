@@ -11,7 +11,8 @@ const SCOPE_CHARS: usize = 20;
 
 /// Lists the tools.
 pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
-    let mut setup = Setup::load(&args.setup)?;
+    let load = if args.served { Setup::load_served } else { Setup::load };
+    let mut setup = load(&args.setup)?;
     setup.connect().await?;
     let engine = setup.engine().build().await?;
     let session = engine.session_with("tools", args.role.session());

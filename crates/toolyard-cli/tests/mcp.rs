@@ -9,7 +9,6 @@ mod client;
 #[path = "mcp/foreign.rs"]
 mod foreign;
 #[path = "program/inn.rs"]
-#[expect(dead_code, reason = "a configuration that has nothing else is not needed here")]
 mod inn;
 #[path = "mcp/life.rs"]
 mod life;

@@ -45,7 +45,7 @@ fn limits(grant: &Grant) -> String {
 }
 
 /// Formats a size in the largest unit of which it is a whole multiple.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let whole = units.iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes / unit))

@@ -321,8 +321,14 @@ impl<'a> Section<'a> {
 
     /// Takes a size above zero, in bytes.
     pub(super) fn size(&mut self, key: &'static str) -> Option<u64> {
+        self.placed_size(key).map(|(size, _)| size)
+    }
+
+    /// The same with its place.
+    pub(super) fn placed_size(&mut self, key: &'static str) -> Option<Placed<u64>> {
         let (text, at) = self.string(key)?;
-        self.parsed(key, &at, size::parse(&text))
+        let size = self.parsed(key, &at, size::parse(&text))?;
+        Some((size, at))
     }
 
     /// What was parsed from the value of a key; an error is reported.

@@ -7,7 +7,21 @@ use crate::{
 use rmcp::{model::ErrorCode, service::ServiceError};
 use serde_json::json;
 use std::time::Duration;
-use tokio::{task::yield_now, time::timeout};
+use tokio::{process::Command, task::yield_now, time::timeout};
+
+/// A client is served the tools of the servers alone, unless the configuration enables built-in ones.
+#[tokio::test]
+async fn a_client_is_served_what_the_configuration_names() {
+    let inn = Inn::open("mcp-named-inn", "");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+    command.args(["mcp", "--config", &inn.config()]);
+    let mut yard = Yard::started(command, inn.path(""), Person::default()).await;
+    let listed = yard.client.list_all_tools().await.unwrap();
+    let names: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
+    assert_eq!(names, ["inn__book", "inn__echo", "inn__ring"]);
+    yard.client.close().await.unwrap();
+    assert_eq!(yard.ended().await, Some(0));
+}
 
 /// With `pin = true`, the first definition seen in a run counts: the changed tool disappears for the client, while the
 /// server's other tool stays. A program that is started anew has the tool as it is now.

@@ -101,17 +101,104 @@ fn names_without_a_prefix_must_not_clash() {
     assert_eq!(run().json()["results"][0]["error"]["message"], "no such room");
 }
 
-/// A public address is served only with a token; the program says so before it serves anybody.
-#[test]
-fn a_public_address_is_not_served_without_a_token() {
-    let mut command = program(&["mcp", "--http", "0.0.0.0:0"]);
-    let mut child = command.env_remove("TOOLYARD_MCP_TOKEN").spawn().unwrap();
+/// The first line on the standard error of a program that is to serve HTTP at this address with this token.
+fn said_of_a_token(address: &str, token: Option<&str>) -> String {
+    let inn = Inn::open(&format!("token_{}", token.map_or(0, str::len)), "");
+    let mut command = program(&["mcp", "--http", address, "--config", &inn.config()]);
+    command.env_remove("TOOLYARD_MCP_TOKEN").envs(token.map(|token| ("TOOLYARD_MCP_TOKEN", token)));
+    let mut child = command.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     // A program that serves would print that, and would not end.
     child.kill().unwrap();
     child.wait().unwrap();
-    let expected =
-        "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 is not a loopback address: a bearer token is required\n";
-    assert_eq!(line, expected);
+    line
+}
+
+/// A public address is served only with a token that nobody can guess, and an empty token is not taken for none; the
+/// program says so before it serves anybody.
+#[test]
+fn a_token_that_does_not_guard_is_an_error() {
+    let public = "toolyard: --http 0.0.0.0:0: 0.0.0.0:0 is not a loopback address: ";
+    let cases = [
+        ("0.0.0.0:0", None, format!("{public}a bearer token is required\n")),
+        (
+            "0.0.0.0:0",
+            Some("fifteen letters"),
+            format!("{public}the bearer token must have at least 16 characters\n"),
+        ),
+        (
+            "127.0.0.1:0",
+            Some(" "),
+            "toolyard: TOOLYARD_MCP_TOKEN is empty: set it to the bearer token, or unset it\n".to_owned(),
+        ),
+    ];
+    for (address, token, expected) in cases {
+        assert_eq!(said_of_a_token(address, token), expected);
+    }
+    for (address, token) in [("0.0.0.0:0", "sixteen letters!"), ("127.0.0.1:0", "short")] {
+        let said = said_of_a_token(address, Some(token));
+        assert!(said.starts_with("toolyard: serving http://"), "{said}");
+    }
+}
+
+/// The gateway serves what its configuration names: without `[builtin] enable` the tools of servers alone, and nothing
+/// without those. `tools --served` and `check` say so.
+#[test]
+fn built_in_tools_are_served_only_where_they_are_enabled() {
+    let inn = Inn::open("served", "");
+    let names = |args: &[&str]| {
+        let listed =
+            toolyard(&[&["tools", "--as", "mcp", "--config", &inn.config()], args].concat(), "").json();
+        let names = listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let of_inn = ["inn__book", "inn__echo", "inn__ring"];
+    assert_eq!(names(&["--served"]), of_inn);
+    assert!(names(&[]).contains(&"read_file".to_owned()));
+    let says = |what: &str| toolyard(&["check", "--config", &inn.config()], "").stdout.contains(what);
+    assert!(says("serves no built-in tools, because [builtin] enable names none"));
+    // Settings of a tool that is not served are not in the way.
+    let more = "[tools.read_file]\nmax_concurrency = 2\n";
+    fs::write(inn.path("toolyard.toml"), format!("{more}{}", inn.section())).unwrap();
+    assert_eq!(names(&["--served"]), of_inn);
+    fs::write(
+        inn.path("toolyard.toml"),
+        format!("{more}[builtin]\nenable = [\"read_file\"]\n{}", inn.section()),
+    )
+    .unwrap();
+    assert_eq!(names(&["--served"]), [&of_inn[..], &["read_file"]].concat());
+    assert!(!says("serves no built-in tools"));
+    let done = toolyard(&["mcp"], "");
+    let nothing =
+        "toolyard: there is nothing to serve: name servers in [mcp], or built-in tools in [builtin] enable\n";
+    assert_eq!((done.code, done.stderr.as_str()), (Some(2), nothing));
+}
+
+/// CL-1, PO-3: a read of a trusted server runs unasked, unless the server writes that it reads in an open world; `check`
+/// says why, and the configuration may decide otherwise.
+#[test]
+fn a_read_in_an_open_world_is_asked_about() {
+    let inn = Inn::open("open_world", "");
+    let script = fs::read_to_string(inn.path("inn.sh")).unwrap();
+    let open = script.replace("\"readOnlyHint\":true", "\"readOnlyHint\":true,\"openWorldHint\":true");
+    fs::write(inn.path("inn.sh"), open).unwrap();
+    let run = || {
+        toolyard(&["run", "--report", "none", "--config", &inn.config()], BOOK).json()["results"][0]["error"]
+            ["code"]
+            .clone()
+    };
+    assert_eq!(run(), "user_denied");
+    let checked = toolyard(&["check", "--config", &inn.config()], "").stdout;
+    let row = checked.lines().find(|line| line.starts_with("inn__book")).unwrap();
+    let why = "its trusted server declares it read-only, in an open world: approval is as for network";
+    assert!(row.contains(" read ") && row.contains(why) && row.contains(" prompt "), "{checked}");
+    for allows in [
+        "[confirmation]\nper_tool = { inn__book = \"auto\" }\n",
+        "[confirmation]\ndefault = { network = \"auto\" }\n",
+        "[tools.inn__book]\nside_effects = \"read\"\n",
+    ] {
+        fs::write(inn.path("toolyard.toml"), format!("{allows}{}", inn.section())).unwrap();
+        assert_eq!(run(), "execution_error", "{allows}");
+    }
 }

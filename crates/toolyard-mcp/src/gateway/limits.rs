@@ -41,6 +41,16 @@ impl ClientLimits {
         self
     }
 
+    /// The maximum size of one message in bytes.
+    pub fn message_bytes_max(&self) -> usize {
+        self.message_bytes
+    }
+
+    /// The maximum memory in bytes of all messages in flight.
+    pub fn in_flight_bytes_max(&self) -> usize {
+        self.in_flight_bytes
+    }
+
     /// Sets the maximum memory, in bytes, that the messages of all clients take: while they are received, and, if they
     /// are requests, until they are answered. It is estimated from what a message takes once it is parsed, which may
     /// be a hundred times its size. One client over HTTP gets less than half of it.

@@ -2,7 +2,7 @@
 
 use super::{read, refused};
 use std::time::Duration;
-use toolyard_mcp::{Pinning, ServerConfig};
+use toolyard_mcp::{ClientLimits, Pinning, ServerConfig};
 
 #[test]
 fn every_key_of_a_server_is_read() {
@@ -39,6 +39,20 @@ fn every_key_of_a_server_is_read() {
 }
 
 /// A value `$NAME` is read from the environment, so that the file holds no secret.
+/// What clients may send is read, with bounds that leave room for some of the largest messages.
+#[test]
+fn the_limits_of_clients_are_read() {
+    let text = "[gateway]\nmessage_max = \"256KiB\"\nin_flight_max = \"8MiB\"";
+    let limits = ClientLimits::default().message_bytes(256 << 10).in_flight_bytes(8 << 20);
+    assert_eq!(read(text).unwrap().clients, limits);
+    assert_eq!(read("").unwrap().clients, ClientLimits::default());
+    refused("[gateway]\nmessage_max = \"1KiB\"", 2, "[gateway] message_max must be at least 4096B");
+    let what = "[gateway] in_flight_max must be at least 16 times message_max";
+    refused("[gateway]\nmessage_max = \"8MiB\"", 2, what);
+    refused("[gateway]\nmessage_max = \"1MiB\"\nin_flight_max = \"2MiB\"", 3, what);
+    refused("[gateway]\nin_flight_max = \"4GiB\"", 2, "[gateway] in_flight_max must be less than 4GiB");
+}
+
 #[test]
 fn a_variable_may_be_the_programs_own() {
     let config = read("[mcp.a]\ncommand = \"a\"\nenv = { P = \"$PATH\" }").unwrap();
