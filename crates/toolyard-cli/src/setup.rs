@@ -157,7 +157,7 @@ impl Setup {
 
     /// The confirmation mode of a tool's calls.
     pub(crate) fn confirmation(&self, spec: &ToolSpec) -> ConfirmationMode {
-        self.confirmations().mode(&spec.name, spec.side_effects)
+        self.confirmations().mode(&spec.name, spec.asked_as())
     }
 }
 

@@ -101,6 +101,10 @@ pub struct ToolSpec {
     pub schema_origin: SchemaOrigin,
     /// The worst the tool can do.
     pub side_effects: SideEffects,
+    /// The side effects by which approval is decided, if not by those: a tool that only reads may read where a person
+    /// should be asked first (PO-3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_as: Option<SideEffects>,
     /// Whether a mutating tool is safe beside other calls, so that its calls use the concurrent pool (CL-1).
     pub promoted: bool,
     /// Whether the tool spawns sub-agents. Its calls always use the concurrent pool (CL-2), and it has no default
@@ -155,6 +159,11 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// The side effects by which approval is decided.
+    pub fn asked_as(&self) -> SideEffects {
+        self.asked_as.unwrap_or(self.side_effects)
+    }
+
     /// A tool with these side effects that accepts any object.
     pub fn new(name: impl Into<String>, side_effects: SideEffects) -> Self {
         Self {
@@ -163,6 +172,7 @@ impl ToolSpec {
             input_schema: None,
             schema_origin: SchemaOrigin::Own,
             side_effects,
+            asked_as: None,
             promoted: false,
             recursive: false,
             idempotent: false,

@@ -147,7 +147,7 @@ fn annotations(spec: &ToolSpec) -> Value {
         "readOnlyHint": read_only,
         "destructiveHint": !read_only,
         "idempotentHint": spec.is_repeatable(),
-        "openWorldHint": matches!(spec.side_effects, SideEffects::Network | SideEffects::Execute),
+        "openWorldHint": matches!(spec.asked_as(), SideEffects::Network | SideEffects::Execute),
     })
 }
 

@@ -348,7 +348,9 @@ impl ToolConfig {
         spec.cost = self.cost.unwrap_or(spec.cost);
         spec.budget = self.budget.unwrap_or(spec.budget);
         spec.key_conflict = self.key_conflict.unwrap_or(spec.key_conflict);
-        spec.side_effects = self.side_effects.unwrap_or(spec.side_effects);
+        if let Some(side_effects) = self.side_effects {
+            (spec.side_effects, spec.asked_as) = (side_effects, None);
+        }
         if let Some(hidden) = &self.hidden_from {
             spec.hidden_from = hidden.clone();
         }

@@ -54,7 +54,7 @@ pub(super) fn size(bytes: u64) -> String {
 /// The confirmation mode of a tool's calls, and whether a trusted workspace is the reason for it.
 fn approval(setup: &Setup, spec: &ToolSpec) -> String {
     let (mode, elsewhere) =
-        (setup.confirmation(spec), setup.config.confirmations.mode(&spec.name, spec.side_effects));
+        (setup.confirmation(spec), setup.config.confirmations.mode(&spec.name, spec.asked_as()));
     let because = if mode == elsewhere { "" } else { ", trusted" };
     format!("{}{because}", mode.as_str())
 }

@@ -231,7 +231,7 @@ impl Runner {
     /// The side effects of a call that needed approval when nobody could be asked.
     fn unapproved(&self, outcome: &Outcome) -> Option<SideEffects> {
         let entry = self.engine.registry().get(&outcome.tool)?;
-        let side_effects = entry.spec().side_effects;
+        let side_effects = entry.spec().asked_as();
         let mode = self.confirmations.mode(entry.name(), side_effects);
         (!self.has_approver && mode.asks()).then_some(side_effects)
     }

@@ -7,23 +7,29 @@ use toolyard::SideEffects;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
     pub(super) side_effects: SideEffects,
+    /// The side effects by which approval is decided, if others.
+    pub(super) asked_as: Option<SideEffects>,
     pub(super) idempotent: bool,
     pub(super) why: &'static str,
 }
 
 /// The class of a tool. A missing hint means the worse case.
 pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class {
+    let class = |side_effects, idempotent, why| Class { side_effects, asked_as: None, idempotent, why };
     if !trusted {
         let why = "its server is not trusted, so it may do anything";
-        return Class { side_effects: SideEffects::Execute, idempotent: false, why };
+        return class(SideEffects::Execute, false, why);
     }
     let Some(hints) = annotations else {
-        let why = "its trusted server declares no annotations for it";
-        return Class { side_effects: SideEffects::Execute, idempotent: false, why };
+        return class(SideEffects::Execute, false, "its trusted server declares no annotations for it");
     };
     if hints.read_only_hint == Some(true) {
-        let why = "its trusted server declares it read-only";
-        return Class { side_effects: SideEffects::Read, idempotent: true, why };
+        if hints.open_world_hint != Some(true) {
+            return class(SideEffects::Read, true, "its trusted server declares it read-only");
+        }
+        let why = "its trusted server declares it read-only, in an open world: approval is as for network";
+        let asked_as = Some(SideEffects::Network);
+        return Class { asked_as, ..class(SideEffects::Read, true, why) };
     }
     let idempotent = hints.is_idempotent();
     if hints.open_world_hint == Some(false) {
@@ -31,15 +37,30 @@ pub(super) fn of(annotations: Option<&ToolAnnotations>, trusted: bool) -> Class 
             true => "its trusted server declares that it only changes local things",
             false => "its trusted server declares that it only adds local things",
         };
-        return Class { side_effects: SideEffects::Write, idempotent, why };
+        return class(SideEffects::Write, idempotent, why);
     }
-    let why = "its trusted server declares it neither read-only nor local";
-    Class { side_effects: SideEffects::Network, idempotent, why }
+    class(SideEffects::Network, idempotent, "its trusted server declares it neither read-only nor local")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// CL-1, PO-3: a tool that only reads is a read. Where its server writes that it reads in an open world, a person is
+    /// asked as for the network: what it is told leaves the machine. A hint that is left out asks nobody.
+    #[test]
+    fn a_read_in_an_open_world_is_a_read_that_is_asked_about() {
+        let reads = || ToolAnnotations::new().read_only(true);
+        for (hints, asked_as) in [
+            (reads(), None),
+            (reads().open_world(false), None),
+            (reads().open_world(true), Some(SideEffects::Network)),
+        ] {
+            let class = of(Some(&hints), true);
+            assert_eq!((class.side_effects, class.asked_as), (SideEffects::Read, asked_as), "{hints:?}");
+            assert_eq!(of(Some(&hints), false).side_effects, SideEffects::Execute);
+        }
+    }
 
     /// CL-1, PO-5: the hints of an untrusted server are ignored, and a missing hint means the worst.
     #[test]

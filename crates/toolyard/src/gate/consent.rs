@@ -68,7 +68,7 @@ impl Gate {
         session: &SessionCore,
     ) -> Result<Consent, CallError> {
         let confirmations = session.permissions.confirmations(self);
-        let mode = confirmations.mode(entry.name(), entry.spec().side_effects);
+        let mode = confirmations.mode(entry.name(), entry.spec().asked_as());
         let once = match mode {
             ConfirmationMode::Auto => return Ok(Consent::Needless),
             ConfirmationMode::Deny => return Err(user_denied()),
@@ -109,7 +109,7 @@ impl Gate {
             call_id: call_id.clone(),
             tool: entry.shared_name(),
             arguments: shown(args).map_or_else(|| args.clone(), Arc::new),
-            side_effects: entry.spec().side_effects,
+            side_effects: entry.spec().asked_as(),
             pattern,
             digest,
             expires_in: session.permissions.confirmations(self).answer_within(),
