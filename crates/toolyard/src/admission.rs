@@ -20,7 +20,7 @@ pub(crate) use parking::{Held, LeaveResult, Resumed};
 pub(crate) use permit::Permit;
 pub(crate) use start::Granted;
 pub(crate) use table::{
-    Ask, EntryId, EntryState, LeaseId, Line, Missing, Need, Refusal, Scope, Ticket, UnitId, UnitKind,
+    Ask, EntryId, EntryState, LeaseId, Line, Missing, Need, Reach, Refusal, Scope, Ticket, UnitId, UnitKind,
 };
 
 use crate::pool::PoolLoad;
@@ -213,7 +213,8 @@ impl Admission {
 
     /// Collects the grants and refusals that the table's changes have led to.
     fn settled(self: &Arc<Self>, table: &mut Table<Place>) -> Granted<'_> {
-        Granted { admission: self, calls: table.take_granted(), refused: table.take_refused(), at: None }
+        let (calls, refused, owes) = (table.take_granted(), table.take_refused(), table.take_owes());
+        Granted { admission: self, calls, refused, owes, at: None }
     }
 
     /// Opens a unit of a class, with the class's current width and pause state (CL-6).
@@ -221,9 +222,9 @@ impl Admission {
         self.table().open_class(class)
     }
 
-    /// Opens a unit for the calls of one tool in one agent.
-    pub(crate) fn open_tool(&self, width: usize) -> UnitId {
-        self.table().open_tool(width)
+    /// Opens a unit for the calls of one tool in one agent, one tree or the engine.
+    pub(crate) fn open_tool(&self, width: usize, reach: Reach) -> UnitId {
+        self.table().open_tool(width, reach)
     }
 
     /// Opens a unit for the calls of one session.
@@ -263,14 +264,27 @@ impl Admission {
     }
 
     /// Sets the width of every unit of a class, including units opened later. If more calls run than the new width
-    /// allows, nothing is taken away: new calls wait until enough have ended.
-    pub(crate) fn resize_class(self: &Arc<Self>, class: ToolClass, width: usize) {
-        self.change(|table, now| table.resize_class(class, width, now));
+    /// allows, nothing is taken away: new calls wait until enough have ended. Calls that this unblocks are
+    /// granted by [`Admission::grant_slice`].
+    pub(crate) fn resize_class(&self, class: ToolClass, width: usize) {
+        self.table().resize_class(class, width);
     }
 
-    /// Pauses or resumes granting for a class, including units opened later. Running calls continue.
-    pub(crate) fn pause_class(self: &Arc<Self>, class: ToolClass, paused: bool) {
-        self.change(|table, now| table.pause_class(class, paused, now));
+    /// Pauses or resumes granting for a class, including units opened later. Running calls continue. Calls that this
+    /// unblocks are granted by [`Admission::grant_slice`].
+    pub(crate) fn pause_class(&self, class: ToolClass, paused: bool) {
+        self.table().pause_class(class, paused);
+    }
+
+    /// Grants and starts the next few of the calls that a large change has unblocked (CC-3). Returns whether there
+    /// may be more.
+    pub(crate) fn grant_slice(self: &Arc<Self>) -> bool {
+        let mut table = self.table();
+        let has_more = table.settle_slice(|| self.now());
+        let granted = self.settled(&mut table);
+        drop(table);
+        granted.start();
+        has_more
     }
 
     /// How many calls of a class are running and waiting.

@@ -43,18 +43,20 @@ pub(crate) struct Granted<'a> {
     pub(super) calls: SmallVec<[GrantedWaiter<Place>; 1]>,
     /// Waiters that may not wait any more (CC-8).
     pub(super) refused: Vec<Place>,
+    /// Whether the change unblocks more calls than are granted at once (CC-3).
+    pub(super) owes: bool,
     /// When they were granted, if the caller knows.
     pub(super) at: Option<Instant>,
 }
 
 impl Granted<'_> {
-    /// Ends the refused calls and starts the granted ones. When called from within a start, the calls are started
+    /// Ends the refused calls and starts the granted ones; then grants and starts the rest in slices. When called from within a start, the calls are started
     /// after those already pending on this thread.
     ///
     /// # Panics
     /// When starting or ending a call panics; the panic is raised after all of them have been started.
     pub(crate) fn start(self) {
-        if self.refused.is_empty() && self.calls.is_empty() {
+        if self.refused.is_empty() && self.calls.is_empty() && !self.owes {
             return; // almost always: nobody was waiting
         }
         let mut panic = None;
@@ -62,7 +64,16 @@ impl Granted<'_> {
             let refuse = AssertUnwindSafe(|| place.waiter.refuse(place.index));
             panic = panic.or(catch_unwind(refuse).err());
         }
-        start_in_turn(self.admission, self.calls, self.at);
+        let starts = AssertUnwindSafe(|| start_in_turn(self.admission, self.calls, self.at));
+        panic = panic.or(catch_unwind(starts).err());
+        while self.owes {
+            let slice = AssertUnwindSafe(|| self.admission.grant_slice());
+            match catch_unwind(slice) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(raised) => panic = panic.or(Some(raised)),
+            }
+        }
         if let Some(panic) = panic {
             resume_unwind(panic);
         }

@@ -32,6 +32,8 @@ mod party;
 mod pools;
 mod queue;
 mod slab;
+mod sleep;
+mod slices;
 mod trace;
 mod units;
 mod zombies;
@@ -42,6 +44,7 @@ pub(super) use life::Resumed;
 pub(crate) use lines::{Line, Missing};
 pub(crate) use need::{Ask, Need};
 pub(super) use party::{Newcomer, PlaceInLine};
+pub(crate) use sleep::Reach;
 pub(crate) use units::{UnitId, UnitKind};
 
 use aging::Aging;
@@ -50,8 +53,10 @@ use lanes::{LaneKey, Lanes, Who};
 use leases::Leases;
 use party::Arrival;
 use pools::ClassRule;
-use queue::{Change, Queue, Turn};
+use queue::{Change, Listing, Queue, Turn};
 use slab::Slab;
+use sleep::Sleep;
+use slices::Backlog;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use toolyard_core::ToolClass;
@@ -94,7 +99,7 @@ pub(super) struct GrantedWaiter<W> {
 }
 
 /// What a release makes available: a unit or a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Resource {
     Unit(UnitId),
     Lease(LeaseId),
@@ -121,6 +126,11 @@ pub(super) struct Table<W> {
     turns: u64,
     /// What has been freed and may unblock a waiter.
     freed: VecDeque<Resource>,
+    /// What has been freed by a large change and is still to be looked at.
+    backlog: Backlog,
+    /// How many lanes and groups have been looked at, to be granted or passed over.
+    #[cfg(test)]
+    looks: std::cell::Cell<usize>,
     /// Almost always one or none, which needs no allocation.
     granted: SmallVec<[GrantedWaiter<W>; 1]>,
     refused: Vec<W>,
@@ -148,6 +158,9 @@ impl<W: PlaceInLine> Table<W> {
             tickets: 0,
             turns: 0,
             freed: VecDeque::new(),
+            backlog: Backlog::default(),
+            #[cfg(test)]
+            looks: std::cell::Cell::new(0),
             granted: SmallVec::new(),
             refused: Vec::new(),
         }
@@ -187,7 +200,8 @@ impl<W: PlaceInLine> Table<W> {
         }
         self.age(now);
         let lane = self.lanes.find(&key);
-        if lane.is_none() && self.can_start(&key, None) {
+        // While a large change is being settled, a newcomer passes nobody who may be next.
+        if lane.is_none() && self.can_start(&key, None) && !self.is_owed(ask.need) {
             return Asked::Granted(self.take(ask.need, ask.root, ask.lineage, 0));
         }
         if let Some(queue_max) = self.bound_met(ask.root) {
@@ -265,7 +279,8 @@ impl<W: PlaceInLine> Table<W> {
         if let Some(only) = self.lanes.only() {
             self.list(only); // it is no longer the only lane
         }
-        let lane = self.lanes.open(key);
+        let groups = self.groups(&key);
+        let lane = self.lanes.open(key, groups);
         self.lanes.open_one_mut(lane).push(head, waiter);
         self.list(lane);
         lane
@@ -345,7 +360,7 @@ impl<W: PlaceInLine> Table<W> {
 
     fn list(&mut self, lane: u32) {
         let open = self.lanes.open_one_mut(lane);
-        let (key, (before, now)) = (open.key, open.list());
+        let (key, groups, asleep, (before, now)) = (open.key, open.groups, open.asleep, open.list());
         if before == now {
             return;
         }
@@ -354,8 +369,13 @@ impl<W: PlaceInLine> Table<W> {
             Who::Resume { .. } => Turn { number: 0, weight: 1 },
         };
         let change = Change { before, now, anew };
+        let listing = |reach| {
+            let is_listed = Sleep::is_listed(asleep, reach);
+            Listing { lane, key: &key, group: groups.at(reach), is_listed }
+        };
         for unit in key.need.units() {
-            Queue::place(&mut self.unit_mut(unit).queue, lane, &key, change);
+            let unit = self.unit_mut(unit);
+            Queue::place(&mut unit.queue, listing(unit.reach), change);
         }
         match (key.who, key.need.lease) {
             (Who::Resume { entry: Some(entry) }, _) => {
@@ -363,7 +383,8 @@ impl<W: PlaceInLine> Table<W> {
             }
             (Who::Resume { entry: None }, _) => {}
             (Who::Call { may_not_wait, .. }, Some(lease)) => {
-                self.relist_on_lease(lease, lane, (&key, may_not_wait), change)
+                let listing = listing(self.lease_reach(lease));
+                self.relist_on_lease(lease, listing, may_not_wait, change);
             }
             (Who::Call { .. }, None) => self.aging.relist(self.class_of(key.need), lane, change),
         }
@@ -375,16 +396,23 @@ impl<W: PlaceInLine> Table<W> {
     fn relist_on_lease(
         &mut self,
         id: LeaseId,
-        lane: u32,
-        (key, may_not_wait): (&LaneKey, bool),
+        listing: Listing<'_>,
+        may_not_wait: bool,
         change: Change,
     ) {
         let lease = self.leases.get_mut(id);
-        Queue::place(&mut lease.queue, lane, key, change);
+        let Listing { lane, key, .. } = listing;
+        Queue::place(&mut lease.queue, listing, change);
         if let Some(before) = change.before {
             lease.heads.remove(&(before, lane));
         }
         lease.heads.extend(change.now.map(|now| (now, lane)));
+        if let Who::Call { holder: Some(holder), .. } = key.who {
+            if let Some(before) = change.before {
+                lease.nested.remove(&(holder, before, lane));
+            }
+            lease.nested.extend(change.now.map(|now| (holder, now, lane)));
+        }
         if change.now.is_none() {
             lease.may_not_wait.remove(&lane);
         } else if may_not_wait {

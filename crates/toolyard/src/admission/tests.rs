@@ -64,6 +64,33 @@ fn a_long_queue_of_calls_that_cannot_start_takes_no_stack() {
     assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
 }
 
+/// CC-3: a large change grants in slices. When the first call starts, most of the others are still in line.
+#[test]
+fn a_large_change_lets_the_lock_go_between_slices() {
+    const WAITING: u32 = 10_000;
+    let admission = Admission::new([1, 1, 1], 100_000, 100_000);
+    let tool = admission.open_tool(1, Reach::Engine);
+    let need = Need::of(tool, None, None);
+    let permit = admission.try_admit(1, need).unwrap();
+    let (seen, most_at_once) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (count, most, of) = (seen.clone(), most_at_once.clone(), admission.clone());
+    let waiter = Arc::new(Does(move |index, permit: Permit<'_>| {
+        assert_eq!(index, count.fetch_add(1, Ordering::Relaxed), "first in, first out");
+        let waiting: usize = of.lines().iter().map(|line| line.waiting).sum();
+        let granted = WAITING - u32::try_from(waiting).unwrap();
+        most.fetch_max(granted - index, Ordering::Relaxed);
+        std::mem::forget(permit);
+    }));
+    for index in 0..WAITING {
+        let asked = admission.admit(&Ask::of_root(1, need), Instant::now(), &waiter, index);
+        assert!(matches!(asked, Ok(Admitted::Waiting { .. })));
+    }
+    admission.resize_unit(tool, usize::MAX).start();
+    assert_eq!(seen.load(Ordering::Relaxed), WAITING);
+    assert!(most_at_once.load(Ordering::Relaxed) <= 64, "{most_at_once:?} granted and not started");
+    drop(permit);
+}
+
 /// CC-1: a start that panics releases its permit, and the calls behind it are started.
 #[test]
 fn a_start_that_panics_takes_nobody_with_it() {

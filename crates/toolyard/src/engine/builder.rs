@@ -2,7 +2,7 @@
 
 use super::{Engine, EngineCore, Sessions, batch_ends::BatchEnds};
 use crate::{
-    admission::Admission,
+    admission::{Admission, Reach},
     attempt::{Backend, Blocking, BlockingThreads, HostBackend, Runners},
     batch::{Stop, Waits},
     chance::Chance,
@@ -363,7 +363,7 @@ impl EngineBuilder {
             waits: self.waits,
             budgets: self.budgets,
             scopes: Scopes::new(admission.clone()),
-            tools: ToolUnits::new(admission.clone()),
+            tools: ToolUnits::new(admission.clone(), Reach::Engine),
             admission,
             leases,
             bus: EventBus::new(self.sinks, self.writers, |writer, hold| {

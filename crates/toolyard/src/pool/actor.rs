@@ -3,16 +3,18 @@
 use super::{PoolLease, PoolLeases, PoolState, PoolStatus};
 use crate::admission::Admission;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use toolyard_core::ToolClass;
 
 /// A message to a pool. None of these is sent on the path of a call.
 #[derive(Debug)]
 pub(super) enum PoolMessage {
     /// Set another width; replies with the previous one.
-    Resize(usize, RpcReplyPort<usize>),
+    Resize(usize, Applied<usize>, RpcReplyPort<usize>),
     /// Pause granting, or resume it.
-    Pause(bool, RpcReplyPort<()>),
+    Pause(bool, Applied<()>, RpcReplyPort<()>),
+    /// Grant the next few calls that a change of the pool has unblocked.
+    Grant,
     /// Refuse new calls from now on.
     Drain(RpcReplyPort<()>),
     /// Report the pool's status.
@@ -21,6 +23,10 @@ pub(super) enum PoolMessage {
     #[cfg(test)]
     Panic,
 }
+
+/// What a change replied, set once it is in force. So a change that is sent again because its reply was lost is made
+/// once, and its sender learns what happened even if no reply comes.
+pub(super) type Applied<T> = Arc<OnceLock<T>>;
 
 /// What a pool actor is made from. All of it outlives the actor.
 #[derive(Debug, Clone)]
@@ -44,6 +50,23 @@ impl Owned {
         self.seed.leases.publish(self.seed.class, self.lease);
     }
 
+    /// Sets the width and returns the previous one. The calls that this unblocks are yet to be granted.
+    fn resize(&mut self, width: usize) -> usize {
+        let before = self.lease.width;
+        self.publish(|lease| lease.width = width);
+        self.seed.admission.resize_class(self.seed.class, width);
+        before
+    }
+
+    /// Pauses the pool or resumes it, unless it is stopping.
+    fn pause(&mut self, paused: bool) {
+        if matches!(self.lease.state, PoolState::Running | PoolState::Paused) {
+            let state = if paused { PoolState::Paused } else { PoolState::Running };
+            self.publish(|lease| lease.state = state);
+            self.seed.admission.pause_class(self.seed.class, paused);
+        }
+    }
+
     fn status(&self) -> PoolStatus {
         let (class, lease) = (self.seed.class, self.lease);
         let load = self.seed.admission.load(class);
@@ -63,33 +86,39 @@ impl Actor for PoolActor {
     type State = Owned;
     type Arguments = PoolSeed;
 
-    async fn pre_start(&self, _: ActorRef<PoolMessage>, seed: PoolSeed) -> Result<Owned, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        me: ActorRef<PoolMessage>,
+        seed: PoolSeed,
+    ) -> Result<Owned, ActorProcessingErr> {
+        me.cast(PoolMessage::Grant)?; // what its predecessor may have left
         let lease = seed.leases.get(seed.class);
         Ok(Owned { seed, lease })
     }
 
     async fn handle(
         &self,
-        _: ActorRef<PoolMessage>,
+        me: ActorRef<PoolMessage>,
         message: PoolMessage,
         pool: &mut Owned,
     ) -> Result<(), ActorProcessingErr> {
-        let class = pool.seed.class;
         // If the caller no longer waits for the reply, it is dropped.
         match message {
-            PoolMessage::Resize(width, reply) => {
-                let before = pool.lease.width;
-                pool.publish(|lease| lease.width = width);
-                pool.seed.admission.resize_class(class, width);
+            PoolMessage::Resize(width, applied, reply) => {
+                let before = *applied.get_or_init(|| pool.resize(width));
                 let _ = reply.send(before);
+                me.cast(PoolMessage::Grant)?;
             }
-            PoolMessage::Pause(paused, reply) => {
-                if matches!(pool.lease.state, PoolState::Running | PoolState::Paused) {
-                    let state = if paused { PoolState::Paused } else { PoolState::Running };
-                    pool.publish(|lease| lease.state = state);
-                    pool.seed.admission.pause_class(class, paused);
-                }
+            PoolMessage::Pause(paused, applied, reply) => {
+                applied.get_or_init(|| pool.pause(paused));
                 let _ = reply.send(());
+                me.cast(PoolMessage::Grant)?;
+            }
+            // One slice a message, so that the pool answers others in between.
+            PoolMessage::Grant => {
+                if pool.seed.admission.grant_slice() {
+                    me.cast(PoolMessage::Grant)?;
+                }
             }
             PoolMessage::Drain(reply) => {
                 pool.publish(|lease| lease.state = PoolState::Draining);

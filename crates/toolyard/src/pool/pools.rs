@@ -1,6 +1,6 @@
 //! The engine's handle to the pools, and the guard that restarts the supervisor.
 
-use super::actor::PoolMessage;
+use super::actor::{Applied, PoolMessage};
 use super::deaths::Deaths;
 use super::supervisor::{Supervisor, SupervisorMessage, SupervisorSetup};
 use super::{PoolLeases, PoolState, PoolStatus};
@@ -88,17 +88,22 @@ impl Pools {
         Err(PoolError::Away { class })
     }
 
-    /// Sets the width of a class. Returns the previous width.
+    /// Sets the width of a class. Returns the previous width once the new one is in force; the calls that it unblocks
+    /// are granted in slices afterwards (CC-3).
     pub(crate) async fn resize(&self, class: ToolClass, width: usize) -> Result<usize, PoolError> {
         if width == 0 || class == ToolClass::Serial {
             return Err(PoolError::Width { class, width });
         }
-        self.ask(class, |reply| PoolMessage::Resize(width, reply)).await
+        let applied = Applied::default();
+        let asked = self.ask(class, |reply| PoolMessage::Resize(width, applied.clone(), reply)).await;
+        asked.or_else(|away| applied.get().copied().ok_or(away))
     }
 
-    /// Pauses granting for a class, or resumes it.
+    /// Pauses granting for a class, or resumes it. As with [`Pools::resize`], the answer comes once this is in force.
     pub(crate) async fn pause(&self, class: ToolClass, paused: bool) -> Result<(), PoolError> {
-        self.ask(class, |reply| PoolMessage::Pause(paused, reply)).await
+        let applied = Applied::default();
+        let asked = self.ask(class, |reply| PoolMessage::Pause(paused, applied.clone(), reply)).await;
+        asked.or_else(|away| applied.get().copied().ok_or(away))
     }
 
     /// Refuses new calls of every class.

@@ -1,9 +1,10 @@
 use super::*;
-use crate::admission::{Admission, Need};
+use crate::admission::{Admission, Ask, Need, Permit, Waiter};
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
+use tokio::time::Instant;
 use toolyard_core::ToolClass;
 
 struct Yard {
@@ -14,7 +15,7 @@ struct Yard {
 }
 
 async fn yard() -> Yard {
-    let (admission, leases) = (Admission::new([20, 1, 10], 100, 100), PoolLeases::new([20, 1, 10]));
+    let (admission, leases) = (Admission::new([20, 1, 10], 20_000, 20_000), PoolLeases::new([20, 1, 10]));
     let failed = Arc::new(AtomicBool::new(false));
     let on_failure = failed.clone();
     let pools =
@@ -37,6 +38,48 @@ async fn a_pool_that_dies_is_restarted_with_its_lease() {
     assert_eq!(yard.leases.get(ToolClass::Read).state, PoolState::Running);
     drop(permit);
     assert_eq!(yard.pools.status().await.unwrap()[0].running, 0);
+}
+
+/// A batch whose calls only count their starts.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Waiter for Counts {
+    fn start(self: Arc<Self>, _: u32, permit: Permit<'_>) {
+        let _ = permit.hand_over(); // it runs for ever
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn resume(self: Arc<Self>, _: u32) {}
+
+    fn expire(self: Arc<Self>, _: u32) {}
+
+    fn refuse(&self, _: u32) {}
+}
+
+/// CC-3, RA-2, RA-5: a resize is answered before all that it unblocks is granted. If the pool dies meanwhile, its
+/// successor grants the rest.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_dies_between_slices_leaves_nobody_behind() {
+    const WAITING: u32 = 10_000;
+    let yard = yard().await;
+    let unit = yard.admission.open_class(ToolClass::Read);
+    let need = Need::of(unit, None, None);
+    let permits: Vec<_> = (0..20).map(|_| yard.admission.try_admit(1, need).unwrap()).collect();
+    let batch = Arc::new(Counts::default());
+    for index in 0..WAITING {
+        assert!(yard.admission.admit(&Ask::of_root(1, need), Instant::now(), &batch, index).is_ok());
+    }
+    assert_eq!(yard.pools.resize(ToolClass::Read, 20_000).await, Ok(20));
+    yard.pools.kill(Victim::Pool(ToolClass::Read));
+    let started = batch.0.load(Ordering::Relaxed);
+    assert!(started < WAITING as usize, "{started} were granted before the answer");
+    while yard.pools.status().await.unwrap()[0].queued > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(batch.0.load(Ordering::Relaxed), WAITING as usize);
+    assert_eq!(yard.pools.status().await.unwrap()[0].restarts, 1);
+    drop(permits);
 }
 
 /// RA-5: a pool that dies a fourth time within a minute is given up, once.

@@ -8,7 +8,7 @@ use super::permissions::Permissions;
 use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, Resized, ToolUnits};
 use crate::{
-    admission::{LeaseId, Need, UnitId},
+    admission::{LeaseId, Need, Reach, UnitId},
     batch::{BatchState, Flight, KeptResult, Stop, TurnOf},
     budget::Allowance,
     engine::EngineCore,
@@ -106,7 +106,7 @@ impl SessionCore {
             concurrent: ConcurrentPool::new(admission.clone()),
             max_in_flight,
             cap: max_in_flight.map(|max| admission.open_session(max.get())),
-            tools: ToolUnits::new(admission.clone()),
+            tools: ToolUnits::new(admission.clone(), Reach::Agent),
             announced: Once::new(),
             open: Mutex::default(),
         })
@@ -137,7 +137,7 @@ impl SessionCore {
             concurrent,
             max_in_flight,
             cap: max_in_flight.map(|max| engine.admission.open_session(max.get())),
-            tools: ToolUnits::new(engine.admission.clone()),
+            tools: ToolUnits::new(engine.admission.clone(), Reach::Agent),
             announced: Once::new(),
             open: Mutex::default(),
             allowance,

@@ -2,7 +2,7 @@
 
 use super::{approvals::Approvals, spending::Spending, units::ToolUnits};
 use crate::{
-    admission::{Admission, LeaseId, Scope, UnitId},
+    admission::{Admission, LeaseId, Reach, Scope, UnitId},
     batch::{Flight, KeptResult},
     config::Budgets,
     events::Sequence,
@@ -79,7 +79,7 @@ impl Tree {
             root,
             serial: admission.open_lease(Scope::Tree),
             cap: cap.map(|max| admission.open_tree(max.get())),
-            tools: ToolUnits::new(admission.clone()),
+            tools: ToolUnits::new(admission.clone(), Reach::Tree),
             numbers,
             keys: Keys::new(KeyBounds::default()),
             spending: Spending::new(budgets),

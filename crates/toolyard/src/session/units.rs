@@ -1,7 +1,7 @@
 //! The units of agents, trees and engines, each opened when it is first needed.
 
 use crate::{
-    admission::{Admission, Granted, UnitId},
+    admission::{Admission, Granted, Reach, UnitId},
     engine::EngineCore,
     gate::Rules,
     registry::ToolEntry,
@@ -45,13 +45,15 @@ struct ToolUnit {
 /// The tool limits of one agent, one tree or the engine.
 pub(crate) struct ToolUnits {
     admission: Arc<Admission>,
+    /// Whose calls they bound.
+    reach: Reach,
     /// In order, so that nothing here depends on hashing.
     units: Mutex<BTreeMap<Arc<str>, ToolUnit>>,
 }
 
 impl ToolUnits {
-    pub(crate) fn new(admission: Arc<Admission>) -> Self {
-        Self { admission, units: Mutex::default() }
+    pub(crate) fn new(admission: Arc<Admission>, reach: Reach) -> Self {
+        Self { admission, reach, units: Mutex::default() }
     }
 
     /// The unit that bounds a tool here, opened by its first call. Its width is that of the tool which has the name
@@ -64,7 +66,7 @@ impl ToolUnits {
     ) -> (UnitId, Option<Box<Resized<'_>>>) {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unit) = units.get_mut(entry.name()) else {
-            let id = self.admission.open_tool(width);
+            let id = self.admission.open_tool(width, self.reach);
             units.insert(entry.shared_name(), ToolUnit { id, width });
             return (id, None);
         };

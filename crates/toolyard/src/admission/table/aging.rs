@@ -168,20 +168,9 @@ impl<W: PlaceInLine> Table<W> {
         if lease.top.is_none() || faulty!(AgingHoldsWithoutLease) {
             return lease.heads.first().copied();
         }
-        let able = self.lanes_on_top(id).filter(|lane| self.may_push(id, *lane));
-        able.filter_map(|lane| Some((self.lanes.open_one(lane).turn()?, lane))).min()
-    }
-
-    /// The lanes of the top entry's root session. Only they can have calls that may push onto a lent lease.
-    pub(super) fn lanes_on_top(&self, id: LeaseId) -> impl Iterator<Item = u32> {
-        let lease = self.leases.get(id);
-        let root = lease.top.map(|top| self.leases.entry(top).root);
-        let queue = lease.queue.as_ref().zip(root);
-        queue.into_iter().flat_map(|(queue, root)| queue.lanes_of(root))
-    }
-
-    fn may_push(&self, id: LeaseId, lane: u32) -> bool {
-        let Who::Call { holder, .. } = self.lanes.open_one(lane).key.who else { return false };
-        self.leases.may_push(id, holder)
+        // Only calls under the top entry may push onto a lent lease.
+        let top = lease.top.filter(|_| self.leases.is_empty_or_lent(id))?;
+        let (_, number, lane) = lease.nested.range((top, 0, 0)..=(top, u64::MAX, u32::MAX)).next()?;
+        Some((*number, *lane))
     }
 }

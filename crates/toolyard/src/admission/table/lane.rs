@@ -1,6 +1,7 @@
 //! A lane: interchangeable waiters, first in, first out. If one of them can start, each of them can.
 
 use super::lanes::LaneKey;
+use super::sleep::{Groups, Sleep};
 use super::party::{Arrival, Newcomer, Party, PlaceInLine};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,6 +9,9 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Debug, Clone)]
 pub(super) struct Lane<W> {
     pub(super) key: LaneKey,
+    pub(super) groups: Groups,
+    /// Where it sleeps: it is not listed at what reaches further than that.
+    pub(super) asleep: Option<Sleep>,
     /// In order of their numbers. The first member of the first party is always still waiting.
     parties: VecDeque<Party<W>>,
     /// How many wait.
@@ -26,8 +30,8 @@ pub(super) struct Head<W> {
 }
 
 impl<W> Lane<W> {
-    pub(super) fn new(key: LaneKey) -> Self {
-        Self { key, parties: VecDeque::new(), len: 0, departed: BTreeSet::new(), listed: None }
+    pub(super) fn new(key: LaneKey, groups: Groups) -> Self {
+        Self { key, groups, asleep: None, parties: VecDeque::new(), len: 0, departed: BTreeSet::new(), listed: None }
     }
 
     /// The arrival of its head.
@@ -44,6 +48,11 @@ impl<W> Lane<W> {
     pub(super) fn list(&mut self) -> (Option<u64>, Option<u64>) {
         let now = self.turn();
         (std::mem::replace(&mut self.listed, now), now)
+    }
+
+    /// The number it is listed under.
+    pub(super) fn listed(&self) -> Option<u64> {
+        self.listed
     }
 
     /// Whether it is listed and not empty.

@@ -1,6 +1,6 @@
 //! The open lanes, and how they are found.
 
-use super::{EntryId, Need, lane::Lane};
+use super::{EntryId, Need, lane::Lane, sleep::Groups};
 use foldhash::{HashMap, HashMapExt};
 
 /// A place in a lane.
@@ -72,6 +72,12 @@ impl<W> Lanes<W> {
         self.by_key.len() == 1 && self.open_one(at).stays_listed()
     }
 
+    /// The number of slots for lanes, open or not.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> u32 {
+        u32::try_from(self.slots.len()).expect("fewer than 2^32 lanes are open")
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
@@ -94,8 +100,8 @@ impl<W> Lanes<W> {
         self.slots.iter().flatten()
     }
 
-    pub(super) fn open(&mut self, key: LaneKey) -> u32 {
-        let lane = Some(Lane::new(key));
+    pub(super) fn open(&mut self, key: LaneKey, groups: Groups) -> u32 {
+        let lane = Some(Lane::new(key, groups));
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = lane;

@@ -86,6 +86,8 @@ pub(super) struct Lease {
     pub(super) queue: Option<Box<Queue>>,
     /// Its lanes by their heads, oldest first.
     pub(super) heads: BTreeSet<(u64, u32)>,
+    /// Its lanes whose calls are under an entry on it, by that entry and their heads.
+    pub(super) nested: BTreeSet<(EntryId, u64, u32)>,
     /// Its lanes whose calls may not wait for it.
     pub(super) may_not_wait: BTreeSet<u32>,
     /// The oldest head that may push onto it now, as listed in the table-wide `Aging::eldest`.
@@ -111,6 +113,7 @@ impl Leases {
             queued: 0,
             queue: None,
             heads: BTreeSet::new(),
+            nested: BTreeSet::new(),
             may_not_wait: BTreeSet::new(),
             eldest: None,
         }))
@@ -119,6 +122,10 @@ impl Leases {
     pub(super) fn close(&mut self, lease: LeaseId) {
         let lease = self.all.remove(lease.0);
         debug_assert!(lease.is_some_and(|lease| lease.top.is_none() && lease.queued == 0), "lease in use");
+    }
+
+    pub(super) fn is_open(&self, lease: LeaseId) -> bool {
+        self.all.get(lease.0).is_some()
     }
 
     pub(super) fn get(&self, lease: LeaseId) -> &Lease {
@@ -156,6 +163,11 @@ impl Leases {
             None => true,
             Some(top) => holder == Some(top) && self.entry(top).is_lent(),
         }
+    }
+
+    /// Whether some call might push onto it now, or its top entry lends it.
+    pub(super) fn is_empty_or_lent(&self, lease: LeaseId) -> bool {
+        self.get(lease).top.is_none_or(|top| self.entry(top).is_lent())
     }
 
     /// Pushes a call onto the lease. The call must be allowed to.

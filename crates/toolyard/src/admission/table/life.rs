@@ -55,7 +55,7 @@ impl<W: PlaceInLine> Table<W> {
         waiter: impl Newcomer<W>,
     ) -> Resumed {
         let key = LaneKey { need, who: Who::Resume { entry } };
-        if self.can_start(&key, None) {
+        if self.can_start(&key, None) && !self.is_owed(need) {
             self.take_again(need, entry, 0);
             self.set_states(entry, EntryState::Running);
             self.settle(now);

@@ -3,7 +3,7 @@
 use super::{EntryId, LeaseId, UnitId};
 
 /// Everything a call needs, all at once (CC-1): counting units, and a lease if it is serial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct Need {
     units: [Option<UnitId>; Need::UNITS_MAX],
     pub(super) lease: Option<LeaseId>,
@@ -40,6 +40,21 @@ impl Need {
 
     pub(super) fn has(&self, unit: UnitId) -> bool {
         self.units.contains(&Some(unit))
+    }
+
+    /// Whether some unit or lease is in both.
+    pub(super) fn shares_with(self, other: Self) -> bool {
+        self.units().any(|unit| other.has(unit)) || (self.lease.is_some() && self.lease == other.lease)
+    }
+
+    /// The units that `keep` selects, without the lease.
+    pub(super) fn only(self, keep: impl Fn(UnitId) -> bool) -> Self {
+        Self { units: self.units.map(|unit| unit.filter(|unit| keep(*unit))), lease: None }
+    }
+
+    /// The same units with this lease.
+    pub(super) fn with_lease(self, lease: Option<LeaseId>) -> Self {
+        Self { lease, ..self }
     }
 
     /// Splits the units into those that `keep` selects and the rest. Neither has the lease: its entry stands for it.

@@ -10,50 +10,107 @@
 //! exception is the end of a reservation, which frees what it held back.
 
 use super::lanes::LaneKey;
-use super::queue::Queue;
-use super::{EntryState, GrantedWaiter, Moment, PlaceInLine, Resource, Table, UnitId, Who};
+use super::queue::{Group, Place, Queue};
+use super::{
+    EntryId, EntryState, GrantedWaiter, LeaseId, Moment, Need, PlaceInLine, Resource, Table, UnitId, Who,
+};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 
+/// The search for lanes that would pass another.
+struct Passing {
+    /// The session that would be passed.
+    root: u64,
+    /// What its lane takes and others would have to share.
+    taken: Need,
+    /// Its turn.
+    turn: u64,
+    /// The first that would pass it.
+    first: Option<Ahead>,
+}
+
+/// A lane that would go before another, with what decides it: the turn, and then the rank.
+type Ahead = ((u64, Reverse<Rank>), u32);
+
+/// Deeper first, then older.
+type Rank = (u8, Reverse<Option<u64>>);
+
+/// Lanes that were looked at in vain.
+type InVain = SmallVec<[u32; 4]>;
+
 impl<W: PlaceInLine> Table<W> {
-    /// Grants every waiter that can start after a change.
+    /// Grants every waiter that can start after a change, or as many as one slice grants.
     pub(super) fn settle(&mut self, now: impl FnOnce() -> Moment) {
         if !self.has_waiters() {
             self.aging.reserved = None;
             self.freed.clear();
+            self.backlog.clear();
             return;
         }
         let now = now();
-        while let Some(lane) = self.next_resume() {
+        let most = self.granted.len() + self.backlog.slice;
+        while self.granted.len() < most
+            && let Some(lane) = self.next_resume()
+        {
             self.grant(lane);
         }
-        loop {
+        while self.granted.len() < most {
             self.age(now);
             match self.next_aged().or_else(|| self.next_head()) {
                 Some(lane) => self.grant(lane),
-                None => return self.freed.clear(),
+                None => return self.wake_all(),
             }
+        }
+        self.put_off();
+    }
+
+    /// Ends a round in which everybody who could start has been granted.
+    fn wake_all(&mut self) {
+        while let Some(freed) = self.freed.pop_front() {
+            self.wake_at(freed);
         }
     }
 
     /// The oldest resume that can start.
-    fn next_resume(&self) -> Option<u32> {
-        let oldest = self.freed.iter().filter_map(|freed| self.next_resume_for(*freed));
-        oldest.min().map(|(_, lane)| lane)
+    fn next_resume(&mut self) -> Option<u32> {
+        let mut oldest = None;
+        for at in 0..self.freed.len() {
+            let next = self.next_resume_for(self.freed[at]);
+            oldest = oldest.into_iter().chain(next).min();
+        }
+        oldest.map(|(_, lane)| lane)
     }
 
-    fn next_resume_for(&self, freed: Resource) -> Option<(u64, u32)> {
+    fn next_resume_for(&mut self, freed: Resource) -> Option<(u64, u32)> {
         match freed {
-            Resource::Unit(unit) => {
-                let unit = self.unit(unit);
-                let queue = unit.queue.as_ref().filter(|_| unit.has_room(false))?;
-                queue.resumes().find(|(_, lane)| self.can_lane_start(*lane))
-            }
+            Resource::Unit(unit) => self.next_resume_at(unit),
             Resource::Lease(lease) => {
                 let lane = self.leases.entry(self.leases.get(lease).top?).resume?;
                 let number = self.lanes.open_one(lane).turn()?;
                 self.can_lane_start(lane).then_some((number, lane))
             }
         }
+    }
+
+    fn next_resume_at(&mut self, id: UnitId) -> Option<(u64, u32)> {
+        let unit = self.unit(id);
+        let (queue, reach) = (unit.queue.as_ref().filter(|_| unit.has_room(false))?, unit.reach);
+        let (mut oldest, mut in_vain) = (None, InVain::new());
+        for (need, lanes) in queue.resumes() {
+            self.count_look();
+            if !(faulty!(PermitHeldWhileNested) || need.units().all(|unit| self.unit(unit).has_room(false))) {
+                continue;
+            }
+            for next in lanes {
+                if self.can_lane_start(next.1) {
+                    oldest = oldest.into_iter().chain([*next]).min();
+                    break;
+                }
+                in_vain.push(next.1);
+            }
+        }
+        in_vain.into_iter().for_each(|lane| self.put_to_sleep(lane, reach));
+        oldest
     }
 
     fn next_aged(&self) -> Option<u32> {
@@ -68,9 +125,13 @@ impl<W: PlaceInLine> Table<W> {
             return self.can_lane_start(only).then_some(only);
         }
         let first = loop {
-            match self.first_for(*self.freed.front()?) {
+            let freed = *self.freed.front()?;
+            match self.first_for(freed) {
                 Some(lane) => break lane,
-                None => drop(self.freed.pop_front()),
+                None => {
+                    self.freed.pop_front();
+                    self.wake_at(freed);
+                }
             }
         };
         let mut next = self.deepest(first);
@@ -82,27 +143,101 @@ impl<W: PlaceInLine> Table<W> {
 
     /// Of the lanes of this lane's session that are first for something freed, the deepest: a tree finishes what it
     /// has begun (CC-3).
-    fn deepest(&self, lane: u32) -> u32 {
-        let root = self.root_of(lane);
-        let others = self.freed.iter().filter_map(|freed| self.first_for(*freed));
-        let own = others.filter(|other| self.root_of(*other) == root).chain([lane]);
-        own.max_by_key(|lane| self.rank(*lane)).unwrap_or(lane)
+    fn deepest(&mut self, lane: u32) -> u32 {
+        let Some(root) = self.root_of(lane) else { return lane };
+        let mut deepest = lane;
+        for at in 0..self.freed.len() {
+            let freed = self.freed[at];
+            if self.turn_at(freed, root).is_none() {
+                continue;
+            }
+            if let Some(other) = self.first_for(freed)
+                && self.root_of(other) == Some(root)
+                && self.rank(other) > self.rank(deepest)
+            {
+                deepest = other;
+            }
+        }
+        deepest
     }
 
     /// Of other sessions' lanes that can start, take a resource that this lane takes and have an earlier turn, the
     /// one with the earliest turn.
-    fn ahead_of(&self, lane: u32) -> Option<u32> {
-        let (root, need) = (self.root_of(lane), self.lanes.open_one(lane).key.need);
-        let turn = self.turn_of(lane);
+    fn ahead_of(&mut self, lane: u32) -> Option<u32> {
+        let (root, need) = (self.root_of(lane)?, self.lanes.open_one(lane).key.need);
         // Of the waiters for a lease that is not empty, only calls of one session could push.
         let lease = need.lease.filter(|lease| self.leases.get(*lease).top.is_none());
-        let things = need.units().map(Resource::Unit).chain(lease.map(Resource::Lease));
-        let before =
-            things.filter_map(|thing| self.queue_of(thing)).flat_map(|queue| queue.lanes_before(turn));
-        before
-            .filter(|other| self.root_of(*other) != root && self.turn_of(*other) < turn)
-            .filter(|other| self.can_lane_start(*other))
-            .min_by_key(|other| (self.turn_of(*other), Reverse(self.rank(*other))))
+        let taken = need.with_lease(lease);
+        let mut ahead = Passing { root, taken, turn: self.turn_of(lane), first: None };
+        taken.units().for_each(|unit| self.listed_ahead(Resource::Unit(unit), &mut ahead));
+        lease.into_iter().for_each(|lease| self.listed_ahead(Resource::Lease(lease), &mut ahead));
+        for at in 0..self.freed.len() {
+            self.asleep_ahead(self.freed[at], &mut ahead);
+        }
+        ahead.first.map(|(_, lane)| lane)
+    }
+
+    /// Looks for lanes that would pass among those listed at `at`, in the order of their sessions' turns there.
+    fn listed_ahead(&mut self, at: Resource, ahead: &mut Passing) {
+        let Some(queue) = self.queue_of(at) else { return };
+        let mut in_vain = InVain::new();
+        for (group, ring) in queue.rings().filter(|(group, _)| self.is_ready(group)) {
+            for (turn, root) in ring.range(..ahead.turn) {
+                if ahead.first.is_some_and(|((first, _), _)| first < *turn) {
+                    break; // nobody's turn is earlier than here
+                }
+                if *root != ahead.root {
+                    self.lanes_ahead(queue, (*root, group), ahead, &mut in_vain);
+                }
+            }
+        }
+        let reach = self.reach(at);
+        in_vain.into_iter().for_each(|lane| self.put_to_sleep(lane, reach));
+    }
+
+    /// Looks for lanes that would pass among those asleep at something freed: they are listed nowhere further out.
+    fn asleep_ahead(&mut self, at: Resource, ahead: &mut Passing) {
+        let Some(queue) = self.queue_of(at).filter(|queue| !queue.asleep.is_empty()) else { return };
+        let mut in_vain = InVain::new();
+        for (group, ring) in queue.rings().filter(|(group, _)| self.is_ready(group)) {
+            let passed = ahead.root;
+            for root in ring.values().filter(|root| **root != passed) {
+                self.lanes_ahead(queue, (*root, group), ahead, &mut in_vain);
+            }
+        }
+        let reach = self.reach(at);
+        in_vain.into_iter().for_each(|lane| self.put_to_sleep(lane, reach));
+    }
+
+    fn lanes_ahead(
+        &self,
+        queue: &Queue,
+        (root, group): (u64, &Group),
+        ahead: &mut Passing,
+        in_vain: &mut InVain,
+    ) {
+        let earliest = self.turn_for(root, group.need);
+        if earliest >= ahead.turn {
+            return; // what the group has in common comes too late already
+        }
+        for (_, _, lane) in queue.lanes_of(root, group) {
+            let need = self.lanes.open_one(lane).key.need;
+            if !need.shares_with(ahead.taken) {
+                continue;
+            }
+            if !self.can_lane_start(lane) {
+                in_vain.push(lane);
+                continue;
+            }
+            let turn = self.turn_for(root, need);
+            if turn < ahead.turn {
+                let this = ((turn, Reverse(self.rank(lane))), lane);
+                ahead.first = ahead.first.into_iter().chain([this]).min();
+            }
+            if turn == earliest {
+                return; // those behind it have neither an earlier turn nor a higher rank
+            }
+        }
     }
 
     /// The turn of a call: the latest of its session's turns at the resources it takes. A grant puts the session
@@ -110,9 +245,22 @@ impl<W: PlaceInLine> Table<W> {
     /// resource they share.
     fn turn_of(&self, lane: u32) -> u64 {
         let LaneKey { need, who: Who::Call { root, .. } } = self.lanes.open_one(lane).key else { return 0 };
-        let units = need.units().filter_map(|unit| self.unit(unit).queue.as_ref());
-        let lease = need.lease.and_then(|lease| self.leases.get(lease).queue.as_ref());
-        units.chain(lease).filter_map(|queue| queue.turn_of(root)).max().unwrap_or(0)
+        self.turn_for(root, need)
+    }
+
+    fn turn_for(&self, root: u64, need: Need) -> u64 {
+        let units = need.units().filter_map(|unit| self.turn_at(Resource::Unit(unit), root));
+        let lease = need.lease.and_then(|lease| self.turn_at(Resource::Lease(lease), root));
+        units.chain(lease).max().unwrap_or(0)
+    }
+
+    /// The turn of a session at this resource, if it waits there.
+    fn turn_at(&self, at: Resource, root: u64) -> Option<u64> {
+        let queue = match at {
+            Resource::Unit(unit) => self.unit(unit).queue.as_ref(),
+            Resource::Lease(lease) => self.leases.get(lease).queue.as_ref(),
+        };
+        queue?.turn_of(root)
     }
 
     fn root_of(&self, lane: u32) -> Option<u64> {
@@ -122,8 +270,7 @@ impl<W: PlaceInLine> Table<W> {
         }
     }
 
-    /// Deeper first, then older.
-    fn rank(&self, lane: u32) -> (u8, Reverse<Option<u64>>) {
+    fn rank(&self, lane: u32) -> Rank {
         let lane = self.lanes.open_one(lane);
         let depth = match lane.key.who {
             Who::Call { depth, .. } => depth,
@@ -132,16 +279,69 @@ impl<W: PlaceInLine> Table<W> {
         (depth, Reverse(lane.turn()))
     }
 
-    /// The first lane in service order that needs this and can start.
-    fn first_for(&self, freed: Resource) -> Option<u32> {
-        let queue = self.queue_of(freed)?;
-        match freed {
-            // Onto a lease that is not empty, only calls of the top entry's own tree could push.
-            Resource::Lease(id) if self.leases.get(id).top.is_some() => {
-                self.lanes_on_top(id).find(|lane| self.can_lane_start(*lane))
+    /// The first lane in service order that needs this and can start: of those listed here, and of those asleep at
+    /// something that was freed as well.
+    fn first_for(&mut self, freed: Resource) -> Option<u32> {
+        let mut first = self.first_listed(freed, None);
+        let reach = self.reach(freed);
+        for at in 0..self.freed.len() {
+            let other = self.freed[at];
+            if self.reach(other) > reach && self.has_sleepers(other) {
+                let asleep = self.first_listed(other, Some(freed));
+                first = first.into_iter().chain(asleep).min();
             }
-            Resource::Lease(_) | Resource::Unit(_) => queue.lanes().find(|lane| self.can_lane_start(*lane)),
         }
+        first.map(|(_, (_, _, lane))| lane)
+    }
+
+    /// Of the lanes listed at `at`, the one that can start and is first in the service order of `of`, which it needs.
+    /// `None`: of `at` itself.
+    fn first_listed(&mut self, at: Resource, of: Option<Resource>) -> Option<(u64, Place)> {
+        let queue = self.queue_of(at)?;
+        let (mut first, mut in_vain) = (None::<(u64, Place)>, InVain::new());
+        for (group, ring) in queue.rings().filter(|(group, _)| self.is_ready(group)) {
+            let listed = ring.iter().flat_map(|(turn, root)| {
+                queue.lanes_of(*root, group).map(move |place| (*turn, *root, place))
+            });
+            for (turn, root, place) in listed {
+                if of.is_some_and(|of| !self.needs(place.2, of)) {
+                    continue;
+                }
+                if !self.can_lane_start(place.2) {
+                    in_vain.push(place.2);
+                    continue;
+                }
+                let turn = of.map_or(Some(turn), |of| self.turn_at(of, root)).unwrap_or(turn);
+                first = first.into_iter().chain([(turn, place)]).min();
+                break;
+            }
+        }
+        let reach = self.reach(at);
+        in_vain.into_iter().for_each(|lane| self.put_to_sleep(lane, reach));
+        first
+    }
+
+    fn needs(&self, lane: u32, resource: Resource) -> bool {
+        let need = self.lanes.open_one(lane).key.need;
+        match resource {
+            Resource::Unit(unit) => need.has(unit),
+            Resource::Lease(lease) => need.lease == Some(lease),
+        }
+    }
+
+    /// Whether nothing is missing that all lanes of a group need.
+    fn is_ready(&self, group: &Group) -> bool {
+        let who = Who::Call { root: 0, depth: 0, holder: group.holder, may_not_wait: false };
+        self.count_look();
+        self.can_start(&LaneKey { need: group.need, who }, None)
+    }
+
+    fn has_sleepers(&self, at: Resource) -> bool {
+        let queue = match at {
+            Resource::Unit(unit) => self.unit(unit).queue.as_ref(),
+            Resource::Lease(lease) => self.leases.get(lease).queue.as_ref(),
+        };
+        queue.is_some_and(|queue| !queue.asleep.is_empty())
     }
 
     /// The waiters for this resource, if it is available.
@@ -158,7 +358,14 @@ impl<W: PlaceInLine> Table<W> {
         }
     }
 
+    /// Counts that a lane or a group is looked at.
+    fn count_look(&self) {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
+    }
+
     fn can_lane_start(&self, lane: u32) -> bool {
+        self.count_look();
         self.can_start(&self.lanes.open_one(lane).key, Some(lane))
     }
 
@@ -172,15 +379,18 @@ impl<W: PlaceInLine> Table<W> {
                         || key.need.units().all(|unit| self.unit(unit).has_room(false)))
             }
             Who::Call { holder, .. } => {
-                let may_push = |lease| {
-                    !self.is_serial_paused()
-                        && !self.aging.holds_lease(lease, lane)
-                        && self.leases.may_push(lease, holder)
-                };
+                let may_push = |lease| self.may_take_lease(lease, holder, lane);
                 let is_free = |unit: UnitId| self.unit(unit).is_free(self.aging.holds_unit(unit, lane));
                 key.need.units().all(is_free) && key.need.lease.is_none_or(may_push)
             }
         }
+    }
+
+    /// Whether a call under `holder` may push onto this lease, which is neither paused nor held back.
+    pub(super) fn may_take_lease(&self, lease: LeaseId, holder: Option<EntryId>, lane: Option<u32>) -> bool {
+        !self.is_serial_paused()
+            && !self.aging.holds_lease(lease, lane)
+            && self.leases.may_push(lease, holder)
     }
 
     /// Grants the head of a lane.

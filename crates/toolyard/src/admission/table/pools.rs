@@ -1,7 +1,7 @@
 //! Opening and closing units and leases, and the changes that an operator makes.
 
 use super::{
-    LeaseId, Moment, Need, PlaceInLine, Resource, Scope, Table, TraceRecord, Unit, UnitId, UnitKind,
+    Reach, LeaseId, Moment, Need, PlaceInLine, Resource, Scope, Table, TraceRecord, Unit, UnitId, UnitKind,
 };
 use toolyard_core::ToolClass;
 
@@ -22,22 +22,26 @@ impl<W: PlaceInLine> Table<W> {
     /// Opens a unit with the class's current width and pause state.
     pub(in crate::admission) fn open_class(&mut self, class: ToolClass) -> UnitId {
         let ClassRule { width, paused } = self.classes[class.index()];
-        self.open(Unit::new(UnitKind::Class(class), width, paused))
+        let reach = match class {
+            ToolClass::Read => Reach::Engine,
+            ToolClass::Serial | ToolClass::Concurrent => Reach::Agent,
+        };
+        self.open(Unit::new((UnitKind::Class(class), reach), width, paused))
     }
 
-    /// Opens a unit for the calls of one tool.
-    pub(in crate::admission) fn open_tool(&mut self, width: usize) -> UnitId {
-        self.open(Unit::new(UnitKind::Tool, width, false))
+    /// Opens a unit for the calls of one tool in the engine, a tree or an agent.
+    pub(in crate::admission) fn open_tool(&mut self, width: usize, reach: Reach) -> UnitId {
+        self.open(Unit::new((UnitKind::Tool, reach), width, false))
     }
 
     /// Opens a unit for the calls of one session.
     pub(in crate::admission) fn open_session(&mut self, width: usize) -> UnitId {
-        self.open(Unit::new(UnitKind::Session, width, false))
+        self.open(Unit::new((UnitKind::Session, Reach::Agent), width, false))
     }
 
     /// Opens a unit for the calls of a session and everything under it.
     pub(in crate::admission) fn open_tree(&mut self, width: usize) -> UnitId {
-        self.open(Unit::new(UnitKind::Tree, width, false))
+        self.open(Unit::new((UnitKind::Tree, Reach::Tree), width, false))
     }
 
     pub(super) fn open(&mut self, unit: Unit) -> UnitId {
@@ -84,42 +88,36 @@ impl<W: PlaceInLine> Table<W> {
         self.settle(now);
     }
 
-    /// Sets the width of every unit of a class, including units opened later. A lease is always one wide.
-    pub(in crate::admission) fn resize_class(
-        &mut self,
-        class: ToolClass,
-        width: usize,
-        now: impl FnOnce() -> Moment,
-    ) {
+    /// Sets the width of every unit of a class, including units opened later. A lease is always one wide. Grants
+    /// follow with [`Table::settle_slice`].
+    pub(in crate::admission) fn resize_class(&mut self, class: ToolClass, width: usize) {
         self.classes[class.index()].width = width;
         self.change_class(class, "resize", |unit| unit.width = width);
-        self.settle(now);
     }
 
-    /// Pauses or resumes granting for a class. Running calls continue, parked handlers included.
-    pub(in crate::admission) fn pause_class(
-        &mut self,
-        class: ToolClass,
-        paused: bool,
-        now: impl FnOnce() -> Moment,
-    ) {
+    /// Pauses or resumes granting for a class. Running calls continue, parked handlers included. Grants follow with
+    /// [`Table::settle_slice`].
+    pub(in crate::admission) fn pause_class(&mut self, class: ToolClass, paused: bool) {
         self.classes[class.index()].paused = paused;
         self.change_class(class, "pause", |unit| unit.paused = paused);
         if class == ToolClass::Serial {
-            for (lease, _) in self.leases.iter() {
+            for (lease, state) in self.leases.iter() {
                 self.trace_change(|| TraceRecord::of("pause", Need::serial(lease, None, None), None));
-                self.freed.push_back(Resource::Lease(lease));
+                if state.queue.is_some() {
+                    self.backlog.push(Resource::Lease(lease));
+                }
             }
         }
-        self.settle(now);
     }
 
     fn change_class(&mut self, class: ToolClass, what: &'static str, change: impl Fn(&mut Unit)) {
         let of_class = |unit: &Unit| unit.kind == UnitKind::Class(class);
         self.units.values_mut().filter(|unit| of_class(unit)).for_each(change);
-        for (key, _) in self.units.iter().filter(|(_, unit)| of_class(unit)) {
+        for (key, unit) in self.units.iter().filter(|(_, unit)| of_class(unit)) {
             self.trace_change(|| TraceRecord::of_unit(what, UnitId(key)));
-            self.freed.push_back(Resource::Unit(UnitId(key)));
+            if unit.queue.is_some() {
+                self.backlog.push(Resource::Unit(UnitId(key)));
+            }
         }
     }
 

@@ -2,16 +2,24 @@
 //!
 //! ```text
 //!   resumes   12, 15                                         oldest first, before all calls
-//!   ring      session 7 (credit 1) ─► session 9 (credit 4)   deficit round robin
-//!               depth 2: 31                                  deeper first, then the oldest head
-//!               depth 0: 18, 24
+//!   sessions  session 7 (credit 1) ─► session 9 (credit 4)   deficit round robin
+//!   ring of {read}            session 7: depth 2: 31; depth 0: 18, 24     deeper first, then the oldest head
+//!   ring of {read, search}    session 7: depth 0: 20
+//!                             session 9: depth 0: 22
+//!   asleep    40, 41                                         lanes that lack this and are not listed elsewhere
 //! ```
 //!
 //! A session that has used up its credit goes to the back of the ring with a new credit, and so does a session that
 //! starts to wait. A session that has credit but no call that can start is passed over and keeps its place. Turns are
 //! numbered across all queues, so that two sessions can be compared where they share several resources (`order.rs`).
+//!
+//! Lanes are listed by *group*: what they need of the resources that reach at least as far as this one. A group is
+//! passed over as a whole while one of those is missing. What reaches less far is found missing lane by lane, and
+//! then the lane *sleeps* there (`sleep.rs`).
 
+use super::EntryId;
 use super::lanes::{LaneKey, Who};
+use super::need::Need;
 use foldhash::{HashMap, HashMapExt};
 use std::{
     cmp::Reverse,
@@ -19,83 +27,164 @@ use std::{
 };
 
 /// The place of a lane within its session: deeper first, then the oldest head.
-type Place = (Reverse<u8>, u64, u32);
+pub(super) type Place = (Reverse<u8>, u64, u32);
+
+/// What the lanes listed together have in common: all they need that reaches at least as far as the queue's resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Group {
+    pub(super) need: Need,
+    /// Their nearest ancestor on the lease in `need`.
+    pub(super) holder: Option<EntryId>,
+}
 
 /// The share of a root session in a ring.
 #[derive(Debug, Clone)]
 struct Share {
     turn: u64,
     credit: u8,
-    lanes: BTreeSet<Place>,
+    /// How many of its lanes need this, listed or not.
+    lanes: usize,
+    listed: BTreeMap<Group, BTreeSet<Place>>,
 }
 
 /// All lanes that need one unit or one lease.
 #[derive(Debug, Clone)]
 pub(super) struct Queue {
-    resumes: BTreeSet<(u64, u32)>,
-    /// Root sessions by turn.
-    ring: BTreeMap<u64, u64>,
+    /// How many lanes need this, listed or not.
+    lanes: usize,
+    resumes: BTreeMap<Need, BTreeSet<(u64, u32)>>,
+    /// By group, the root sessions that have a lane listed in it, by turn.
+    rings: BTreeMap<Group, BTreeMap<u64, u64>>,
     shares: HashMap<u64, Share>,
+    /// The lanes that wait for this and are not listed at what reaches further.
+    pub(super) asleep: BTreeSet<u32>,
+}
+
+/// A lane about to be placed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listing<'a> {
+    pub(super) lane: u32,
+    pub(super) key: &'a LaneKey,
+    pub(super) group: &'a Group,
+    /// Whether the lane is listed here: it does not sleep at something that reaches less far.
+    pub(super) is_listed: bool,
 }
 
 impl Queue {
     fn new() -> Self {
-        Self { resumes: BTreeSet::new(), ring: BTreeMap::new(), shares: HashMap::new() }
+        Self {
+            lanes: 0,
+            resumes: BTreeMap::new(),
+            rings: BTreeMap::new(),
+            shares: HashMap::new(),
+            asleep: BTreeSet::new(),
+        }
     }
 
     /// Updates the place of a lane whose head has changed.
-    pub(super) fn place(queue: &mut Option<Box<Self>>, lane: u32, key: &LaneKey, change: Change) {
+    pub(super) fn place(queue: &mut Option<Box<Self>>, listing: Listing<'_>, change: Change) {
         let all = queue.get_or_insert_with(|| Box::new(Self::new()));
-        match key.who {
-            Who::Resume { .. } => {
-                if let Some(before) = change.before {
-                    all.resumes.remove(&(before, lane));
-                }
-                all.resumes.extend(change.now.map(|now| (now, lane)));
-            }
-            Who::Call { root, depth, .. } => all.place_call(root, (Reverse(depth), lane), change),
+        if change.before.is_none() {
+            all.join(listing.key, change.anew);
         }
-        if all.resumes.is_empty() && all.ring.is_empty() {
-            *queue = None;
+        if listing.is_listed {
+            all.list(listing, change.before, change.now);
+        }
+        if change.now.is_none() {
+            all.leave(listing.lane, listing.key);
+            if all.lanes == 0 {
+                *queue = None;
+            }
         }
     }
 
-    fn place_call(&mut self, root: u64, (depth, lane): (Reverse<u8>, u32), change: Change) {
-        let Self { ring, shares, .. } = self;
-        let Turn { number: turn, weight: credit } = change.anew;
-        let share = shares.entry(root).or_insert_with(|| {
-            ring.insert(turn, root);
-            Share { turn, credit, lanes: BTreeSet::new() }
+    fn join(&mut self, key: &LaneKey, anew: Turn) {
+        self.lanes += 1;
+        if let Who::Call { root, .. } = key.who {
+            let Turn { number: turn, weight: credit } = anew;
+            let share = Share { turn, credit, lanes: 0, listed: BTreeMap::new() };
+            self.shares.entry(root).or_insert(share).lanes += 1;
+        }
+    }
+
+    fn leave(&mut self, lane: u32, key: &LaneKey) {
+        self.lanes -= 1;
+        self.asleep.remove(&lane);
+        if let Who::Call { root, .. } = key.who
+            && let Some(share) = self.shares.get_mut(&root)
+        {
+            share.lanes -= 1;
+            if share.lanes == 0 {
+                self.shares.remove(&root);
+            }
+        }
+    }
+
+    /// Lists a lane under the number of its present head, or takes it off the list.
+    pub(super) fn list(&mut self, listing: Listing<'_>, before: Option<u64>, now: Option<u64>) {
+        let Listing { lane, key, group, .. } = listing;
+        match key.who {
+            Who::Resume { .. } => {
+                let listed = self.resumes.entry(group.need).or_default();
+                listed.extend(now.map(|now| (now, lane)));
+                if let Some(before) = before {
+                    listed.remove(&(before, lane));
+                }
+                if listed.is_empty() {
+                    self.resumes.remove(&group.need);
+                }
+            }
+            Who::Call { root, depth, .. } => {
+                let place = |number| (Reverse(depth), number, lane);
+                self.list_call(root, group, before.map(place), now.map(place));
+            }
+        }
+    }
+
+    fn list_call(&mut self, root: u64, group: &Group, before: Option<Place>, now: Option<Place>) {
+        let Self { rings, shares, .. } = self;
+        let share = shares.get_mut(&root).expect("a session that waits here has a share");
+        let listed = share.listed.entry(*group).or_insert_with(|| {
+            rings.entry(*group).or_default().insert(share.turn, root);
+            BTreeSet::new()
         });
         // Insert before removing, so that a set of one keeps its memory.
-        share.lanes.extend(change.now.map(|now| (depth, now, lane)));
-        if let Some(before) = change.before {
-            let was_listed = share.lanes.remove(&(depth, before, lane));
+        listed.extend(now);
+        if let Some(before) = before {
+            let was_listed = listed.remove(&before);
             debug_assert!(was_listed, "a queue lists its lanes as they are");
         }
-        if share.lanes.is_empty() {
+        if listed.is_empty() {
+            share.listed.remove(group);
+            let ring = rings.get_mut(group).expect("a group that is listed has a ring");
             ring.remove(&share.turn);
-            shares.remove(&root);
+            if ring.is_empty() {
+                rings.remove(group);
+            }
         }
     }
 
     /// Charges one grant to a session's credit, if it still waits here. `next` is its new turn when its credit is
     /// used up.
     pub(super) fn charge(&mut self, root: u64, next: Turn) {
+        let is_only = self.shares.len() == 1;
         let Some(share) = self.shares.get_mut(&root).filter(|_| !faulty!(FairnessOff)) else { return };
         share.credit -= 1;
-        if share.credit == 0 && self.ring.len() == 1 {
+        if share.credit == 0 && is_only {
             share.credit = next.weight; // the only session here: it is its turn again
         } else if share.credit == 0 {
-            self.ring.remove(&share.turn);
+            for group in share.listed.keys() {
+                let ring = self.rings.get_mut(group).expect("a group that is listed has a ring");
+                ring.remove(&share.turn);
+                ring.insert(next.number, root);
+            }
             (share.turn, share.credit) = (next.number, next.weight);
-            self.ring.insert(share.turn, root);
         }
     }
 
-    /// Handlers that wait to resume, oldest first: the number of the head, and the lane.
-    pub(super) fn resumes(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.resumes.iter().copied()
+    /// Handlers that wait to resume, oldest first in each group: the number of the head, and the lane.
+    pub(super) fn resumes(&self) -> impl Iterator<Item = (Need, &BTreeSet<(u64, u32)>)> {
+        self.resumes.iter().map(|(need, lanes)| (*need, lanes))
     }
 
     /// The turn of a session that waits here.
@@ -103,26 +192,23 @@ impl Queue {
         self.shares.get(&root).map(|share| share.turn)
     }
 
-    /// The lanes of the sessions whose turn is before `turn`, in order of service.
-    pub(super) fn lanes_before(&self, turn: u64) -> impl Iterator<Item = u32> {
-        self.ring.range(..turn).flat_map(|(_, root)| self.lanes_of(*root))
+    /// The groups of calls, each with its sessions by turn.
+    pub(super) fn rings(&self) -> impl Iterator<Item = (&Group, &BTreeMap<u64, u64>)> {
+        self.rings.iter()
     }
 
-    /// The lanes of calls, in order of service.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = u32> {
-        self.ring.values().flat_map(|root| self.lanes_of(*root))
-    }
-
-    /// The lanes of one session, in order of service.
-    pub(super) fn lanes_of(&self, root: u64) -> impl Iterator<Item = u32> {
-        let lanes = self.shares.get(&root).into_iter().flat_map(|share| &share.lanes);
-        lanes.map(|(_, _, lane)| *lane)
+    /// The lanes of one session that are listed in a group, in order of service.
+    pub(super) fn lanes_of(&self, root: u64, group: &Group) -> impl Iterator<Item = Place> {
+        let listed = self.shares.get(&root).and_then(|share| share.listed.get(group));
+        listed.into_iter().flatten().copied()
     }
 
     /// The sessions of the ring in order, with their credits.
     #[cfg(test)]
     pub(super) fn ring(&self) -> Vec<(u64, u8)> {
-        self.ring.values().map(|root| (*root, self.shares[root].credit)).collect()
+        let mut ring: Vec<_> = self.shares.iter().map(|(root, share)| (share.turn, *root, share.credit)).collect();
+        ring.sort_unstable();
+        ring.into_iter().map(|(_, root, credit)| (root, credit)).collect()
     }
 }
 

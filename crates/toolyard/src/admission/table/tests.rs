@@ -1,9 +1,11 @@
 mod directed;
 mod life;
+mod looks;
 mod model;
 mod parties;
 mod programs;
 mod random;
+mod rested;
 mod rules;
 mod search;
 mod slab;
@@ -14,12 +16,13 @@ mod world;
 use super::life::Resumed;
 use super::lines::Missing;
 use super::*;
+use rested::assert_rested;
 
 const READ: UnitKind = UnitKind::Class(ToolClass::Read);
 
 fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
     let mut table = Table::new([1; 3], 1000, 1000);
-    let units = widths.iter().map(|width| table.open(Unit::new(READ, *width, false))).collect();
+    let units = widths.iter().map(|width| table.open(Unit::new((READ, Reach::Engine), *width, false))).collect();
     (table, units)
 }
 
@@ -57,6 +60,11 @@ fn at(millis: u64) -> impl Fn() -> Moment + Copy {
 }
 
 const START: fn() -> Moment = Moment::default;
+
+/// Settles what a large change has left, slice by slice. Returns the number of slices.
+fn settle_all<W: PlaceInLine>(table: &mut Table<W>, now: impl Fn() -> Moment) -> usize {
+    (1..).find(|_| !table.settle_slice(&now)).expect("a backlog ends")
+}
 
 /// Asks for admission and must have to wait.
 fn wait(table: &mut Table<u32>, ask: Ask, now: u64, waiter: u32) -> Ticket {

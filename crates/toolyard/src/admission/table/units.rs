@@ -2,6 +2,7 @@
 
 use super::queue::Queue;
 use super::slab::Key;
+use super::sleep::Reach;
 use toolyard_core::ToolClass;
 
 /// The id of a counting semaphore in the table.
@@ -25,6 +26,7 @@ pub(crate) enum UnitKind {
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     pub(super) kind: UnitKind,
+    pub(super) reach: Reach,
     pub(super) paused: bool,
     pub(super) width: usize,
     pub(super) in_use: usize,
@@ -37,8 +39,8 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    pub(super) fn new(kind: UnitKind, width: usize, paused: bool) -> Self {
-        Self { kind, paused, width, in_use: 0, zombies: 0, queued: 0, queue: None }
+    pub(super) fn new((kind, reach): (UnitKind, Reach), width: usize, paused: bool) -> Self {
+        Self { kind, reach, paused, width, in_use: 0, zombies: 0, queued: 0, queue: None }
     }
 
     /// Whether a new call may take one, leaving one more free if one is held back for another call.

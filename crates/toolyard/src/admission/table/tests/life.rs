@@ -93,7 +93,8 @@ fn a_pause_does_not_hold_back_a_resume() {
     let need = Need::of(units[0], None, None);
     go(&mut table, ask(1, need), 0);
     table.park(need, None, START);
-    table.pause_class(ToolClass::Read, true, START);
+    table.pause_class(ToolClass::Read, true);
+    settle_all(&mut table, START);
     wait(&mut table, ask(1, need), 0, 10);
     assert_eq!(table.resume(need, None, START, 11), Resumed::Now);
     table.finish(need, None, START);
@@ -105,11 +106,13 @@ fn a_pause_does_not_hold_back_a_resume() {
 fn leases_obey_the_pause_of_their_class() {
     let (mut table, need) = one_lease();
     let other = Need::serial(table.open_lease(Scope::Named("db".into())), None, None);
-    table.pause_class(ToolClass::Serial, true, START);
+    table.pause_class(ToolClass::Serial, true);
+    settle_all(&mut table, START);
     assert!(table.try_grant(&ask(1, need)).is_none());
     wait(&mut table, ask(1, need), 0, 10);
     wait(&mut table, ask(1, other), 9000, 11);
-    table.pause_class(ToolClass::Serial, false, at(9000));
+    table.pause_class(ToolClass::Serial, false);
+    settle_all(&mut table, at(9000));
     assert_eq!(granted(&mut table), [10, 11]);
 }
 
@@ -162,7 +165,7 @@ fn a_nested_call_waits_for_what_ranks_above() {
 fn who_may_not_wait_for_a_lease_ends_when_it_goes_to_another() {
     let mut table = Table::new([1; 3], 100, 100);
     let tree = Need::serial(table.open_lease(Scope::Tree), None, None);
-    let tool = table.open_tool(1);
+    let tool = table.open_tool(1, Reach::Engine);
     let other = table.open_lease(Scope::Tree);
     let (nested, plain) = (Need::serial(other, Some(tool), None), Need::serial(other, None, None));
     let parent = go(&mut table, ask(1, tree), 0);

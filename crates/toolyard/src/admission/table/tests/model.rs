@@ -86,6 +86,8 @@ pub(super) struct Model {
     /// The granted waiters, each with its lease entry.
     pub(super) granted: Vec<(u32, Option<usize>)>,
     pub(super) refused: Vec<u32>,
+    /// Whether it only checks what is granted, in whatever order.
+    pub(super) follows: bool,
 }
 
 impl Model {
@@ -105,6 +107,7 @@ impl Model {
             reserved: None,
             granted: Vec::new(),
             refused: Vec::new(),
+            follows: false,
         }
     }
 
@@ -178,7 +181,8 @@ impl Model {
             .map(|at| &self.waiting[at])
     }
 
-    pub(super) fn admit(&mut self, waiter: Waiter) -> Asked {
+    /// `owed`: those who may be next have yet to be looked at.
+    pub(super) fn admit(&mut self, waiter: Waiter, owed: bool) -> Asked {
         let Kind::Call { lineage, .. } = waiter.kind else { unreachable!("calls ask") };
         if let Some(lease) = waiter.need.lease
             && self.may_not_wait(lease, lineage)
@@ -188,7 +192,7 @@ impl Model {
         }
         self.age(waiter.since);
         let lane_waits = self.waiting.iter().any(|other| self.is_same_lane(other, &waiter));
-        if !lane_waits && self.can_start(&waiter) {
+        if !lane_waits && !owed && self.can_start(&waiter) {
             return Asked::Granted(self.take(&waiter));
         }
         self.enqueue(waiter);
@@ -293,11 +297,17 @@ impl Model {
             self.refuse();
             let is_resume = |waiter: &Waiter| matches!(waiter.kind, Kind::Resume { .. });
             let able = |at: &usize| self.can_start(&self.waiting[*at]);
-            if let Some(at) = (0..self.waiting.len()).filter(|at| is_resume(&self.waiting[*at])).find(able) {
+            let mut resumes = (0..self.waiting.len()).filter(|at| is_resume(&self.waiting[*at]));
+            if !self.follows
+                && let Some(at) = resumes.find(able)
+            {
                 self.grant(at);
                 continue;
             }
             freed.extend(self.age(now));
+            if self.follows {
+                return;
+            }
             let reserved = self.reserved.as_ref().map(|reserved| reserved.id);
             let aged = (0..self.waiting.len()).find(|at| Some(self.waiting[*at].id) == reserved);
             match aged.filter(|at| self.can_start(&self.waiting[*at])).or_else(|| self.next_of(&mut freed)) {
@@ -305,6 +315,15 @@ impl Model {
                 None => return,
             }
         }
+    }
+
+    /// Grants a waiter that is the head of its lane and can start.
+    pub(super) fn follow(&mut self, id: u32, now: u64) {
+        let at = self.waiting.iter().position(|waiter| waiter.id == id).unwrap();
+        assert!(self.can_start(&self.waiting[at]) && self.is_head(at), "{id} was granted and cannot start");
+        self.grant(at);
+        self.refuse();
+        self.age(now);
     }
 
     /// The next call: of the session whose turn it is at the first usable resource, the deepest call whose turn it is
@@ -386,10 +405,10 @@ impl Model {
     }
 
     /// `true`: resumes at once.
-    pub(super) fn resume(&mut self, waiter: Waiter) -> bool {
+    pub(super) fn resume(&mut self, waiter: Waiter, owed: bool) -> bool {
         let Kind::Resume { entry } = waiter.kind else { unreachable!("handlers resume") };
         let now = waiter.since;
-        let goes = self.can_start(&waiter);
+        let goes = !owed && self.can_start(&waiter);
         if goes {
             self.take(&waiter);
         } else {

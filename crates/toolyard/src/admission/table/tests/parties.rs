@@ -1,7 +1,7 @@
 //! A lane compared with a plain list of its waiters.
 
 use super::*;
-use crate::admission::table::{lane::Lane, party::Party};
+use crate::admission::table::{lane::Lane, party::Party, sleep::Groups};
 use proptest::prelude::*;
 use std::{cell::Cell, rc::Rc};
 
@@ -95,7 +95,7 @@ impl Pair {
     fn new() -> Self {
         let mut table: Table<u32> = Table::new([1; 3], 1, 1);
         let need = Need::of(table.open_class(ToolClass::Read), None, None);
-        let lane = Lane::new(LaneKey { need, who: Who::Resume { entry: None } });
+        let lane = Lane::new(LaneKey { need, who: Who::Resume { entry: None } }, Groups::default());
         let lane_is_changed = Rc::new(Cell::new(false));
         let batch = |number| (Rc::new(Batch { number, lane_is_changed: lane_is_changed.clone() }), 0);
         Self {

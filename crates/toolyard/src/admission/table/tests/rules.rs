@@ -141,11 +141,14 @@ fn a_session_that_comes_back_goes_behind_those_who_wait() {
 #[test]
 fn a_unit_opens_as_its_class_stands() {
     let mut table = Table::<u32>::new([20, 1, 10], 10, 10);
-    table.resize_class(ToolClass::Concurrent, 2, START);
-    table.pause_class(ToolClass::Concurrent, true, START);
+    table.resize_class(ToolClass::Concurrent, 2);
+    settle_all(&mut table, START);
+    table.pause_class(ToolClass::Concurrent, true);
+    settle_all(&mut table, START);
     let need = Need::of(table.open_class(ToolClass::Concurrent), None, None);
     assert!(table.try_grant(&ask(1, need)).is_none());
-    table.pause_class(ToolClass::Concurrent, false, START);
+    table.pause_class(ToolClass::Concurrent, false);
+    settle_all(&mut table, START);
     assert_eq!([(); 3].map(|()| table.try_grant(&ask(1, need)).is_some()), [true, true, false]);
     let later = Need::of(table.open_class(ToolClass::Concurrent), None, None);
     assert_eq!([(); 3].map(|()| table.try_grant(&ask(2, later)).is_some()), [true, true, false]);
@@ -156,7 +159,7 @@ fn a_unit_opens_as_its_class_stands() {
 fn a_unit_that_is_widened_lets_more_go() {
     let mut table = Table::new([20, 1, 10], 10, 10);
     let read = table.open_class(ToolClass::Read);
-    let tool = table.open_tool(1);
+    let tool = table.open_tool(1, Reach::Engine);
     let need = Need::of(read, Some(tool), None);
     go(&mut table, ask(1, need), 0);
     for waiter in 0..3 {
@@ -180,13 +183,16 @@ fn a_wider_pool_lets_more_go_and_a_paused_one_none() {
     for waiter in 0..4 {
         wait(&mut table, ask(1, need), 0, waiter);
     }
-    table.resize_class(ToolClass::Read, 3, START);
+    table.resize_class(ToolClass::Read, 3);
+    settle_all(&mut table, START);
     assert_eq!(granted(&mut table), [0, 1]);
-    table.pause_class(ToolClass::Read, true, START);
+    table.pause_class(ToolClass::Read, true);
+    settle_all(&mut table, START);
     table.finish(need, None, START);
     assert!(granted(&mut table).is_empty());
     assert!(table.try_grant(&ask(2, need)).is_none());
-    table.pause_class(ToolClass::Read, false, START);
+    table.pause_class(ToolClass::Read, false);
+    settle_all(&mut table, START);
     assert_eq!(granted(&mut table), [2]);
 }
 
@@ -307,7 +313,7 @@ fn a_reservation_ends_with_its_call() {
 #[test]
 fn nothing_is_held_back_for_who_waits_for_a_lease() {
     let mut table = Table::new([1; 3], 100, 100);
-    let (lease, tool) = (table.open_lease(Scope::Tree), table.open_tool(1));
+    let (lease, tool) = (table.open_lease(Scope::Tree), table.open_tool(1, Reach::Engine));
     let serial = Need::serial(lease, Some(tool), None);
     let entry = go(&mut table, ask(1, Need::serial(lease, None, None)), 0);
     wait(&mut table, ask(1, serial), 0, 10);
@@ -324,12 +330,14 @@ fn nothing_is_held_back_for_who_waits_for_a_lease() {
 #[test]
 fn a_call_of_a_paused_pool_holds_nothing_back() {
     let mut table = Table::new([1; 3], 100, 100);
-    let (read, tool) = (table.open_class(ToolClass::Read), table.open_tool(1));
+    let (read, tool) = (table.open_class(ToolClass::Read), table.open_tool(1, Reach::Engine));
     let concurrent = table.open_class(ToolClass::Concurrent);
-    table.pause_class(ToolClass::Read, true, START);
+    table.pause_class(ToolClass::Read, true);
+    settle_all(&mut table, START);
     wait(&mut table, ask(1, Need::of(read, Some(tool), None)), 0, 10);
     go(&mut table, ask(1, Need::of(concurrent, Some(tool), None)), 5000);
-    table.pause_class(ToolClass::Read, false, at(5001));
+    table.pause_class(ToolClass::Read, false);
+    settle_all(&mut table, at(5001));
     assert!(granted(&mut table).is_empty());
     table.finish(Need::of(concurrent, Some(tool), None), None, at(5002));
     assert_eq!(granted(&mut table), [10]);

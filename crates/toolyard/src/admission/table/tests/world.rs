@@ -83,7 +83,9 @@ impl<'a> World<'a> {
         };
         let agents = program.agents;
         let concurrent = each(&mut table, agents, &|table| table.open_class(ToolClass::Concurrent));
-        let tools = each(&mut table, agents, &|table| table.open_tool(sizes.tool));
+        let tools = each(&mut table, agents, &|table| {
+            table.open_tool(sizes.tool, if sizes.tool_of_engine { Reach::Engine } else { Reach::Agent })
+        });
         let sessions = each(&mut table, agents, &|table| table.open_session(sizes.session.unwrap_or(9)));
         let trees = each(&mut table, program.roots, &|table| table.open_tree(sizes.tree.unwrap_or(9)));
         let own: Vec<_> = (0..program.roots).map(|_| table.open_lease(Scope::Tree)).collect();
