@@ -393,13 +393,7 @@ impl<W: PlaceInLine> Table<W> {
         }
     }
 
-    fn relist_on_lease(
-        &mut self,
-        id: LeaseId,
-        listing: Listing<'_>,
-        may_not_wait: bool,
-        change: Change,
-    ) {
+    fn relist_on_lease(&mut self, id: LeaseId, listing: Listing<'_>, may_not_wait: bool, change: Change) {
         let lease = self.leases.get_mut(id);
         let Listing { lane, key, .. } = listing;
         Queue::place(&mut lease.queue, listing, change);

@@ -67,6 +67,15 @@ impl Owned {
         }
     }
 
+    /// Grants one slice of what a change has unblocked. The rest follows with later messages, so that the pool answers
+    /// others in between.
+    fn grant(&self, me: &ActorRef<PoolMessage>) -> Result<(), ActorProcessingErr> {
+        if self.seed.admission.grant_slice() {
+            me.cast(PoolMessage::Grant)?;
+        }
+        Ok(())
+    }
+
     fn status(&self) -> PoolStatus {
         let (class, lease) = (self.seed.class, self.lease);
         let load = self.seed.admission.load(class);
@@ -106,20 +115,15 @@ impl Actor for PoolActor {
         match message {
             PoolMessage::Resize(width, applied, reply) => {
                 let before = *applied.get_or_init(|| pool.resize(width));
+                pool.grant(&me)?;
                 let _ = reply.send(before);
-                me.cast(PoolMessage::Grant)?;
             }
             PoolMessage::Pause(paused, applied, reply) => {
                 applied.get_or_init(|| pool.pause(paused));
+                pool.grant(&me)?;
                 let _ = reply.send(());
-                me.cast(PoolMessage::Grant)?;
             }
-            // One slice a message, so that the pool answers others in between.
-            PoolMessage::Grant => {
-                if pool.seed.admission.grant_slice() {
-                    me.cast(PoolMessage::Grant)?;
-                }
-            }
+            PoolMessage::Grant => pool.grant(&me)?,
             PoolMessage::Drain(reply) => {
                 pool.publish(|lease| lease.state = PoolState::Draining);
                 let _ = reply.send(());

@@ -1,8 +1,8 @@
 //! A lane: interchangeable waiters, first in, first out. If one of them can start, each of them can.
 
 use super::lanes::LaneKey;
-use super::sleep::{Groups, Sleep};
 use super::party::{Arrival, Newcomer, Party, PlaceInLine};
+use super::sleep::{Groups, Sleep};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The waiters with one key.
@@ -31,7 +31,15 @@ pub(super) struct Head<W> {
 
 impl<W> Lane<W> {
     pub(super) fn new(key: LaneKey, groups: Groups) -> Self {
-        Self { key, groups, asleep: None, parties: VecDeque::new(), len: 0, departed: BTreeSet::new(), listed: None }
+        Self {
+            key,
+            groups,
+            asleep: None,
+            parties: VecDeque::new(),
+            len: 0,
+            departed: BTreeSet::new(),
+            listed: None,
+        }
     }
 
     /// The arrival of its head.

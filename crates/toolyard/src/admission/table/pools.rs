@@ -1,7 +1,7 @@
 //! Opening and closing units and leases, and the changes that an operator makes.
 
 use super::{
-    Reach, LeaseId, Moment, Need, PlaceInLine, Resource, Scope, Table, TraceRecord, Unit, UnitId, UnitKind,
+    LeaseId, Moment, Need, PlaceInLine, Reach, Resource, Scope, Table, TraceRecord, Unit, UnitId, UnitKind,
 };
 use toolyard_core::ToolClass;
 

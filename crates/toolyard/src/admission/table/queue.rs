@@ -206,7 +206,8 @@ impl Queue {
     /// The sessions of the ring in order, with their credits.
     #[cfg(test)]
     pub(super) fn ring(&self) -> Vec<(u64, u8)> {
-        let mut ring: Vec<_> = self.shares.iter().map(|(root, share)| (share.turn, *root, share.credit)).collect();
+        let mut ring: Vec<_> =
+            self.shares.iter().map(|(root, share)| (share.turn, *root, share.credit)).collect();
         ring.sort_unstable();
         ring.into_iter().map(|(_, root, credit)| (root, credit)).collect()
     }

@@ -90,7 +90,9 @@ impl<W: PlaceInLine> Table<W> {
     /// handler that waits to be the top of a lease which reaches further stays listed.
     pub(super) fn put_to_sleep(&mut self, lane: u32, found_at: Reach) {
         let key = self.lanes.open_one(lane).key;
-        let Some(sleep) = self.deepest_lack(&key, lane).filter(|sleep| sleep.reach > found_at) else { return };
+        let Some(sleep) = self.deepest_lack(&key, lane).filter(|sleep| sleep.reach > found_at) else {
+            return;
+        };
         let before = self.lanes.open_one_mut(lane).asleep.replace(sleep);
         if let Some(before) = before {
             self.unlist_sleeper(before.at, lane);

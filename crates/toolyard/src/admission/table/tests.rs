@@ -22,7 +22,8 @@ const READ: UnitKind = UnitKind::Class(ToolClass::Read);
 
 fn table(widths: &[usize]) -> (Table<u32>, Vec<UnitId>) {
     let mut table = Table::new([1; 3], 1000, 1000);
-    let units = widths.iter().map(|width| table.open(Unit::new((READ, Reach::Engine), *width, false))).collect();
+    let units =
+        widths.iter().map(|width| table.open(Unit::new((READ, Reach::Engine), *width, false))).collect();
     (table, units)
 }
 

@@ -13,7 +13,11 @@ pub(super) fn assert_rested<W: PlaceInLine>(table: &Table<W>) {
         let lane = table.lanes.open_one(at);
         assert!(!table.can_start(&lane.key, Some(at)), "{:?} could start and waits", lane.key);
         if let Some(sleep) = lane.asleep {
-            assert!(table.lacks(&lane.key, at).any(|lack| lack == sleep.at), "{:?} sleeps too long", lane.key);
+            assert!(
+                table.lacks(&lane.key, at).any(|lack| lack == sleep.at),
+                "{:?} sleeps too long",
+                lane.key
+            );
         }
         assert_listed(table, at);
     }
@@ -35,8 +39,10 @@ fn assert_listed<W: PlaceInLine>(table: &Table<W>, at: u32) {
         let is_listed = match lane.key.who {
             Who::Call { root, .. } => {
                 let group = lane.groups.at(reach);
-                let ring = queue.rings().any(|(other, ring)| other == group && ring.values().any(|r| *r == root));
-                let listed = queue.lanes_of(root, group).any(|(_, head, other)| (head, other) == (number, at));
+                let ring =
+                    queue.rings().any(|(other, ring)| other == group && ring.values().any(|r| *r == root));
+                let listed =
+                    queue.lanes_of(root, group).any(|(_, head, other)| (head, other) == (number, at));
                 assert!(ring || !listed);
                 listed
             }

@@ -129,8 +129,7 @@ struct Pair {
 impl Pair {
     fn new(widths: Widths) -> Self {
         let mut table = Table::new([widths[0], 1, widths[2]], 10_000, 10_000);
-        let mut units =
-            vec![table.open_class(ToolClass::Read), table.open_tool(widths[1], Reach::Engine)];
+        let mut units = vec![table.open_class(ToolClass::Read), table.open_tool(widths[1], Reach::Engine)];
         for _ in 0..ROOTS {
             units.push(table.open_class(ToolClass::Concurrent));
             units.push(table.open_session(widths[3]));
@@ -237,9 +236,7 @@ impl Pair {
         self.table.pause_class(class, paused);
         let freed = match class {
             ToolClass::Read => vec![Res::Unit(0)],
-            ToolClass::Concurrent => {
-                (0..UNITS).filter(|unit| is_concurrent(*unit)).map(Res::Unit).collect()
-            }
+            ToolClass::Concurrent => (0..UNITS).filter(|unit| is_concurrent(*unit)).map(Res::Unit).collect(),
             ToolClass::Serial => (0..RANKS.len()).map(Res::Lease).collect(),
         };
         for res in &freed {
