@@ -66,11 +66,11 @@ impl Granted<'_> {
         }
         let starts = AssertUnwindSafe(|| start_in_turn(self.admission, self.calls, self.at));
         panic = panic.or(catch_unwind(starts).err());
-        while self.owes {
+        let mut has_more = self.owes;
+        while has_more {
             let slice = AssertUnwindSafe(|| self.admission.grant_slice());
             match catch_unwind(slice) {
-                Ok(true) => {}
-                Ok(false) => break,
+                Ok(more) => has_more = more,
                 Err(raised) => panic = panic.or(Some(raised)),
             }
         }
