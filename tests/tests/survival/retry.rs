@@ -192,6 +192,36 @@ async fn there_is_no_sleep_past_the_deadline() {
     yard.events.check();
 }
 
+/// V3, RT-4: a timeout in all counts from the start of the first attempt, whatever the call waited before. A later
+/// attempt is cut off where it ends, and so is the wait for one.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_in_all_bounds_the_call_with_its_retries() {
+    let yard = yard(|builder, _| builder).await;
+    yard.engine.resize(ToolClass::Read, 1).await.unwrap();
+    let session = yard.engine.session("s");
+    let twice = |id: &str, ms: u64| tries(id, "read", ms, &["transient", "ok"]).timeout_in_all(SECOND);
+
+    let from = Instant::now();
+    let outcomes = no_hang(session.dispatch(vec![call("busy", "read", 500, "ok"), twice("cut", 700)])).await;
+    let cut = error(&outcomes[1]);
+    assert_eq!((cut.kind, cut.attempts, cut.effect), (ErrorKind::Timeout, 2, Effect::Failed));
+    assert_eq!((cut.retry_stopped, cut.retryable), (Some(RetryStopped::Deadline), true));
+    assert_eq!(from.elapsed(), Duration::from_millis(1500), "it waited for half a second before it started");
+
+    let from = Instant::now();
+    let late = async {
+        sleep(Duration::from_millis(310)).await;
+        session.call(call("late", "read", 5000, "ok")).await
+    };
+    let waits = async { (session.call(twice("waits", 300)).await, from.elapsed()) };
+    let ((waited, elapsed), _) = no_hang(async { tokio::join!(waits, late) }).await;
+    let waited = error(&waited);
+    assert_eq!((waited.kind, waited.attempts, elapsed), (ErrorKind::DeadlineExceeded, 1, SECOND));
+    assert_eq!(waited.last_error.as_ref().map(|last| last.kind), Some(ErrorKind::Transient));
+    assert_eq!(waited.advice, "It changed nothing; it needs more time.");
+    yard.events.check();
+}
+
 /// RT-5, T18: ten failing retries drain the bucket, so the next failure has one attempt; ten successes buy one retry.
 #[tokio::test(start_paused = true)]
 async fn t18_failing_retries_drain_the_bucket() {
