@@ -1,9 +1,9 @@
 //! Errors that keep the program from its work.
 
-use crate::{config::ConfigErrors, exit::Exit};
+use crate::{config::ConfigErrors, exit::Exit, logging::LOG_ENV};
 use std::{error::Error, io};
 use toolyard::BuildError;
-use toolyard_mcp::StartError;
+use toolyard_mcp::{STDERR_LOG, StartError};
 
 /// An error that keeps the program from its work, worded as one line; a configuration has a line for each error.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub(crate) enum Fault {
     #[error("the engine cannot be built: {}", chain(.0))]
     Engine(#[from] BuildError),
     /// An MCP server cannot be used.
-    #[error("{0}")]
+    #[error("{error}{hint}", error = .0, hint = hint(.0))]
     Servers(#[from] StartError),
     /// The input cannot be read as a batch.
     #[error("{place}: {why}")]
@@ -81,6 +81,15 @@ impl Fault {
             Self::Config(errors) => errors.lines().for_each(|line| anstream::eprintln!("toolyard: {line}")),
             fault => anstream::eprintln!("toolyard: {fault}"),
         }
+    }
+}
+
+/// How to see what a server wrote, if its error leaves some of it out, and it is not logged already.
+fn hint(error: &StartError) -> String {
+    let leaves_out = error.to_string().contains(STDERR_LOG);
+    match leaves_out && std::env::var_os(LOG_ENV).is_none() {
+        true => format!("; to see them, set {LOG_ENV}={STDERR_LOG}"),
+        false => String::new(),
     }
 }
 

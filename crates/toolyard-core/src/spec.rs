@@ -90,7 +90,7 @@ pub struct HiddenFrom {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolSpec {
-    /// The name that calls use: 1 to 128 characters without white space or control characters.
+    /// The name that calls use: 1 to 128 visible characters without white space.
     pub name: String,
     /// What the tool does, for the model.
     pub description: String,

@@ -1,9 +1,12 @@
 //! The exact sentences that the model reads (V5). They are part of the interface: prompts and tests match them.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 /// The maximum number of names listed after "Available:".
 pub const AVAILABLE_MAX: usize = 50;
+
+/// The maximum number of characters of a name in a message. No tool has a longer one.
+const NAME_MAX: usize = 128;
 
 /// The message of a call that a person refused.
 pub const USER_DENIED: &str = "User denied this operation.";
@@ -35,6 +38,7 @@ pub fn redacted_argument(mark: &str) -> String {
 /// assert_eq!(tool_not_found("x", vec!["b", "a"]), "Tool 'x' not found. Available: [a, b]");
 /// ```
 pub fn tool_not_found(name: &str, mut available: Vec<&str>) -> String {
+    let name = cut_name(name);
     available.sort_unstable();
     let more = available.len().saturating_sub(AVAILABLE_MAX);
     available.truncate(AVAILABLE_MAX);
@@ -42,6 +46,14 @@ pub fn tool_not_found(name: &str, mut available: Vec<&str>) -> String {
     match more {
         0 => format!("Tool '{name}' not found. Available: [{names}]"),
         more => format!("Tool '{name}' not found. Available: [{names}, … and {more} more]"),
+    }
+}
+
+/// A name as messages show it: one that is longer than any tool's is cut.
+fn cut_name(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]).into(),
+        None => name.into(),
     }
 }
 

@@ -5,6 +5,9 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 /// Maximum size of one message, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
 
+/// The memory that is kept for the next line, in bytes.
+const KEPT_BYTES: usize = 64 << 10;
+
 /// Why a line cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameFault {
@@ -65,6 +68,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, FrameFault> {
         if std::mem::take(&mut self.is_returned) {
             self.line.clear();
+            // One long line must not hold its memory for the rest of a connection.
+            self.line.shrink_to(KEPT_BYTES);
         }
         while !self.take_piece().await? {
             if self.read.buffer().is_empty() && self.at_end().await? {

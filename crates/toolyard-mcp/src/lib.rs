@@ -20,6 +20,9 @@ mod out;
 pub use client::{Pinning, Refused, ServerConfig, ServerStatus, Servers, StartError, State, is_inherited};
 pub use gateway::{ClientLimits, Clients, Gateway, HttpError, HttpOptions, ServeError};
 
+/// The log filter that shows everything that servers write to stderr. An error that quotes only some of it names this.
+pub const STDERR_LOG: &str = "toolyard_mcp=info";
+
 /// Metadata key under which an output keeps the parts of a server's answer that are more than text or an image. Each is
 /// `{"at": place, "part": as it came}`. The client writes them, and the gateway passes them on.
 const PARTS: &str = "mcp.content";

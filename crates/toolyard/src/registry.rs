@@ -9,6 +9,7 @@
 //! that still waits when its tool is removed ends `not_found`.
 
 mod entry;
+mod name;
 mod schema;
 
 pub use entry::ToolEntry;
@@ -37,8 +38,11 @@ pub enum RegisterError {
         /// The name.
         name: String,
     },
-    /// The name is empty, too long, or has white space or control characters.
-    #[error("'{}' is not a valid tool name: use 1 to 128 characters without white space or control characters", name.escape_debug())]
+    /// The name is empty, too long, or has white space or characters that are not seen.
+    #[error(
+        "'{}' is not a valid tool name: use 1 to 128 visible characters without white space",
+        name::shown(name)
+    )]
     Name {
         /// The name.
         name: String,

@@ -32,11 +32,32 @@ fn a_server_that_is_required_keeps_the_program_from_its_work() {
         // Whether writing to it or reading from it fails first is a matter of chance.
         let (begin, end) = (
             "toolyard: the MCP server 'lame' cannot be used: it closed its ",
-            "(exit status: 3; its last line on stderr: no licence)\n",
+            "(exit status: 3; on stderr: no licence)\n",
         );
         assert!(done.stderr.starts_with(begin) && done.stderr.ends_with(end), "{}", done.stderr);
         assert_eq!(done.stderr.lines().count(), 1);
     }
+}
+
+/// The last line of a crash seldom says why; what is left out can be seen, and the message says how.
+#[test]
+fn a_server_that_dies_at_start_is_explained_by_the_lines_that_matter() {
+    let dir = dir("crash");
+    let stderr = "node:internal/loader:1\n  throw err;\n\nError: Cannot find module 'x'\n    at a\n\nNode.js v20.1.0\n";
+    fs::write(dir.join("crash.txt"), stderr).unwrap();
+    let file = dir.join("toolyard.toml");
+    let server =
+        "[mcp.lame]\ncommand = \"sh\"\nargs = [\"-c\", \"cat crash.txt >&2; exit 1\"]\ncwd = \".\"\n";
+    fs::write(&file, server).unwrap();
+    let done = toolyard(&["tools", "--config", file.to_str().unwrap()], "");
+    let end = "(exit status: 1; on stderr: Error: Cannot find module 'x' (4 more lines are logged by \
+               toolyard_mcp=info)); to see them, set TOOLYARD_LOG=toolyard_mcp=info\n";
+    assert!(done.stderr.ends_with(end), "{}", done.stderr);
+    let mut all = program(&["tools", "--config", file.to_str().unwrap()]);
+    all.env("TOOLYARD_LOG", "toolyard_mcp=info");
+    let done = fed(all, "");
+    assert!(done.stderr.contains("throw err;") && done.stderr.contains("Node.js v20.1.0"), "{}", done.stderr);
+    assert!(!done.stderr.contains("to see them"), "{}", done.stderr);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub enum ToolErrorKind {
     PermissionDenied,
     /// The output is not what the tool promises.
     OutputInvalid,
+    /// The tool ran, and its output is larger than what is accepted of it.
+    OutputTooLarge,
     /// The handler stopped because it was cancelled.
     Cancelled,
     /// The work exceeded a time limit of the handler's own. Its effects so far may stand.
@@ -42,6 +44,7 @@ impl From<ToolErrorKind> for ErrorKind {
             ToolErrorKind::InvalidInput => Self::InvalidInput,
             ToolErrorKind::PermissionDenied => Self::PermissionDenied,
             ToolErrorKind::OutputInvalid => Self::OutputInvalid,
+            ToolErrorKind::OutputTooLarge => Self::OutputTooLarge,
             ToolErrorKind::Cancelled => Self::Cancelled,
             ToolErrorKind::Timeout => Self::Timeout,
         }

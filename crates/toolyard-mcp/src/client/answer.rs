@@ -1,25 +1,27 @@
 //! Turns a server's answer into the output or error of a tool.
 
-use super::clean;
+use super::{clean, scan::TooMany};
 use crate::PARTS;
 use rmcp::{
-    model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
+    model::{
+        CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, RequestId,
+        ResourceContents, ServerJsonRpcMessage, ServerResult,
+    },
     service::ServiceError,
 };
 use serde_json::{Value, json};
 use toolyard::{Content, ToolError, ToolErrorKind, ToolOutput};
 #[cfg(feature = "http")]
-use {
-    super::describe,
-    rmcp::{
-        model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
-        transport::DynamicTransportError,
-    },
-    std::time::Duration,
-};
+use {super::describe, rmcp::transport::DynamicTransportError, std::time::Duration};
 
 /// Maximum number of characters of a server's error message.
 const MESSAGE_MAX: usize = 4000;
+
+/// Maximum number of parts of one result. A part is small as text and large in memory.
+const PARTS_MAX: usize = 10_000;
+
+/// The code of the error that stands in for an answer which is too large to be parsed.
+const TOO_LARGE: ErrorCode = ErrorCode(-32_097);
 
 /// The code of the error that stands in for a lost answer.
 #[cfg(feature = "http")]
@@ -32,6 +34,9 @@ const SESSION_ENDED: &str = "streamable HTTP session was re-initialized before t
 /// The output, or what went wrong.
 pub(super) fn read(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
     match answer {
+        ServerResult::CallToolResult(result) if result.content.len() > PARTS_MAX => {
+            Err(refuse_size(server, &format!("more than {PARTS_MAX} parts")))
+        }
         ServerResult::CallToolResult(result) => Ok(output(result)),
         ServerResult::CreateTaskResult(_) => {
             Err(ToolError::execution(format!("'{server}' answered with a task, which is not supported")))
@@ -52,6 +57,7 @@ pub(super) fn failed(server: &str, error: ServiceError, reason: Option<&str>) ->
         }
         #[cfg(feature = "http")]
         ServiceError::TransportSend(error) => unsent(server, &error),
+        ServiceError::McpError(error) if error.code == TOO_LARGE => refuse_size(server, &error.message),
         ServiceError::McpError(error) => ToolError::execution(clean::text(&error.message, MESSAGE_MAX)),
         ServiceError::UnexpectedResponse => {
             let what = format!("the answer of '{server}' is not a tool result");
@@ -59,6 +65,17 @@ pub(super) fn failed(server: &str, error: ServiceError, reason: Option<&str>) ->
         }
         _ => lost_call(server, reason.unwrap_or("the connection ended")),
     }
+}
+
+fn refuse_size(server: &str, why: &str) -> ToolError {
+    let why = clean::text(why, MESSAGE_MAX);
+    let what = format!("the call ran, but the answer of '{server}' is too large to be read: {why}");
+    ToolError::new(ToolErrorKind::OutputTooLarge, what)
+}
+
+/// The error message that stands in for an answer which is too large to be parsed.
+pub(super) fn too_large(id: RequestId, why: TooMany) -> ServerJsonRpcMessage {
+    JsonRpcMessage::Error(JsonRpcError::new(Some(id), ErrorData::new(TOO_LARGE, why.to_string(), None)))
 }
 
 fn lost_call(server: &str, why: &str) -> ToolError {
@@ -185,6 +202,16 @@ mod tests {
             (&json!(4), &json!(1.0))
         );
         assert_eq!(others.len(), 3);
+    }
+
+    /// V4: the model reads that the call ran.
+    #[test]
+    fn a_result_of_too_many_parts_is_too_large() {
+        let parts = |count| json!({"content": vec![json!({"type": "text", "text": ""}); count]});
+        assert_eq!(read_json(parts(PARTS_MAX)).unwrap().content.len(), PARTS_MAX);
+        let error = read_json(parts(PARTS_MAX + 1)).unwrap_err();
+        assert_eq!(error.kind(), ToolErrorKind::OutputTooLarge);
+        assert!(error.message().starts_with("the call ran, but the answer of 's' is too large"), "{error}");
     }
 
     /// V4, V5: a lost answer leaves the outcome unknown, and does not claim that there was no side effect.

@@ -65,7 +65,8 @@ impl fmt::Debug for Hidden {
 }
 
 impl ServerConfig {
-    /// A server of this name: this program, spoken to over stdio.
+    /// A server of this name: this program, spoken to over stdio. It inherits no descriptor: when it is started, those
+    /// of this process from 3 on are marked close-on-exec (Unix), and so are not inherited by other children either.
     pub fn new(name: impl Into<String>, command: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),

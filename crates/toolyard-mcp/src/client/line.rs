@@ -1,9 +1,13 @@
 //! Reads a server's lines: messages, answers that cannot be read, and lines to ignore.
 
+use super::{
+    answer,
+    scan::{self, TooMany},
+};
 use crate::envelope::{Envelope, Field};
 use rmcp::{
     RoleClient,
-    model::{ErrorData, JsonRpcError, JsonRpcMessage, ServerJsonRpcMessage},
+    model::{ErrorData, JsonRpcError, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     service::RxJsonRpcMessage,
 };
 
@@ -19,6 +23,9 @@ pub(super) enum LineFault {
     /// Too many lines in a row that are not messages.
     #[error("it sent {STRAY_MAX} lines in a row that are not messages")]
     OnlyStray,
+    /// Too many keys and values in a message that is no answer, and so has no call that could be told.
+    #[error("it sent a message with {0}")]
+    TooMany(TooMany),
 }
 
 /// Reads lines.
@@ -34,8 +41,7 @@ impl Reader {
         if text.is_empty() {
             return Ok(None);
         }
-        let message =
-            serde_json::from_str::<ServerJsonRpcMessage>(text).ok().or_else(|| invalid_answer(text));
+        let message = parse(text)?;
         self.strays = if message.is_some() { 0 } else { self.strays + 1 };
         if message.is_none() {
             tracing::debug!(bytes = text.len(), "skipped a line that is not a message");
@@ -44,13 +50,29 @@ impl Reader {
     }
 }
 
-/// Replaces an answer that makes no sense with an error, so that its call does not wait forever.
-fn invalid_answer(text: &str) -> Option<ServerJsonRpcMessage> {
+/// The message in a text, if it is one. An answer that is too large to be parsed is replaced with an error.
+pub(super) fn parse(text: &str) -> Result<Option<ServerJsonRpcMessage>, LineFault> {
+    match scan::check(text) {
+        Ok(()) => Ok(serde_json::from_str(text).ok().or_else(|| invalid_answer(text))),
+        Err(why) => match answered_id(text) {
+            Some(id) => Ok(Some(answer::too_large(id, why))),
+            None => Err(LineFault::TooMany(why)),
+        },
+    }
+}
+
+/// The id of the request that a text answers.
+fn answered_id(text: &str) -> Option<RequestId> {
     let envelope = Envelope::of(text)?;
     if envelope.method != Field::Absent {
         return None;
     }
-    let id = envelope.request_id()?;
+    envelope.request_id()
+}
+
+/// Replaces an answer that makes no sense with an error, so that its call does not wait forever.
+fn invalid_answer(text: &str) -> Option<ServerJsonRpcMessage> {
+    let id = answered_id(text)?;
     let error = ErrorData::internal_error("the server's answer is not valid", None);
     Some(JsonRpcMessage::Error(JsonRpcError::new(Some(id), error)))
 }
@@ -58,7 +80,6 @@ fn invalid_answer(text: &str) -> Option<ServerJsonRpcMessage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rmcp::model::RequestId;
 
     #[test]
     fn an_invalid_answer_is_an_error_of_its_call() {
@@ -71,6 +92,20 @@ mod tests {
             let Some(JsonRpcMessage::Error(error)) = message else { panic!("{line}: {message:?}") };
             assert_eq!(error.id, Some(RequestId::Number(7)));
         }
+    }
+
+    /// An answer that would take far more memory than its text fails its call; nothing of it is parsed. Another message
+    /// of that kind ends the connection.
+    #[test]
+    fn an_answer_of_too_many_values_is_an_error_of_its_call() {
+        let many = format!("[{}1]", "1,".repeat(scan::NODES_MAX));
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"structuredContent":{many}}}}}"#);
+        let message = Reader::default().read(answer.as_bytes()).unwrap();
+        let Some(JsonRpcMessage::Error(error)) = message else { panic!("{message:?}") };
+        assert_eq!(error.id, Some(RequestId::Number(7)));
+        let note = format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{many}}}"#);
+        let fault = Reader::default().read(note.as_bytes()).unwrap_err();
+        assert_eq!(fault.to_string(), "it sent a message with more than 100000 keys and values");
     }
 
     #[test]

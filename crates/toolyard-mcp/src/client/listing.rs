@@ -28,6 +28,9 @@ const ENTRY_BYTES_MAX: usize = 4 << 20;
 /// Maximum size of all tools that are kept, in bytes.
 const LIST_BYTES_MAX: usize = 32 << 20;
 
+/// Maximum size of a cursor, in bytes. All of them are kept until the list ends.
+const CURSOR_BYTES_MAX: usize = 4 << 10;
+
 /// Maximum number of characters of the reason why an entry is bad.
 const WHY_MAX: usize = 300;
 
@@ -40,6 +43,9 @@ pub(super) enum ListFault {
     /// Too many bytes.
     #[error("it lists more than {LIST_BYTES_MAX} bytes of tools")]
     Large,
+    /// A cursor that is too long.
+    #[error("its list has a cursor of more than {CURSOR_BYTES_MAX} bytes")]
+    LongCursor,
     /// The list goes in a circle: a cursor repeats.
     #[error("its list of tools repeats a page")]
     RepeatedPage,
@@ -82,6 +88,7 @@ pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<Listed, ListFault> {
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
         match listed.page(send_request(peer, request).await?)? {
             None => return Ok(listed),
+            Some(next) if next.len() > CURSOR_BYTES_MAX => return Err(ListFault::LongCursor),
             Some(next) if cursors.contains(&next) => return Err(ListFault::RepeatedPage),
             Some(next) => cursors.push(next),
         }

@@ -4,7 +4,7 @@ use super::{
     config::ServerConfig,
     environment,
     group::Group,
-    stderr::{self, LastLine},
+    stderr::{self, LastLines},
 };
 use std::{io, process::Stdio, time::Duration};
 use tokio::{
@@ -25,11 +25,15 @@ const STDERR_GRACE: Duration = Duration::from_millis(200);
 /// How often to check whether the group is gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The descriptors from here on are not the three that a server is given.
+#[cfg(unix)]
+const FIRST_STRAY: i32 = 3;
+
 /// A server's processes. Dropping this kills them at once.
 pub(super) struct Process {
     child: Child,
     group: Group,
-    last_line: LastLine,
+    last_lines: LastLines,
     stderr_task: Option<JoinHandle<()>>,
 }
 
@@ -43,16 +47,20 @@ pub(super) fn start(config: &ServerConfig, group: &Group) -> io::Result<(Process
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     #[cfg(unix)]
-    command.process_group(0);
+    {
+        command.process_group(0);
+        // What this process was given or opened by accident is not for a server.
+        close_fds::set_fds_cloexec_threadsafe(FIRST_STRAY, &[]);
+    }
     let mut child = command.spawn()?;
     let no_pipe = || io::Error::other("a pipe to it is missing");
     let pipes = (child.stdout.take().ok_or_else(no_pipe)?, child.stdin.take().ok_or_else(no_pipe)?);
-    let last_line = LastLine::default();
-    let read_stderr = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_line.clone()));
+    let last_lines = LastLines::default();
+    let read_stderr = |stderr| tokio::spawn(stderr::read(config.name.clone(), stderr, last_lines.clone()));
     let stderr_task = child.stderr.take().map(read_stderr);
     let group = group.clone();
     group.set(&child);
-    Ok((Process { child, group, last_line, stderr_task }, pipes.0, pipes.1))
+    Ok((Process { child, group, last_lines, stderr_task }, pipes.0, pipes.1))
 }
 
 impl Process {
@@ -74,7 +82,7 @@ impl Process {
         let status = timeout(TERM_GRACE, self.child.wait()).await.ok().and_then(Result::ok);
         let status = status.filter(|_| ended_by_itself);
         if let Some(stderr_task) = self.stderr_task.take() {
-            // Its last line may arrive a moment after its end. Other processes that hold the pipe are not waited for.
+            // Its last lines may arrive a moment after its end. Other processes that hold the pipe are not waited for.
             let _ = timeout(STDERR_GRACE, stderr_task).await;
         }
         self.describe_end(status.map(|status| status.to_string()))
@@ -82,9 +90,9 @@ impl Process {
 
     fn describe_end(&self, status: Option<String>) -> String {
         let status = status.unwrap_or_else(|| "it had to be terminated or killed".to_owned());
-        match self.last_line.get() {
-            words if words.is_empty() => status,
-            words => format!("{status}; its last line on stderr: {words}"),
+        match self.last_lines.explain() {
+            None => status,
+            Some(words) => format!("{status}; {words}"),
         }
     }
 
@@ -145,6 +153,22 @@ mod tests {
         assert_eq!(state(&number), Some(false), "it was reaped too early");
         assert_eq!(process.end(EXIT_GRACE).await, "exit status: 3");
         assert_eq!(state(&number), None);
+    }
+
+    /// A descriptor that any other child would inherit does not reach a server.
+    #[tokio::test]
+    async fn a_server_inherits_no_stray_descriptor() {
+        use std::os::fd::AsRawFd;
+        let stray = std::fs::File::open("/proc/self/stat").unwrap();
+        rustix::io::fcntl_setfd(&stray, rustix::io::FdFlags::empty()).unwrap();
+        let look = format!("test -e /proc/$$/fd/{} && echo stray || echo none", stray.as_raw_fd());
+        let inherited = std::process::Command::new("sh").args(["-c", &look]).output().unwrap();
+        assert_eq!(inherited.stdout, b"stray\n", "without this the test proves nothing");
+        let config = ServerConfig::new("s", "sh").args(["-c", &look]);
+        let (process, output, _input) = start(&config, &Group::default()).unwrap();
+        let line = BufReader::new(output).lines().next_line().await.unwrap();
+        assert_eq!(line.as_deref(), Some("none"));
+        process.end(EXIT_GRACE).await;
     }
 
     /// SC-8: processes that a dead server leaves behind are ended.

@@ -77,7 +77,8 @@ async fn refused(how: &str) -> String {
 async fn a_server_that_cannot_be_used_says_why() {
     for (how, why) in [
         ("mute", "it was not ready within 500ms"),
-        ("exits", "its last line on stderr: no licence found"),
+        ("exits", "on stderr: no licence found"),
+        ("long_cursor", "its list has a cursor of more than 4096 bytes"),
         ("endless", "more than 64 pages"),
         ("many", "more than 2000 tools"),
         ("circle", "its list of tools repeats a page"),

@@ -25,11 +25,12 @@ async fn a_bad_tool_is_refused_and_the_others_are_taken() {
         ("s__deep", "malformed"),
         ("s__large", "more than the limit of 262144"),
         ("s__a b", "is not a valid tool name"),
+        ("s__redaer", "'s__re\\u{202e}daer' is not a valid tool name"),
         ("s__good", "is already registered"),
     ]) {
         assert!(tool == name && why.contains(part), "{tool}: {why}");
     }
-    assert_eq!(refused.len(), 9);
+    assert_eq!(refused.len(), 10);
     yard.servers.shutdown().await;
 }
 

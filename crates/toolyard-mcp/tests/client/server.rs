@@ -84,6 +84,30 @@ fn say_long() {
     say_bytes(b"\"}\n");
 }
 
+/// A result of 10 MB, as text.
+fn much(how: &str) -> String {
+    const BYTES: usize = 10_000_000;
+    let list = |item: &str, count: usize| format!("[{}{item}]", format!("{item},").repeat(count - 1));
+    let part = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    match how {
+        "parts" => format!(r#"{{"content":{}}}"#, list(&part("12345678"), 300_000)),
+        "text" => format!(r#"{{"content":[{}]}}"#, part(&"x".repeat(BYTES))),
+        "escapes" => format!(r#"{{"content":[{}]}}"#, part(&"\\n".repeat(BYTES / 2))),
+        "long_parts" => format!(r#"{{"content":{}}}"#, list(&part(&"x".repeat(BYTES / 10_000)), 10_000)),
+        "resources" => {
+            let text = "x".repeat(BYTES / 8_000);
+            let resource = format!(r#"{{"type":"resource","resource":{{"uri":"a:b","text":"{text}"}}}}"#);
+            format!(r#"{{"content":{}}}"#, list(&resource, 8_000))
+        }
+        "structured" => format!(r#"{{"content":[],"structuredContent":{{"a":{}}}}}"#, list("[]", 3_000_000)),
+        "objects" => {
+            let object = format!(r#"{{"key":"{}"}}"#, "x".repeat(BYTES / 33_000));
+            format!(r#"{{"content":[],"structuredContent":{{"a":{}}}}}"#, list(&object, 33_000))
+        }
+        other => panic!("{other}"),
+    }
+}
+
 fn answer(id: &Value, result: Value) {
     say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
@@ -156,6 +180,7 @@ impl Odd {
                 let next = cursor.parse::<u32>().unwrap() + 1;
                 answer(id, json!({"tools": [tool(&format!("t{next}"), "")], "nextCursor": next.to_string()}));
             }
+            "long_cursor" => answer(id, json!({"tools": [], "nextCursor": "x".repeat(4097)})),
             "circle" => answer(id, json!({"tools": [], "nextCursor": "again"})),
             "many" => {
                 let tools: Vec<Value> = (0..3000).map(|n| tool(&format!("t{n}"), "")).collect();
@@ -188,6 +213,7 @@ impl Odd {
             "no_secret",
             "child",
             "mutter",
+            "much",
             "die_once",
         ];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name, "does what it is called")).collect();
@@ -261,6 +287,10 @@ impl Odd {
                 text(&json!("abc"), "for nobody");
             }
             "long" => say_long(),
+            "much" => {
+                let result = much(args["how"].as_str().unwrap());
+                say_bytes(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").as_bytes());
+            }
             "bytes" => say_bytes(BYTES),
             "no_sense" => say(&json!({"jsonrpc": "2.0", "id": id, "result": 5})),
             "no" => {
@@ -341,6 +371,7 @@ fn bad_tools() -> Vec<Value> {
         deep,
         large,
         tool("a b", ""),
+        tool("re\u{202e}daer", ""),
         tool("good", hidden),
         tool("good", "once more"),
         long,

@@ -1,6 +1,6 @@
 //! A registered tool, with everything that is computed once per tool.
 
-use super::{RegisterError, Schema};
+use super::{RegisterError, Schema, name};
 use crate::guard::{Guard, Guards};
 use serde_json::Value;
 use std::{
@@ -36,8 +36,7 @@ impl ToolEntry {
         guards: &Guards,
     ) -> Result<Self, RegisterError> {
         let name = spec.name.as_str();
-        let is_odd = |c: char| c.is_whitespace() || c.is_control();
-        if name.is_empty() || name.chars().count() > 128 || name.contains(is_odd) {
+        if !name::is_valid(name) {
             return Err(RegisterError::Name { name: name.to_owned() });
         }
         if spec.timeout.is_some_and(|timeout| timeout.is_zero()) {

@@ -79,7 +79,7 @@ fn the_list_is_sorted() {
 #[test]
 fn a_spec_without_sense_is_refused() {
     let registry = Registry::default();
-    for name in ["", "a b", "a\n", &"x".repeat(129)] {
+    for name in ["", "a b", "a\n", "a\u{202e}b", "a\u{200b}b", &"x".repeat(129)] {
         assert!(matches!(registry.register(tool(ToolSpec::read(name))), Err(RegisterError::Name { .. })));
     }
     let never = ToolSpec::read("a").timeout(Duration::ZERO);
