@@ -25,6 +25,7 @@ mod intake;
 mod ledger;
 mod plan;
 mod progress;
+mod question;
 mod quiescence;
 mod recall;
 mod results;

@@ -377,9 +377,10 @@ async fn a_result_is_replayed_although_the_circuit_is_open() {
     yard.events.check();
 }
 
-/// V1, PO-3: each caller of a key needs its own approval to share the result.
+/// V1, PO-3: a caller of a key needs an approval of its own digest to share the result: an answer to another agent's
+/// call with other arguments is none.
 #[tokio::test(start_paused = true)]
-async fn each_caller_of_a_key_needs_its_own_approval() {
+async fn callers_of_a_key_with_other_arguments_need_their_own_approval() {
     struct NotTheLast;
     #[async_trait]
     impl toolyard::Approver for NotTheLast {
@@ -397,7 +398,11 @@ async fn each_caller_of_a_key_needs_its_own_approval() {
             .approver(NotTheLast)
     })
     .await;
-    let batch: Vec<_> = (0..3).map(|n| keyed("k", call(&format!("c{n}"), "write", 10, "ok"))).collect();
+    let batch: Vec<_> = [10, 10, 20]
+        .iter()
+        .zip(0..)
+        .map(|(ms, n)| keyed("k", call(&format!("c{n}"), "write", *ms, "ok")))
+        .collect();
     let outcomes = no_hang(yard.engine.session("s").dispatch(batch)).await;
     assert_eq!(shape(&outcomes), "c0 ok, c1 ok, c2 user_denied");
     assert_eq!((outcomes[1].dedupe, yard.log.started().len()), (Dedupe::Joined, 1));

@@ -24,6 +24,8 @@ pub(super) struct Story {
     pub(super) end: Option<End>,
     call_id: Option<CallId>,
     request: Option<RequestId>,
+    /// The question of an equal call, whose answer this one waited for.
+    shares: Option<RequestId>,
     settled: Option<Settled>,
     called: Option<Called>,
 }
@@ -105,6 +107,7 @@ impl Story {
             end: None,
             call_id: event.call_id.clone(),
             request: None,
+            shares: None,
             settled: None,
             called: None,
         }
@@ -119,6 +122,11 @@ impl Story {
         self.request
     }
 
+    /// The id of the question that this call shares with an equal one.
+    pub(super) fn shares(&self) -> Option<RequestId> {
+        self.shares
+    }
+
     /// The version of the policy under which the call ran.
     pub(super) fn policy_version(&self) -> Option<u64> {
         self.called.as_ref().map(|called| called.policy_version)
@@ -128,7 +136,9 @@ impl Story {
     pub(super) fn read(&mut self, kind: EventKind) {
         match kind {
             EventKind::Received { digest, .. } => self.digest = digest,
-            EventKind::ConfirmationRequested { request, .. } => self.request = Some(request),
+            EventKind::ConfirmationRequested { request, shares, .. } => {
+                (self.request, self.shares) = (Some(request), shares);
+            }
             EventKind::ConfirmationResolved { approved: true, by, .. } => {
                 self.settled = Some(Settled::Yes(by))
             }

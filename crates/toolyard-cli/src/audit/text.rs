@@ -123,6 +123,10 @@ fn decision(story: &Story) -> String {
         Decision::Approved(Some(SettledBy::Pattern)) => {
             format!("{asked}, approved by the answer to another question, {policy}")
         }
+        Decision::Approved(Some(SettledBy::Shared)) => {
+            let with = story.shares().map_or_else(String::new, |id| format!(" {id}"));
+            format!("{asked}, approved by the answer to the equal request{with}, {policy}")
+        }
         Decision::Approved(_) => format!("{asked}, approved by the approver, {policy}"),
         Decision::Refused(code) => format!("{asked}, refused: {code}"),
         Decision::Denied(code) => format!("denied: {code}"),

@@ -127,6 +127,7 @@ mod tests {
                 request: crate::RequestId(1),
                 digest: crate::CallDigest::of_text("t", "{}", &crate::SessionId::from("s")),
                 arguments: "{}".to_owned(),
+                shares: None,
             },
             "yes" => EventKind::ConfirmationResolved { approved: true, error: None, by: None, digest: None },
             "no" => EventKind::ConfirmationResolved { approved: false, error: None, by: None, digest: None },

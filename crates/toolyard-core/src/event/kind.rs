@@ -62,6 +62,8 @@ pub enum SettledBy {
     Approver,
     /// An answer to another request covered this call's pattern too.
     Pattern,
+    /// The answer to the question of a call with the same key and digest, which this call shared (ID-3).
+    Shared,
 }
 
 /// How a call was approved, if the policy alone did not decide (PO-3).
@@ -135,6 +137,8 @@ pub enum EventKind {
         request: RequestId,
         digest: CallDigest,
         arguments: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shares: Option<RequestId>,
     },
     /// The confirmation is settled: the approver answered, or no answer will come.
     #[serde(rename = "tool.confirmation_resolved")]

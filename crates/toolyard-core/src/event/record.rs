@@ -55,6 +55,7 @@ fn next(kind: &E) -> Option<E> {
             request: RequestId(7),
             digest,
             arguments: "{}".to_owned(),
+            shares: Some(RequestId(6)),
         },
         E::ConfirmationRequested { .. } => E::ConfirmationResolved {
             approved: true,

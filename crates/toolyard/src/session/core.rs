@@ -5,6 +5,7 @@ use super::fork::ForkPolicy;
 use super::in_flight::InFlight;
 use super::options::PreparedOptions;
 use super::permissions::Permissions;
+use super::shared_questions::SharedQuestions;
 use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, Resized, ToolUnits};
 use crate::{
@@ -182,6 +183,11 @@ impl SessionCore {
     /// The answers remembered in its tree, and the questions that wait for one.
     pub(crate) fn approvals(&self) -> &Arc<Approvals> {
         &self.tree.approvals
+    }
+
+    /// The open questions that calls of the tree share.
+    pub(crate) fn questions(&self) -> &Arc<SharedQuestions> {
+        &self.tree.questions
     }
 
     /// The number of the root session of its tree.

@@ -1,6 +1,6 @@
 //! The state that all agents of a session share: the serial lease, the tree cap, and the counters of its name.
 
-use super::{approvals::Approvals, spending::Spending, units::ToolUnits};
+use super::{approvals::Approvals, shared_questions::SharedQuestions, spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Reach, Scope, UnitId},
     batch::{Flight, KeptResult},
@@ -62,6 +62,8 @@ pub(super) struct Tree {
     pub(super) given_marks: GivenMarks,
     /// How many handlers of its calls are parked, including those that wait to resume.
     parked: AtomicUsize,
+    /// Open questions that several calls wait for.
+    pub(super) questions: Arc<SharedQuestions>,
     admission: Arc<Admission>,
 }
 
@@ -86,6 +88,7 @@ impl Tree {
             approvals: Arc::default(),
             parked: AtomicUsize::new(0),
             given_marks: GivenMarks::default(),
+            questions: Arc::default(),
             admission: admission.clone(),
         })
     }

@@ -109,7 +109,11 @@ impl CallApproval<'_> {
         }
         let is_given = match by {
             None => false,
-            Some(SettledBy::Approver) => self.is_answered(place, digest),
+            Some(SettledBy::Approver) => self.is_answered(place, digest, |node| node == self.node.call.node),
+            Some(SettledBy::Shared) => {
+                let peers = self.index.peers(self.node.call.node);
+                self.is_answered(place, digest, |node| peers.contains(&node))
+            }
             Some(SettledBy::Pattern) => self.is_settled(place, at_us),
         };
         if !is_given {
@@ -122,12 +126,10 @@ impl CallApproval<'_> {
         }
     }
 
-    /// Whether the approver said yes to this digest.
-    fn is_answered(&self, resolved: usize, digest: Option<CallDigest>) -> bool {
+    /// Whether the approver said yes to this digest, about a call `of` these.
+    fn is_answered(&self, resolved: usize, digest: Option<CallDigest>, of: impl Fn(u32) -> bool) -> bool {
         self.traces.entries[..resolved].iter().any(|entry| match entry.fact {
-            Fact::Answered(node, shown, answer) => {
-                node == self.node.call.node && Some(shown) == digest && answer.allows()
-            }
+            Fact::Answered(node, shown, answer) => of(node) && Some(shown) == digest && answer.allows(),
             _ => false,
         })
     }

@@ -77,23 +77,34 @@ fn own_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Co
     let mut codes: BTreeSet<_> = open(node).collect();
     codes.extend(may_be(ErrorKind::PermissionDenied, gate.may_deny(node)));
     let asked = node.tool.is_some_and(|tool| tool.consent.asks());
-    let (answer, answered_ms) = if asked { answer(call.answer) } else { (None, Some(0)) };
-    let in_time = compare(answered_ms, program.answer_within_ms);
-    let at_last = answered_ms.map(|ms| if asked { gate.answered_ms(node, ms) } else { ms });
-    if compare(at_last, program.answer_within_ms) != InTime::Yes {
-        codes.insert(Some(ErrorKind::ConfirmationTimeout));
-    }
     let [settled_yes, settled_no] = if asked { gate.settled(node) } else { [false; 2] };
     codes.extend(may_be(ErrorKind::UserDenied, settled_no));
-    match answer {
-        _ if in_time == InTime::No => {}
-        Some(refusal) => drop(codes.insert(Some(refusal))),
-        None => codes.extend(admitted_codes(index, gate, node)),
+    for asked_about in questions(index, node) {
+        let (answer, answered_ms) = if asked { answer(asked_about.call.answer) } else { (None, Some(0)) };
+        let in_time = compare(answered_ms, program.answer_within_ms);
+        let at_last = answered_ms.map(|ms| if asked { gate.answered_ms(asked_about, ms) } else { ms });
+        if compare(at_last, program.answer_within_ms) != InTime::Yes {
+            codes.insert(Some(ErrorKind::ConfirmationTimeout));
+        }
+        match answer {
+            _ if in_time == InTime::No => {}
+            Some(refusal) => drop(codes.insert(Some(refusal))),
+            None => codes.extend(admitted_codes(index, gate, node)),
+        }
     }
     if settled_yes {
         codes.extend(admitted_codes(index, gate, node));
     }
     codes
+}
+
+/// The calls whose question may settle a call: its own, and those of calls with the same key and arguments (ID-3).
+fn questions<'a>(index: &'a Index<'_>, node: &'a Node<'_>) -> impl Iterator<Item = &'a Node<'a>> {
+    let peers = index.peers(node.call.node).iter().filter(|peer| **peer != node.call.node);
+    let equal = peers
+        .map(|peer| &index.nodes[peer])
+        .filter(|peer| peer.call.key.is_some() && peer.call.key == node.call.key && !peer.call.broken);
+    std::iter::once(node).chain(equal)
 }
 
 /// This code, if it is possible.

@@ -51,7 +51,8 @@ impl QuestionQueue {
     pub(in super::super) fn sink(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let queue = self.clone();
         move |event| {
-            if let EventKind::ConfirmationRequested { request, .. } = &event.kind {
+            // A question that shares another one is not asked itself.
+            if let EventKind::ConfirmationRequested { request, shares: None, .. } = &event.kind {
                 queue.announce(*request);
             }
         }

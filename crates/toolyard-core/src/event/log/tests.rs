@@ -46,6 +46,7 @@ fn done() -> E {
 
 fn asked(text: &str) -> E {
     E::ConfirmationRequested {
+        shares: None,
         tool_name: "t".into(),
         side_effects: SideEffects::Write,
         expires_ms: 1,
