@@ -14,7 +14,7 @@ mod showing;
 
 pub use mode::{ConfirmationMode, Confirmations};
 pub use pattern::ApprovalPattern;
-pub use request::{ApprovalParts, ApprovalRequest, Preview, RequestId};
+pub use request::{ApprovalParts, ApprovalRequest, LinkedPath, Preview, RequestId};
 pub use showing::Showing;
 
 use async_trait::async_trait;

@@ -1,6 +1,6 @@
 //! The digest that identifies exactly one piece of work, for approvals and audits to bind to.
 
-use crate::{SessionId, ToolSpec, canonical_json};
+use crate::{LinkedPath, SessionId, ToolSpec, canonical_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -54,6 +54,12 @@ impl CallDigest {
         let (effects, pinned) = (spec.side_effects.as_str(), canonical_json(pinned));
         let parts = [&spec.name, &spec.version, effects, &pinned, session.as_str()];
         Self::hash_parts(b"toolyard pattern 1", parts.map(str::as_bytes))
+    }
+
+    /// The digest of a pattern together with where the links in it lead.
+    pub(crate) fn of_links(pattern: &Self, links: &[LinkedPath]) -> Self {
+        let links: Vec<_> = links.iter().map(LinkedPath::to_string).collect();
+        Self::hash_parts(b"toolyard links 1", [&pattern.0[..], links.join("\n").as_bytes()])
     }
 
     /// Hashes these parts, each preceded by its length, so that different splits of the same bytes differ. `kind`

@@ -35,7 +35,7 @@ pub mod wording;
 
 pub use approval::{
     Answer, ApprovalParts, ApprovalPattern, ApprovalRequest, Approver, ConfirmationMode, Confirmations,
-    Preview, RequestId, Showing,
+    LinkedPath, Preview, RequestId, Showing,
 };
 pub use call::{Arguments, Batch, Call, CallId, TimeoutScope};
 pub use capability::{Capabilities, FsGrant, FsGrantError, Host, HostError, HostPattern, HostPatternError};
@@ -60,7 +60,7 @@ pub use resilience::{
     BreakerPolicy, BreakerState, Budget, Jitter, PolicyError, Rate, RateError, RetryPolicy,
 };
 pub use resources::Resources;
-pub use scope::{FsMode, PathEscape, PathScope};
+pub use scope::{FsMode, PathEscape, PathScope, resolve_by_name};
 pub use spec::{FsRequirement, HiddenFrom, KeyConflict, LimitScope, Placement, SchemaOrigin, ToolSpec};
 pub use tool::{Tool, ToolFactory, from_fn};
 pub use toolset::Toolset;

@@ -60,24 +60,32 @@ pub trait PathScope: Send + Sync {
 
     /// The path relative to the root, with links followed and no `..` left, as grants of paths compare it (PO-1b).
     ///
-    /// A part that does not exist yet is kept as spelt. Called only if the agent's paths are bounded; it may read the
-    /// disk. The default looks at the name alone, which is right for a tree without links.
+    /// A part that does not exist yet is kept as spelt. Called only if the agent's paths are bounded or the call needs
+    /// approval; it may read the disk. The default looks at the name alone, which is right for a tree without links.
     ///
     /// # Errors
     /// [`PathEscape`] if the path leads out of the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, PathEscape> {
         self.check(path)?;
-        let given = Path::new(path);
-        let relative = given.strip_prefix(self.root()).unwrap_or(given);
-        let mut resolved = PathBuf::new();
-        for component in relative.components() {
-            match component {
-                Component::Normal(name) => resolved.push(name),
-                Component::CurDir => {}
-                Component::ParentDir if resolved.pop() => {}
-                _ => return Err(PathEscape::new(path)),
-            }
-        }
-        Ok(resolved)
+        resolve_by_name(self.root(), path)
     }
+}
+
+/// The path relative to `root`, without `.` and `..`, by its name alone: where it leads if nothing in it is a link.
+///
+/// # Errors
+/// [`PathEscape`] if it leaves the root.
+pub fn resolve_by_name(root: &Path, path: &str) -> Result<PathBuf, PathEscape> {
+    let given = Path::new(path);
+    let relative = given.strip_prefix(root).unwrap_or(given);
+    let mut resolved = PathBuf::new();
+    for component in relative.components() {
+        match component {
+            Component::Normal(name) => resolved.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if resolved.pop() => {}
+            _ => return Err(PathEscape::new(path)),
+        }
+    }
+    Ok(resolved)
 }

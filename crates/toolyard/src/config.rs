@@ -187,6 +187,7 @@ pub struct ToolConfig {
     side_effects: Option<SideEffects>,
     hidden_from: Option<HiddenFrom>,
     requires_capability: Option<bool>,
+    approval_ignores: Option<Vec<String>>,
 }
 
 impl ToolConfig {
@@ -309,6 +310,13 @@ impl ToolConfig {
         self
     }
 
+    /// Sets which arguments do not matter for approval: an "always" covers any value of them (PO-3).
+    #[must_use]
+    pub fn approval_ignores(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.approval_ignores = Some(arguments.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// Merges both; where both set a value, `over` wins.
     #[must_use]
     pub(crate) fn overlaid(self, over: Self) -> Self {
@@ -330,6 +338,7 @@ impl ToolConfig {
             side_effects: over.side_effects.or(self.side_effects),
             hidden_from: over.hidden_from.or(self.hidden_from),
             requires_capability: over.requires_capability.or(self.requires_capability),
+            approval_ignores: over.approval_ignores.or(self.approval_ignores),
         }
     }
 
@@ -355,5 +364,8 @@ impl ToolConfig {
             spec.hidden_from = hidden.clone();
         }
         spec.requires_capability = self.requires_capability.unwrap_or(spec.requires_capability);
+        if let Some(ignored) = &self.approval_ignores {
+            spec.approval_ignores.clone_from(ignored);
+        }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) use arguments::Args;
 pub(crate) use consent::{ApprovalSubject, Consent, nobody_to_ask, too_long_to_ask, user_denied};
 pub(crate) use in_force::{Allowed, PolicyVersion, Rules, RulesInForce, VersionedPolicy};
 pub(crate) use lengthy::{Lengthy, Unvalidated};
+pub(crate) use reach::{NamedPath, lead_as_before};
 
 use crate::{
     batch::{KeptResult, KeyOf, already_executed, mismatch},
@@ -77,6 +78,9 @@ struct More {
     grant: Option<Grant>,
     /// The digest of what runs under this policy, if an approval or an event sink needs it.
     digest: Option<(PolicyVersion, CallDigest)>,
+    /// The paths it names, and where they led when it was decided whether it is asked about; only if it is, or an
+    /// earlier answer covers it.
+    paths: Vec<NamedPath>,
 }
 
 /// A call that does not run.
@@ -125,6 +129,11 @@ impl Cleared {
         self.more.as_ref()?.digest
     }
 
+    /// The paths of a call that needs approval, and where they led at the gate.
+    pub(crate) fn paths(&self) -> &[NamedPath] {
+        self.more.as_ref().map_or(&[], |more| &more.paths)
+    }
+
     /// The version of the policy that allowed it last.
     pub(crate) fn policy(&self) -> PolicyVersion {
         self.policy.load(Ordering::Acquire)
@@ -155,12 +164,12 @@ impl Gate {
             Some(key) => Some(known(key, entry, class, session, now())?),
         };
         entry.guard().peek(entry.name(), now).map_err(|error| NotCleared::Answered(class, *error))?;
-        let consent = self.consent(entry, args, session)?;
+        let (consent, paths) = self.consent(entry, args, session)?;
         let marked = consent.asks() || session.engine.bus.is_kept();
         let digest = marked.then(|| (policy, digest(entry, args, session, policy)));
         let grant = (grant != HOST).then_some(grant);
-        let has_more = key.is_some() || grant.is_some() || digest.is_some();
-        let more = has_more.then(|| Box::new(More { key, grant, digest }));
+        let has_more = key.is_some() || grant.is_some() || digest.is_some() || !paths.is_empty();
+        let more = has_more.then(|| Box::new(More { key, grant, digest, paths }));
         Ok(Cleared { entry: entry.clone(), args: parsed, class, consent, policy: policy.into(), more })
     }
 

@@ -185,6 +185,60 @@ async fn a_shared_question_is_asked_anew_under_a_new_policy() {
     yard.events.check();
 }
 
+/// A workspace in which the one path is a link, which may change.
+struct Link(Arc<Mutex<&'static str>>);
+
+impl PathScope for Link {
+    fn root(&self) -> &Path {
+        Path::new("/work")
+    }
+
+    fn check(&self, _: &str) -> Result<(), PathEscape> {
+        Ok(())
+    }
+
+    fn resolve(&self, path: &str) -> Result<std::path::PathBuf, PathEscape> {
+        match *self.0.lock().unwrap() {
+            "outside" => Err(PathEscape::new(path)),
+            to => Ok(to.into()),
+        }
+    }
+}
+
+/// PO-3, PO-4: a remembered answer does not cover a call whose link leads elsewhere; a link that leads out of the
+/// workspace is refused before anybody is asked.
+#[tokio::test(start_paused = true)]
+async fn an_always_is_for_where_a_link_leads() {
+    let (desk, target) = (ApprovalDesk::default(), Arc::new(Mutex::new("old")));
+    let spec =
+        ToolSpec::write("write").approval_ignores("content").requires_fs(toolyard::FsMode::Write, "path");
+    let yard = yard(|builder, log| {
+        builder.tool(scripted(spec, log)).confirmations(Confirmations::default()).approver(desk.clone())
+    })
+    .await;
+    let options = SessionOptions::default().workspace(Arc::new(Link(target.clone())));
+    let session = yard.engine.session_with("s", options);
+    for (to, asked) in [("old", true), ("old", false), ("new", true), ("old", false)] {
+        *target.lock().unwrap() = to;
+        let person = async {
+            if asked {
+                let [question] = questions(&desk).await;
+                let links: Vec<_> = question.links().iter().map(ToString::to_string).collect();
+                assert_eq!(links, [format!("\"link\" is a link and leads to \"{to}\"")]);
+                desk.answer(question.id(), question.digest(), Answer::Always).unwrap();
+            }
+        };
+        let (outcome, ()) =
+            no_hang(async { tokio::join!(session.call(write("a", "link", "1")), person) }).await;
+        assert_eq!(shape(&[outcome]), "a ok", "{to}");
+    }
+    *target.lock().unwrap() = "outside";
+    let outcome = no_hang(session.call(write("a", "link", "1"))).await;
+    assert_eq!(shape(std::slice::from_ref(&outcome)), "a permission_denied");
+    assert!(outcome.to_text().contains("escapes workspace boundary"));
+    yard.events.check();
+}
+
 /// PO-3: `prompt_once` asks once per pattern and keeps the answer, yes or no, until it is told to forget.
 #[tokio::test(start_paused = true)]
 async fn prompt_once_asks_once() {

@@ -64,6 +64,17 @@ pub(super) fn read(
         confirmations = confirmations.timeout(timeout);
     }
     let trusted = trusted(&mut section, here);
+    let trusts_any = !trusted.roots.is_empty() || !trusted.missing.is_empty();
+    let mut overrides = section.section("trusted_workspace_overrides");
+    for (name, side_effects) in CLASSES {
+        let Some((mode, at)) = overrides.choice(name, MODES) else { continue };
+        if !trusts_any {
+            let what = "[confirmation] trusted_workspace_overrides has no effect without trusted_workspaces";
+            overrides.report(&at, what);
+        }
+        confirmations = confirmations.trusted_override(*side_effects, mode);
+    }
+    overrides.finish();
     section.finish();
     (trusted.roots.iter().fold(confirmations, Confirmations::trust), trusted)
 }

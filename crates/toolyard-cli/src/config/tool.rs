@@ -1,7 +1,9 @@
 //! `[tools."NAME"]`: settings of one tool that replace its author's choices.
 
 use super::{
-    breaker, budget, retry,
+    breaker, budget,
+    nearest::nearest,
+    retry,
     section::{Placed, Section, TableOrFalse},
 };
 use toolyard::{
@@ -43,6 +45,7 @@ pub(super) fn read(mut section: Section<'_>, spec: &ToolSpec, policies: Policies
     let config = resilience(config, &mut section, spec, policies);
     let config = rate_and_budget(config, &mut section);
     let config = visibility(config, &mut section);
+    let config = approval(config, &mut section, spec);
     section.finish();
     config
 }
@@ -161,6 +164,22 @@ fn visibility(mut config: ToolConfig, section: &mut Section<'_>) -> ToolConfig {
         config = config.requires_capability(requires);
     }
     config
+}
+
+/// Reads which arguments an "always" leaves open.
+fn approval(config: ToolConfig, section: &mut Section<'_>, spec: &ToolSpec) -> ToolConfig {
+    let Some(words) = section.strings("approval_ignores") else { return config };
+    let known = spec.input_schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+    for (word, at) in &words {
+        if let Some(known) = known
+            && !known.contains_key(word)
+        {
+            let nearest = nearest(word, known.keys().map(String::as_str));
+            let what = "approval_ignores: the tool has no argument";
+            section.report(at, format!("{}{what} '{word}'; {nearest}", section.prefix()));
+        }
+    }
+    config.approval_ignores(words.into_iter().map(|(word, _)| word))
 }
 
 fn rate(section: &mut Section<'_>) -> Option<Rate> {

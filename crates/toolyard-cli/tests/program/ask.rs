@@ -3,7 +3,7 @@
 
 use crate::{
     child::{Done, toolyard},
-    place::dir,
+    place::{dir, until},
     terminal::{CTRL_C, CTRL_D, Terminal},
 };
 use serde_json::{Value, json};
@@ -22,7 +22,10 @@ impl Asked {
     }
 
     fn with(name: &str, calls: &[(&str, Value)], more: &[&str]) -> Self {
-        let dir = dir(name);
+        Self::in_dir(dir(name), calls, more)
+    }
+
+    fn in_dir(dir: PathBuf, calls: &[(&str, Value)], more: &[&str]) -> Self {
         fs::write(dir.join("old.txt"), "one\ntwo\n").unwrap();
         let workspace = dir.to_str().unwrap().to_owned();
         let call = |(at, (name, arguments)): (usize, &(&str, Value))| json!({"call_id": format!("c{at}"), "name": name, "arguments": arguments});
@@ -252,6 +255,38 @@ fn a_long_call_is_viewed_page_by_page() {
     assert!((0..150).all(|at| whole.contains(&format!("+line {at} of the file\r\n"))), "{whole}");
     asked.terminal.types("y\n");
     assert_eq!(codes(&asked.end()), ["ok"]);
+}
+
+/// PO-4: a path that is a link says so and where it leads; if it leads elsewhere when the call is to run, nothing runs.
+#[test]
+fn a_link_says_where_it_leads_and_may_not_change() {
+    use std::os::unix::fs::symlink;
+    let dir = dir("ask-link");
+    for (to, name) in [("old", "in"), ("old/a\nb", "odd")] {
+        symlink(to, dir.join(name)).unwrap();
+    }
+    fs::create_dir(dir.join("old")).and_then(|()| fs::create_dir(dir.join("new"))).unwrap();
+    let calls = [write("in/a", "1"), write("in/b", "2"), write("odd", "3")];
+    let mut asked = Asked::in_dir(dir, &calls, &["--approve", "ask"]);
+    let page = asked.terminal.question();
+    assert!(page.contains("\r\n  links      \"in/a\" is a link and leads to \"old/a\"\r\n"), "{page}");
+    asked.terminal.types("y\n");
+    let page = asked.terminal.question();
+    assert!(page.contains("leads to \"old/b\"\r\n"), "{page}");
+    // The first call writes beside the second question.
+    until("the first call has written", || asked.reads("old/a").is_some());
+    fs::remove_file(asked.dir.join("in")).unwrap();
+    symlink("new", asked.dir.join("in")).unwrap();
+    asked.terminal.types("y\n");
+    let page = asked.terminal.question();
+    assert!(page.contains("\"odd\" is a link and leads to \"old/a\\nb\"\r\n"), "{page}");
+    asked.terminal.types("n\n");
+    let dir = asked.dir.clone();
+    let done = asked.end();
+    assert_eq!(codes(&done), ["ok", "permission_denied", "user_denied"]);
+    assert!(dir.join("old/a").exists() && !dir.join("new/b").exists() && !dir.join("old/b").exists());
+    let message = done.json()["results"][1]["error"]["message"].clone();
+    assert_eq!(message, "Path 'in/b' led to 'old/b' when this call was approved and now leads to 'new/b'");
 }
 
 /// PO-4: questions appear one after another, each after the previous answer. Input typed earlier is not an answer to

@@ -8,7 +8,7 @@ const TWO_TURNS: &str = r#"{"id":"e1","turns":[[{"call_id":"a","name":"echo","ar
 #[test]
 fn every_turn_is_answered_by_a_line_of_its_own() {
     let done = toolyard(&["run", "-q"], &format!("\n{TWO_TURNS}\n"));
-    let result = |text: &str| json!([{"call_id": "a", "name": "echo", "ok": true, "output": text}]);
+    let result = |text: &str| json!([{"call_id": "a", "name": "echo", "ok": true, "output": {"text": text}}]);
     let expect = [
         json!({"id": "e1", "turn": 0, "results": result("1")}),
         json!({"id": "e1", "turn": 1, "results": result("2")}),

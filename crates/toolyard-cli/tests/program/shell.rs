@@ -3,7 +3,7 @@
 
 use crate::{
     child::{program, toolyard},
-    place::dir,
+    place::{dir, until},
 };
 use serde_json::{Value, json};
 use std::{
@@ -11,8 +11,6 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Child, Command},
-    thread,
-    time::Duration,
 };
 
 /// A workspace whose configuration enables the shell, and the options for it.
@@ -37,21 +35,6 @@ fn strs(args: &[String]) -> Vec<&str> {
 fn working_in(dir: &Path) -> usize {
     let pids = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     pids.filter(|pid| fs::read_link(pid.join("cwd")).is_ok_and(|cwd| cwd == dir)).count()
-}
-
-/// Polls a condition, for half a minute at most.
-fn until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..600 {
-        if holds() {
-            return;
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a test thread that waits for processes of the system"
-        )]
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("it never came to this: {what}");
 }
 
 #[test]

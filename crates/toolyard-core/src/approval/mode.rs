@@ -46,7 +46,8 @@ impl ConfirmationMode {
 /// Which calls need approval: a mode per side effect, and overrides per tool name (PO-3).
 ///
 /// By default, none and read run without approval, and write, execute and network prompt. In a trusted workspace,
-/// writes that would prompt run without approval; execute and network still prompt.
+/// writes that would prompt run without approval; execute and network still prompt, unless
+/// [`trusted_override`](Confirmations::trusted_override) says otherwise.
 ///
 /// # Examples
 /// ```
@@ -61,6 +62,7 @@ pub struct Confirmations {
     by_side_effects: [ConfirmationMode; SideEffects::ALL.len()],
     per_tool: HashMap<String, ConfirmationMode>,
     trusted: Vec<PathBuf>,
+    in_trusted: [Option<ConfirmationMode>; SideEffects::ALL.len()],
     timeout: Duration,
 }
 
@@ -96,6 +98,25 @@ impl Confirmations {
         self
     }
 
+    /// Sets the mode of tools with these side effects in trusted workspaces, instead of the one they have elsewhere
+    /// (PO-3). Modes of single tools still come first.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::path::Path;
+    /// use toolyard_core::{ConfirmationMode, Confirmations, SideEffects};
+    /// let once = ConfirmationMode::PromptOnce;
+    /// let confirm = Confirmations::default().trust("/notes").trusted_override(SideEffects::Execute, once);
+    /// let at = |root: &str| confirm.clone().in_workspace(Some(Path::new(root)));
+    /// assert_eq!(at("/notes").mode("shell", SideEffects::Execute), once);
+    /// assert_eq!(at("/etc").mode("shell", SideEffects::Execute), ConfirmationMode::Prompt);
+    /// ```
+    #[must_use]
+    pub fn trusted_override(mut self, side_effects: SideEffects, mode: ConfirmationMode) -> Self {
+        self.in_trusted[side_effects as usize] = Some(mode);
+        self
+    }
+
     /// Whether any workspace is trusted.
     pub fn trusts_any(&self) -> bool {
         !self.trusted.is_empty()
@@ -116,11 +137,15 @@ impl Confirmations {
     /// ```
     #[must_use]
     pub fn in_workspace(mut self, root: Option<&Path>) -> Self {
-        let write = &mut self.by_side_effects[SideEffects::Write as usize];
-        if write.asks()
-            && root.is_some_and(|root| self.trusted.iter().any(|trusted| root.starts_with(trusted)))
-        {
-            *write = ConfirmationMode::Auto;
+        if !root.is_some_and(|root| self.trusted.iter().any(|trusted| root.starts_with(trusted))) {
+            return self;
+        }
+        for (mode, over) in self.by_side_effects.iter_mut().zip(self.in_trusted) {
+            *mode = over.unwrap_or(*mode);
+        }
+        let write = SideEffects::Write as usize;
+        if self.in_trusted[write].is_none() && self.by_side_effects[write].asks() {
+            self.by_side_effects[write] = ConfirmationMode::Auto;
         }
         self
     }
@@ -158,6 +183,7 @@ impl Default for Confirmations {
             by_side_effects: SideEffects::ALL.map(mode),
             per_tool: HashMap::new(),
             trusted: Vec::new(),
+            in_trusted: [None; SideEffects::ALL.len()],
             timeout: Self::TIMEOUT,
         }
     }

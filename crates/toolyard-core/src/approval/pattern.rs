@@ -1,5 +1,6 @@
 //! The pattern of calls that an answer can cover beyond the one call asked about.
 
+use super::LinkedPath;
 use crate::{CallDigest, SessionId, ToolSpec};
 use serde_json::Value;
 use std::{fmt, sync::Arc};
@@ -52,6 +53,16 @@ impl ApprovalPattern {
         }
         let key = CallDigest::of_pattern(spec, &pinned, session);
         Self { tool: spec.name.as_str().into(), pinned, free, key }
+    }
+
+    /// The pattern of the calls whose paths also lead where these do: an answer does not cover a call whose link leads
+    /// elsewhere. How the pattern is shown stays the same.
+    #[must_use]
+    pub fn leading(self, links: &[LinkedPath]) -> Self {
+        match links {
+            [] => self,
+            links => Self { key: CallDigest::of_links(&self.key, links), ..self },
+        }
     }
 
     /// The identity of the pattern: the same for equal patterns, different for other patterns and other sessions. How

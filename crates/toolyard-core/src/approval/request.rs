@@ -5,7 +5,7 @@ use crate::{AgentPath, CallDigest, CallId, SessionId, SideEffects};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// The number of a request, unique within its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,6 +25,23 @@ pub trait Preview: Send + Sync {
     async fn changes(&self) -> Option<String>;
 }
 
+/// A path in the arguments of a call that does not lead where its name says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedPath {
+    /// The path as the call names it.
+    pub path: String,
+    /// Where it leads, relative to the workspace.
+    pub leads_to: PathBuf,
+}
+
+impl fmt::Display for LinkedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As JSON texts, which are on one line and say where they end.
+        let (path, leads_to) = (Value::from(self.path.as_str()), self.leads_to.to_string_lossy());
+        write!(f, "{path} is a link and leads to {}", Value::from(leads_to))
+    }
+}
+
 /// The fields of an [`ApprovalRequest`], for engines that build one and for tests of an [`Approver`](super::Approver).
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "as for the request method of the same name")]
@@ -35,6 +52,7 @@ pub struct ApprovalParts {
     pub call_id: CallId,
     pub tool: Arc<str>,
     pub arguments: Arc<Value>,
+    pub links: Vec<LinkedPath>,
     pub side_effects: SideEffects,
     pub pattern: ApprovalPattern,
     pub digest: CallDigest,
@@ -93,6 +111,12 @@ impl ApprovalRequest {
     /// a secret may be the very thing to decide about.
     pub fn arguments(&self) -> &Arc<Value> {
         &self.parts.arguments
+    }
+
+    /// The paths in the arguments that go through links, and where each leads. If one leads elsewhere when the call is
+    /// about to run, the call ends as `permission_denied`.
+    pub fn links(&self) -> &[LinkedPath] {
+        &self.parts.links
     }
 
     /// The worst the tool can do.

@@ -234,9 +234,31 @@ impl CallError {
         self.output().map_or(0, ToolOutput::size)
     }
 
-    /// What a planner should do next.
+    /// What a planner should do next. Of timeouts and transient failures it looks at the attempts: one that may be
+    /// repeated may succeed later, unless it has already been repeated in vain.
+    ///
+    /// # Examples
+    /// ```
+    /// use toolyard_core::{CallError, ErrorKind, Reaction, RetryStopped};
+    /// let failed = |attempts| CallError::new(ErrorKind::Transient, "HTTP 503").after_attempts(attempts);
+    /// assert_eq!(failed(1).reaction(), Reaction::RetryLater);
+    /// assert_eq!(failed(3).reaction(), Reaction::Replan);
+    /// let put_off = failed(2).with_retry_stopped(Some(RetryStopped::Hint));
+    /// assert_eq!(put_off.reaction(), Reaction::RetryLater);
+    /// ```
     pub fn reaction(&self) -> Reaction {
-        self.kind.reaction()
+        if !matches!(self.kind, ErrorKind::Timeout | ErrorKind::Transient) {
+            return self.kind.reaction();
+        }
+        // The engine has given up early, for a reason that passes.
+        let is_put_off = matches!(
+            self.retry_stopped,
+            Some(RetryStopped::Hint | RetryStopped::Deadline | RetryStopped::Budget)
+        );
+        match self.retryable && (self.attempts <= 1 || is_put_off) {
+            true => Reaction::RetryLater,
+            false => Reaction::Replan,
+        }
     }
 
     /// The text the model reads in a format without structure: the message, the output and the advice.

@@ -16,7 +16,7 @@ pub enum Reaction {
 }
 
 impl ErrorKind {
-    /// What a planner should do next. Kinds that leave the effect unknown, such as a timeout or a panic, are never
+    /// What a planner should do next, by the kind alone; [`CallError::reaction`](super::CallError::reaction) knows more. Kinds that leave the effect unknown, such as a timeout or a panic, are never
     /// [`Reaction::RetryLater`], because such a call must not be repeated blindly.
     ///
     /// # Examples

@@ -304,7 +304,7 @@ impl EventKind {
         match self {
             Self::Called { .. } => &["tool.call.dispatched", "ToolCallStart"],
             Self::Completed { .. } => &["ToolCallEnd"],
-            Self::Failed(_) => &["ToolCallFailed"],
+            Self::InputInvalid(_) | Self::Denied(_) | Self::Failed(_) => &["ToolCallFailed"],
             _ => &[],
         }
     }

@@ -92,6 +92,9 @@ async fn question(request: &ApprovalRequest) -> Option<String> {
     let (tool, effects) = (visible(request.tool()), request.side_effects());
     let arguments = visible(&request.arguments().to_string());
     let mut text = format!("May the tool '{tool}' (side effects: {effects}) run with {arguments}?");
+    for link in request.links() {
+        text.push_str(&format!("\n{}", visible(&link.to_string())));
+    }
     // Whether the rest fits is not worth a preview of the changes.
     if text.len() <= QUESTION_BYTES_MAX
         && let Some(changes) = request.changes().await

@@ -1,4 +1,4 @@
-//! `echo`: returns its argument, for a first try and for tests of an engine.
+//! `echo`: returns its arguments, for a first try and for tests of an engine.
 
 use super::file_tool::arguments;
 use async_trait::async_trait;
@@ -30,6 +30,6 @@ struct Args<'a> {
 impl Tool for Echo {
     async fn execute(&self, args: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Args { text } = arguments(args)?;
-        Ok(ToolOutput::text(text))
+        Ok(ToolOutput::text(text).with_structured(json!({ "text": text })))
     }
 }

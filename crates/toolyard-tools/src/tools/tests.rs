@@ -65,7 +65,8 @@ fn the_tools_work_on_one_workspace() {
     assert_eq!(listed.to_text(), "a/");
     let entries = json!({"entries": [{"name": "a", "kind": "directory"}], "left_out": 0});
     assert_eq!(listed.structured(), Some(&entries));
-    assert_eq!(fixture.call("echo", json!({"text": "hi"})).unwrap().to_text(), "hi");
+    let echo = fixture.call("echo", json!({"text": "hi"})).unwrap();
+    assert_eq!((echo.to_text(), echo.structured()), ("hi".to_owned(), Some(&json!({"text": "hi"}))));
 }
 
 #[test]

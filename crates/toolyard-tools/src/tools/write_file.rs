@@ -25,7 +25,7 @@ fn spec() -> ToolSpec {
             "required": ["path", "content"],
             "additionalProperties": false,
         }))
-        .requires_fs(FsMode::Write, "path")
+        .requires_fs(FsMode::ReadWrite, "path")
         .approval_ignores("content")
         .idempotent()
 }

@@ -6,6 +6,8 @@
 //!                     yes, and the call was approved ──► permission_denied: the answer was for the old policy
 //!                     yes ─────────────────────────────► proceeds, with what the new one grants
 //! ```
+//!
+//! The paths of a call that needed approval also have to lead where they led then.
 
 use super::state::BatchState;
 use crate::gate::{self, Allowed, Cleared, Consent, PolicyVersion};
@@ -15,10 +17,19 @@ impl BatchState {
     /// Checks whether a call may still run. Callers must hold no lock of the batch, because this may ask the policy.
     pub(super) fn still_allowed(&self, index: u32) -> Result<(), Box<CallError>> {
         let is_current = self.policy_of(index) == self.session.engine.gate.rules.version();
-        if is_current || faulty!(ApprovalNotRechecked) {
-            return Ok(());
+        if !is_current && !faulty!(ApprovalNotRechecked) {
+            self.allow_again(index).map_err(Box::new)?;
         }
-        self.allow_again(index).map_err(Box::new)
+        match self.cleared(index) {
+            Some(work) if !work.paths().is_empty() => self.leads_as_before(work, index).map_err(Box::new),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the paths of a call that needed approval lead where they did when it was asked about (PO-4).
+    #[cold]
+    fn leads_as_before(&self, work: &Cleared, index: u32) -> Result<(), CallError> {
+        gate::lead_as_before(work.paths(), &work.entry, self.args(index), &self.session)
     }
 
     #[cold]

@@ -84,7 +84,8 @@ impl BatchState {
         let (work, engine) = (self.work(index), &self.session.engine);
         let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
         let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);
-        let subject = ApprovalSubject { session: &self.session, entry, args, call_id, digest };
+        let subject =
+            ApprovalSubject { session: &self.session, entry, args, call_id, digest, paths: work.paths() };
         let request = engine.gate.request(&subject, &engine.blocking);
         Question::new(self.clone(), index, approver, request)
     }

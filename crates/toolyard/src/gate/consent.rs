@@ -1,6 +1,10 @@
 //! Whether a call needs approval, and what the approval request says (PO-3, PO-4).
 
-use super::{Gate, preview::PreviewOf};
+use super::{
+    Gate,
+    preview::PreviewOf,
+    reach::{self, NamedPath},
+};
 use crate::{
     attempt::Blocking,
     redact::Redactor,
@@ -14,7 +18,7 @@ use std::{
 };
 use toolyard_core::{
     ApprovalParts, ApprovalPattern, ApprovalRequest, CallDigest, CallError, CallId, ConfirmationMode,
-    ErrorKind, RequestId, event::Approval, wording,
+    ErrorKind, LinkedPath, RequestId, event::Approval, wording,
 };
 
 /// The advice to a call that nobody can be asked about (PO-3).
@@ -57,31 +61,35 @@ pub(crate) struct ApprovalSubject<'a> {
     pub(crate) args: &'a Arc<Value>,
     pub(crate) call_id: &'a CallId,
     pub(crate) digest: CallDigest,
+    pub(crate) paths: &'a [NamedPath],
 }
 
 impl Gate {
-    /// Decides whether the approver is asked. Refuses the call if its mode is deny or there is no approver.
+    /// Decides whether the approver is asked. Refuses the call if its mode is deny or there is no approver. The paths
+    /// of a call that needs approval have to lead where they do now when it runs.
     pub(super) fn consent(
         &self,
         entry: &ToolEntry,
         args: &Value,
         session: &SessionCore,
-    ) -> Result<Consent, CallError> {
+    ) -> Result<(Consent, Vec<NamedPath>), CallError> {
         let confirmations = session.permissions.confirmations(self);
         let mode = confirmations.mode(entry.name(), entry.spec().asked_as());
         let once = match mode {
-            ConfirmationMode::Auto => return Ok(Consent::Needless),
+            ConfirmationMode::Auto => return Ok((Consent::Needless, Vec::new())),
             ConfirmationMode::Deny => return Err(user_denied()),
             ConfirmationMode::Prompt => false,
             ConfirmationMode::PromptOnce => true,
         };
-        match session.approvals().remembered(|| ApprovalPattern::of(entry.spec(), args, &session.id).key()) {
-            Some(Remembered::Allowed) => return Ok(Consent::Remembered),
+        let paths = reach::named_paths(entry, args, session)?;
+        let pattern = || ApprovalPattern::of(entry.spec(), args, &session.id).leading(&links(&paths)).key();
+        match session.approvals().remembered(pattern) {
+            Some(Remembered::Allowed) => return Ok((Consent::Remembered, paths)),
             Some(Remembered::Refused) => return Err(user_denied()),
             None => {}
         }
         match self.approver {
-            Some(_) => Ok(Consent::Ask { once }),
+            Some(_) => Ok((Consent::Ask { once }, paths)),
             None => Err(nobody_to_ask()),
         }
     }
@@ -92,7 +100,7 @@ impl Gate {
         subject: &ApprovalSubject<'_>,
         blocking: &Arc<dyn Blocking>,
     ) -> ApprovalRequest {
-        let ApprovalSubject { session, entry, args, call_id, digest } = *subject;
+        let ApprovalSubject { session, entry, args, call_id, digest, paths } = *subject;
         let redactor = session.engine.redactor.as_ref().and_then(Redactor::registered);
         let shown = |args: &Value| {
             redactor.as_ref().and_then(|redactor| match redactor.value(args) {
@@ -100,9 +108,18 @@ impl Gate {
                 Cow::Owned(shown) => Some(shown),
             })
         };
+        let mut links = links(paths);
         let pattern = ApprovalPattern::of(entry.spec(), args, &session.id)
+            .leading(&links)
             .shown(|pinned| shown(&pinned).unwrap_or(pinned));
+        if let Some(redactor) = &redactor {
+            for link in &mut links {
+                link.path = redactor.text(&link.path).into_owned();
+                link.leads_to = redactor.text(&link.leads_to.to_string_lossy()).into_owned().into();
+            }
+        }
         let parts = ApprovalParts {
+            links,
             id: RequestId(self.requests.fetch_add(1, Ordering::Relaxed) + 1),
             session: session.id.clone(),
             agent: session.agent.clone(),
@@ -124,6 +141,10 @@ impl Gate {
         };
         ApprovalRequest::new(parts, Some(Arc::new(preview)))
     }
+}
+
+fn links(paths: &[NamedPath]) -> Vec<LinkedPath> {
+    paths.iter().filter_map(NamedPath::link).collect()
 }
 
 /// The refusal of a call that nobody can be asked about.

@@ -9,8 +9,13 @@
 
 use crate::{registry::ToolEntry, session::SessionCore};
 use serde_json::Value;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use toolyard_core::{CallError, Capabilities, ErrorKind, FsMode, Host, PathEscape, PathScope};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+};
+use toolyard_core::{
+    CallError, Capabilities, ErrorKind, FsMode, Host, LinkedPath, PathEscape, PathScope, resolve_by_name,
+};
 
 /// Checks that everything the call names is within its agent's reach.
 pub(super) fn check(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
@@ -45,6 +50,72 @@ fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), C
         }
     }
     Ok(())
+}
+
+/// A path that a call names, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedPath {
+    path: String,
+    leads_to: PathBuf,
+    is_link: bool,
+}
+
+impl NamedPath {
+    /// The path as a link, if it leads elsewhere than its name says.
+    pub(crate) fn link(&self) -> Option<LinkedPath> {
+        let Self { path, leads_to, is_link } = self;
+        is_link.then(|| LinkedPath { path: path.clone(), leads_to: leads_to.clone() })
+    }
+}
+
+/// The paths that a call names, and where each leads now.
+///
+/// # Errors
+/// `permission_denied` for one that leads out of the workspace.
+pub(crate) fn named_paths(
+    entry: &ToolEntry,
+    args: &Value,
+    session: &SessionCore,
+) -> Result<Vec<NamedPath>, CallError> {
+    let Some(scope) = session.scope.as_deref() else { return Ok(Vec::new()) };
+    let mut paths = Vec::new();
+    for requirement in &entry.spec().requires_fs {
+        let reach = Reach { entry, session, scope, mode: requirement.mode };
+        let mut name = |path: &str| -> Result<(), CallError> {
+            let leads_to = reach.call_workspace(|| scope.resolve(path))?;
+            let by_name = reach.call_workspace(|| Ok(resolve_by_name(scope.root(), path)))?;
+            // The name of a root may itself be a link; then only the end of the path says where it should lead.
+            let is_link =
+                by_name.map_or_else(|_| !Path::new(path).ends_with(&leads_to), |named| named != leads_to);
+            paths.push(NamedPath { path: path.to_owned(), leads_to, is_link });
+            Ok(())
+        };
+        match named(args, &requirement.argument)? {
+            NamedValues::Nothing => {}
+            NamedValues::One(path) => name(path)?,
+            NamedValues::Each(paths) => paths.iter().try_for_each(|path| name(path))?,
+        }
+    }
+    Ok(paths)
+}
+
+/// Checks that the paths of an approved call still lead where they led when it was asked about.
+pub(crate) fn lead_as_before(
+    before: &[NamedPath],
+    entry: &ToolEntry,
+    args: &Value,
+    session: &SessionCore,
+) -> Result<(), CallError> {
+    let now = named_paths(entry, args, session)?;
+    let Some((was, is)) = before.iter().zip(&now).find(|(was, is)| was != is) else { return Ok(()) };
+    let message = format!(
+        "Path '{}' led to '{}' when this call was approved and now leads to '{}'",
+        was.path,
+        was.leads_to.display(),
+        is.leads_to.display()
+    );
+    Err(CallError::new(ErrorKind::PermissionDenied, message)
+        .with_advice("Nothing was done. If the call is still needed, send it again to be asked about anew."))
 }
 
 fn hosts(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {

@@ -130,6 +130,38 @@ fn capabilities_that_make_no_sense_are_refused() {
     refused("[policy.capabilities]\ntools = [\"ehco\"]", 2, "no tool is called 'ehco'; did you mean 'echo'?");
 }
 
+/// PO-3: an "always" may leave chosen arguments of a tool open, whoever offers it.
+#[test]
+fn an_always_may_leave_arguments_open() {
+    let config = read("[tools.patch_file]\napproval_ignores = [\"new\"]").unwrap();
+    assert_eq!(config.tools["patch_file"], ToolConfig::default().approval_ignores(["new"]));
+    refused(
+        "[tools.patch_file]\napproval_ignores = [\"newer\"]",
+        2,
+        "[tools.\"patch_file\"] approval_ignores: the tool has no argument 'newer'; did you mean 'new'?",
+    );
+}
+
+/// PO-3: trusted workspaces may have modes of their own.
+#[test]
+fn trusted_workspaces_may_have_their_own_modes() {
+    let (here, once) = (Path::new("src").canonicalize().unwrap(), ConfirmationMode::PromptOnce);
+    let text = "[confirmation]\ntrusted_workspaces = [\"SRC\"]\n\
+                trusted_workspace_overrides = { execute = \"prompt_once\", read = \"prompt\" }";
+    let text = text.replace("SRC", here.to_str().unwrap());
+    let confirm = read(&text).unwrap().confirmations;
+    let at = |root: &Path| confirm.clone().in_workspace(Some(root));
+    let modes = |confirm: toolyard::Confirmations| SideEffects::ALL.map(|effects| confirm.mode("t", effects));
+    use ConfirmationMode::{Auto, Prompt};
+    assert_eq!(modes(at(&here)), [Auto, Prompt, Auto, once, Prompt]);
+    assert_eq!(modes(at(Path::new("/etc"))), [Auto, Auto, Prompt, Prompt, Prompt]);
+    refused(
+        "[confirmation]\ntrusted_workspace_overrides = { execute = \"auto\" }",
+        2,
+        "[confirmation] trusted_workspace_overrides has no effect without trusted_workspaces",
+    );
+}
+
 /// PO-3: existing directories are trusted under their canonical names; others are remembered as missing.
 #[test]
 fn trusted_workspaces_are_canonical() {

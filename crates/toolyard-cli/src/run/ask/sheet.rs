@@ -5,7 +5,7 @@
 use super::{arguments, extent::Extent};
 use crate::shown::{ends, plain};
 use std::{fmt::Write, time::Duration};
-use toolyard::{AgentPath, ApprovalRequest};
+use toolyard::{AgentPath, ApprovalRequest, LinkedPath};
 
 /// The session of a run whose input names none.
 const OWN_SESSION: &str = "run";
@@ -68,6 +68,11 @@ fn rows(request: &ApprovalRequest, changes: Option<&str>, extent: Extent) -> Row
     }
     rows.push(("call", name(request.call_id().as_str())));
     rows.push(("arguments", arguments::lines(request.arguments(), extent)));
+    if !request.links().is_empty() {
+        let links = request.links().iter().map(LinkedPath::to_string);
+        let links = links.map(|link| ends(&link, extent.line_chars_max(), plain)).collect();
+        rows.push(("links", extent.lines(links)));
+    }
     if let Some(changes) = changes {
         rows.push(("changes", self::changes(changes, extent)));
     }
@@ -152,6 +157,7 @@ mod tests {
             digest: CallDigest::of("write_file", "1", &args, &session, 1),
             expires_in: Duration::from_secs(300),
             arguments: Arc::new(args),
+            links: Vec::new(),
             session,
         };
         ApprovalRequest::new(parts, None)
