@@ -3,7 +3,9 @@
 use crate::nested::{nest, nesting};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
-use toolyard::{Call, EventKind, ForkPolicy, Outcome, SubAgents as _, ToolContext, ToolSpec, tool_fn};
+use toolyard::{
+    Call, Confirmations, EventKind, ForkPolicy, Outcome, SubAgents as _, ToolContext, ToolSpec, tool_fn,
+};
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
 async fn ms(ms: u64) {
@@ -257,5 +259,36 @@ async fn a_stream_with_nothing_left_to_start_does_not_wait_for_a_zombie() {
         assert_eq!((shape(&outcomes).as_str(), from.elapsed().as_secs()), (expected, seconds));
         ms(7_200_000).await;
     }
+    yard.events.check();
+}
+
+/// CL-3, CL-5: the first call of a run is refused while the run before it still runs; the rest of the run, which comes
+/// in another piece, waits for that run all the same.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_begins_with_a_denied_call_waits_for_the_run_before() {
+    struct DeniesOne;
+    #[toolyard::async_trait]
+    impl toolyard::Approver for DeniesOne {
+        async fn ask(&self, request: &toolyard::ApprovalRequest) -> toolyard::Answer {
+            ms(20).await;
+            match request.call_id().as_str() {
+                "denied" => toolyard::Answer::Deny,
+                _ => toolyard::Answer::Allow,
+            }
+        }
+    }
+    let yard = yard(|builder, _| builder.approver(DeniesOne).confirmations(Confirmations::default())).await;
+    let batch = yard.engine.session("s").open_batch();
+    for (id, tool, lasts) in [
+        ("long", "serial", 100),
+        ("denied", "concurrent", 5),
+        ("later", "concurrent", 5),
+        ("last", "read", 5),
+    ] {
+        batch.push(call(id, tool, lasts, "ok"));
+        ms(1).await;
+    }
+    assert_eq!(shape(&batch.finish().await), "long ok, denied user_denied, later ok, last ok");
+    assert_eq!(yard.log.spans(), ["long 20..120", "later 120..125", "last 125..130"]);
     yard.events.check();
 }

@@ -334,29 +334,34 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
     stream.announce_end();
 }
 
-/// What has begun and may still be waited for: the latest run, in one part per piece that has calls of it, and earlier
-/// runs if nothing has started behind them.
+/// A run of a piece, which may be part of a run over several pieces.
+type Part = (Arc<BatchState>, usize);
+
+/// The runs that have begun and may still be waited for.
 #[derive(Default)]
 struct Begun {
-    /// That of the latest run.
+    /// The runs before the latest one, unless they are known to be quiescent. The latest one has begun beside them only
+    /// as far as nothing of it had to start.
+    ahead: Vec<Part>,
+    /// The latest run.
+    parts: Vec<Part>,
+    /// Its routing.
     routing: Option<Routing>,
-    parts: Vec<(Arc<BatchState>, usize)>,
 }
 
 async fn play_runs(stream: &Stream, mut pieces: mpsc::UnboundedReceiver<Arc<BatchState>>) {
     let mut begun = Begun::default();
     while let Some(batch) = pieces.recv().await {
         for run in 0..batch.runs() {
-            let routing = batch.routing_of(run);
-            if !begun.continues_with(routing, stream.order) {
-                begun.make_way(stream, &batch, run).await;
-                begun.routing = Some(routing);
-            }
+            begun.make_way(stream, &batch, run).await;
             begin(&batch, run);
             begun.parts.push((batch.clone(), run));
         }
     }
-    begun.end().await;
+    let last = begun.ahead.iter().chain(&begun.parts);
+    for (batch, run) in last {
+        batch.run_ended(*run).await;
+    }
 }
 
 impl Begun {
@@ -365,49 +370,50 @@ impl Begun {
             && self.routing.is_some_and(|last| super::router::continues_run(last, Some(routing)))
     }
 
-    /// Waits until every call has its result.
-    async fn end(&self) {
-        for (batch, run) in &self.parts {
-            batch.run_ended(*run).await;
-        }
-    }
-
-    /// Waits until the next run may begin, or has its results without: its calls were refused, or end while they wait
-    /// here. A run behind that one waits in its place.
+    /// Waits until the next part may begin: until the runs before its own are quiescent, or it has its results without,
+    /// because its calls were refused or end while they wait here.
     async fn make_way(&mut self, stream: &Stream, next: &BatchState, run: usize) {
-        let results = next.run_ended(run);
+        let routing = next.routing_of(run);
+        if !self.continues_with(routing, stream.order) {
+            self.ahead.append(&mut self.parts);
+            self.routing = Some(routing);
+        } else if self.ahead.is_empty() {
+            return;
+        }
         // On one task, whose waker they share: they may wait for the one bell of the same piece.
-        let is_quiescent = match select(pin!(results), pin!(self.quiescence())).await {
+        let is_clear = match select(pin!(next.run_ended(run)), pin!(quiescence(&self.ahead))).await {
             Either::Left(_) => false,
             Either::Right((why, _)) => {
                 why.into_iter().for_each(|why| stream.stop(why));
                 true
             }
         };
-        if is_quiescent {
-            self.parts.clear();
+        if is_clear {
+            self.ahead.clear();
         }
         if let Some(why) = stream.stopped() {
             // The stop goes from piece to piece, and may not have reached this one.
             next.stop(why);
         }
     }
+}
 
-    /// Waits until all of it is quiescent. Returns the reason if what is behind it must not start.
-    async fn quiescence(&self) -> Option<Stop> {
-        self.end().await;
-        if faulty!(BarrierSkipped) {
-            return None;
-        }
-        // One for all: each part may have to wait for zombies.
-        let mut until = None;
-        for (batch, run) in self.parts.iter().filter(|(batch, run)| !batch.is_quiescent(*run)) {
-            if wait_for_zombies(batch, *run, *until.get_or_insert_with(zombies_until)).await {
-                return Some(Stop::Zombie);
-            }
-        }
-        self.parts.iter().find_map(|(batch, run)| skips_rest(batch, *run))
+/// Waits until runs are quiescent. Returns the reason if what is behind them must not start.
+async fn quiescence(runs: &[Part]) -> Option<Stop> {
+    for (batch, run) in runs {
+        batch.run_ended(*run).await;
     }
+    if faulty!(BarrierSkipped) {
+        return None;
+    }
+    // One for all: each may have to wait for zombies.
+    let mut until = None;
+    for (batch, run) in runs.iter().filter(|(batch, run)| !batch.is_quiescent(*run)) {
+        if wait_for_zombies(batch, *run, *until.get_or_insert_with(zombies_until)).await {
+            return Some(Stop::Zombie);
+        }
+    }
+    runs.iter().find_map(|(batch, run)| skips_rest(batch, *run))
 }
 
 impl Stream {
