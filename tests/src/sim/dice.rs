@@ -37,6 +37,12 @@ impl Dice {
         of[self.range(0..=of.len() as u64 - 1) as usize]
     }
 
+    /// The index of one of those that fit, if any does.
+    pub fn one_of<T>(&mut self, of: &[T], fits: impl Fn(&T) -> bool) -> Option<usize> {
+        let fit: Vec<_> = (0..of.len()).filter(|at| fits(&of[*at])).collect();
+        (!fit.is_empty()).then(|| self.pick(&fit))
+    }
+
     /// `Some` with this probability, in thousandths.
     pub fn maybe<T>(&mut self, per_mille: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.chance(per_mille).then(|| make(self))

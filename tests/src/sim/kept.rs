@@ -6,8 +6,8 @@ use super::{
     check::tests::{READ, SERIAL, UNKNOWN, call, program, tool, turn},
     play,
     program::{
-        Act, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan, Order, Placement, Step,
-        TurnPlan,
+        Act, BatchPlan, CallPlan, Consent, Cut, CutBy, DispatchMode, End, ForkPlan, KeyPlan, Nested, Order,
+        Placement, Step, TurnPlan,
     },
 };
 use std::num::NonZeroU32;
@@ -131,4 +131,57 @@ fn the_key_of_a_zombie_is_replayed() {
     program.sessions[0].turns = vec![turn_of(DispatchMode::Runs, vec![first]), later];
     let report = passes(&program);
     assert_eq!(end(&report, 1), (5_500, Some(ErrorKind::Timeout)));
+}
+
+/// V3, CC-6b: a handler that has dropped a dispatch counts as parked while the calls of that have their grace, so it may
+/// run for longer than its timeout.
+#[test]
+fn the_clock_of_a_handler_that_dropped_a_dispatch_stands_still() {
+    let mut program = program(1, &[&[SERIAL]]);
+    program.grace_ms = 30_000;
+    let mut deaf = call(1, CONCURRENT);
+    deaf.script.end = End::Hang;
+    let dropped = Nested { batch: BatchPlan { calls: vec![deaf] }, dropped_ms: Some(40) };
+    program.sessions[0].turns[0].batch.calls[0].script.steps =
+        vec![Step::Nest(vec![dropped]), Step::Sleep(70_000)];
+    assert_eq!(end(&passes(&program), 0), (70_040, None));
+}
+
+/// I7: a call joins a flight while the handler of an earlier flight, which was given up, still runs; the next run of
+/// its batch waits for its own flight alone.
+#[test]
+fn the_zombie_of_an_earlier_flight_delays_nobody() {
+    let mut program = program(4, &[&[READ]]);
+    let blocking = add_blocking(&mut program, ToolClass::Read);
+    let key = Some(KeyPlan { key: 0, args: 0 });
+    let keyed = |call: CallPlan| CallPlan { key, ..call };
+    let later = vec![keyed(call(1, blocking)), keyed(call(2, blocking)), call(3, SERIAL)];
+    program.sessions[0].turns = vec![
+        turn_of(DispatchMode::Runs, vec![keyed(given_up(0, blocking))]),
+        turn_of(DispatchMode::Runs, later),
+    ];
+    let report = passes(&program);
+    assert_eq!([1, 2, 3].map(|node| end(&report, node)), [(510, None), (510, None), (520, None)]);
+}
+
+/// ID-3, RT-1: a call takes over a flight after its first attempt, so its own handler begins with the second one.
+#[test]
+fn a_call_that_takes_over_a_flight_goes_on_counting() {
+    let mut program = program(1, &[&[READ]]);
+    program.tools[READ].timeout_ms = 5_000;
+    program.tools[READ].guards.retry =
+        RetryPolicy::default().with_max_attempts(NonZeroU32::new(3).expect("not zero"));
+    let key = Some(KeyPlan { key: 0, args: 0 });
+    let mut leads = CallPlan { key, deadline_ms: Some(2_000), ..call(0, READ) };
+    leads.script.end = End::Hang;
+    let mut joins = CallPlan { key, ..call(1, READ) };
+    (joins.script.first_ends, joins.script.end) = (vec![End::Fail], End::Transient);
+    let mut first = turn_of(DispatchMode::Runs, vec![leads]);
+    first.overlaps_next = true;
+    let mut second = turn_of(DispatchMode::Runs, vec![joins]);
+    second.gap_ms = 5;
+    program.sessions[0].turns = vec![first, second];
+    let report = passes(&program);
+    assert_eq!(end(&report, 0), (2_000, Some(ErrorKind::DeadlineExceeded)));
+    assert_eq!(end(&report, 1).1, Some(ErrorKind::Transient));
 }

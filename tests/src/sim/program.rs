@@ -17,6 +17,7 @@ mod index;
 mod policy;
 mod script;
 mod secret;
+mod shapes;
 mod shrink;
 
 pub use agents::{Cut, CutBy, DispatchMode, ForkPlan, SessionPlan, TurnPlan};

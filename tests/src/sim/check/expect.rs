@@ -20,6 +20,9 @@ const KEPT_US: u64 = 60_000_000;
 const RETRY_TOKENS: usize = 100;
 const RETRY_COST_MAX: usize = 20;
 
+/// How many of its handlers a tool may leave running before it takes no more calls (SC-6).
+const ZOMBIES_MAX: usize = 4;
+
 /// How a call ends: its code, or `None` with an output.
 type Code = Option<ErrorKind>;
 
@@ -169,8 +172,11 @@ fn guard_codes(index: &Index<'_>, node: &Node<'_>) -> impl Iterator<Item = Code>
         .any(|order| matches!(order.act, Act::ForceOpen(owner) if owner.covers(node.call.tool, tool)));
     let backend = tool.guards.backend.is_some() && index.program.backend_breaker().is_enabled();
     let is_spent = !tool.guards.budget.is_unlimited() || budgets.iter().any(|budget| !budget.is_unlimited());
+    // A tool with four zombies takes no calls (SC-6).
+    let calls = || index.nodes.values().filter(|it| it.call.tool == node.call.tool).count();
+    let zombies = tool.placement == Placement::Blocking && calls() > ZOMBIES_MAX;
     let found = [
-        (ErrorKind::CircuitOpen, forced || backend || tool.guards.breaker.is_enabled()),
+        (ErrorKind::CircuitOpen, forced || backend || zombies || tool.guards.breaker.is_enabled()),
         (ErrorKind::RateLimited, index.waits_for_tokens(node.call.tool)),
         (ErrorKind::BudgetExceeded, is_spent),
     ];
@@ -203,13 +209,21 @@ fn may_not_wait(index: &Index<'_>, node: &Node<'_>) -> bool {
     *nearest != scope && held.iter().any(|held| *held >= scope)
 }
 
-/// The codes of a call whose handler runs as often as its retry policy allows.
+/// The codes of a call whose handler runs as often as its retry policy allows. A call that may take over the flight of
+/// another call may begin with any attempt.
 fn handler_codes(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>) -> BTreeSet<Code> {
+    let most = node.tool.expect("a call that runs has a tool").guards.retry.max_attempts().get();
+    let firsts = if index.peers(node.call.node).len() > 1 { 1..=most } else { 1..=1 };
+    firsts.flat_map(|first| codes_from(index, gate, node, first)).collect()
+}
+
+/// The codes of a call whose own attempts begin with this one.
+fn codes_from(index: &Index<'_>, gate: &Gate<'_>, node: &Node<'_>, first: u32) -> BTreeSet<Code> {
     let walls_ms = gate.walls_ms(node);
     let tool = node.tool.expect("a call that runs has a tool");
     let most = tool.guards.retry.max_attempts().get();
     let mut codes = BTreeSet::new();
-    for attempt in 1..=most {
+    for attempt in first..=most {
         let ends: BTreeSet<_> =
             walls_ms.iter().flat_map(|wall_ms| attempt_codes(node, attempt, *wall_ms)).collect();
         let (again, over): (Vec<Code>, Vec<Code>) =

@@ -3,6 +3,7 @@
 use super::{
     Traces, Violation,
     handlers::{Handlers, replay},
+    traces::{AttemptTrace, CallTrace},
 };
 use crate::sim::{Fact, program::Index};
 use std::collections::BTreeSet;
@@ -76,13 +77,18 @@ fn beside_flights(index: &Index<'_>, traces: &Traces<'_>, at_us: u64, started: u
         let shared =
             |call: &u32| traces.results.get(call).is_some_and(|result| result.dedupe == Dedupe::Joined);
         for call in earlier.filter(shared) {
-            let Some(end) = traces.end(call) else { continue };
-            let runs = |peer: &&u32| {
+            let Some(ended) = traces.calls.get(&call).and_then(ended_at) else { continue };
+            let attempts = index.peers(call).iter().flat_map(|peer| {
                 let attempts = traces.calls.get(peer).map_or(&[][..], |trace| &trace.attempts);
-                let mut starts = attempts.iter().filter_map(|it| Some((it, it.started?.0)));
-                starts.any(|(it, started_us)| started_us < end.at_us && it.stopped_us() > at_us)
+                attempts.iter().map(move |it| (peer, it))
+            });
+            let attempts: Vec<_> = attempts.filter(|(_, it)| it.place < ended).collect();
+            // The handler of an earlier flight, which was given up, may still run.
+            let began = attempts.iter().filter(|(_, it)| it.number == 1).map(|(_, it)| it.place).max();
+            let runs = |(_, it): &&(&u32, &AttemptTrace)| {
+                it.started.is_some() && Some(it.place) >= began && it.stopped_us() > at_us
             };
-            if let Some(peer) = index.peers(call).iter().find(runs) {
+            if let Some((peer, _)) = attempts.iter().find(runs) {
                 let what = format!(
                     "at {at_us} us c{started} runs while c{peer} still does for c{call} of an earlier run"
                 );
@@ -91,4 +97,9 @@ fn beside_flights(index: &Index<'_>, traces: &Traces<'_>, at_us: u64, started: u
         }
     }
     violations
+}
+
+/// The place of a call's end.
+fn ended_at(trace: &CallTrace<'_>) -> Option<usize> {
+    trace.events.iter().find(|(_, _, event)| event.kind.is_terminal()).map(|(place, _, _)| *place)
 }

@@ -102,6 +102,11 @@ impl ForkPlan {
         batches(&self.turns, &self.forks)
     }
 
+    /// Whether one of its turns or of its forks' turns is cut off.
+    pub(super) fn is_cut(&self) -> bool {
+        self.turns.iter().any(|turn| turn.cut.is_some()) || self.forks.iter().any(Self::is_cut)
+    }
+
     /// The total of the pauses in its turns and its forks' turns.
     pub(super) fn pauses_ms(&self) -> u64 {
         let below: u64 = self.forks.iter().map(Self::pauses_ms).sum();

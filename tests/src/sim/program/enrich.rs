@@ -69,10 +69,7 @@ impl Program {
                 call.key = dice.maybe(odds.keys, key);
             }
         };
-        self.sessions.iter_mut().for_each(|session| {
-            session.turns.iter_mut().for_each(|turn| turn.calls(&mut each));
-            session.forks.iter_mut().for_each(|fork| fork.calls(&mut each));
-        });
+        self.every_call(&mut each);
         if odds.breakers > 0 {
             self.spread(dice);
             if dice.chance(400) {
@@ -149,13 +146,7 @@ impl Program {
 
     /// Adds operator actions on calls and breakers.
     fn operate(&mut self, dice: &mut Dice, odds: &Odds) {
-        let mut calls = Vec::new();
-        for (root, session) in self.sessions.iter().enumerate() {
-            session
-                .batches()
-                .into_iter()
-                .for_each(|batch| batch.walk(&mut |call| calls.push((root, call.node))));
-        }
+        let calls = self.calls_by_root();
         if odds.cancels > 0 && !calls.is_empty() {
             for _ in 0..dice.few(1..=8) {
                 let (root, node) = dice.pick(&calls);

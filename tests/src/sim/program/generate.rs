@@ -56,6 +56,7 @@ impl Program {
         program.enrich(&mut Dice::new(seed, 3));
         program.govern(&mut Dice::new(seed, 4));
         program.plant(seed, &mut Dice::new(seed, 5));
+        program.shape(&mut Dice::new(seed, 6));
         program
     }
 }

@@ -1,6 +1,6 @@
 //! Adds random policies, capabilities and questions to a generated program.
 
-use super::{Act, AnswerPlan, CallPlan, Consent, ForkPlan, Order, PolicyPlan, Program, Step};
+use super::{Act, AnswerPlan, Consent, ForkPlan, Order, PolicyPlan, Program, Step};
 use crate::sim::Dice;
 use toolyard::ToolClass;
 
@@ -47,7 +47,7 @@ impl Program {
         if odds.questions == 0 {
             return;
         }
-        self.each_call(&mut |call| {
+        self.every_call(&mut |call| {
             if let AnswerPlan::Yes(within) = call.answer {
                 let within = if dice.chance(100) { 2_700 } else { within };
                 call.answer = match dice.chance(200) {
@@ -79,7 +79,7 @@ impl Program {
             bar(&mut session.barred);
             session.forks.iter_mut().for_each(|fork| fork.each_fork(&mut bar));
         }
-        self.each_call(&mut |call| {
+        self.every_call(&mut |call| {
             for step in &mut call.script.steps {
                 if let Step::Fork(fork) = step {
                     fork.each_fork(&mut bar);
@@ -107,13 +107,6 @@ impl Program {
         if dice.chance(300) {
             let class = dice.pick(&ToolClass::ALL);
             self.orders.push(Order { at_ms: 0, act: Act::Pause(class, dice.pick(&[40, 400, 3_000])) });
-        }
-    }
-
-    fn each_call(&mut self, see: &mut impl FnMut(&mut CallPlan)) {
-        for session in &mut self.sessions {
-            session.turns.iter_mut().for_each(|turn| turn.calls(see));
-            session.forks.iter_mut().for_each(|fork| fork.calls(see));
         }
     }
 }

@@ -80,16 +80,26 @@ impl Script {
         self.first_ends.iter().copied().chain([self.end])
     }
 
-    /// The least and the most time that its own steps take, in milliseconds. How long it is parked during its agents'
-    /// pauses depends on what else is in flight.
+    /// The least and the most time in milliseconds that its own steps count for its timeout. How long it is parked
+    /// during its agents' pauses depends on what else is in flight; and after a dropped dispatch it counts as parked,
+    /// whatever it does, until the calls of that have settled and it has its permits back (CC-6b).
     pub fn own_ms(&self) -> (u64, u64) {
-        let own = |step: &Step| match step {
-            Step::Sleep(ms) => (*ms, *ms),
-            Step::Fork(fork) => (0, fork.pauses_ms()),
-            Step::Emit | Step::Nest(_) => (0, 0),
-        };
-        let add = |(least, most), (at_least, at_most)| (least + at_least, most + at_most);
-        self.steps.iter().map(own).fold((0, 0), add)
+        let (mut least, mut most, mut has_dropped) = (0, 0, false);
+        for step in &self.steps {
+            match step {
+                Step::Sleep(ms) => {
+                    most += ms;
+                    least += if has_dropped { 0 } else { *ms };
+                }
+                Step::Fork(fork) => {
+                    most += fork.pauses_ms();
+                    has_dropped |= fork.is_cut();
+                }
+                Step::Nest(nested) => has_dropped |= nested.iter().any(|one| one.dropped_ms.is_some()),
+                Step::Emit => {}
+            }
+        }
+        (least, most)
     }
 
     /// Whether it makes nested calls.
