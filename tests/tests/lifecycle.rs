@@ -12,7 +12,7 @@ use std::{
 };
 use tokio::time::Instant;
 use toolyard::{
-    BuildError, Drain, Effect, Engine, ErrorKind, Outcome, RegisterError, RetryPolicy, Tool, ToolClass,
+    BuildError, Call, Drain, Effect, Engine, ErrorKind, Outcome, RegisterError, RetryPolicy, Tool, ToolClass,
     ToolConfig, ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{call, kinds, scripted, shape, yard};
@@ -62,6 +62,60 @@ async fn timeouts_have_their_defaults() {
     session.call(own).await;
     assert_eq!(from.elapsed(), 7 * SECOND);
     assert!(session.call(call("x", "recursive", 3_600_000, "ok")).await.success());
+}
+
+/// V3: `duration_ms` counts from when the call's run began: its wait for permits and its run, and no earlier run.
+#[tokio::test(start_paused = true)]
+async fn a_duration_is_the_wait_and_the_run() {
+    let yard = yard(|builder, _| builder).await;
+    yard.engine.resize(ToolClass::Read, 1).await.unwrap();
+    let batch = vec![
+        call("write", "serial", 1_000, "ok"),
+        call("first", "read", 200, "ok"),
+        call("second", "read", 300, "fail"),
+        call("unknown", "nothing", 0, "ok"),
+    ];
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    let of = |outcome: &Outcome| [outcome.queued(), outcome.ran()].map(|time| time.as_millis());
+    assert_eq!(outcomes.iter().map(of).collect::<Vec<_>>(), [[0, 1_000], [0, 200], [200, 300], [0, 0]]);
+    let durations: Vec<_> = outcomes.iter().map(Outcome::duration_ms).collect();
+    assert_eq!(durations, [1_000, 200, 500, 0]);
+}
+
+/// OB-2: a handler knows its session, agent, turn and batch, as events name them; calls that it dispatches belong to
+/// its turn, and those of an agent that it forks to a turn of that agent.
+#[tokio::test(start_paused = true)]
+async fn a_handler_knows_its_place() {
+    use toolyard::SubAgents;
+    fn place(cx: &ToolContext) -> String {
+        format!("{} {} turn {} batch {}", cx.session(), cx.agent(), cx.turn(), cx.batch())
+    }
+    let yard = yard(|builder, _| {
+        let place_of =
+            tool_fn(ToolSpec::read("place"), |(): (), cx: ToolContext| async move { Ok(place(&cx)) });
+        let nests = tool_fn(ToolSpec::read("nests"), |(): (), cx: ToolContext| async move {
+            let nested = cx.dispatch(vec![Call::new("nested", "place", "{}")]).await;
+            let agent = cx.fork(toolyard::ForkPolicy::default())?;
+            let forked = agent.dispatch(vec![Call::new("forked", "place", "{}")]).await;
+            Ok([place(&cx), nested[0].to_text(), forked[0].to_text()].join("; "))
+        });
+        builder.tool(place_of).tool(nests)
+    })
+    .await;
+    let session = yard.engine.session("own name");
+    assert_eq!(session.call(Call::new("a", "place", "{}")).await.to_text(), "own name root turn 1 batch 1");
+    let turn = session.turn();
+    let outcomes = turn.dispatch(vec![Call::new("b", "nests", "{}")]).await;
+    assert_eq!(turn.number(), 2);
+    let places = "own name root turn 2 batch 2; own name root turn 2 batch 3; own name root/1 turn 3 batch 4";
+    assert_eq!(outcomes[0].to_text(), places);
+    let events = yard.events.events();
+    let called = events.iter().filter(|event| event.kind.name() == "tool.called");
+    let named = called.map(|event| {
+        let (turn, batch) = (event.turn.unwrap(), event.batch.unwrap());
+        format!("{} {} turn {turn} batch {batch}", event.session, event.agent)
+    });
+    assert_eq!(named.skip(1).collect::<Vec<_>>(), places.split("; ").collect::<Vec<_>>());
 }
 
 /// SC-2, SC-3: a batch of 37 good calls, one that panics, one that hangs and an unknown one gives 40 results in order.

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    Batch, Call, EventKind, OnSerialFailure, Outcome, PoolWidths, Reason, Routing, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+    Batch, Call, EventKind, OnSerialFailure, Outcome, PoolWidths, Reason, Routing, SideEffects, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
 };
 use toolyard_tests::{call, scripted, shape, yard};
 
@@ -272,5 +272,59 @@ async fn a_turn_emits_its_events_in_order() {
     assert_eq!(ended.kind, EventKind::TurnEnded { ok: 1, failed: 1 });
     let unknown = yard.events.events().into_iter().find(|event| event.kind.is_failure()).unwrap();
     assert_eq!(&*unknown.kind.failure().unwrap().tool_name, "_unknown");
+    yard.events.check();
+}
+
+/// OB-1: `tool.called` carries the side effects that the tool declares, whatever its class for concurrency.
+#[tokio::test(start_paused = true)]
+async fn called_events_carry_the_declared_side_effects() {
+    let yard = yard(|builder, log| {
+        let add = |builder: toolyard::EngineBuilder, effects: SideEffects| {
+            let plain = ToolSpec::new(format!("{effects}_plain"), effects);
+            let recursive = ToolSpec::new(format!("{effects}_recursive"), effects).recursive();
+            builder.tool(scripted(plain, log)).tool(scripted(recursive, log))
+        };
+        let builder = SideEffects::ALL.into_iter().fold(builder, add);
+        builder.tool(scripted(ToolSpec::execute("promoted").concurrent(), log))
+    })
+    .await;
+    let names =
+        SideEffects::ALL.map(|effects| ["plain", "recursive"].map(|kind| format!("{effects}_{kind}")));
+    let batch: Vec<_> = names
+        .iter()
+        .flatten()
+        .map(|name| call(name, name, 0, "ok"))
+        .chain([call("p", "promoted", 0, "ok")])
+        .collect();
+    assert!(yard.engine.session("s").dispatch(batch).await.iter().all(Outcome::success));
+    let events = yard.events.events();
+    let called: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Called { tool_name, side_effects, .. } => Some(format!("{tool_name} {side_effects}")),
+            _ => None,
+        })
+        .collect();
+    let declared =
+        SideEffects::ALL.iter().flat_map(|it| ["plain", "recursive"].map(|kind| format!("{it}_{kind} {it}")));
+    assert_eq!(called, declared.chain(["promoted execute".to_owned()]).collect::<Vec<_>>());
+}
+
+/// CL-2: a call of a recursive tool is concurrent whatever the tool does, so two that write run side by side and a
+/// write that is not recursive waits for them.
+#[tokio::test(start_paused = true)]
+async fn a_recursive_tool_that_writes_is_concurrent() {
+    let yard = yard(|builder, log| {
+        let tools = [ToolSpec::write("agent"), ToolSpec::execute("runs"), ToolSpec::read("looks")];
+        tools.into_iter().fold(builder, |builder, spec| builder.tool(scripted(spec.recursive(), log)))
+    })
+    .await;
+    let batch = ["agent", "agent", "runs", "looks", "serial"];
+    let batch: Vec<_> =
+        batch.iter().enumerate().map(|(n, tool)| call(&format!("c{n}"), tool, 10, "ok")).collect();
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    let routing: Vec<_> = outcomes.iter().map(|outcome| outcome.routing.as_str()).collect();
+    assert_eq!(routing, ["concurrent", "concurrent", "concurrent", "concurrent", "serial"]);
+    assert_eq!(yard.log.spans(), ["c0 0..10", "c1 0..10", "c2 0..10", "c3 0..10", "c4 10..20"]);
     yard.events.check();
 }

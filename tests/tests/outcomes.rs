@@ -449,3 +449,21 @@ async fn a_plan_runs_nothing() {
     assert_eq!(plan.runs.iter().map(|run| run.calls.clone()).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
     assert!(yard.log.started().is_empty() && hooks.0.lock().unwrap().is_empty());
 }
+
+/// CL-4, V5: an outcome carries the call's arguments as they were received, whether the call ran or was refused.
+#[tokio::test(start_paused = true)]
+async fn an_outcome_carries_the_arguments_of_its_call() {
+    let yard = yard(|builder, _| builder).await;
+    let text = r#"{ "end":"ok",  "ms": 1 }"#;
+    let batch = vec![
+        Call::new("text", "read", text),
+        Call::new("value", "serial", json!({"end": "fail"})),
+        Call::new("broken", "read", r#"{"ms": "#),
+        Call::new("unknown", "nothing", text),
+    ];
+    let sent: Vec<_> = batch.iter().map(|call| call.arguments.clone()).collect();
+    let outcomes = yard.engine.session("s").dispatch(batch).await;
+    assert_eq!(shape(&outcomes), "text ok, value execution_error, broken invalid_input, unknown not_found");
+    assert_eq!(outcomes.iter().map(|outcome| outcome.arguments.clone()).collect::<Vec<_>>(), sent);
+    assert_eq!(outcomes[0].arguments.text(), text, "not written anew");
+}

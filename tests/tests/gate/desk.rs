@@ -1,8 +1,15 @@
 //! PO-4, T13: an answer binds to one question, and the first answer counts.
 
 use super::{no_hang, questions};
-use std::time::Duration;
-use toolyard::{Answer, AnswerError, ApprovalDesk, CallDigest, Confirmations, RequestId, SessionId};
+use serde_json::Value;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use toolyard::{
+    Answer, AnswerError, ApprovalDesk, Call, CallDigest, Confirmations, RequestId, SessionId, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, async_trait, from_fn,
+};
 use toolyard_tests::{Yard, call, shape, yard};
 
 async fn asking(desk: &ApprovalDesk) -> Yard {
@@ -112,5 +119,47 @@ async fn fifty_questions_are_answered_in_any_order() {
     for (at, outcome) in outcomes.iter().enumerate() {
         assert_eq!(outcome.success(), !at.is_multiple_of(3), "{}", outcome.call_id);
     }
+    yard.events.check();
+}
+
+/// V1, PO-4: a tool is made for a call only once the call has been allowed: not for the question or its preview, and
+/// never for a call that is denied, cancelled or refused.
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_made_only_after_the_answer() {
+    struct Idle;
+    #[async_trait]
+    impl Tool for Idle {
+        async fn execute(&self, _: &Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            Ok("done".into())
+        }
+    }
+    let (desk, made) = (ApprovalDesk::default(), Arc::new(Mutex::new(0)));
+    let count = made.clone();
+    let yard = yard(|builder, _| {
+        let make = move || {
+            *count.lock().unwrap() += 1;
+            Idle
+        };
+        let tool = from_fn(ToolSpec::write("idle").concurrent(), make);
+        builder.tool(tool).confirmations(Confirmations::default()).approver(desk.clone())
+    })
+    .await;
+    let made_so_far = || *made.lock().unwrap();
+    let before = made_so_far();
+    let session = yard.engine.session("s");
+    let person = async {
+        let [yes, no, _gone] = questions(&desk).await;
+        assert_eq!(made_so_far(), before, "three questions are open");
+        desk.answer(no.id(), no.digest(), Answer::Deny).unwrap();
+        assert!(session.cancel_call("c"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(made_so_far(), before);
+        desk.answer(yes.id(), yes.digest(), Answer::Allow).unwrap();
+    };
+    let of = |id: &str, args: &str| Call::new(id, "idle", args);
+    let batch = vec![of("a", r#"{"n":1}"#), of("b", r#"{"n":2}"#), of("c", r#"{"n":3}"#), of("d", "{")];
+    let (outcomes, ()) = no_hang(async { tokio::join!(session.dispatch(batch), person) }).await;
+    assert_eq!(shape(&outcomes), "a ok, b user_denied, c cancelled, d invalid_input");
+    assert_eq!(made_so_far(), before + 1);
     yard.events.check();
 }

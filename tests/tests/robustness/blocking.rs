@@ -218,3 +218,71 @@ async fn no_call_waits_forever_behind_a_zombie() {
     assert_eq!(late, ("late ok".to_owned(), 50));
     yard.events.check();
 }
+
+/// The level and message of every log line of the engine.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.is_event() && *metadata.level() <= tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Message(String);
+        impl tracing::field::Visit for Message {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                match field.name() {
+                    "message" => self.0 += &format!("{value:?}"),
+                    name => self.0 += &format!("{name}={value:?} "),
+                }
+            }
+        }
+        let mut message = Message(format!("{} ", event.metadata().level()));
+        event.record(&mut message);
+        self.0.lock().unwrap().push(message.0);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// SC-5, SC-6: a handler that is abandoned after its grace is logged as a warning that names its tool, and so is one
+/// that cannot be dropped and runs on; a handler that stops in time is not.
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_handler_is_a_warning() {
+    let lines = Lines::default();
+    let _listening = toolyard_tests::listen(lines.clone());
+    let yard = yard_on(Tasks).await;
+    let session = yard.engine.session("s");
+    for (tool, end, warnings) in [
+        ("read", "polite", vec![]),
+        ("read", "deaf", vec!["a cancelled handler did not stop and was abandoned"]),
+        ("blocks", "deaf", vec!["an abandoned handler is still running"]),
+    ] {
+        let cancel = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            assert!(session.cancel_call("a"));
+        };
+        let (outcome, ()) =
+            no_hang(async { tokio::join!(session.call(call("a", tool, 0, end)), cancel) }).await;
+        assert!(!outcome.success());
+        tokio::task::yield_now().await;
+        let logged = std::mem::take(&mut *lines.0.lock().unwrap());
+        let (said, of): (Vec<_>, Vec<_>) = logged.iter().map(|line| (line, line.contains(tool))).unzip();
+        assert!(of.into_iter().all(|names_it| names_it), "{said:?}");
+        for warning in &warnings {
+            assert!(
+                said.iter().any(|line| line.starts_with("WARN") && line.contains(warning)),
+                "{end}: {said:?}"
+            );
+        }
+        assert!(
+            said.iter().all(|line| line.starts_with("WARN")) && said.is_empty() == warnings.is_empty(),
+            "{said:?}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use crate::{SECOND, no_hang};
 use tokio::time::Instant;
 use toolyard::{Abort, Call, Caller, Dedupe, Effect, Hooks, Outcome, RetryPolicy, async_trait};
-use toolyard_tests::{call, shape, yard};
+use toolyard_tests::{Yard, call, shape, yard};
 
 fn dedupe(outcomes: &[Outcome]) -> Vec<Dedupe> {
     outcomes.iter().map(|outcome| outcome.dedupe).collect()
@@ -113,6 +113,63 @@ async fn a_cancel_does_not_wait_for_hooks_of_later_calls() {
         assert_eq!(outcomes.len(), 40);
         assert!(outcomes.iter().all(|outcome| shape(std::slice::from_ref(outcome)).ends_with(" cancelled")));
         assert!(yard.log.started().is_empty());
+        yard.events.check();
+    }
+}
+
+/// OB-1, SC-4: a turn that is cut off while it has calls open is reported once as cancelled, before its end, however it
+/// is cut off; a turn that is over, and one that only loses a single call, is not.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_turn_is_reported_once() {
+    let calls = || vec![call("a", "read", 0, "polite"), call("b", "serial", 0, "ok")];
+    let turn_events = |yard: &Yard| -> Vec<_> {
+        let events = yard.events.events();
+        let of_turns = events.iter().filter(|event| event.kind.name().starts_with("turn."));
+        of_turns.map(|event| (event.turn.unwrap(), event.kind.name())).collect()
+    };
+    for way in ["turn", "session", "all calls", "drop", "stream", "dropped stream", "one call", "late"] {
+        let yard = yard(|builder, _| builder).await;
+        let session = yard.engine.session("s");
+        let turn = session.turn();
+        let stream = way.ends_with("stream").then(|| session.open_batch());
+        match stream {
+            Some(stream) => {
+                calls().into_iter().for_each(|call| stream.push(call));
+                tokio::time::sleep(SECOND).await;
+                stream.cancel();
+                stream.cancel();
+                if way == "stream" {
+                    assert_eq!(shape(&stream.finish().await), "a cancelled, b cancelled");
+                }
+            }
+            None => {
+                let cut = async {
+                    tokio::time::sleep(SECOND).await;
+                    match way {
+                        "turn" => (turn.cancel(), turn.cancel()).0,
+                        "session" => session.cancel(),
+                        "all calls" => drop(session.cancel_calls()),
+                        "one call" | "late" => drop(session.cancel_call("a")),
+                        _ => {}
+                    }
+                };
+                tokio::select! {
+                    (outcomes, ()) = async { tokio::join!(turn.dispatch(calls()), cut) } => assert_eq!(outcomes.len(), 2),
+                    () = tokio::time::sleep(2 * SECOND), if way == "drop" => {}
+                }
+            }
+        }
+        if way == "late" {
+            turn.cancel();
+        }
+        tokio::time::sleep(60 * SECOND).await;
+        let events = turn_events(&yard);
+        let number = events[0].0;
+        let expected = match way {
+            "one call" | "late" => vec![(number, "turn.started"), (number, "turn.ended")],
+            _ => vec![(number, "turn.started"), (number, "turn.cancelled"), (number, "turn.ended")],
+        };
+        assert_eq!(events, expected, "{way}");
         yard.events.check();
     }
 }

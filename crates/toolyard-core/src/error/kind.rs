@@ -192,6 +192,19 @@ mod tests {
         }
     }
 
+    /// V4: in JSON-RPC an unknown tool is -32601, bad arguments are -32602, and any other error is -32603.
+    #[test]
+    fn json_rpc_codes_follow_the_table() {
+        for kind in ErrorKind::ALL {
+            let code = match kind {
+                ErrorKind::NotFound => -32601,
+                ErrorKind::InvalidInput => -32602,
+                _ => -32603,
+            };
+            assert_eq!(kind.json_rpc(), code, "{kind}");
+        }
+    }
+
     /// V4: policy refusals end as denied, bad arguments as input_invalid, everything else as failed.
     #[test]
     fn terminal_events_follow_the_table() {
