@@ -44,7 +44,12 @@ pub(super) struct Admitted<'a> {
 pub(super) fn admit<'a>(bytes: &'a [u8], share: &Share, extra: usize) -> Result<Admitted<'a>, Refusal> {
     let text = std::str::from_utf8(bytes).map_err(|_| Refusal::not_json("the message is not UTF-8"))?;
     let text = plain(text);
-    let envelope = Envelope::of(text).unwrap_or_default();
+    if text.is_empty() {
+        return Ok(Admitted { text: text.into(), held: None });
+    }
+    // What has no envelope, such as an object with a field twice, must not be parsed either: it could turn out to be a
+    // request that holds no room.
+    let envelope = Envelope::of(text).ok_or_else(|| no_envelope(text))?;
     let id = envelope.request_id();
     if id.as_ref().is_some_and(|id| id.to_string().len() > ID_MAX) {
         return Err(Refusal::invalid_request(None, format!("the id has more than {ID_MAX} bytes")));
@@ -149,14 +154,7 @@ fn is_notification(envelope: &Envelope) -> bool {
 
 /// Decides what to do about a message that cannot be read; `error` is the reason, if known.
 fn classify(text: &str, error: Option<&serde_json::Error>) -> Incoming {
-    let Some(envelope) = Envelope::of(text) else {
-        return Incoming::Refused(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => {
-                Refusal::invalid_request(None, "a message must be one JSON object without duplicate fields")
-            }
-            Err(error) => Refusal::not_json(format!("the message is not JSON: {error}")),
-        });
-    };
+    let Some(envelope) = Envelope::of(text) else { return Incoming::Refused(no_envelope(text)) };
     if is_notification(&envelope) {
         return Incoming::Ignored;
     }
@@ -164,6 +162,13 @@ fn classify(text: &str, error: Option<&serde_json::Error>) -> Incoming {
         return invalid_answer(&envelope);
     }
     Incoming::Refused(refusal(&envelope, error))
+}
+
+fn no_envelope(text: &str) -> Refusal {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Refusal::invalid_request(None, "a message must be one JSON object without duplicate fields"),
+        Err(error) => Refusal::not_json(format!("the message is not JSON: {error}")),
+    }
 }
 
 /// Replaces a response that makes no sense with an error, so that its request does not wait forever.
@@ -320,6 +325,21 @@ mod tests {
         assert!(matches!(ping(4), Incoming::Message(_)));
         let answer = br#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
         assert!(matches!(receive(answer, &share), Incoming::Message(_)), "answers need no room");
+    }
+
+    /// A message whose outer fields can be read in two ways is not parsed: as one of them it might hold no room, or be
+    /// an `initialize` that is kept whole.
+    #[test]
+    fn a_message_with_a_field_twice_is_not_parsed() {
+        let share = Room::new(ClientLimits::default()).whole();
+        let params = r#""params":{"protocolVersion":"v","capabilities":{"experimental":{"x":{}}},"clientInfo":{"name":"c","version":"1"}}"#;
+        for twice in [r#""result":1,"result":1"#, r#""method":"initialize","method":"initialize""#] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"initialize",{twice},{params}}}"#);
+            assert!(matches!(receive(text.as_bytes(), &share), Incoming::Refused(_)), "{twice}");
+        }
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"init\u0069alize",{params}}}"#);
+        let Incoming::Message(message) = receive(text.as_bytes(), &share) else { panic!() };
+        assert!(!format!("{message:?}").contains("\"x\""), "it is reduced however it is written");
     }
 
     /// An id that is long is not kept.
