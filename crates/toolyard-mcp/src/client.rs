@@ -23,6 +23,7 @@ mod handshake;
 mod http;
 mod input;
 mod inspect;
+mod intake;
 mod line;
 mod listing;
 mod pins;

@@ -61,6 +61,15 @@ pub(super) fn parse(text: &str) -> Result<Option<ServerJsonRpcMessage>, LineFaul
     }
 }
 
+/// The data of an event, if rmcp may parse it. An answer that is too large is replaced with an error, and anything else
+/// is left out.
+#[cfg(feature = "http")]
+pub(super) fn bounded(data: String) -> Option<String> {
+    let Err(why) = scan::check(&data) else { return Some(data) };
+    let answer = answer::too_large(answered_id(data.trim())?, why);
+    serde_json::to_string(&answer).ok()
+}
+
 /// The id of the request that a text answers.
 fn answered_id(text: &str) -> Option<RequestId> {
     let envelope = Envelope::of(text)?;
@@ -106,6 +115,12 @@ mod tests {
         let note = format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{many}}}"#);
         let fault = Reader::default().read(note.as_bytes()).unwrap_err();
         assert_eq!(fault.to_string(), "it sent a message with more than 100000 keys and values");
+        #[cfg(feature = "http")]
+        {
+            let short = bounded(answer).unwrap();
+            assert!(short.len() < 200 && short.contains("\"id\":7") && short.contains("100000"), "{short}");
+            assert_eq!((bounded(note), bounded("{}".to_owned())), (None, Some("{}".to_owned())));
+        }
     }
 
     #[test]

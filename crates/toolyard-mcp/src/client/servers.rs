@@ -4,6 +4,7 @@ use super::{
     config::ServerConfig,
     definition::{Definitions, Refused},
     group::Group,
+    intake::Intake,
     pins::Pins,
     roster::Roster,
     shared::{Shared, State},
@@ -83,6 +84,7 @@ pub struct ServerStatus {
 /// ```
 pub struct Servers {
     servers: Vec<Server>,
+    intake: Intake,
     stop: CancellationToken,
 }
 
@@ -105,7 +107,7 @@ impl Servers {
     /// Dropping the future kills what was started.
     pub async fn start(configs: Vec<ServerConfig>) -> Result<Self, StartError> {
         let stop = CancellationToken::new();
-        let mut servers = Self { servers: Vec::new(), stop };
+        let mut servers = Self { servers: Vec::new(), intake: Intake::default(), stop };
         let mut firsts = Vec::new();
         for config in configs {
             if servers.servers.iter().any(|server| server.config.name == config.name) {
@@ -140,6 +142,7 @@ impl Servers {
             pins,
             shared: shared.clone(),
             group: group.clone(),
+            intake: self.intake.clone(),
             initialize_first: AtomicBool::new(false),
         };
 

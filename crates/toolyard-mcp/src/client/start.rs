@@ -11,6 +11,7 @@ use super::{
     handler::Handler,
     handshake::{Handshake, StartFailure},
     inspect::{Disconnect, ENDED, Inspected},
+    intake::{Intake, Paced},
     listing::{self, ListFault},
     pins::Pins,
     process::{self, Process},
@@ -55,6 +56,7 @@ pub(super) struct Starter {
     pub(super) pins: Pins,
     pub(super) shared: Arc<Shared>,
     pub(super) group: Group,
+    pub(super) intake: Intake,
     /// Whether the last start ended up with the older greeting, which the next one then uses first.
     pub(super) initialize_first: AtomicBool,
 }
@@ -109,7 +111,7 @@ impl Starter {
         let (process, output, input) = process::start(config, &self.group).map_err(|error| {
             StartFailure::because(format!("'{}' cannot be started: {error}", config.command.display()))
         })?;
-        let pipes = Pipes::new(output, input, timeouts, disconnect.clone());
+        let pipes = Pipes::new(Paced::new(output, &self.intake), input, timeouts, disconnect.clone());
         self.greet(handler, pipes, Some(process), handshake, deadline, disconnect).await
     }
 

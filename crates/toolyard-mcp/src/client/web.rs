@@ -4,9 +4,11 @@ use super::{
     answer, describe,
     greeting::{AnswerTimeouts, unanswered},
     inspect::Disconnect,
+    line,
     tail::{Events, Tail},
 };
 use crate::frame::LINE_BYTES_MAX;
+use futures::StreamExt;
 use http::{HeaderName, HeaderValue};
 use reqwest::Client;
 use rmcp::{
@@ -15,6 +17,7 @@ use rmcp::{
         StreamableHttpClient, StreamableHttpError as Fault, StreamableHttpPostResponse as Answer,
     },
 };
+use sse_stream::Sse;
 use std::{
     collections::HashMap,
     sync::{
@@ -126,6 +129,7 @@ impl Web {
             (Err(_), Some(fallback)) => Ok(Answer::Json(fallback(NO_ANSWER), None)),
             (Err(_), None) => Err(Fault::UnexpectedServerResponse(NO_ANSWER.into())),
             (Ok(Ok(Answer::Sse(events, session))), Some(fallback)) => {
+                let events = bounded(events);
                 let deadline = deadline.filter(|_| is_greeting);
                 Ok(Answer::Sse(Tail::new(events, deadline, fallback).into_events(), session))
             }
@@ -140,6 +144,15 @@ impl Web {
             (Ok(sent), _) => sent,
         }
     }
+}
+
+/// The events without what would take too much memory when it is parsed.
+fn bounded(events: Events) -> Events {
+    let bounded = |mut event: Sse| {
+        event.data = event.data.and_then(line::bounded);
+        event
+    };
+    events.map(move |event| event.map(bounded)).boxed()
 }
 
 /// A message to post.
@@ -207,7 +220,7 @@ impl StreamableHttpClient for Web {
         token: Option<String>,
         headers: Headers,
     ) -> Result<Events, Fault<reqwest::Error>> {
-        self.client.get_stream(uri, session, last_event, token, headers).await
+        self.client.get_stream(uri, session, last_event, token, headers).await.map(bounded)
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -223,5 +236,6 @@ impl StreamableHttpClient for Web {
         client
             .get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, event_bytes_max)
             .await
+            .map(bounded)
     }
 }
