@@ -3,7 +3,8 @@
 use std::{
     any::{Any, TypeId, type_name},
     collections::HashMap,
-    fmt,
+    fmt, mem,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
@@ -60,6 +61,20 @@ impl Resources {
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.by_type.is_empty()
+    }
+}
+
+impl Drop for Resources {
+    /// Each value is dropped in a catch of its own: two destructors that panicked in one unwinding would end the
+    /// process.
+    fn drop(&mut self) {
+        for (_, value) in self.by_type.drain() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value)))
+                && let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic)))
+            {
+                mem::forget(another); // it would have a destructor too, and so on
+            }
+        }
     }
 }
 

@@ -35,13 +35,11 @@ use crate::{
     nesting::{CallRef, Report, within},
     retry::Decision,
     telemetry::{self, OpenSpan},
+    unwind::{Contained, Panic, caught},
 };
 use classify::{Facts, classify, redact};
-use futures::FutureExt;
 use std::{
-    any::Any,
     future::{Future, poll_fn},
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -253,27 +251,35 @@ impl Attempt {
 
     /// Executes the handler.
     async fn execute(&self) -> Executed {
-        let execution = match self.execution() {
-            Ok(execution) => execution,
+        let mut execution = match self.execution() {
+            Ok(execution) => Contained::new(execution),
             Err(panic) => return (Verdict::Panicked(panic), None),
         };
-        // Destructured at once: the scrutinee of a match lives as long as the match, and would take room in the task.
-        let (result, stopped) = match self.engine().backend.execute(&execution) {
-            Ok(Running { result, stopped }) => (result, stopped),
-            Err(error) => return (Verdict::Sandbox(error), None),
+        let (executed, panic) = {
+            // Destructured at once: the scrutinee of a match lives as long as the match, and would take room in the
+            // task.
+            let (result, stopped) = match self.engine().backend.execute(&execution) {
+                Ok(Running { result, stopped }) => (result, stopped),
+                Err(error) => return (Verdict::Sandbox(error), None),
+            };
+            let mut handler = within(&self.call, result);
+            let verdict = supervise(Pin::new(&mut handler), &execution).await;
+            if verdict.stopped_waiting() {
+                execution.cx.cancel_own(); // a blocking handler may check it
+            }
+            ((verdict, stopped.after()), handler.end())
         };
-        let mut result = within(&self.call, AssertUnwindSafe(result).catch_unwind());
-        let verdict = supervise(Pin::new(&mut result), &execution).await;
-        if verdict.stopped_waiting() {
-            execution.cx.cancel_own(); // a blocking handler may check it
+        // The tool is dropped after its handler, each in a catch of its own: the first panic of the two is the call's.
+        match panic.or(execution.end()) {
+            None => executed,
+            Some(panic) => (Verdict::Panicked(panic), executed.1),
         }
-        (verdict, stopped.after())
     }
 
     /// A fresh tool and what it is to execute; the panic if its factory panics.
-    fn execution(&self) -> Result<Execution<'_>, Box<dyn Any + Send>> {
+    fn execution(&self) -> Result<Execution<'_>, Panic> {
         let work = self.work();
-        let tool = catch_unwind(AssertUnwindSafe(|| work.entry.create()))?;
+        let tool = caught(|| work.entry.create())?;
         let (cx, args) = (self.context(&self.bounds()), self.batch().args(self.call.index));
         let placement = work.entry.spec().placement;
         Ok(Execution { tool, args, cx, grant: self.grant(), placement, attempt: self })
@@ -453,7 +459,7 @@ fn poll_caught(
     cx: &mut Context<'_>,
 ) -> Poll<Executed> {
     let _entered = span.enter();
-    let polled = catch_unwind(AssertUnwindSafe(|| executing.poll(cx)));
+    let polled = caught(|| executing.poll(cx));
     polled.unwrap_or_else(|panic| Poll::Ready((Verdict::Panicked(panic), None)))
 }
 

@@ -30,6 +30,7 @@ use crate::{
     session::{Numbers, PreparedOptions, Scopes, Session, SessionCore, SessionOptions, ToolUnits},
     tasks::Tasks,
     telemetry::Content,
+    unwind::Contained,
 };
 use foldhash::HashMap;
 use std::{
@@ -85,7 +86,7 @@ pub(crate) struct EngineCore {
     pub(crate) tools: ToolUnits,
     pub(crate) on_serial_failure: OnSerialFailure,
     pub(crate) resources: Arc<Resources>,
-    pub(crate) scope: Option<Arc<dyn PathScope>>,
+    pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
     sessions: Mutex<Sessions>,
     opened: AtomicU64,
 }

@@ -20,10 +20,12 @@ pub(crate) use queue::Queue;
 pub use sink::{EventSink, EventWriter};
 pub use subscription::{Received, Subscription};
 
-use crate::clock::Clock;
+use crate::{
+    clock::Clock,
+    unwind::{Contained, caught},
+};
 use std::{
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -38,7 +40,7 @@ use toolyard_core::Event;
 const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) struct EventBus {
-    sinks: Vec<Arc<dyn EventSink>>,
+    sinks: Vec<Contained<Arc<dyn EventSink>>>,
     queues: Vec<Queue>,
     hold: Arc<Hold>,
     subscribers: broadcast::Sender<Arc<Event>>,
@@ -58,6 +60,7 @@ impl EventBus {
         let hold = Arc::<Hold>::default();
         let queues = writers.into_iter().map(|writer| queue(writer, &hold)).collect();
         let subscribers = broadcast::Sender::new(SUBSCRIBER_LAG_MAX);
+        let sinks = sinks.into_iter().map(Contained::new).collect();
         Self { sinks, queues, hold, subscribers, readers: Arc::default() }
     }
 
@@ -106,7 +109,7 @@ impl EventBus {
     /// Calls every sink. A sink that panics loses only its own event.
     fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
         for sink in &self.sinks {
-            if catch_unwind(AssertUnwindSafe(|| call(sink.as_ref()))).is_err() {
+            if caught(|| call(sink.as_ref())).is_err() {
                 tracing::error!("an event sink panicked and lost an event");
             }
         }

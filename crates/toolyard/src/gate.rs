@@ -30,6 +30,7 @@ use crate::{
     registry::{Table, ToolEntry, not_found},
     session::{FORK_DEPTH_MAX, SessionCore},
     tasks::Tasks,
+    unwind::Contained,
 };
 use serde_json::Value;
 use std::sync::{
@@ -47,10 +48,10 @@ pub(crate) struct Gate {
     /// Capabilities that bound every session.
     pub(crate) capabilities: Option<Arc<Capabilities>>,
     pub(crate) confirmations: Confirmations,
-    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) approver: Option<Contained<Arc<dyn Approver>>>,
     /// How many approval requests there were; numbers the next one.
     pub(crate) requests: AtomicU64,
-    pub(crate) hooks: Option<Arc<dyn Hooks>>,
+    pub(crate) hooks: Option<Contained<Arc<dyn Hooks>>>,
     pub(crate) limits: Limits,
     /// Where hooks run.
     pub(crate) tasks: Tasks,

@@ -34,6 +34,7 @@ mod session;
 mod tasks;
 pub mod telemetry;
 mod tool_fn;
+mod unwind;
 
 pub use attempt::{
     Backend, Blocking, BlockingThreads, Execution, HostBackend, Running, SandboxError, Stopped,

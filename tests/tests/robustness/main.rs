@@ -7,6 +7,7 @@ mod answers;
 mod blocking;
 mod bounds;
 mod busy;
+mod destructors;
 mod drain;
 mod events;
 mod load;

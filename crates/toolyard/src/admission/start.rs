@@ -9,15 +9,9 @@
 //! before it, a long queue of such calls would overflow the stack.
 
 use super::{Admission, GrantedWaiter, Permit, Place};
+use crate::unwind::{Panic, caught};
 use smallvec::SmallVec;
-use std::{
-    any::Any,
-    cell::RefCell,
-    collections::VecDeque,
-    mem::ManuallyDrop,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::VecDeque, mem::ManuallyDrop, sync::Arc};
 use tokio::time::Instant;
 
 /// A granted waiter that is about to start. A call gets its permit when it is started, so that the permit is released
@@ -61,21 +55,18 @@ impl Granted<'_> {
         }
         let mut panic = None;
         for place in self.refused {
-            let refuse = AssertUnwindSafe(|| place.waiter.refuse(place.index));
-            panic = panic.or(catch_unwind(refuse).err());
+            panic = panic.or(caught(|| place.waiter.refuse(place.index)).err());
         }
-        let starts = AssertUnwindSafe(|| start_in_turn(self.admission, self.calls, self.at));
-        panic = panic.or(catch_unwind(starts).err());
+        panic = panic.or(caught(|| start_in_turn(self.admission, self.calls, self.at)).err());
         let mut has_more = self.owes;
         while has_more {
-            let slice = AssertUnwindSafe(|| self.admission.grant_slice());
-            match catch_unwind(slice) {
+            match caught(|| self.admission.grant_slice()) {
                 Ok(more) => has_more = more,
                 Err(raised) => panic = panic.or(Some(raised)),
             }
         }
         if let Some(panic) = panic {
-            resume_unwind(panic);
+            panic.resume();
         }
     }
 }
@@ -110,21 +101,21 @@ fn start_all(admission: &Arc<Admission>, first: Ready) {
         panic = panic.or(start(&admission, ready));
     }
     if let Some(panic) = panic {
-        resume_unwind(panic);
+        panic.resume();
     }
 }
 
 /// Starts one call and returns its panic: the calls behind it hold their units already and must still be started.
-fn start(admission: &Arc<Admission>, Ready { granted, at }: Ready) -> Option<Box<dyn Any + Send>> {
+fn start(admission: &Arc<Admission>, Ready { granted, at }: Ready) -> Option<Panic> {
     let GrantedWaiter { waiter: Place { waiter, index, resumes }, need, entry } = granted;
-    let start = AssertUnwindSafe(|| match resumes {
+    let start = || match resumes {
         true => {
             admission.unparked();
             waiter.resume(index);
         }
         false => waiter.start(index, Permit::new(admission, need, entry, at)),
-    });
-    catch_unwind(start).err()
+    };
+    caught(start).err()
 }
 
 /// The next call to start. `None` ends this thread's round of starts.

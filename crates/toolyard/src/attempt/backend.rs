@@ -1,10 +1,13 @@
 //! Where a call executes.
 
 use super::{Attempt, Blocking};
-use crate::nesting::within;
+use crate::{
+    nesting::within,
+    unwind::{Contained, Panic, caught},
+};
 use futures::future::BoxFuture;
 use serde_json::Value;
-use std::{any::Any, panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -109,7 +112,8 @@ impl Backend for HostBackend {
 
 impl HostBackend {
     fn execute_blocking(&self, execution: &Execution<'_>) -> Running<'static> {
-        let (tool, args, cx) = (execution.tool.clone(), execution.args.clone(), execution.cx.clone());
+        let (args, cx) = (execution.args.clone(), execution.cx.clone());
+        let mut tool = Contained::new(execution.tool.clone()); // dropped on its own, wherever the job is dropped
         let call = execution.attempt.call.clone();
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
@@ -117,12 +121,14 @@ impl HostBackend {
             // All threads may have been busy for longer than the call could wait.
             if cx.is_cancelled() {
                 let _ = tell_stopped.send(false);
-                let not_taken: Box<dyn Any + Send> = Box::new(NotTaken);
-                let _ = give_result.send(Err(not_taken));
+                let _ = give_result.send(Err(Panic::new(Box::new(NotTaken))));
                 return;
             }
-            let handler = AssertUnwindSafe(async { tool.execute(&args, &cx).await });
-            let done = within(&call, pin!(futures::FutureExt::catch_unwind(handler))).await;
+            let done = match caught(|| tool.execute(&args, &cx)) {
+                Ok(handler) => within(&call, handler).await,
+                Err(panic) => Err(panic),
+            };
+            let done = tool.end().map_or(done, Err);
             let ok = matches!(done, Ok(Ok(_)));
             // The stop is sent first, so that whoever has the result need not wait for it. The receivers may be gone.
             let _ = tell_stopped.send(ok);
@@ -131,7 +137,7 @@ impl HostBackend {
         let result = async {
             match result.await {
                 Ok(Ok(done)) => done,
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Ok(Err(panic)) => panic.resume(),
                 Err(_) => std::panic::resume_unwind(Box::new(LostThread)),
             }
         };

@@ -5,8 +5,9 @@ use crate::{
     batch::{Ending, Stop},
     redact::{Marks, Redactor},
     registry::ToolEntry,
+    unwind::Panic,
 };
-use std::{any::Any, borrow::Cow};
+use std::borrow::Cow;
 use toolyard_core::{
     CallError, Content, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput,
     wording,
@@ -40,7 +41,7 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
         },
         Verdict::Done(Ok(output)) => reported_failure(output, facts),
         Verdict::Done(Err(error)) => failed(&error, facts),
-        Verdict::Panicked(panic) => panicked(facts, panic.as_ref()),
+        Verdict::Panicked(panic) => panicked(facts, &panic),
         Verdict::TimedOut(limit, output) => {
             let error = unknown_effect(ErrorKind::Timeout, wording::wall_time_limit(limit), facts);
             match check_size(output.size(), facts) {
@@ -176,7 +177,7 @@ fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
     error
 }
 
-fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
+fn panicked(facts: &Facts<'_>, panic: &Panic) -> CallError {
     if panic.is::<LostThread>() {
         tracing::error!(tool = facts.entry.name(), "the thread of a blocking handler was lost");
         return unknown_effect(
@@ -185,9 +186,7 @@ fn panicked(facts: &Facts<'_>, panic: &(dyn Any + Send)) -> CallError {
             facts,
         );
     }
-    let message = panic.downcast_ref::<&str>().copied();
-    let message =
-        message.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a string");
+    let message = panic.message().unwrap_or("not a string");
     tracing::error!(tool = facts.entry.name(), panic = &*facts.shown(message), "a handler panicked");
     unknown_effect(ErrorKind::Panic, wording::INTERNAL_FAILURE.to_owned(), facts)
 }

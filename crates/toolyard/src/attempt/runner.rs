@@ -11,12 +11,11 @@
 //! idle runner costs a lock and a wake-up.
 
 use super::{Attempt, Next};
-use crate::tasks::Tasks;
+use crate::{tasks::Tasks, unwind::caught};
 use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
     num::NonZeroU64,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
@@ -128,7 +127,7 @@ impl Runner {
                 let next = attempt.run().await.and_then(Next::taken);
                 // Dropped now, so as not to keep its batch while the runner is idle. This may drop code of the
                 // embedder, whose panic must not hit the next attempt.
-                let _ = catch_unwind(AssertUnwindSafe(|| self.attempt = None));
+                let _ = caught(|| self.attempt = None);
                 self.attempt = next;
                 // Without this, attempts that are done at once would keep other tasks off this worker.
                 tokio::task::coop::consume_budget().await;

@@ -5,15 +5,14 @@ use super::{
     backend::NotTaken,
     watch::{BoundReached, Signal, Watch},
 };
+use crate::unwind::{Caught, Panic, caught};
 use futures::{
     FutureExt,
     future::{Either, FusedFuture},
     ready,
 };
 use std::{
-    any::Any,
     future::{Future, poll_fn},
-    panic::AssertUnwindSafe,
     pin::{Pin, pin},
     sync::atomic::Ordering,
     task::Poll,
@@ -33,7 +32,7 @@ pub(super) enum Verdict {
     /// The handler returned. Its error is boxed, because a verdict is moved several times.
     Done(Result<ToolOutput, Box<ToolError>>),
     /// It panicked.
-    Panicked(Box<dyn Any + Send>),
+    Panicked(Panic),
     /// It took longer than this; with the output it returned within its timeout grace, if it has one.
     TimedOut(Duration, ToolOutput),
     /// Its call's deadline passed.
@@ -64,7 +63,7 @@ impl Verdict {
         matches!(self, Self::TimedOut(..) | Self::PastDeadline | Self::Starved | Self::Abandoned(_))
     }
 
-    fn from_result(result: Caught) -> Self {
+    fn from_result(result: HandlerResult) -> Self {
         match result {
             Ok(done) => Self::Done(done.map_err(Box::new)),
             Err(panic) if panic.is::<NotTaken>() => Self::NotTaken,
@@ -74,7 +73,7 @@ impl Verdict {
 }
 
 /// What a handler ends with, with its panic caught.
-type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
+type HandlerResult = Result<Result<ToolOutput, ToolError>, Panic>;
 
 /// Drives a handler to its verdict.
 ///
@@ -86,7 +85,7 @@ type Caught = Result<Result<ToolOutput, ToolError>, Box<dyn Any + Send>>;
 /// A handler may use up its task's coop budget in every poll. Signals are polled all the same, but not after a poll
 /// for which no budget was left: then the handler may be done without having been able to see it.
 pub(super) fn supervise<'a>(
-    handler: Pin<&'a mut (impl Future<Output = Caught> + Send)>,
+    handler: Pin<&'a mut (impl Future<Output = HandlerResult> + Send)>,
     execution: &'a Execution<'a>,
 ) -> impl Future<Output = Verdict> + Send {
     let (mut handler, mut watch) = (Some(handler), Watch::default());
@@ -118,7 +117,7 @@ pub(super) fn supervise<'a>(
 
 /// Tells a handler to stop, and gives it its grace.
 async fn stop(
-    mut result: impl Future<Output = Caught> + Unpin,
+    mut result: impl Future<Output = HandlerResult> + Unpin,
     execution: &Execution<'_>,
     mut watch: Watch,
 ) -> Verdict {
@@ -146,14 +145,16 @@ impl Execution<'_> {
     /// Calls the tool's own `cancel`.
     async fn stop(&self) {
         // Its answer is not needed, and its panic changes nothing.
-        let _ = AssertUnwindSafe(async { self.tool.cancel().await }).catch_unwind().await;
+        if let Ok(cancel) = caught(|| self.tool.cancel()) {
+            let _ = Caught::new(cancel).await;
+        }
     }
 }
 
 /// Gives a timed-out handler the grace it asked for to put its work in order (SC-5). The attempt has timed out in any
 /// case; what the handler still returns is kept.
 async fn wait_for_grace(
-    mut result: impl Future<Output = Caught> + Unpin,
+    mut result: impl Future<Output = HandlerResult> + Unpin,
     execution: &Execution<'_>,
     limit: Duration,
     grace: Duration,
@@ -175,7 +176,7 @@ async fn wait_for_grace(
 }
 
 /// The output of a handler.
-fn into_output(done: Caught) -> ToolOutput {
+fn into_output(done: HandlerResult) -> ToolOutput {
     match done {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => ToolOutput::parts(error.content().to_vec()),

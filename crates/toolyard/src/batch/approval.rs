@@ -6,7 +6,7 @@ use super::admit::EndOnDrop;
 use super::ledger::Phase;
 use super::question::Question;
 use super::state::{BatchState, index};
-use crate::gate::ApprovalSubject;
+use crate::{gate::ApprovalSubject, unwind::Contained};
 use futures::{FutureExt, future::abortable};
 use std::sync::{Arc, PoisonError};
 use toolyard_core::{ApprovalRequest, Approver, EventKind, RequestId};
@@ -42,7 +42,7 @@ impl BatchState {
         }
     }
 
-    fn ask_about(self: &Arc<Self>, index: u32, approver: &Arc<dyn Approver>) {
+    fn ask_about(self: &Arc<Self>, index: u32, approver: &Contained<Arc<dyn Approver>>) {
         let mut phase = self.slots[index as usize].phase();
         if !matches!(*phase, Phase::Waiting) {
             return; // stopped meanwhile
@@ -80,7 +80,7 @@ impl BatchState {
         Some(HeldInApproval { batch: self.clone(), held: permit.hand_over() })
     }
 
-    fn question(self: &Arc<Self>, index: u32, approver: Arc<dyn Approver>) -> Question {
+    fn question(self: &Arc<Self>, index: u32, approver: Contained<Arc<dyn Approver>>) -> Question {
         let (work, engine) = (self.work(index), &self.session.engine);
         let (_, digest) = work.digest_at_gate().expect("a call with an open question has a digest");
         let (entry, args, call_id) = (&work.entry, self.args(index), &self.call(index).id);

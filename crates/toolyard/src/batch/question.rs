@@ -14,9 +14,9 @@ use super::state::BatchState;
 use crate::{
     gate::{self, Consent, nobody_to_ask, too_long_to_ask, user_denied},
     session::{FromLead, Lead, Remembered, Settlement, Share, ShareKey, WaitingQuestion},
+    unwind::{Caught, Contained, caught},
 };
-use futures::FutureExt;
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolyard_core::{
     Answer, ApprovalRequest, Approver, CallError, ErrorKind, EventKind, RequestId, event::SettledBy,
@@ -26,7 +26,7 @@ use toolyard_core::{
 pub(super) struct Question {
     batch: Arc<BatchState>,
     index: u32,
-    approver: Arc<dyn Approver>,
+    approver: Contained<Arc<dyn Approver>>,
     request: ApprovalRequest,
     part: Part,
 }
@@ -68,7 +68,7 @@ impl Question {
     pub(super) fn new(
         batch: Arc<BatchState>,
         index: u32,
-        approver: Arc<dyn Approver>,
+        approver: Contained<Arc<dyn Approver>>,
         request: ApprovalRequest,
     ) -> Self {
         let mut question = Self { batch, index, approver, request, part: Part::Alone };
@@ -215,8 +215,8 @@ impl Question {
     }
 
     async fn answer(&self) -> Settled {
-        let answer = AssertUnwindSafe(async { self.approver.ask(&self.request).await }).catch_unwind();
-        answer.await.map_or(Settled::Panicked, Settled::Answered)
+        let Ok(answer) = caught(|| self.approver.ask(&self.request)) else { return Settled::Panicked };
+        Caught::new(answer).await.map_or(Settled::Panicked, Settled::Answered)
     }
 
     /// Ends the question: for those who share it, for those it is remembered for, and for its own call.

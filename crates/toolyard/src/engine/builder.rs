@@ -17,6 +17,7 @@ use crate::{
     session::{Scopes, ToolUnits},
     tasks::{Spawner, Tasks},
     telemetry::Content,
+    unwind::Contained,
 };
 use std::{
     collections::BTreeMap,
@@ -351,9 +352,9 @@ impl EngineBuilder {
                 rules,
                 capabilities: self.capabilities,
                 confirmations: self.confirmations,
-                approver: self.approver,
+                approver: self.approver.map(Contained::new),
                 requests: AtomicU64::new(0),
-                hooks: self.hooks,
+                hooks: self.hooks.map(Contained::new),
                 limits: self.limits,
                 tasks: tasks.clone(),
                 lengthy: Lengthy::default(),
@@ -386,7 +387,7 @@ impl EngineBuilder {
             tree_max_in_flight: self.tree_max_in_flight,
             on_serial_failure: self.on_serial_failure,
             resources: Arc::new(self.resources),
-            scope: self.scope,
+            scope: self.scope.map(Contained::new),
             sessions: Mutex::new(Sessions::default()),
             opened: AtomicU64::new(0),
         }

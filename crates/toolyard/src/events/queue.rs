@@ -4,11 +4,13 @@
 //! left. So paused time stands still for a write and for nothing else, and an idle engine keeps no thread.
 
 use super::{EventWriter, Hold};
-use crate::attempt::Blocking;
+use crate::{
+    attempt::Blocking,
+    unwind::{Contained, caught},
+};
 use std::{
     collections::VecDeque,
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use tokio::sync::Notify;
@@ -25,7 +27,7 @@ pub(crate) struct Queue(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     /// Locked only by the pump.
-    writer: Mutex<Box<dyn EventWriter>>,
+    writer: Mutex<Contained<Box<dyn EventWriter>>>,
     capacity: usize,
     hold: Arc<Hold>,
     blocking: Arc<dyn Blocking>,
@@ -52,7 +54,8 @@ impl Queue {
         hold: Arc<Hold>,
         blocking: Arc<dyn Blocking>,
     ) -> Self {
-        let (state, writer, pump_ended) = (Mutex::default(), Mutex::new(writer), Notify::new());
+        let (state, writer, pump_ended) =
+            (Mutex::default(), Mutex::new(Contained::new(writer)), Notify::new());
         Self(Arc::new(Shared { state, writer, capacity, hold, blocking, pump_ended }))
     }
 
@@ -129,7 +132,7 @@ impl Pump {
     fn start(self) {
         let blocking = self.queue.blocking.clone();
         // The threads may be gone or unavailable from here. A pump that is lost with them reports it in its drop.
-        let started = catch_unwind(AssertUnwindSafe(|| blocking.spawn(Box::pin(async move { self.run() }))));
+        let started = caught(|| blocking.spawn(Box::pin(async move { self.run() })));
         if started.is_err() {
             tracing::error!("could not start a thread to write events; they stay queued");
         }
@@ -167,7 +170,7 @@ impl Shared {
                 return Ok(());
             }
             flushed = events.is_empty();
-            write(writer.as_mut(), &events)?;
+            write(&mut ***writer, &events)?;
         }
     }
 
@@ -204,10 +207,10 @@ impl Shared {
 
 /// Writes these events, or flushes if there are none.
 fn write(writer: &mut dyn EventWriter, events: &[Arc<Event>]) -> io::Result<()> {
-    let written = catch_unwind(AssertUnwindSafe(|| match events {
+    let written = caught(|| match events {
         [] => writer.flush(),
         events => events.iter().try_for_each(|event| writer.write(event)),
-    }));
+    });
     written.unwrap_or_else(|_| Err(io::Error::other("the writer panicked")))
 }
 

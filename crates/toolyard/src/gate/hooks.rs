@@ -1,11 +1,9 @@
 //! Runs an embedder's hooks: each is bounded in time, and a panic in one does not end the turn (V1).
 
 use super::Gate;
-use crate::{nesting::outside, tasks::Tasks};
-use futures::FutureExt;
+use crate::{nesting::outside, tasks::Tasks, unwind::Caught};
 use std::{
     future::{Future, poll_fn},
-    panic::AssertUnwindSafe,
     pin::pin,
     task::Poll,
     time::Duration,
@@ -28,13 +26,13 @@ enum HookResult<T> {
 
 /// Runs a hook. The future is made inside, so that a panic before the first await is caught too.
 async fn bounded<T, F: Future<Output = T>>(tasks: &Tasks, hook: impl FnOnce() -> F) -> HookResult<T> {
-    let mut hook = pin!(AssertUnwindSafe(outside(async move { hook().await })).catch_unwind());
+    let mut hook = Caught::new(outside(async move { hook().await }));
     let mut timer = None;
     poll_fn(|cx| {
         // The caller may be outside of tokio, but a hook may use timers.
         let _runtime = tasks.enter();
         let had_budget = has_budget_remaining();
-        if let Poll::Ready(done) = hook.as_mut().poll(cx) {
+        if let Poll::Ready(done) = pin!(&mut hook).poll(cx) {
             return Poll::Ready(done.map_or(HookResult::Panicked, HookResult::Done));
         }
         // Made only now, because most hooks finish at their first poll and need no timer.

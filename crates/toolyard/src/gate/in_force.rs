@@ -1,11 +1,13 @@
 //! The rules in force: the registered tools, and the policy with its version.
 
-use crate::registry::{Table, ToolEntry};
+use crate::{
+    registry::{Table, ToolEntry},
+    unwind::{Contained, caught},
+};
 use arc_swap::{ArcSwap, Guard};
 use serde_json::Value;
 use std::{
     convert::Infallible,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -55,7 +57,7 @@ impl Rules {
 /// A policy and its version.
 #[derive(Clone)]
 pub(crate) struct VersionedPolicy {
-    policy: Arc<dyn RuntimePolicy>,
+    policy: Contained<Arc<dyn RuntimePolicy>>,
     version: PolicyVersion,
 }
 
@@ -69,7 +71,7 @@ impl Default for RulesInForce {
 impl RulesInForce {
     /// This policy, and no tools.
     pub(crate) fn new(policy: Arc<dyn RuntimePolicy>) -> Self {
-        let version = 1;
+        let (version, policy) = (1, Contained::new(policy));
         let rules = Rules { tools: Table::default(), policy: VersionedPolicy { policy, version } };
         Self {
             current: ArcSwap::from_pointee(rules),
@@ -107,6 +109,7 @@ impl RulesInForce {
 
     /// Replaces the policy and returns the new version.
     pub(crate) fn set_policy(&self, policy: Arc<dyn RuntimePolicy>) -> PolicyVersion {
+        let policy = Contained::new(policy);
         let Ok(version) = self.change(&mut |rules| {
             let version = rules.policy.version + 1;
             rules.policy = VersionedPolicy { policy: policy.clone(), version };
@@ -140,8 +143,7 @@ impl VersionedPolicy {
         args: &Value,
         caller: &Caller<'_>,
     ) -> Result<Allowed, CallError> {
-        let answer = catch_unwind(AssertUnwindSafe(|| self.policy.check(tool, args, caller)));
-        match answer {
+        match caught(|| self.policy.check(tool, args, caller)) {
             Ok(Ok(grant)) => Ok(Allowed { grant, policy: self.version }),
             Ok(Err(Denied::Disabled)) => {
                 Err(CallError::new(ErrorKind::PermissionDenied, wording::disabled_by_policy(&tool.name)))

@@ -7,12 +7,9 @@
 //! | missing, null, an empty list | the tool chooses: the whole workspace | the tool chooses: every host |
 //! | anything else | `invalid_input` | `invalid_input` |
 
-use crate::{registry::ToolEntry, session::SessionCore};
+use crate::{registry::ToolEntry, session::SessionCore, unwind::caught};
 use serde_json::Value;
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 use toolyard_core::{
     CallError, Capabilities, ErrorKind, FsMode, Host, LinkedPath, PathEscape, PathScope, resolve_by_name,
 };
@@ -25,7 +22,7 @@ pub(super) fn check(entry: &ToolEntry, args: &Value, session: &SessionCore) -> R
 
 fn paths(entry: &ToolEntry, args: &Value, session: &SessionCore) -> Result<(), CallError> {
     let spec = entry.spec();
-    let Some(scope) = session.scope.as_deref() else {
+    let Some(scope) = session.scope.as_ref().map(|scope| &***scope) else {
         if spec.requires_workspace {
             let message = format!("Tool '{}' needs a workspace and this session has none", entry.name());
             return Err(CallError::new(ErrorKind::PermissionDenied, message));
@@ -77,7 +74,7 @@ pub(crate) fn named_paths(
     args: &Value,
     session: &SessionCore,
 ) -> Result<Vec<NamedPath>, CallError> {
-    let Some(scope) = session.scope.as_deref() else { return Ok(Vec::new()) };
+    let Some(scope) = session.scope.as_ref().map(|scope| &***scope) else { return Ok(Vec::new()) };
     let mut paths = Vec::new();
     for requirement in &entry.spec().requires_fs {
         let reach = Reach { entry, session, scope, mode: requirement.mode };
@@ -214,7 +211,7 @@ impl Reach<'_> {
 
     /// Calls the workspace, which is the embedder's code and may panic.
     fn call_workspace<T>(&self, ask: impl FnOnce() -> Result<T, PathEscape>) -> Result<T, CallError> {
-        match catch_unwind(AssertUnwindSafe(ask)) {
+        match caught(ask) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(escape)) => Err(CallError::new(ErrorKind::PermissionDenied, escape.to_string())),
             Err(_) => {

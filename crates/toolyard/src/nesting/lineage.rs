@@ -1,6 +1,9 @@
 //! Which call a dispatch belongs to (CC-7b).
 
-use crate::batch::BatchState;
+use crate::{
+    batch::BatchState,
+    unwind::{Caught, Panic},
+};
 use scoped_tls::scoped_thread_local;
 use std::{
     cell::Cell,
@@ -31,30 +34,40 @@ thread_local! {
 /// Runs a handler so that its dispatches are known to be its own, through whatever session they go. This holds for
 /// its drop too.
 pub(crate) fn within<H: Future + Unpin>(call: &CallRef, handler: H) -> Within<'_, H> {
-    Within { call, handler: Some(handler) }
+    Within { call, handler: Caught::new(handler) }
 }
 
 /// A handler that runs [`within`] its call.
-pub(crate) struct Within<'a, H> {
+pub(crate) struct Within<'a, H: Future + Unpin> {
     call: &'a CallRef,
-    /// `None` only during its drop.
-    handler: Option<H>,
+    handler: Caught<H>,
+}
+
+impl<H: Future + Unpin> Within<'_, H> {
+    /// Drops the handler if it is not done; returns the panic of its destructor.
+    pub(crate) fn end(&mut self) -> Option<Panic> {
+        let Self { call, handler } = self;
+        if handler.is_over() {
+            return None;
+        }
+        CALL.set(call, || marked(false, || handler.end()))
+    }
 }
 
 impl<H: Future + Unpin> Future for Within<'_, H> {
-    type Output = H::Output;
+    type Output = Result<H::Output, Panic>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<H::Output> {
-        let call = self.call;
-        let handler = self.handler.as_mut().expect("the handler is set until this is dropped");
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { call, handler } = &mut *self;
         CALL.set(call, || marked(false, || Pin::new(handler).poll(cx)))
     }
 }
 
-impl<H> Drop for Within<'_, H> {
+impl<H: Future + Unpin> Drop for Within<'_, H> {
     fn drop(&mut self) {
-        let Self { call, handler } = self;
-        CALL.set(call, || marked(false, || *handler = None));
+        if let Some(panic) = self.end() {
+            panic.log_drop();
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! A registered tool, with everything that is computed once per tool.
 
 use super::{RegisterError, Schema, name};
-use crate::guard::{Guard, Guards};
+use crate::{
+    guard::{Guard, Guards},
+    unwind::{Contained, caught},
+};
 use serde_json::Value;
 use std::{
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,7 +21,7 @@ pub struct ToolEntry {
     name: Arc<str>,
     spec: ToolSpec,
     schema: Schema,
-    factory: Arc<dyn ToolFactory>,
+    factory: Contained<Arc<dyn ToolFactory>>,
     attempt_timeout: Duration,
     class: ToolClass,
     /// Shared with the entries it replaced, if their guards have the same settings.
@@ -50,7 +52,7 @@ impl ToolEntry {
         Ok(Self {
             name: name.into(),
             schema,
-            factory,
+            factory: Contained::new(factory),
             attempt_timeout: spec.attempt_timeout(),
             class: spec.class(),
             guard: Arc::new(guards.guard(&spec)),
@@ -93,7 +95,7 @@ impl ToolEntry {
         if self.spec.recursive {
             return ToolClass::Concurrent;
         }
-        let classified = catch_unwind(AssertUnwindSafe(|| self.factory.class_for(args)));
+        let classified = caught(|| self.factory.class_for(args));
         classified.unwrap_or_default().unwrap_or(self.class)
     }
 
@@ -116,7 +118,7 @@ impl ToolEntry {
 
     /// What a call with these arguments would change; `None` if the tool does not say or panics.
     pub(crate) fn preview(&self, args: &Value, resources: &Resources) -> Option<String> {
-        catch_unwind(AssertUnwindSafe(|| self.factory.preview(args, resources))).unwrap_or_default()
+        caught(|| self.factory.preview(args, resources)).unwrap_or_default()
     }
 
     /// Makes this entry the successor of `old`: they are retired together.

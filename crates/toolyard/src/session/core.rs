@@ -17,6 +17,7 @@ use crate::{
     nesting::{self, CallGone, CallRef},
     redact::GivenMarks,
     registry::ToolEntry,
+    unwind::Contained,
 };
 use slab::Slab;
 use std::{
@@ -50,7 +51,7 @@ pub(crate) struct SessionCore {
     pub(crate) depth: u8,
     tree: Arc<Tree>,
     pub(crate) resources: Arc<Resources>,
-    pub(crate) scope: Option<Arc<dyn PathScope>>,
+    pub(crate) scope: Option<Contained<Arc<dyn PathScope>>>,
     /// What it may do, within the policy.
     pub(crate) permissions: Arc<Permissions>,
     concurrent: Arc<ConcurrentPool>,

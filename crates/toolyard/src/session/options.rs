@@ -1,7 +1,7 @@
 //! The settings of a root session.
 
 use super::permissions::{Narrowing, Permissions};
-use crate::{config::Budgets, engine::EngineCore};
+use crate::{config::Budgets, engine::EngineCore, unwind::Contained};
 use std::{num::NonZeroUsize, sync::Arc};
 use toolyard_core::{Capabilities, Confirmations, PathScope, Resources};
 
@@ -117,8 +117,8 @@ impl SessionOptions {
     /// What the session will have, with the engine's settings for what these leave open. Asks the workspace for its
     /// root, which is code of the embedder.
     pub(crate) fn prepared(self, engine: &EngineCore) -> PreparedOptions {
-        let scope = self.scope.or_else(|| engine.scope.clone());
-        let root = scope.as_deref().map(PathScope::root);
+        let scope = self.scope.map(Contained::new).or_else(|| engine.scope.clone());
+        let root = scope.as_ref().map(|scope| scope.root());
         let confirmations = self.confirmations.as_ref().unwrap_or(&engine.gate.confirmations);
         let confirmations = (self.confirmations.is_some() || confirmations.trusts_any())
             .then(|| confirmations.clone().in_workspace(root));
@@ -145,6 +145,6 @@ pub(crate) struct PreparedOptions {
     pub(super) weight: u8,
     pub(super) budgets: Budgets,
     pub(super) resources: Arc<Resources>,
-    pub(super) scope: Option<Arc<dyn PathScope>>,
+    pub(super) scope: Option<Contained<Arc<dyn PathScope>>>,
     pub(super) permissions: Arc<Permissions>,
 }

@@ -1,0 +1,161 @@
+//! Panics in code of the embedder: each is caught where that code is called or dropped.
+//!
+//! A panic that meets another on its way ends the process. So two values of an embedder are never dropped in one
+//! unwinding: each has a catch of its own, and so has the payload of a panic, whose destructor is the embedder's too.
+
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    mem,
+    ops::{Deref, DerefMut},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// A panic that was caught. Dropping it drops the payload, whatever that does.
+pub(crate) struct Panic(Option<Box<dyn Any + Send>>);
+
+impl Panic {
+    /// A panic with this payload.
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
+        Self(Some(payload))
+    }
+
+    /// Whether the payload is of this type.
+    pub(crate) fn is<T: 'static>(&self) -> bool {
+        self.0.as_ref().is_some_and(|payload| payload.is::<T>())
+    }
+
+    /// The message that it was raised with, if that is a text.
+    pub(crate) fn message(&self) -> Option<&str> {
+        let payload = self.0.as_deref()?;
+        let text = payload.downcast_ref::<&str>().copied();
+        text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+    }
+
+    /// Logs a panic of a destructor that ends here.
+    pub(crate) fn log_drop(&self) {
+        let panic = self.message().unwrap_or("not a string");
+        tracing::error!(panic, "a destructor panicked");
+    }
+
+    /// Raises it again.
+    pub(crate) fn resume(mut self) -> ! {
+        let payload = self.0.take().expect("the payload is there until it is dropped");
+        std::panic::resume_unwind(payload)
+    }
+}
+
+impl Drop for Panic {
+    fn drop(&mut self) {
+        if let Some(payload) = self.0.take()
+            && let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+        {
+            mem::forget(another); // it would have a destructor too, and so on
+        }
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Panic").field(&self.message()).finish()
+    }
+}
+
+/// Runs code of the embedder.
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(Panic::new)
+}
+
+/// A value of the embedder. A panic of its destructor goes no further than here.
+pub(crate) struct Contained<T>(Option<T>);
+
+impl<T> Contained<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    /// Drops the value; returns the panic of its destructor.
+    pub(crate) fn end(&mut self) -> Option<Panic> {
+        let value = self.0.take()?;
+        caught(|| drop(value)).err()
+    }
+}
+
+impl<T: Clone> Clone for Contained<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> DerefMut for Contained<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("the value is there until it is dropped")
+    }
+}
+
+impl<T> Deref for Contained<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("the value is there until it is dropped")
+    }
+}
+
+impl<T> Drop for Contained<T> {
+    fn drop(&mut self) {
+        if let Some(panic) = self.end() {
+            panic.log_drop();
+        }
+    }
+}
+
+/// A future of the embedder. Its result, or its panic: that of its code, else that of its destructor, which runs as
+/// soon as it is done.
+pub(crate) struct Caught<F>(Option<F>);
+
+impl<F: Future + Unpin> Caught<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self(Some(future))
+    }
+
+    /// Whether it is done or dropped.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Drops the future if it is not done; returns the panic of its destructor.
+    pub(crate) fn end(&mut self) -> Option<Panic> {
+        let future = self.0.take()?;
+        caught(|| drop(future)).err()
+    }
+}
+
+impl<F: Future + Unpin> Future for Caught<F> {
+    type Output = Result<F::Output, Panic>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let future = self.0.as_mut().expect("a future is not polled after its end");
+        let done = match caught(|| Pin::new(future).poll(cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(panic) => Err(panic),
+        };
+        Poll::Ready(match (done, self.end()) {
+            (Ok(_), Some(panic)) => Err(panic),
+            (done, _) => done,
+        })
+    }
+}
+
+impl<F> Drop for Caught<F> {
+    fn drop(&mut self) {
+        if let Some(future) = self.0.take()
+            && let Err(panic) = caught(|| drop(future))
+        {
+            panic.log_drop();
+        }
+    }
+}
