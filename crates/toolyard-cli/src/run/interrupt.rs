@@ -1,7 +1,14 @@
 //! Ctrl-C and SIGTERM.
+//!
+//! A thread of its own listens, so that the second signal ends the program whatever its other threads do: they may be
+//! stuck in a call, in a validation, or in writing to a pipe that nobody reads.
 
-use std::future::pending;
-use tokio::sync::watch;
+use crate::exit::Exit;
+use std::{future::pending, io, process, sync::mpsc, thread, time::Duration};
+use tokio::{runtime, sync::watch, time::sleep};
+
+/// How long the program may take, after a second signal, to print and write what it has.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +48,13 @@ impl Interrupts {
     /// Takes over the signals of the process.
     pub(crate) fn listen() -> Self {
         let count = watch::Sender::new(0);
+        let (listening, is_listening) = mpsc::channel();
+        let counts = count.clone();
+        let thread = thread::Builder::new().name("toolyard-signals".to_owned());
         // If they cannot be listened to, signals end the process, as is their default.
-        tokio::spawn(listen(count.clone()));
+        if thread.spawn(move || end_at_second(&counts, listening)).is_ok() {
+            let _ = is_listening.recv(); // from then on, no signal is lost
+        }
         Self::counted(count)
     }
 
@@ -75,24 +87,58 @@ impl Interrupts {
     }
 }
 
-#[cfg(unix)]
-async fn listen(count: watch::Sender<usize>) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+/// Counts the signals, and ends the process some time after the second one, or at the third.
+fn end_at_second(count: &watch::Sender<usize>, listening: mpsc::Sender<()>) -> io::Result<()> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        drop(listening);
+        for _ in 0..2 {
+            signals.next().await?;
+            count.send_modify(|count| *count += 1);
         }
-        count.send_modify(|count| *count += 1);
+        tokio::select! {
+            () = sleep(LAST_WORDS) => {}
+            _ = signals.next() => {}
+        }
+        // Nothing is printed: whoever holds standard error may be what is stuck.
+        process::exit(Exit::Interrupted.code().into())
+    })
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) -> io::Result<()> {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        Ok(())
     }
 }
 
-#[cfg(not(unix))]
-async fn listen(count: watch::Sender<usize>) -> std::io::Result<()> {
-    loop {
-        tokio::signal::ctrl_c().await?;
-        count.send_modify(|count| *count += 1);
+#[cfg(windows)]
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    async fn next(&mut self) -> io::Result<()> {
+        self.0.recv().await;
+        Ok(())
     }
 }

@@ -129,3 +129,19 @@ fn a_second_signal_still_prints_every_result() {
     finished_then_stopped(&interrupted("interrupt-twice-mixed", &["-TERM", "-INT"], false));
     finished_then_stopped(&interrupted("interrupt-stream-twice", &["-INT", "-TERM"], true));
 }
+
+/// SC-8: the second signal ends the program although its main thread is stuck: it writes to a pipe that nobody reads.
+#[test]
+fn a_second_signal_ends_a_program_that_is_stuck() {
+    let text = "x".repeat(1_000);
+    let call = |n: usize| json!({"call_id": format!("c{n}"), "name": "echo", "arguments": {"text": text}});
+    let batch = json!({"calls": (0..1_000).map(call).collect::<Vec<_>>()}).to_string();
+    let mut child = program(&["run", "--from", "neutral", "-q"]).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0];
+    stdout.read_exact(&mut first).unwrap(); // it prints, and a megabyte does not fit in the pipe
+    ["-INT", "-TERM"].iter().for_each(|name| signal(&child, name));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(stdout);
+}
