@@ -5,6 +5,7 @@ mod budget;
 mod confirmation;
 mod duration;
 mod gateway;
+mod limits;
 mod mcp;
 mod nearest;
 mod policy;
@@ -34,8 +35,8 @@ use std::{
     time::Duration,
 };
 use toolyard::{
-    BreakerPolicy, Confirmations, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy, ToolConfig,
-    ToolSpec,
+    BreakerPolicy, Confirmations, Limits, OnSerialFailure, PoolWidths, Priority, Redactor, RetryPolicy,
+    ToolConfig, ToolSpec,
 };
 use toolyard_mcp::{ClientLimits, ServerConfig};
 use toolyard_tools::BUILTIN;
@@ -120,6 +121,8 @@ pub(crate) struct Config {
     pub(crate) breaker: BreakerPolicy,
     /// The budgets of turns, sessions and trees.
     pub(crate) budget: BudgetSettings,
+    /// The engine's bounds.
+    pub(crate) limits: Limits,
     /// How shell commands run.
     pub(crate) shell: ShellSettings,
     /// The MCP servers.
@@ -157,6 +160,7 @@ impl Default for Config {
             retry: RetryPolicy::default(),
             breaker: BreakerPolicy::default(),
             budget: BudgetSettings::default(),
+            limits: Limits::default(),
             shell: ShellSettings::default(),
             servers: Vec::new(),
             enabled: BUILTIN.to_vec(),
@@ -207,6 +211,7 @@ impl Config {
         config.retry = retry::read(file.section("retry"), config.retry);
         config.breaker = breaker::read(file.section("breaker"), config.breaker);
         config.budget = budget::read(file.section("budget"));
+        config.limits = limits::read(file.section("limits"));
         config.shell = shell::read(file.section("shell"));
         config.clients = gateway::read(file.section("gateway"));
         config.servers = mcp::read(file.section("mcp"), here);

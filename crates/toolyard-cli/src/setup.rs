@@ -89,6 +89,7 @@ impl Setup {
             .tools(tools)
             .tools(declared)
             .pools(self.config.pools)
+            .limits(self.config.limits)
             .on_serial_failure(self.config.on_serial_failure)
             .retry(self.config.retry)
             .breaker(self.config.breaker)

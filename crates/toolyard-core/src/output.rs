@@ -180,6 +180,13 @@ impl ToolOutput {
         self.structured().cloned().unwrap_or_else(|| Value::String(self.to_text()))
     }
 
+    /// How much memory it takes, in bytes, more or less; for engines.
+    #[doc(hidden)]
+    pub fn footprint(&self) -> usize {
+        let content: usize = self.content.iter().map(|part| size_of::<Content>() + part.size()).sum();
+        content + self.extras.as_ref().map_or(0, |extras| extras.footprint())
+    }
+
     /// The approximate size of this output in bytes.
     pub fn size(&self) -> usize {
         let content: usize = self.content.iter().map(Content::size).sum();
@@ -192,12 +199,39 @@ impl Extras {
         *self == Self::default()
     }
 
+    fn footprint(&self) -> usize {
+        let structured = self.structured.as_ref().map_or(0, value_footprint);
+        let metadata: usize =
+            self.metadata.iter().map(|(key, value)| field_footprint(key) + value_footprint(value)).sum();
+        let files: usize = self.files_modified.iter().map(|file| size_of::<String>() + file.len()).sum();
+        let command = self.command_executed.as_ref().map_or(0, String::len);
+        size_of::<Self>() + structured + metadata + files + command
+    }
+
     fn size(&self) -> usize {
         let structured = self.structured.as_ref().map_or(0, value_size);
         let metadata: usize = self.metadata.iter().map(|(key, value)| key.len() + value_size(value)).sum();
         let files: usize = self.files_modified.iter().map(String::len).sum();
         structured + metadata + files + self.command_executed.as_ref().map_or(0, String::len)
     }
+}
+
+/// How much memory a value takes, in bytes, more or less. That is often many times the length of its JSON text.
+fn value_footprint(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(value_footprint).sum(),
+            Value::Object(fields) => {
+                fields.iter().map(|(key, field)| field_footprint(key) + value_footprint(field)).sum()
+            }
+            _ => 0,
+        }
+}
+
+/// The name of a field, its hash, and its place in the index.
+fn field_footprint(key: &str) -> usize {
+    size_of::<String>() + 2 * size_of::<usize>() + key.len()
 }
 
 /// Joins the parts of `content`, one per line; a part that is not text is named.

@@ -183,6 +183,10 @@ impl Attempt {
         let ended_at = self.engine().clock.now();
         let no_side_effect = verdict.has_no_side_effect();
         let mut ending = self.ending(verdict, ended_at);
+        let held = if ending.status.is_ok() { ending.footprint() } else { 0 };
+        if held > 0 {
+            self.hold(&mut ending, held);
+        }
         // Counted before the permits are released: calls that are started by them see a breaker that has just opened.
         self.count(&ending, ended_at);
         if !faulty!(PermitHeldInBackoff) {
@@ -202,11 +206,28 @@ impl Attempt {
                 }
             }
         }
+        if ending.status.is_err() || self.engine().results_redactor.is_some() {
+            // An error that ends the call, or a mark that is longer than the secret in whose place it is.
+            let more = ending.footprint().saturating_sub(held);
+            self.hold(&mut ending, more);
+        }
         self.close(span, &ending);
         self.release(still_running.is_some(), ended_at);
         self.succeeded(&ending);
         self.keep(&ending, no_side_effect);
         Some((ending, still_running))
+    }
+
+    /// Makes room for a result in its batch. If there is none, an error that says so takes its place. The result of a
+    /// handler that goes on for others takes room in their batches alone.
+    fn hold(&self, ending: &mut Ending, bytes: usize) {
+        let CallRef { batch, index } = &self.call;
+        if batch.is_detached(*index) {
+            return;
+        }
+        if let Err(error) = batch.hold(*index, bytes) {
+            ending.status = Err(Box::new(error.after_attempts(ending.attempts)));
+        }
     }
 
     fn announce(&self) {

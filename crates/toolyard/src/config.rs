@@ -31,6 +31,15 @@ pub struct Limits {
     pub parked_max: usize,
     /// Bytes of a tool's output; more are `output_too_large`.
     pub output_bytes_max: usize,
+    /// Bytes of results that one batch holds until its caller has them. A result that does not fit is
+    /// `output_too_large`, reason `result_budget`, and calls that have not started by then are `overloaded`. A
+    /// [`Turn`](crate::Turn) holds its results until it is dropped. Results of up to 1 KiB always fit.
+    pub results_batch_bytes_max: usize,
+    /// The same for all batches of a session and its forks, counted in steps of 64 KiB; the first 16 KiB of a batch are
+    /// not counted. Results that are kept for their idempotency key have a bound of their own (ID-8).
+    pub results_session_bytes_max: usize,
+    /// The same for all sessions of the engine.
+    pub results_engine_bytes_max: usize,
     /// Events queued for an [`EventWriter`](crate::EventWriter); once the queue is full, new calls wait (OB-3).
     pub events_queue_max: usize,
 }
@@ -47,6 +56,9 @@ impl Default for Limits {
             nested_depth_max: 64,
             parked_max: 100_000,
             output_bytes_max: 16 * 1024 * 1024,
+            results_batch_bytes_max: 64 * 1024 * 1024,
+            results_session_bytes_max: 128 * 1024 * 1024,
+            results_engine_bytes_max: 512 * 1024 * 1024,
             events_queue_max: 65_536,
         }
     }

@@ -18,7 +18,7 @@ use batch_ends::BatchEnds;
 use crate::{
     admission::{Admission, UnitId},
     attempt::{Backend, Blocking, Runners},
-    batch::{BatchState, Stop, Waits},
+    batch::{BatchState, ResultRoom, Stop, Waits},
     chance::Chance,
     clock::Clock,
     config::{Budgets, Drain, OnSerialFailure},
@@ -78,6 +78,8 @@ pub(crate) struct EngineCore {
     pub(crate) abandoned: AtomicUsize,
     pub(crate) max_in_flight: Option<NonZeroUsize>,
     pub(crate) tree_max_in_flight: Option<NonZeroUsize>,
+    /// The memory of all results.
+    pub(crate) results: ResultRoom,
     pub(crate) waits: Waits,
     pub(crate) budgets: Budgets,
     /// Named serial scopes.

@@ -264,11 +264,32 @@ impl Guard {
         chance: impl Fn() -> f64,
     ) -> BreakerMoves {
         let verdict = error.map_or(BreakerVerdict::Success, ErrorKind::breaker);
+        self.record_as(slots, verdict, of_transport(error), now, chance)
+    }
+
+    /// Gives the slots of an attempt back that says nothing of the tool.
+    pub(crate) fn ignore(
+        &self,
+        slots: Slots,
+        now: impl Fn() -> Instant,
+        chance: impl Fn() -> f64,
+    ) -> BreakerMoves {
+        self.record_as(slots, BreakerVerdict::Ignored, BreakerVerdict::Ignored, now, chance)
+    }
+
+    fn record_as(
+        &self,
+        slots: Slots,
+        verdict: BreakerVerdict,
+        of_transport: BreakerVerdict,
+        now: impl Fn() -> Instant,
+        chance: impl Fn() -> f64,
+    ) -> BreakerMoves {
         let moved = self.breaker.record(slots.tool, verdict, &now, &chance);
         let mut moves: BreakerMoves =
             moved.into_iter().map(|transition| BreakerMove { transition, of_backend: false }).collect();
         if let (Some(backend), Some(slot)) = (&self.backend, slots.backend) {
-            let moved = backend.breaker.record(slot, of_transport(error), &now, &chance);
+            let moved = backend.breaker.record(slot, of_transport, &now, &chance);
             moves.extend(moved.map(|transition| BreakerMove { transition, of_backend: true }));
         }
         moves

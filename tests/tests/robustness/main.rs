@@ -11,6 +11,7 @@ mod destructors;
 mod drain;
 mod events;
 mod load;
+mod memory;
 mod panics;
 mod reentry;
 mod registry;

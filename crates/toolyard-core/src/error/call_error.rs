@@ -30,6 +30,8 @@ pub enum Reason {
     Predecessor,
     /// Events cannot be written, or not fast enough, and nothing may run unrecorded (OB-3, PO-6).
     Sink,
+    /// There is no room for results: those that are held take it all (CC-4).
+    ResultBudget,
 }
 
 /// Why a failure that is eligible for a retry was not retried.
@@ -232,6 +234,19 @@ impl CallError {
     /// The approximate size of the output in bytes.
     pub fn output_size(&self) -> usize {
         self.output().map_or(0, ToolOutput::size)
+    }
+
+    /// How much memory it takes, in bytes, more or less; for engines.
+    #[doc(hidden)]
+    pub fn footprint(&self) -> usize {
+        let errors: usize =
+            self.validation_errors.iter().map(|error| error.pointer.len() + error.message.len()).sum();
+        let last = self.last_error.as_ref().map_or(0, |last| last.footprint());
+        size_of::<Self>()
+            + self.message.len()
+            + errors
+            + last
+            + self.output().map_or(0, ToolOutput::footprint)
     }
 
     /// What a planner should do next. Of timeouts and transient failures it looks at the attempts: one that may be

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::time::Duration;
 use tokio::time::Instant;
-use toolyard_core::{CallError, ErrorKind, RetryStopped};
+use toolyard_core::{CallError, ErrorKind, Reason, RetryStopped};
 
 /// The length of a backoff that is too long for the clock to represent its end.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -28,10 +28,14 @@ impl Attempt {
             },
             Err(_) => slots,
         };
-        let error = ending.status.as_ref().err().map(|error| error.kind);
         let (now, chance) = (|| ended_at, || engine.chance.roll());
         let guard = self.work().entry.guard();
-        let moves = guard.record(slots, error, now, chance);
+        let moves = match &ending.status {
+            // The tool did its part; that there was no room for the result says nothing of it.
+            Err(error) if error.reason == Some(Reason::ResultBudget) => guard.ignore(slots, now, chance),
+            Err(error) => guard.record(slots, Some(error.kind), now, chance),
+            Ok(_) => guard.record(slots, None, now, chance),
+        };
         engine.emit_transitions(&self.work().entry, &moves);
     }
 

@@ -147,7 +147,7 @@ impl BatchState {
         now: Instant,
     ) -> Option<Attempt> {
         // The call may have waited since its run began: for a hook, a token, or the flight of another call.
-        let refused = self.unrecorded(index);
+        let refused = self.unrecorded(index).or_else(|| self.no_room());
         match refused.map_or_else(|| self.slots(index, now), Err) {
             Ok(slots) => {
                 let deadline = self.deadline_of(index, bid.first_ready_at());

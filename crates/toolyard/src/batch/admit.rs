@@ -229,7 +229,7 @@ impl Waiter for BatchState {
         let late = deadline.is_some_and(|deadline| deadline <= granted_at);
         let refused = match late {
             true => Some(Box::new(past_deadline())),
-            false => gone.or_else(|| self.unrecorded(index)).or(denied),
+            false => gone.or_else(|| self.unrecorded(index)).or_else(|| self.no_room()).or(denied),
         };
         let slots = match refused.map_or_else(|| self.slots(index, granted_at), Err) {
             Ok(slots) => slots,

@@ -153,6 +153,7 @@ impl BatchState {
 
     /// Ends a call with a result that it shares.
     fn end_shared(&self, mut phase: MutexGuard<'_, Phase>, index: u32, ending: Ending, step: Step) {
+        let ending = self.held(index, ending);
         let ok = ending.status.is_ok();
         telemetry::without_attempt(self, index, &ending);
         self.emit(index, None, || self.started_event(index, &ending));
@@ -223,7 +224,10 @@ impl BatchState {
         let Some(key) = work.key() else { return };
         let repeatable = work.entry.spec().is_repeatable();
         let error = status.as_ref().err().map(|error| error.kind);
-        let ended = Ended { error, started: attempts > 0, repeatable, no_side_effect };
+        let is_unheld = status.as_ref().is_err_and(|error| error.reason == Some(Reason::ResultBudget));
+        // What had no room is not kept in place of it, if running it again does no harm.
+        let started = attempts > 0 && !(is_unheld && repeatable);
+        let ended = Ended { error, started, repeatable, no_side_effect };
         let finished = match ended.retain() {
             Retain::Forget => Finished::Forget,
             Retain::Keep => {

@@ -3,6 +3,7 @@
 use super::checks::BatchChecks;
 use super::driver::StopOnDrop;
 use super::flight::KeptResult;
+use super::holding::{BatchHolds, Holding};
 use super::ledger::{Ending, Slot};
 use super::quiescence::Nested;
 use super::router;
@@ -84,6 +85,8 @@ pub(super) struct StreamPrefix {
     pub(super) calls: u32,
     /// The routing and the number of its last run.
     pub(super) last_run: Option<(Routing, u32)>,
+    /// What its results hold, those of the pieces to come included.
+    pub(super) holds: Arc<BatchHolds>,
 }
 
 impl Dispatch<'_> {
@@ -170,8 +173,9 @@ impl Dispatch<'_> {
             || Base { number: self.session.next_batch(), index: 0, run: 0 },
             |earlier| earlier.base(first.filter(|_| self.order == Order::Runs)),
         );
+        let holding = Holding::of_piece(earlier.map(|earlier| earlier.holds.clone()));
         let (session, parent) = (self.session.clone(), Parent::new(self.span.clone()));
-        let batch = BatchState::new(session, self.turn.clone(), base, nested, parent, slots, runs);
+        let batch = BatchState::new(session, self.turn.clone(), base, nested, parent, (slots, runs), holding);
         (batch, early)
     }
 
@@ -313,9 +317,11 @@ fn announce(batch: &Arc<BatchState>, early: Vec<(u32, EarlyResult)>) {
                 batch.end_unstarted(index, || error);
             }
             Some((_, EarlyResult::Replayed(outcome))) => {
-                batch.end_started(index, Ending::replayed(outcome), true)
+                batch.end_started(index, batch.held(index, Ending::replayed(outcome)), true)
             }
-            Some((_, EarlyResult::Kept(_, kept))) => batch.end_started(index, Ending::kept(&kept), true),
+            Some((_, EarlyResult::Kept(_, kept))) => {
+                batch.end_started(index, batch.held(index, Ending::kept(&kept)), true)
+            }
         }
     }
 }

@@ -119,6 +119,14 @@ impl Ending {
         outcome
     }
 
+    /// How much memory its result takes, in bytes, more or less.
+    pub(crate) fn footprint(&self) -> usize {
+        match &self.status {
+            Ok(output) => output.footprint(),
+            Err(error) => error.footprint(),
+        }
+    }
+
     /// The end of a call that this turn has answered before.
     pub(super) fn replayed(outcome: Outcome) -> Self {
         Self {

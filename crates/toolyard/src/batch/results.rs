@@ -26,7 +26,12 @@ impl BatchState {
                 let slots = std::mem::take(&mut alone.slots).into_vec();
                 slots.into_iter().map(Slot::into_outcome).map(|result| result.expect(ALL_ENDED)).collect()
             }
-            Err(batch) => batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)).collect(),
+            Err(batch) => {
+                let taken =
+                    batch.slots.iter().map(Slot::take).map(|result| result.expect(ALL_ENDED)).collect();
+                batch.release_results();
+                taken
+            }
         };
         Self::shown(redactor.as_ref(), &mut outcomes);
         if faulty!(ResultsByCompletion) {

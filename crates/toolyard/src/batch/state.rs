@@ -4,6 +4,7 @@ use super::aside::Aside;
 use super::bell::Bell;
 use super::deadline::Alarms;
 use super::draws::Draws;
+use super::holding::Holding;
 use super::ledger::{Delayed, Ending, Phase, Slot, Started};
 use super::progress::{Bid, Progress};
 use super::quiescence::Nested;
@@ -87,6 +88,8 @@ pub(crate) struct BatchState {
     /// Whether the end of the batch has been announced. True from the start if nobody listens.
     end_announced: AtomicBool,
     pub(super) bell: Bell,
+    /// The memory of its results.
+    pub(super) holding: Holding,
 }
 
 impl BatchState {
@@ -96,8 +99,8 @@ impl BatchState {
         base: Base,
         nested: Option<Box<Nested>>,
         parent: Parent,
-        mut slots: Vec<Slot>,
-        runs: SmallVec<[Run; 2]>,
+        (mut slots, runs): (Vec<Slot>, SmallVec<[Run; 2]>),
+        holding: Holding,
     ) -> Arc<Self> {
         for (number, run) in runs.iter().enumerate() {
             slots[run.calls()].iter_mut().for_each(|slot| slot.run = base.run + index(number));
@@ -123,6 +126,7 @@ impl BatchState {
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
             bell: Bell::default(),
+            holding,
         })
     }
 
@@ -453,6 +457,7 @@ impl BatchState {
 
 impl Drop for BatchState {
     fn drop(&mut self) {
+        self.release_results();
         // A loop, not recursion: the innermost batch of a long chain may hold the last reference to all the others.
         let mut above = self.nested.take();
         while let Some(nested) = above {

@@ -320,8 +320,13 @@ async fn play(stream: Arc<Stream>, mut calls: mpsc::UnboundedReceiver<Call>) {
     let (to_player, pieces) = mpsc::unbounded_channel();
     let intake = async {
         let to_player = to_player; // dropped at the end of the input, which ends the player
-        let mut earlier =
-            StreamPrefix { number: stream.number, ids: HashSet::new(), calls: 0, last_run: None };
+        let mut earlier = StreamPrefix {
+            number: stream.number,
+            ids: HashSet::new(),
+            calls: 0,
+            last_run: None,
+            holds: Arc::default(),
+        };
         loop {
             let mut piece = Vec::new();
             if calls.recv_many(&mut piece, PIECE_MAX).await == 0 {

@@ -4,7 +4,7 @@ use super::{Engine, EngineCore, Sessions, batch_ends::BatchEnds};
 use crate::{
     admission::{Admission, Reach},
     attempt::{Backend, Blocking, BlockingThreads, HostBackend, Runners},
-    batch::{Stop, Waits},
+    batch::{ResultRoom, Stop, Waits},
     chance::Chance,
     clock::Clock,
     config::{Budgets, Limits, OnSerialFailure, PoolWidths, ToolConfig},
@@ -361,6 +361,7 @@ impl EngineBuilder {
             },
             content: Content::new(self.trace_content, self.redactor.clone()),
             read: admission.open_class(ToolClass::Read),
+            results: ResultRoom::new(self.limits.results_engine_bytes_max),
             waits: self.waits,
             budgets: self.budgets,
             scopes: Scopes::new(admission.clone()),
@@ -407,6 +408,9 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
         ("limits.arguments_depth_max", limits.arguments_depth_max),
         ("limits.parked_max", limits.parked_max),
         ("limits.output_bytes_max", limits.output_bytes_max),
+        ("limits.results_batch_bytes_max", limits.results_batch_bytes_max),
+        ("limits.results_session_bytes_max", limits.results_session_bytes_max),
+        ("limits.results_engine_bytes_max", limits.results_engine_bytes_max),
         ("limits.events_queue_max", limits.events_queue_max),
     ];
     match fields.iter().find(|(_, value)| *value == 0) {

@@ -10,7 +10,7 @@ use super::tree::{Numbers, Tree};
 use super::units::{ConcurrentPool, Resized, ToolUnits};
 use crate::{
     admission::{LeaseId, Need, Reach, UnitId},
-    batch::{BatchState, Flight, KeptResult, Stop, TurnOf},
+    batch::{BatchState, Flight, KeptResult, ResultRoom, Stop, TurnOf},
     budget::Allowance,
     engine::EngineCore,
     keys::Keys,
@@ -93,7 +93,8 @@ impl SessionCore {
         let admission = &engine.admission;
         let PreparedOptions { max_in_flight, tree_cap, weight, budgets, resources, scope, permissions } =
             options;
-        let tree = Tree::new(number, tree_cap, weight, budgets, numbers, admission);
+        let results_max = engine.gate.limits.results_session_bytes_max;
+        let tree = Tree::new(number, tree_cap, weight, budgets, numbers, results_max, admission);
         Arc::new(Self {
             id,
             agent: AgentPath::root(),
@@ -237,6 +238,11 @@ impl SessionCore {
     /// The marks that the agents of its tree were given in place of secrets.
     pub(crate) fn given_marks(&self) -> &GivenMarks {
         &self.tree.given_marks
+    }
+
+    /// The memory of the results of its tree.
+    pub(crate) fn result_room(&self) -> &ResultRoom {
+        &self.tree.results
     }
 
     /// The idempotency keys of its tree.

@@ -3,7 +3,7 @@
 use super::{approvals::Approvals, shared_questions::SharedQuestions, spending::Spending, units::ToolUnits};
 use crate::{
     admission::{Admission, LeaseId, Reach, Scope, UnitId},
-    batch::{Flight, KeptResult},
+    batch::{Flight, KeptResult, ResultRoom},
     config::Budgets,
     events::Sequence,
     keys::{KeyBounds, Keys},
@@ -64,6 +64,8 @@ pub(super) struct Tree {
     parked: AtomicUsize,
     /// Open questions that several calls wait for.
     pub(super) questions: Arc<SharedQuestions>,
+    /// The memory of its results.
+    pub(super) results: ResultRoom,
     admission: Arc<Admission>,
 }
 
@@ -74,6 +76,7 @@ impl Tree {
         priority: u8,
         budgets: Budgets,
         numbers: Arc<Numbers>,
+        results_bytes_max: usize,
         admission: &Arc<Admission>,
     ) -> Arc<Self> {
         admission.set_weight(root, priority);
@@ -89,6 +92,7 @@ impl Tree {
             parked: AtomicUsize::new(0),
             given_marks: GivenMarks::default(),
             questions: Arc::default(),
+            results: ResultRoom::new(results_bytes_max),
             admission: admission.clone(),
         })
     }

@@ -1,7 +1,7 @@
 use super::{read, refused};
 use crate::config::BudgetSettings;
 use std::{num::NonZeroU32, time::Duration};
-use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, RetryPolicy, ToolConfig};
+use toolyard::{BreakerPolicy, Budget, Jitter, KeyConflict, Limits, RetryPolicy, ToolConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -215,4 +215,18 @@ fn unknown_keys_of_a_policy_name_the_nearest() {
     check("[budget]\ntree = { cals = 3 }", "[budget] tree", "cals", "calls");
     check("[tools.echo]\nretry = { bas = 3 }", "[tools.\"echo\"] retry", "bas", "base");
     check("[tools.echo]\nbuget = 3", "[tools.\"echo\"]", "buget", "budget");
+}
+
+/// CC-4
+#[test]
+fn the_bounds_of_results_and_validations_are_read() {
+    let text = "[limits]\nresults_batch = \"1MiB\"\nresults_session = \"2MiB\"\nresults_engine = \"1GiB\"\nvalidation_timeout = \"7s\"";
+    let mut limits = Limits::default();
+    assert_eq!(read("").unwrap().limits, limits);
+    limits.results_batch_bytes_max = 1 << 20;
+    limits.results_session_bytes_max = 2 << 20;
+    limits.results_engine_bytes_max = 1 << 30;
+    limits.validation_timeout = 7 * SECOND;
+    assert_eq!(read(text).unwrap().limits, limits);
+    refused_setting("limits", "results_batch = \"0MiB\"", "results_batch: '0MiB' must be more than zero");
 }
