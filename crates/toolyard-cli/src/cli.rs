@@ -1,6 +1,6 @@
 //! The command-line arguments.
 
-use crate::exit;
+use crate::{config::size, exit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::{
     net::SocketAddr,
@@ -63,7 +63,7 @@ The first line decides whether the input is episodes, unless --from episodes is 
 const MCP: &str = "\
 Examples:
   toolyard mcp --config toolyard.toml            asks before writes and commands
-  toolyard mcp --approve auto --events log.jsonl
+  toolyard mcp --approve auto --events log-{pid}.jsonl         each client's events in a file of its own
   TOOLYARD_MCP_TOKEN=… toolyard mcp --http 127.0.0.1:8080      many clients, at http://127.0.0.1:8080/mcp
 
 An entry in an MCP client's configuration:
@@ -179,9 +179,8 @@ pub(crate) struct RunArgs {
     /// terminal; otherwise write, execute and network calls are refused
     #[arg(long, value_name = "ANSWER")]
     pub(crate) approve: Option<Approve>,
-    /// Write every event to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) events: EventsArgs,
     /// The report on stderr: a timeline, one JSON document, or none
     #[arg(long, value_name = "KIND", default_value = "text")]
     pub(crate) report: ReportKind,
@@ -199,6 +198,19 @@ pub(crate) struct RunArgs {
     pub(crate) quiet: bool,
 }
 
+/// Where every event is recorded.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Append every event to this file, as JSON lines; {pid} in the name stands for the number of this process. One
+    /// program at a time writes a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Start a new file before the events would grow beyond this, such as 64MiB; the full one is kept as FILE.1, the
+    /// next one as FILE.2. At least 4KiB
+    #[arg(long, value_name = "SIZE", requires = "events", value_parser = file_size)]
+    pub(crate) events_max_bytes: Option<u64>,
+}
+
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{MCP}\n\n{MCP_EXIT}"))]
@@ -208,9 +220,8 @@ pub(crate) struct McpArgs {
     /// Who answers the questions about calls that need approval
     #[arg(long, value_name = "ANSWER", default_value = "ask")]
     pub(crate) approve: ApproveOrAsk,
-    /// Write every event to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    pub(crate) events: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) events: EventsArgs,
     /// Serve clients over streamable HTTP instead, at this address and the path /mcp. They must send the bearer token
     /// that the environment variable TOOLYARD_MCP_TOKEN holds; if it is not set, only a loopback address is allowed,
     /// and for another one it needs at least 16 characters
@@ -263,7 +274,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(after_help = AUDIT_HELP)]
 pub(crate) struct AuditArgs {
-    /// The log, as `run --events` writes it; `-` reads standard input
+    /// The log, as `run --events` writes it, with its older parts FILE.1, FILE.2, …; `-` reads standard input
     pub(crate) file: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -420,6 +431,7 @@ const AUDIT_HELP: &str = "\
 Examples:
   toolyard run response.json --events log.jsonl; toolyard audit log.jsonl
   toolyard audit log.jsonl --session run --call call_4
+  toolyard run response.json --events log.jsonl --events-max-bytes 64MiB; toolyard audit log.jsonl
   zcat old.jsonl.gz | toolyard audit - --json | jq .faults
 
 One line per call: when it arrived (UTC), its id, its tool, the first digits of its digest, why it was allowed to run or
@@ -427,12 +439,15 @@ why not, and how it ended. Calls are listed as they end, followed by the verdict
 
 The audit checks: for each session, numbers without a gap and times that do not go back; for each call, the order of its
 events, a single end, attempts that count up, and that what ran is what was approved; for each turn, that as many calls
-ended as it says. It does not prove who wrote the file. Events of unknown kinds, from a later version of the program,
+ended as it says. A log may hold several lives of the engine: each begins with engine.started, and what the last one left
+open is then a fault. It does not prove who wrote the file. Events of unknown kinds, from a later version of the program,
 are skipped and counted. Lines may be up to 64 MiB long.
 
 Fields of --json: calls (line, wall_ms, session, agent, turn, batch, index, call_id, tool_name, digest, decision,
 attempts, outcome), happenings (events of no call, and late results), faults (line, session, call_id, what),
-unreadable, unknown_kinds, has_end, events, calls_received, sessions, verdict (whole, not_whole, unreadable).
+unreadable, unknown_kinds, has_end, cut_off (earlier lives without an end), events, calls_received, sessions, engines,
+verdict (whole, not_whole, unreadable). If the log has several parts, calls, faults and unreadable name the file of
+their line.
 At most 1000 faults and 10000 happenings are listed; faults_left_out and happenings_left_out count the others.
 
 Exit codes:
@@ -440,6 +455,16 @@ Exit codes:
     1  faults were found, such as a last line that breaks off
     2  usage
     3  not an event log: no such file, a line that is not an event, another version";
+
+/// Parses the size of a file that holds at least a few events.
+fn file_size(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 4 << 10;
+    let bytes = match text.parse() {
+        Ok(bytes) => bytes,
+        Err(_) => size::parse(text).map_err(|error| error.to_string())?,
+    };
+    if bytes < LEAST { Err("must be at least 4KiB".to_owned()) } else { Ok(bytes) }
+}
 
 /// Parses a number that must not be zero.
 fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {

@@ -13,7 +13,7 @@ mod redaction;
 mod retry;
 mod section;
 mod shell;
-mod size;
+pub(crate) mod size;
 mod tool;
 
 pub(crate) use budget::BudgetSettings;

@@ -2,14 +2,12 @@
 
 use crate::{
     cli::{ApproveOrAsk, McpArgs},
+    event_file::{EventFile, ProtectedFile},
     exit::Exit,
     export::Export,
     fault::Fault,
     identity::Identity,
-    run::{
-        event_file::{EventFile, ProtectedFile},
-        interrupt::Interrupts,
-    },
+    run::interrupt::Interrupts,
     secrecy::TOKEN,
     setup::{INTERRUPT_GRACE, Setup},
 };
@@ -92,12 +90,12 @@ fn without_prompts(setup: &Setup, engine: &Engine) -> Confirmations {
     confirmations
 }
 
-/// Creates the event file, if one is requested.
+/// Opens the event file, if one is requested.
 fn events(args: &McpArgs, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let protected: Vec<ProtectedFile> =
         config.into_iter().map(|identity| ProtectedFile { what: "the configuration", identity }).collect();
-    args.events.as_deref().map(|path| EventFile::create(path, &protected)).transpose()
+    EventFile::of(&args.events, &protected)
 }
 
 /// Serves until the client disconnects or a signal arrives. Running calls then have a grace period and are still

@@ -17,6 +17,7 @@ mod check;
 mod cli;
 mod commands;
 mod config;
+mod event_file;
 mod exit;
 mod export;
 mod fault;

@@ -23,7 +23,7 @@ pub(crate) use waits::Widths;
 use crate::{
     cli::ReportKind,
     exit::Exit,
-    shown::{Brief, clip, count},
+    shown::{Brief, clip, count, json_text},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl Report {
             return;
         }
         match kind {
-            ReportKind::Json => eprintln!("{:#}", self.json(exit)),
+            ReportKind::Json => eprintln!("{}", json_text(&format!("{:#}", self.json(exit)))),
             ReportKind::Text => {
                 anstream::eprint!("{}", self.text());
                 self.print_notes();

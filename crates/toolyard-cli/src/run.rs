@@ -9,7 +9,6 @@
 mod ask;
 mod ended_calls;
 mod episodes;
-pub(crate) mod event_file;
 pub(crate) mod interrupt;
 mod live;
 mod response;
@@ -20,6 +19,7 @@ mod toolset;
 
 use crate::{
     cli::{ReportKind, RunArgs},
+    event_file::{EventFile, ProtectedFile},
     exit::Exit,
     export::Export,
     fault::Fault,
@@ -27,7 +27,6 @@ use crate::{
     input::{Input, Origin},
     setup::Setup,
 };
-use event_file::{EventFile, ProtectedFile};
 use interrupt::Interrupts;
 use runner::{RunIo, Runner};
 
@@ -50,7 +49,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
         let why = "--to cannot be used with episodes: every turn has its own line of results";
         return Err(Fault::Usage(why.to_owned()));
     }
-    // Only now, so that an input that cannot be read does not erase old events.
+    // Only now, so that an input that cannot be read leaves no event file.
     let events = events(&args, &origin, &setup)?;
     let connected = tokio::select! {
         connected = setup.connect() => connected,
@@ -80,7 +79,7 @@ pub(crate) async fn run(args: RunArgs, export: &Export) -> Result<Exit, Fault> {
     Ok(exit)
 }
 
-/// Creates the event file, if one is requested.
+/// Opens the event file, if one is requested.
 fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<EventFile>, Fault> {
     let config = setup.config.file.as_deref().and_then(Identity::of_path);
     let protected = [("the input", origin.identity()), ("the configuration", config)];
@@ -88,7 +87,7 @@ fn events(args: &RunArgs, origin: &Origin, setup: &Setup) -> Result<Option<Event
         .into_iter()
         .filter_map(|(what, identity)| Some(ProtectedFile { what, identity: identity? }));
     let protected: Vec<ProtectedFile> = protected.collect();
-    args.events.as_deref().map(|path| EventFile::create(path, &protected)).transpose()
+    EventFile::of(&args.events, &protected)
 }
 
 const NOTHING_RUN: &str = "interrupted before the input was read: nothing was run";

@@ -2,7 +2,7 @@
 
 mod plain;
 
-pub(crate) use plain::{ends, plain};
+pub(crate) use plain::{ends, json_text, plain};
 
 use std::{fmt, time::Duration};
 

@@ -6,6 +6,8 @@
 mod account;
 #[allow(dead_code, reason = "others use the rest")]
 mod child;
+#[path = "audit/lives.rs"]
+mod lives;
 #[path = "program/place.rs"]
 mod place;
 #[path = "audit/proof.rs"]

@@ -31,6 +31,7 @@
 //! | `turn.ended` | ok, failed |
 //! | `turn.cancelled` | |
 //! | `agent.forked`, `agent.joined` | child |
+//! | `engine.started` | version |
 //! | `engine.drain` | step |
 //!
 //! Other vocabularies call `tool.called` ToolCallStart or tool.call.dispatched (audit), `tool.completed` ToolCallEnd
@@ -79,7 +80,7 @@ pub const SCHEMA_VERSION: u16 = 1;
 pub struct Event {
     /// The version of the event format.
     pub v: u16,
-    /// The event's number in its session, from 1 and without gaps.
+    /// The event's number in its session, from 1 and without gaps; 0 for `engine.started`.
     pub seq: u64,
     /// Wall time in milliseconds since 1970.
     pub wall_ms: u64,

@@ -180,6 +180,17 @@ impl EngineCore {
         self.open_sessions().iter().flat_map(|session| session.batches()).collect()
     }
 
+    /// Tells the writers that an engine was built: they may append to what another engine wrote. It has the number 0,
+    /// because it is not one of the events that sinks and subscribers count.
+    fn begin_log(&self) {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let kind = EventKind::EngineStarted { version };
+        let mut event = Event::new(SessionId::from(ENGINE_SESSION), AgentPath::root(), kind);
+        let now = self.clock.now();
+        (event.wall_ms, event.mono_us) = (self.clock.wall_ms(now), self.clock.mono_us(now));
+        self.bus.to_writers(event);
+    }
+
     /// Emits an event of the engine itself, under the session name reserved for that.
     pub(crate) fn emit(&self, kind: EventKind) {
         if self.bus.is_listening() {

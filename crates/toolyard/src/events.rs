@@ -106,6 +106,12 @@ impl EventBus {
         }
     }
 
+    /// Passes an event to the writers alone.
+    pub(crate) fn to_writers(&self, event: Event) {
+        let event = Arc::new(event);
+        self.queues.iter().for_each(|queue| queue.push(event.clone()));
+    }
+
     /// Calls every sink. A sink that panics loses only its own event.
     fn to_sinks(&self, call: impl Fn(&dyn EventSink)) {
         for sink in &self.sinks {

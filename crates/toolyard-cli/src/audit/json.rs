@@ -3,8 +3,10 @@
 use super::{
     Account,
     findings::{Finding, Findings},
+    places::Place,
     story::{Decision, End, Story},
 };
+use crate::shown::json_text;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use toolyard::{Event, error::Slug};
@@ -27,10 +29,10 @@ impl<W: Write> Json<W> {
 }
 
 impl<W: Write> Account for Json<W> {
-    fn call(&mut self, story: &Story) -> io::Result<()> {
+    fn call(&mut self, story: &Story, place: &Place) -> io::Result<()> {
         let before = if self.calls == 0 { "{\"calls\":[\n" } else { ",\n" };
         self.calls += 1;
-        write!(self.out, "{before}{}", call(story))
+        write!(self.out, "{before}{}", json_text(&call(story, place).to_string()))
     }
 
     fn happening(&mut self, event: &Event) -> io::Result<()> {
@@ -51,7 +53,7 @@ impl<W: Write> Account for Json<W> {
         };
         let counts = findings.counts();
         let faults: Vec<Value> = findings.faults.iter().map(fault).collect();
-        let unreadable = findings.unreadable.as_ref().map(|(line, why)| json!({"line": line, "why": why}));
+        let unreadable = findings.unreadable.as_ref().map(|(place, why)| at(place, json!({"why": why})));
         let rest = [
             ("happenings", std::mem::take(&mut self.happenings).into()),
             ("happenings_left_out", self.left_out.into()),
@@ -60,13 +62,15 @@ impl<W: Write> Account for Json<W> {
             ("unreadable", unreadable.unwrap_or_default()),
             ("unknown_kinds", findings.unknown_kinds.into()),
             ("has_end", findings.has_end.into()),
+            ("cut_off", findings.cut_off.into()),
             ("events", counts.events.into()),
             ("calls_received", counts.calls.into()),
             ("sessions", counts.sessions.into()),
+            ("engines", counts.engines.into()),
             ("verdict", verdict.into()),
         ];
         for (name, value) in rest {
-            write!(self.out, ",\n\"{name}\":{value}")?;
+            write!(self.out, ",\n\"{name}\":{}", json_text(&value.to_string()))?;
         }
         writeln!(self.out, "}}")?;
         self.out.flush()
@@ -74,17 +78,27 @@ impl<W: Write> Account for Json<W> {
 }
 
 fn fault(finding: &Finding) -> Value {
-    json!({
-        "line": finding.line,
+    let fields = json!({
         "session": finding.session,
         "call_id": finding.call_id,
         "what": finding.what,
-    })
+    });
+    at(&finding.place, fields)
 }
 
-fn call(story: &Story) -> Value {
+/// These fields, after those of the place.
+fn at(place: &Place, fields: Value) -> Value {
+    let mut all = Map::new();
+    all.extend(place.file.as_ref().map(|file| ("file".to_owned(), file.as_str().into())));
+    all.insert("line".to_owned(), place.line.into());
+    if let Value::Object(fields) = fields {
+        all.extend(fields);
+    }
+    all.into()
+}
+
+fn call(story: &Story, place: &Place) -> Value {
     let mut call = json!({
-        "line": story.line,
         "wall_ms": story.wall_ms,
         "session": story.session,
         "agent": story.agent,
@@ -98,7 +112,7 @@ fn call(story: &Story) -> Value {
         "attempts": story.attempts,
     });
     call["outcome"] = story.end.as_ref().map_or(Value::Null, outcome);
-    call
+    at(place, call)
 }
 
 fn decision(story: &Story) -> Value {

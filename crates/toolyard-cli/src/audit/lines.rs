@@ -1,17 +1,20 @@
-//! The lines of a log: one in memory at a time, each of bounded length.
+//! The lines of a log, over all its parts: one in memory at a time, each of bounded length.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead, BufReader, Read},
+};
 
 /// The longest line, in bytes: 64 MiB.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// A line that is not blank.
 pub(super) struct LogLine<'a> {
-    /// Its number, from 1.
+    /// Its number in the log, from 1, counted over all parts.
     pub(super) number: usize,
     /// Its text, or why it cannot be read.
     pub(super) text: Result<&'a str, LineFault>,
-    /// Whether it is the last line and has no line feed: the program that wrote it may have been stopped.
+    /// Whether it is the last line of a part and has no line feed: the program that wrote it may have been stopped.
     pub(super) is_torn: bool,
 }
 
@@ -26,16 +29,37 @@ pub(super) enum LineFault {
     Io(#[from] io::Error),
 }
 
+impl LineFault {
+    /// Whether a line that breaks off may look like this.
+    pub(super) fn may_be_torn(&self) -> bool {
+        matches!(self, Self::NotText(_))
+    }
+}
+
+/// A part of a log, which is opened when its turn comes.
+pub(super) type Part = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>>>;
+
 /// Reads a log line by line.
 pub(super) struct LogLines {
+    parts: VecDeque<Part>,
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
     number: usize,
+    /// How many lines there were before each part that was opened.
+    starts: Vec<usize>,
 }
 
 impl LogLines {
-    pub(super) fn new(reader: BufReader<Box<dyn Read + Send>>) -> Self {
-        Self { reader, line: Vec::new(), number: 0 }
+    /// Reads these parts, one after another.
+    pub(super) fn new(parts: impl IntoIterator<Item = Part>) -> Self {
+        let nothing: Box<dyn Read + Send> = Box::new(io::empty());
+        let (parts, reader) = (parts.into_iter().collect(), BufReader::new(nothing));
+        Self { parts, reader, line: Vec::new(), number: 0, starts: Vec::new() }
+    }
+
+    /// How many lines there were before each part that was opened.
+    pub(super) fn starts(&self) -> &[usize] {
+        &self.starts
     }
 
     /// The number of the line read last.
@@ -54,7 +78,14 @@ impl LogLines {
                 Err(error) => return Some(self.fault(error.into())),
                 Ok(0) => {
                     self.number -= 1;
-                    return None;
+                    self.starts.push(self.number);
+                    match self.parts.pop_front()?() {
+                        Ok(part) => self.reader = BufReader::new(part),
+                        Err(error) => {
+                            self.number += 1;
+                            return Some(self.fault(error.into()));
+                        }
+                    }
                 }
                 Ok(_) if self.line.len() > LINE_BYTES_MAX => return Some(self.fault(LineFault::TooLong)),
                 Ok(_) if self.line.trim_ascii().is_empty() => {}
@@ -81,7 +112,7 @@ mod tests {
     #[test]
     fn blank_lines_count_and_the_last_may_be_torn() {
         let text = b"\na\r\n \nb\nc";
-        let mut lines = LogLines::new(BufReader::new(Box::new(&text[..])));
+        let mut lines = LogLines::new([part(&text[..])]);
         let mut found = Vec::new();
         while let Some(line) = lines.next() {
             found.push((line.number, line.text.unwrap().to_owned(), line.is_torn));
@@ -91,9 +122,26 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_read_one_after_another() {
+        let gone: Part = Box::new(|| Err(io::ErrorKind::NotFound.into()));
+        let mut lines = LogLines::new([part(&b"a\nb\n"[..]), part(&b""[..]), part(&b"c"[..]), gone]);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next() {
+            found.push((line.number, line.text.is_ok(), line.is_torn));
+        }
+        let fault = (4, false, false);
+        assert_eq!(found, [(1, true, false), (2, true, false), (3, true, true), fault]);
+        assert_eq!(lines.starts()[..4], [0, 2, 2, 3]);
+    }
+
+    fn part(text: impl Read + Send + 'static) -> Part {
+        Box::new(|| Ok(Box::new(text)))
+    }
+
+    #[test]
     fn a_line_has_a_bound() {
         let endless = io::repeat(b'x').take(LINE_BYTES_MAX as u64 + 10);
-        let mut lines = LogLines::new(BufReader::new(Box::new(endless)));
+        let mut lines = LogLines::new([part(endless)]);
         let line = lines.next().unwrap();
         assert!(line.text.unwrap_err().to_string().starts_with("longer than 64 MiB"));
         assert!(!line.is_torn);

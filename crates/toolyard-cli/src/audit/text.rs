@@ -4,6 +4,7 @@ use super::{
     Account,
     findings::{Finding, Findings},
     moment::{Day, moment},
+    places::Place,
     story::{Decision, End, Story},
 };
 use crate::shown::{count, plain};
@@ -41,7 +42,7 @@ impl<W: Write> Text<W> {
     }
 
     fn finding(&mut self, finding: &Finding) -> io::Result<()> {
-        let mut place = format!("  line {}", finding.line);
+        let mut place = format!("  {}", place(&finding.place));
         // Writing to a string does not fail.
         let _ = finding.session.iter().try_for_each(|session| write!(place, ", session {}", plain(session)));
         let _ = finding.call_id.iter().try_for_each(|call| write!(place, ", call {}", plain(call)));
@@ -49,10 +50,17 @@ impl<W: Write> Text<W> {
     }
 
     fn notes(&mut self, findings: &Findings) -> io::Result<()> {
-        if let Some((line, name)) = &findings.first_unknown {
+        if let Some((at, name)) = &findings.first_unknown {
             let events = count(usize::try_from(findings.unknown_kinds).unwrap_or(usize::MAX), "event");
-            let name = plain(name);
-            writeln!(self.out, "skipped: {events} of unknown kinds, first '{name}' in line {line}")?;
+            let (name, place) = (plain(name), place(at));
+            writeln!(self.out, "skipped: {events} of unknown kinds, first '{name}' in {place}")?;
+        }
+        if findings.cut_off > 0 {
+            let engines = count(usize::try_from(findings.cut_off).unwrap_or(usize::MAX), "earlier engine");
+            writeln!(
+                self.out,
+                "{engines} without an end: the program was killed, or the log is cut off there"
+            )?;
         }
         if !findings.has_end && findings.unreadable.is_none() {
             writeln!(
@@ -65,7 +73,7 @@ impl<W: Write> Text<W> {
 }
 
 impl<W: Write> Account for Text<W> {
-    fn call(&mut self, story: &Story) -> io::Result<()> {
+    fn call(&mut self, story: &Story, _: &Place) -> io::Result<()> {
         self.write_heading(story.session.as_str(), story.turn, story.wall_ms)?;
         let time = moment(story.wall_ms).1;
         let agent = agent(story.agent.as_str());
@@ -90,10 +98,11 @@ impl<W: Write> Account for Text<W> {
         self.notes(findings)?;
         match (&findings.unreadable, findings.fault_count()) {
             (None, 0) => writeln!(self.out, "whole: {all}")?,
-            (Some((line, _)), number) => {
+            (Some((at, _)), number) => {
                 writeln!(
                     self.out,
-                    "unreadable from line {line} on; {} before it: {all}",
+                    "unreadable from {} on; {} before it: {all}",
+                    place(at),
                     some(number, "fault")
                 )?;
             }
@@ -107,6 +116,12 @@ impl<W: Write> Account for Text<W> {
         }
         self.out.flush()
     }
+}
+
+/// `line 3`, in a log of several parts with its file.
+fn place(place: &Place) -> String {
+    let file = place.file.as_ref().map_or_else(String::new, |file| format!("{} ", plain(file)));
+    format!("{file}line {}", place.line)
 }
 
 /// The agent, unless it is the root.
@@ -182,6 +197,7 @@ fn happening(event: &Event) -> String {
         EventKind::ZombiesReleased { tool_name, count } => {
             format!("released what {count} handlers of {tool_name} hold")
         }
+        EventKind::EngineStarted { version } => format!("engine started, version {version}"),
         EventKind::EngineDrain { step } => format!("drain: {}", step_text(*step)),
         EventKind::BreakerTransition { tool_name, backend, from, to } => {
             let of = match (tool_name, backend) {

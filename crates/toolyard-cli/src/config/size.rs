@@ -2,7 +2,7 @@
 
 /// Why a text is not a size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SizeError {
+pub(crate) enum SizeError {
     /// Not a number with a unit.
     #[error(
         "'{0}' is not a size: write a whole number and a unit, such as \"512KiB\", \"64MiB\" or \"1GiB\""
@@ -14,7 +14,7 @@ pub(super) enum SizeError {
 }
 
 /// Parses a size: a whole number, and the unit `B`, `KiB`, `MiB` or `GiB`.
-pub(super) fn parse(text: &str) -> Result<u64, SizeError> {
+pub(crate) fn parse(text: &str) -> Result<u64, SizeError> {
     let form = || SizeError::Form(text.to_owned());
     let unit_at = text.find(|char: char| !char.is_ascii_digit()).ok_or_else(form)?;
     let (number, unit) = text.split_at(unit_at);

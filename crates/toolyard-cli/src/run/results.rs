@@ -1,17 +1,17 @@
 //! Results on standard output, and nothing but results.
 
-use crate::fault::Fault;
+use crate::{fault::Fault, shown::json_text};
 use serde_json::Value;
 use std::io::{self, Write};
 
 /// Prints a value on several lines.
 pub(crate) fn print_pretty(value: &Value) -> Result<(), Fault> {
-    print_text(&format!("{value:#}\n"))
+    print_text(&json_text(&format!("{value:#}\n")))
 }
 
 /// Prints a value as one line, flushed before anything else happens.
 pub(crate) fn print_line(value: &Value) -> Result<(), Fault> {
-    print_text(&format!("{value}\n"))
+    print_text(&json_text(&format!("{value}\n")))
 }
 
 /// Prints a text and flushes it.

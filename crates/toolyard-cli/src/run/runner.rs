@@ -3,12 +3,12 @@
 use super::{
     ask::{Asker, Terminal},
     ended_calls::EndedCalls,
-    event_file::EventFile,
     interrupt::{Interrupts, Signal},
     live::Live,
 };
 use crate::{
     cli::{Approve, ReportKind, RunArgs},
+    event_file::EventFile,
     exit::Exit,
     export::Export,
     fault::Fault,

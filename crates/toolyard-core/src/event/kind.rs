@@ -219,6 +219,10 @@ pub enum EventKind {
     /// A sub-agent ended.
     #[serde(rename = "agent.joined")]
     AgentJoined { child: String },
+    /// An engine was built: a new life of the log begins, in which everything is numbered and timed anew. Only writers
+    /// get it, and it has the number 0.
+    #[serde(rename = "engine.started")]
+    EngineStarted { version: String },
     /// The engine's drain reached this step.
     #[serde(rename = "engine.drain")]
     EngineDrain { step: DrainStep },
@@ -250,6 +254,7 @@ impl EventKind {
         "turn.cancelled",
         "agent.forked",
         "agent.joined",
+        "engine.started",
         "engine.drain",
     ];
 
@@ -279,6 +284,7 @@ impl EventKind {
             Self::TurnCancelled => "turn.cancelled",
             Self::AgentForked { .. } => "agent.forked",
             Self::AgentJoined { .. } => "agent.joined",
+            Self::EngineStarted { .. } => "engine.started",
             Self::EngineDrain { .. } => "engine.drain",
         }
     }
@@ -320,7 +326,7 @@ impl EventKind {
             E::BreakerTransition { .. } | E::ZombiesReleased { .. } | E::PolicyChanged { .. } => false,
             E::PoolResized { .. } | E::SessionOpened | E::SessionClosed | E::TurnStarted { .. } => false,
             E::TurnEnded { .. } | E::TurnCancelled | E::AgentForked { .. } | E::AgentJoined { .. } => false,
-            E::EngineDrain { .. } => false,
+            E::EngineStarted { .. } | E::EngineDrain { .. } => false,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Checks that the events of a log are consistent: nothing is missing, duplicated, out of place or against the rules.
 //!
 //! ```text
-//!   events, in the order of the log ─► LogChecker ─┬─ by session: seq from 1 without a gap, times that do not run back
+//!   events, in the order of the log ─► LogChecker ─┬─ by life:    an engine.started begins anew
+//!                                                  ├─ by session: seq from 1 without a gap, times that do not run back
 //!                                                  ├─ by turn: as many ends as turn.ended says
 //!                                                  └─ by call: grammar, one end, attempts that count up,
 //!                                                              what runs is what was approved (I14)
@@ -25,7 +26,8 @@ use crate::SessionId;
 use session::{SessionLog, Stamp};
 use std::collections::BTreeMap;
 
-/// Checks the events of one engine in the order of its log, and reports what is inconsistent.
+/// Checks the events of an engine in the order of its log, and reports what is inconsistent. A log may contain several
+/// engines one after another: each begins with `engine.started`.
 ///
 /// # Examples
 /// ```
@@ -54,6 +56,8 @@ pub struct LogCounts {
     pub calls: u64,
     /// Sessions that were opened, without the engine's own.
     pub sessions: u64,
+    /// Engines that were started.
+    pub engines: u64,
 }
 
 impl LogChecker {
@@ -61,6 +65,9 @@ impl LogChecker {
     pub fn read(&mut self, at: u64, event: &Event) -> Vec<LogFault> {
         self.counts.calls += u64::from(matches!(event.kind, EventKind::Received { .. }));
         let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
+        if matches!(event.kind, EventKind::EngineStarted { .. }) {
+            return self.begin();
+        }
         let begins = event.kind == EventKind::SessionOpened;
         let (log, mut faults) = self.stamped(&event.session, stamp, begins);
         log.read(at, event, &mut faults);
@@ -72,6 +79,15 @@ impl LogChecker {
         let stamp = Stamp { at, seq: event.seq, wall_ms: event.wall_ms, mono_us: event.mono_us };
         let (_, faults) = self.stamped(&event.session, stamp, false);
         in_session(&event.session, faults)
+    }
+
+    /// Begins a new life: nothing of the last one goes on. Returns what had not ended in it.
+    fn begin(&mut self) -> Vec<LogFault> {
+        self.counts.events += 1;
+        self.counts.engines += 1;
+        let unfinished = self.unfinished();
+        self.sessions.clear();
+        unfinished
     }
 
     /// The calls and turns that have not ended, in the order of their starts. At the end of a log each is a fault.

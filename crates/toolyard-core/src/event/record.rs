@@ -92,7 +92,8 @@ fn next(kind: &E) -> Option<E> {
         E::TurnEnded { .. } => E::TurnCancelled,
         E::TurnCancelled => E::AgentForked { child: "root/1".to_owned() },
         E::AgentForked { .. } => E::AgentJoined { child: "root/1".to_owned() },
-        E::AgentJoined { .. } => E::EngineDrain { step: DrainStep::Refuse },
+        E::AgentJoined { .. } => E::EngineStarted { version: "0.1.0".to_owned() },
+        E::EngineStarted { .. } => E::EngineDrain { step: DrainStep::Refuse },
         E::EngineDrain { .. } => return None,
     })
 }

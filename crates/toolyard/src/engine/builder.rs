@@ -332,6 +332,7 @@ impl EngineBuilder {
         };
         let pools = Pools::start(admission, leases, on_failure).await;
         let pools = pools.map_err(|error| BuildError::Pools(Box::new(error)))?;
+        core.begin_log();
         Ok(Engine { core, pools: Arc::new(pools) })
     }
 

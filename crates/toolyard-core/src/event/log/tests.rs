@@ -212,6 +212,25 @@ fn what_is_open_at_the_end_is_told() {
     assert_eq!(found, ["2 the turn has not ended", "3 the call has not ended", "4 the call has not ended"]);
 }
 
+/// I1, I2: a second engine in a log begins anew; what the first one left open is reported, and only that.
+#[test]
+fn a_new_engine_begins_a_new_life() {
+    let started = || {
+        let kind = E::EngineStarted { version: "0.1.0".to_owned() };
+        Event::new(ENGINE_SESSION.into(), AgentPath::root(), kind)
+    };
+    let life = || [vec![started()], whole()].concat();
+    assert_eq!(faults(&[life(), life(), life()].concat()), [""; 0]);
+    let killed = [life()[..6].to_vec(), life()].concat();
+    let open = ["3 the turn has not ended", "4 the call has not ended", "5 the call has not ended"];
+    assert_eq!(faults(&killed), open);
+    let unmarked = [whole(), whole()].concat();
+    assert!(faults(&unmarked).iter().any(|fault| fault.contains("runs backwards")));
+    let mut checker = LogChecker::default();
+    (1..).zip(&killed).for_each(|(at, event)| drop(checker.read(at, event)));
+    assert_eq!((checker.counts().engines, checker.counts().sessions), (2, 2));
+}
+
 /// OB-2: an event of an unknown kind has its number like any other.
 #[test]
 fn strangers_count() {

@@ -1,15 +1,28 @@
-//! A file with every event, as JSON lines.
+//! A file with every event, as JSON lines. It is never shortened: events are appended, and a file that has grown to its
+//! bound is renamed and kept.
+//!
+//! ```text
+//!   log.jsonl.1   log.jsonl.2   log.jsonl      the parts of a log, oldest first
+//!   log.jsonl.lock                             held by the one program that writes it, and names it
+//! ```
 
-use crate::{fault::Fault, identity::Identity};
+mod lock;
+mod log;
+pub(crate) mod parts;
+
+use crate::{cli::EventsArgs, fault::Fault, identity::Identity};
+use log::Log;
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, BufWriter, Write},
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolyard::{Event, EventWriter};
 
-/// A file that the program reads and that events must not overwrite.
+/// Replaced in the name of the file by the number of this process.
+const PID: &str = "{pid}";
+
+/// A file that the program reads and that events must not go into.
 #[derive(Debug)]
 pub(crate) struct ProtectedFile {
     /// Its role, for the error message.
@@ -21,7 +34,7 @@ pub(crate) struct ProtectedFile {
 impl ProtectedFile {
     fn refusal(&self, path: &Path) -> Fault {
         let (path, what) = (path.display(), self.what);
-        Fault::Usage(format!("--events {path} would overwrite {what}: name another file"))
+        Fault::Usage(format!("--events {path} would write into {what}: name another file"))
     }
 }
 
@@ -34,39 +47,48 @@ pub(crate) struct EventFile {
 
 #[derive(Debug)]
 struct State {
-    file: BufWriter<File>,
+    log: Log,
     error: Option<io::Error>,
 }
 
 impl State {
-    /// Works on the file, unless an earlier attempt failed.
-    fn attempt(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    /// Works on the log, unless an earlier attempt failed.
+    fn attempt(&mut self, work: impl FnOnce(&mut Log) -> io::Result<()>) -> io::Result<()> {
         if self.error.is_none() {
-            self.error = work(&mut self.file).err();
+            self.error = work(&mut self.log).err();
         }
         self.error.as_ref().map_or(Ok(()), |error| Err(error.kind().into()))
     }
 }
 
 impl EventFile {
-    /// Creates the file. It replaces an old one, but none of the kept files.
+    /// Opens the file that the arguments name, if they name one.
     ///
     /// # Errors
-    /// [`Fault::Usage`] if the path leads to a kept file, whatever its name; that file is left untouched.
-    /// [`Fault::Write`] if the file cannot be created.
-    pub(crate) fn create(path: &Path, protected: &[ProtectedFile]) -> Result<Self, Fault> {
-        let mut options = OpenOptions::new();
-        let opened = options.write(true).create(true).truncate(false).open(path);
-        let file = opened.map_err(|error| failed(path, error))?;
-        // Compare the open file, because its name may come to lead elsewhere.
-        if let Some(identity) = Identity::of_open(&file, path) {
-            if let Some(protected) = protected.iter().find(|protected| protected.identity == identity) {
-                return Err(protected.refusal(path));
-            }
-            file.set_len(0).map_err(|error| failed(path, error))?;
-        }
-        let state = State { file: BufWriter::new(file), error: None };
-        Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(state)) })
+    /// Those of [`open`](Self::open).
+    pub(crate) fn of(args: &EventsArgs, protected: &[ProtectedFile]) -> Result<Option<Self>, Fault> {
+        let Some(path) = &args.events else { return Ok(None) };
+        let path = match path.to_str() {
+            Some(text) => PathBuf::from(text.replace(PID, &std::process::id().to_string())),
+            None => path.clone(),
+        };
+        Self::open(&path, args.events_max_bytes, protected).map(Some)
+    }
+
+    /// Opens the file to append to it, and holds it until the program ends. With `bytes_max`, the file is renamed
+    /// before it would grow beyond that, and a new one is started.
+    ///
+    /// # Errors
+    /// [`Fault::Usage`] if the path leads to a protected file, whatever its name, if it holds something other than
+    /// events, or if another program writes it; the file is then left untouched. [`Fault::Write`] if it cannot be
+    /// opened.
+    pub(crate) fn open(
+        path: &Path,
+        bytes_max: Option<u64>,
+        protected: &[ProtectedFile],
+    ) -> Result<Self, Fault> {
+        let log = Log::open(path, bytes_max, protected)?;
+        Ok(Self { path: path.to_owned(), state: Arc::new(Mutex::new(State { log, error: None })) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -76,7 +98,7 @@ impl EventFile {
     /// Writes the rest, and returns the first error, if any.
     pub(crate) fn finish(&self) -> Result<(), Fault> {
         let mut state = self.state();
-        let _ = state.attempt(BufWriter::flush); // an error is kept in `state`
+        let _ = state.attempt(Log::flush); // an error is kept in `state`
         state.error.take().map_or(Ok(()), |error| Err(failed(&self.path, error)))
     }
 }
@@ -87,14 +109,11 @@ fn failed(path: &Path, error: io::Error) -> Fault {
 
 impl EventWriter for EventFile {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        self.state().attempt(|file| {
-            serde_json::to_writer(&mut *file, event)?;
-            file.write_all(b"\n")
-        })
+        self.state().attempt(|log| log.append(event))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.state().attempt(BufWriter::flush)
+        self.state().attempt(Log::flush)
     }
 }
 
@@ -116,7 +135,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn attempts_and_moves_of_breakers_are_in_the_file() {
         let path = std::env::temp_dir().join(format!("toolyard-events-{}.jsonl", std::process::id()));
-        let events = EventFile::create(&path, &[]).unwrap();
+        let events = EventFile::open(&path, None, &[]).unwrap();
         let flaky = tool_fn(ToolSpec::read("flaky").backend("api"), |(): (), _: ToolContext| async {
             Err::<(), _>(ToolError::transient("HTTP 503"))
         });
@@ -132,6 +151,7 @@ mod tests {
         events.finish().unwrap();
         let lines = fs::read_to_string(&path).unwrap();
         fs::remove_file(&path).unwrap();
+        fs::remove_file(path.with_extension("jsonl.lock")).unwrap();
 
         let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |kind: &str, keys: &[&str]| -> Vec<Vec<Value>> {
