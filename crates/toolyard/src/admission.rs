@@ -87,6 +87,8 @@ pub(crate) struct Admission {
     table: Mutex<Table<Place>>,
     /// How many handlers are parked.
     parked: AtomicUsize,
+    /// How many of them keep a thread.
+    parked_on_threads: AtomicUsize,
     /// The instant that the table's moments count from.
     began: Instant,
 }
@@ -111,7 +113,12 @@ impl Admission {
         queue_session_max: usize,
     ) -> Arc<Self> {
         let table = Mutex::new(Table::new(widths, queue_engine_max, queue_session_max));
-        Arc::new(Self { table, parked: AtomicUsize::new(0), began: Instant::now() })
+        Arc::new(Self {
+            table,
+            parked: AtomicUsize::new(0),
+            parked_on_threads: AtomicUsize::new(0),
+            began: Instant::now(),
+        })
     }
 
     fn now(&self) -> Moment {
@@ -225,6 +232,11 @@ impl Admission {
     /// Opens a unit for the calls of one tool in one agent, one tree or the engine.
     pub(crate) fn open_tool(&self, width: usize, reach: Reach) -> UnitId {
         self.table().open_tool(width, reach)
+    }
+
+    /// Opens the unit for the threads of blocking handlers.
+    pub(crate) fn open_threads(&self, width: usize) -> UnitId {
+        self.table().open_threads(width)
     }
 
     /// Opens a unit for the calls of one session.

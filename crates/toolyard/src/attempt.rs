@@ -41,7 +41,7 @@ use classify::{Facts, classify, redact};
 use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
     time::Duration,
 };
@@ -288,7 +288,9 @@ impl Attempt {
             if verdict.stopped_waiting() {
                 execution.cx.cancel_own(); // a blocking handler may check it
             }
-            ((verdict, stopped.after()), handler.end())
+            // A handler that was withdrawn does not start any more.
+            let stopped = if matches!(verdict, Verdict::NotTaken(_)) { None } else { stopped.after() };
+            ((verdict, stopped), handler.end())
         };
         // The tool is dropped after its handler, each in a catch of its own: the first panic of the two is the call's.
         match panic.or(execution.end()) {
@@ -303,7 +305,15 @@ impl Attempt {
         let tool = caught(|| work.entry.create())?;
         let (cx, args) = (self.context(&self.bounds()), self.batch().args(self.call.index));
         let placement = work.entry.spec().placement;
-        Ok(Execution { tool, args, cx, grant: self.grant(), placement, attempt: self })
+        Ok(Execution {
+            tool,
+            args,
+            cx,
+            grant: self.grant(),
+            placement,
+            attempt: self,
+            take_up: OnceLock::new(),
+        })
     }
 
     fn bounds(&self) -> Bounds {

@@ -29,6 +29,13 @@ pub struct Limits {
     /// Handlers that may be parked at once, awaiting calls of their own, and at most a quarter of that in one session
     /// tree; the waiting calls of further ones are `overloaded`.
     pub parked_max: usize,
+    /// Blocking handlers that run at once in the whole engine, each on a thread of its own; the calls of further ones
+    /// wait in line (CC-1).
+    pub blocking_threads_max: usize,
+    /// Blocking handlers that may be parked at once, awaiting calls of their own. They keep their threads, so up to
+    /// this many threads are added to [`blocking_threads_max`](Self::blocking_threads_max). The waiting calls of
+    /// further ones are `overloaded`.
+    pub parked_blocking_max: usize,
     /// Bytes of a tool's output; more are `output_too_large`.
     pub output_bytes_max: usize,
     /// Bytes of results that one batch holds until its caller has them. A result that does not fit is
@@ -55,6 +62,8 @@ impl Default for Limits {
             validation_timeout: Duration::from_secs(5),
             nested_depth_max: 64,
             parked_max: 100_000,
+            blocking_threads_max: 512,
+            parked_blocking_max: 1_000,
             output_bytes_max: 16 * 1024 * 1024,
             results_batch_bytes_max: 64 * 1024 * 1024,
             results_session_bytes_max: 128 * 1024 * 1024,

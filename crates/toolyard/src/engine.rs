@@ -68,6 +68,8 @@ pub(crate) struct EngineCore {
     pub(crate) chance: Chance,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) blocking: Arc<dyn Blocking>,
+    /// The unit of the threads of blocking handlers.
+    pub(crate) threads: UnitId,
     pub(crate) tasks: Tasks,
     pub(crate) runners: Arc<Runners>,
     pub(crate) batch_ends: BatchEnds,

@@ -1,16 +1,17 @@
 //! Blocking handlers whose threads are late, lost or never released (SC-6, V2).
 
-use crate::{SECOND, Tasks, no_hang};
+use crate::{SECOND, Tasks, no_hang, soon};
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
+    future::Future,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::time::Instant;
 use toolyard::{
-    Blocking, Effect, ErrorKind, Reason, Tool, ToolClass, ToolContext, ToolError, ToolOutput, ToolSpec,
-    async_trait, from_fn,
+    Blocking, Call, Effect, Engine, ErrorKind, Event, EventWriter, Limits, PoolWidths, Reason, Tool,
+    ToolClass, ToolContext, ToolError, ToolFactory, ToolOutput, ToolSpec, async_trait, from_fn, tool_fn,
 };
 use toolyard_tests::{Yard, call, scripted, shape, yard};
 
@@ -40,27 +41,200 @@ async fn a_job_that_is_dropped_is_internal() {
     yard.events.check();
 }
 
-/// SC-3, SC-6: a job whose thread becomes free after its call has ended does not run, and its lease comes back.
-#[tokio::test(start_paused = true)]
-async fn a_job_started_too_late_does_not_run() {
-    struct Busy;
-    impl Blocking for Busy {
-        fn spawn(&self, job: BoxFuture<'static, ()>) {
-            tokio::spawn(async {
-                tokio::time::sleep(5 * SECOND).await;
-                job.await;
-            });
-        }
+/// An executor that takes jobs up five seconds late.
+struct Busy;
+
+impl Blocking for Busy {
+    fn spawn(&self, job: BoxFuture<'static, ()>) {
+        tokio::spawn(async {
+            tokio::time::sleep(5 * SECOND).await;
+            job.await;
+        });
     }
+}
+
+/// V4, SC-3, SC-6: a call that no thread took up within its timeout has not started: it holds nothing any more, it is
+/// no zombie, its key may be used again, and its job does nothing when a thread is free.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_no_thread_takes_up_is_not_started() {
     let yard = yard_on(Busy).await;
     let session = yard.engine.session("s");
-    let late = no_hang(session.call(call("b", "blocks", 0, "ok"))).await;
-    assert_eq!(shape(&[late]), "b timeout");
     let from = Instant::now();
+    for attempt in 0..6 {
+        let mut made = call("b", "blocks", 0, "ok");
+        made.idempotency_key = Some("k".into());
+        let late = no_hang(session.call(made)).await;
+        let error = late.error().unwrap();
+        assert_eq!((error.kind, error.effect), (ErrorKind::QueueTimeout, Effect::NotStarted), "{attempt}");
+        assert_eq!(late.attempts, 0);
+    }
+    assert_eq!(
+        from.elapsed(),
+        6 * SECOND,
+        "no breaker opened, no tombstone is kept, and no zombie is waited for"
+    );
     assert!(no_hang(session.call(call("s", "serial", 0, "ok"))).await.success());
-    assert_eq!(from.elapsed(), 4 * SECOND, "the lease is free once the job is dropped");
+    assert_eq!(from.elapsed(), 6 * SECOND, "the lease came back at once");
+    tokio::time::sleep(3600 * SECOND).await;
     assert_eq!(yard.log.started(), ["s"]);
     yard.events.check();
+}
+
+/// SC-4: a call whose handler no thread has taken up ends at once when it is cancelled, and its deadline ends it too.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_no_thread_has_taken_up_is_withdrawn() {
+    let yard = yard_on(Busy).await;
+    let session = yard.engine.session("s");
+    let from = Instant::now();
+    let cancel = async {
+        tokio::time::sleep(SECOND / 2).await;
+        session.cancel_calls();
+    };
+    let (outcomes, _) = tokio::join!(session.dispatch(vec![call("c", "blocks", 0, "ok")]), cancel);
+    assert_eq!(shape(&outcomes), "c cancelled");
+    assert_eq!(outcomes[0].error().unwrap().effect, Effect::NotStarted);
+    assert_eq!(from.elapsed(), SECOND / 2, "it has no grace to wait for");
+    let late = session.call(call("d", "blocks", 0, "ok").deadline(SECOND / 2)).await;
+    let error = late.error().unwrap();
+    assert_eq!((error.kind, error.effect), (ErrorKind::DeadlineExceeded, Effect::NotStarted));
+    tokio::time::sleep(3600 * SECOND).await;
+    assert!(yard.log.started().is_empty());
+    yard.events.check();
+}
+
+/// CC-1, V3: a blocking call waits in line for a thread, where its attempt's clock does not run, and takes nothing
+/// while it waits.
+#[tokio::test(start_paused = true)]
+async fn a_blocking_call_waits_in_line_for_a_thread() {
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::read("blocks").blocking().timeout(SECOND);
+        let mut limits = Limits::default();
+        limits.blocking_threads_max = 1;
+        let widths = PoolWidths::new(4.try_into().unwrap(), 1.try_into().unwrap());
+        builder.limits(limits).pools(widths).tool(scripted(spec, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let blocks: Vec<_> = (0..5).map(|n| call(&format!("b{n}"), "blocks", 900, "ok")).collect();
+    let reads = async {
+        tokio::time::sleep(SECOND / 2).await;
+        let from = Instant::now();
+        let reads = (0..3).map(|n| call(&format!("r{n}"), "read", 10, "ok")).collect::<Vec<_>>();
+        assert!(session.dispatch(reads).await.iter().all(toolyard::Outcome::success));
+        from.elapsed()
+    };
+    let from = Instant::now();
+    let (outcomes, reads) = tokio::join!(session.dispatch(blocks), reads);
+    assert!(outcomes.iter().all(toolyard::Outcome::success), "{}", shape(&outcomes));
+    assert_eq!(from.elapsed(), SECOND * 9 / 2, "one after the other");
+    assert_eq!(reads, SECOND / 100, "those that wait for the thread hold no place among the reads");
+    yard.events.check();
+}
+
+/// SC-6: a handler that was given up keeps its thread, so the calls behind it wait for that.
+#[tokio::test(start_paused = true)]
+async fn a_zombie_keeps_its_thread() {
+    let yard = yard(|builder, log| {
+        let spec = ToolSpec::read("blocks").blocking().timeout(SECOND);
+        let mut limits = Limits::default();
+        limits.blocking_threads_max = 1;
+        builder.limits(limits).tool(scripted(spec, log)).blocking(Arc::new(Tasks))
+    })
+    .await;
+    let session = yard.engine.session("s");
+    let from = Instant::now();
+    assert_eq!(shape(&[session.call(call("z", "blocks", 10_000, "ok")).await]), "z timeout");
+    assert!(session.call(call("b", "blocks", 0, "ok")).await.success());
+    assert_eq!(from.elapsed(), 10 * SECOND);
+    yard.events.check();
+}
+
+/// A blocking tool that calls itself as many times as its argument says.
+fn chain() -> impl ToolFactory {
+    tool_fn(ToolSpec::read("chain").blocking(), |more: u64, cx: ToolContext| async move {
+        if more == 0 {
+            return Ok("the innermost".to_owned());
+        }
+        let outcomes = cx.dispatch(vec![Call::new("in", "chain", json!(more - 1))]).await;
+        Ok(outcomes[0].to_text())
+    })
+}
+
+/// An engine with so many threads on a runtime that has one of its own to lend.
+async fn on_threads(threads: usize, parked: usize) -> Engine {
+    let mut limits = Limits::default();
+    (limits.blocking_threads_max, limits.parked_blocking_max) = (threads, parked);
+    limits.nested_depth_max = 10_000;
+    Engine::builder().limits(limits).tool(chain()).build().await.unwrap()
+}
+
+/// Runs a test on real threads and real time.
+fn on_real_threads(test: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).max_blocking_threads(1).enable_all().build().unwrap();
+    runtime.block_on(soon(test));
+    runtime.shutdown_background();
+}
+
+/// CC-6: a parked blocking handler gives its place among the threads back: a chain much deeper than there are threads
+/// comes to its end, and so do many agents side by side.
+#[test]
+fn parked_blocking_handlers_starve_nobody() {
+    on_real_threads(async {
+        let engine = on_threads(2, 1_000).await;
+        let deep = engine.session("s").call(Call::new("out", "chain", json!(600))).await;
+        assert_eq!(deep.to_text(), "the innermost");
+        let agents = (0..52).map(|agent| {
+            let session = engine.session(format!("agent {agent}"));
+            let batch: Vec<_> = (0..10).map(|n| Call::new(format!("c{n}"), "chain", json!(1))).collect();
+            async move { session.dispatch(batch).await }
+        });
+        for outcomes in futures::future::join_all(agents).await {
+            assert!(outcomes.iter().all(|outcome| outcome.to_text() == "the innermost"));
+        }
+    });
+}
+
+/// CC-4: parked blocking handlers keep their threads, so they are bounded: beyond that, what a handler dispatches and
+/// has to wait is `overloaded`.
+#[tokio::test(start_paused = true)]
+async fn too_many_parked_blocking_handlers_are_overloaded() {
+    let mut limits = Limits::default();
+    (limits.blocking_threads_max, limits.parked_blocking_max) = (1, 3);
+    let engine = Engine::builder().limits(limits).tool(chain()).blocking(Arc::new(Tasks));
+    let engine = engine.build().await.unwrap();
+    let session = engine.session("s");
+    for _ in 0..2 {
+        let fits = session.call(Call::new("out", "chain", json!(3))).await;
+        assert_eq!(fits.to_text(), "the innermost");
+        let deeper = session.call(Call::new("out", "chain", json!(4))).await;
+        assert!(deeper.to_text().contains("too many handlers are waiting"), "{}", deeper.to_text());
+    }
+}
+
+/// OB-3: a writer of events has a thread of its own. It does not wait until a handler's is free.
+#[test]
+fn a_writer_of_events_does_not_wait_for_handlers() {
+    struct Tells(std::sync::mpsc::Sender<()>);
+    impl EventWriter for Tells {
+        fn write(&mut self, event: &Event) -> std::io::Result<()> {
+            if event.kind.name() == "dispatch.attempt" {
+                let _ = self.0.send(());
+            }
+            Ok(())
+        }
+    }
+    on_real_threads(async {
+        let (tell, told) = std::sync::mpsc::channel();
+        let told = Arc::new(Mutex::new(told));
+        let blocks = from_fn(ToolSpec::read("blocks").blocking(), move || Blocks(told.clone()));
+        let mut limits = Limits::default();
+        limits.blocking_threads_max = 1;
+        let builder = Engine::builder().limits(limits).tool(blocks).event_writer(Tells(tell));
+        let engine = builder.build().await.unwrap();
+        let outcome = engine.session("s").call(Call::new("b", "blocks", "{}")).await;
+        assert!(outcome.success(), "the handler ends once its own start is written");
+    });
 }
 
 /// V2, CL-3: a batch with nothing left to start does not wait for a zombie.

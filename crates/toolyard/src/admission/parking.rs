@@ -50,10 +50,11 @@ pub(crate) enum Resumed {
 }
 
 impl Admission {
-    /// Parks a handler; `None` when `max` are parked (CC-4).
-    pub(crate) fn park(self: &Arc<Self>, held: Held, max: usize) -> Option<Granted<'_>> {
-        if self.parked.fetch_add(1, Ordering::Relaxed) >= max {
-            self.unparked();
+    /// Parks a handler; `None` when `max` are parked, or `threads_max` of those that keep a thread (CC-4).
+    pub(crate) fn park(self: &Arc<Self>, held: Held, max: usize, threads_max: usize) -> Option<Granted<'_>> {
+        let (parked, on_threads) = self.count_parked(held);
+        if parked >= max || on_threads >= threads_max {
+            self.unparked(held);
             return None;
         }
         Some(self.grant(|table, now| table.park(held.need, held.entry, now)))
@@ -61,12 +62,24 @@ impl Admission {
 
     /// Parks a handler again that has just been granted its units, and releases them.
     pub(crate) fn park_again(self: &Arc<Self>, Held { need, entry }: Held) -> Granted<'_> {
-        self.parked.fetch_add(1, Ordering::Relaxed);
+        self.count_parked(Held { need, entry });
         self.grant(|table, now| table.park(need, entry, now))
     }
 
+    /// Counts one parked handler more. Returns how many there were, and how many that keep a thread, if it is one.
+    fn count_parked(&self, held: Held) -> (usize, usize) {
+        let on_threads = match held.need.is_on_thread() {
+            true => self.parked_on_threads.fetch_add(1, Ordering::Relaxed),
+            false => 0,
+        };
+        (self.parked.fetch_add(1, Ordering::Relaxed), on_threads)
+    }
+
     /// Counts one parked handler less.
-    pub(crate) fn unparked(&self) {
+    pub(crate) fn unparked(&self, held: Held) {
+        if held.need.is_on_thread() {
+            self.parked_on_threads.fetch_sub(1, Ordering::Relaxed);
+        }
         self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -86,7 +99,7 @@ impl Admission {
         let resumed = table.resume(need, entry, || self.now(), Newcomer { waiter, index, resumes: true });
         let resumed = match resumed {
             table::Resumed::Now => {
-                self.unparked();
+                self.unparked(Held { need, entry });
                 Resumed::Now
             }
             table::Resumed::Waiting(ticket) => {

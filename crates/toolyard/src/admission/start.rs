@@ -8,7 +8,7 @@
 //! A call that cannot start releases its permit at once, which starts the next one. If each start ran inside the one
 //! before it, a long queue of such calls would overflow the stack.
 
-use super::{Admission, GrantedWaiter, Permit, Place};
+use super::{Admission, GrantedWaiter, Held, Permit, Place};
 use crate::unwind::{Panic, caught};
 use smallvec::SmallVec;
 use std::{cell::RefCell, collections::VecDeque, mem::ManuallyDrop, sync::Arc};
@@ -44,8 +44,8 @@ pub(crate) struct Granted<'a> {
 }
 
 impl Granted<'_> {
-    /// Ends the refused calls and starts the granted ones; then grants and starts the rest in slices. When called from within a start, the calls are started
-    /// after those already pending on this thread.
+    /// Ends the refused calls and starts the granted ones; then grants and starts the rest in slices. When called from
+    /// within a start, the calls are started after those already pending on this thread.
     ///
     /// # Panics
     /// When starting or ending a call panics; the panic is raised after all of them have been started.
@@ -110,7 +110,7 @@ fn start(admission: &Arc<Admission>, Ready { granted, at }: Ready) -> Option<Pan
     let GrantedWaiter { waiter: Place { waiter, index, resumes }, need, entry } = granted;
     let start = || match resumes {
         true => {
-            admission.unparked();
+            admission.unparked(Held { need, entry });
             waiter.resume(index);
         }
         false => waiter.start(index, Permit::new(admission, need, entry, at)),

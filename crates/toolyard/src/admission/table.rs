@@ -177,7 +177,7 @@ impl<W: PlaceInLine> Table<W> {
         if self.has_waiters() || !ask.need.units().all(|unit| self.unit(unit).is_free(false)) {
             return None;
         }
-        if let Some(lease) = ask.need.lease
+        if let Some(lease) = ask.need.lease()
             && (self.is_serial_paused() || !self.leases.may_push(lease, self.holder(ask)))
         {
             return None;
@@ -210,7 +210,7 @@ impl<W: PlaceInLine> Table<W> {
         *self.waiting_by_root.entry(ask.root).or_default() += 1;
         self.waiting += 1;
         ask.need.units().for_each(|unit| self.unit_mut(unit).queued += 1);
-        if let Some(lease) = ask.need.lease {
+        if let Some(lease) = ask.need.lease() {
             self.leases.get_mut(lease).queued += 1;
         }
         let arrival = Arrival { number: self.next_ticket(), since: now, lineage: ask.lineage };
@@ -220,7 +220,7 @@ impl<W: PlaceInLine> Table<W> {
     /// The lane of a call, and whether the call may push onto its lease now, if it needs one.
     fn key(&self, ask: &Ask) -> (LaneKey, bool) {
         let Ask { root, depth, lineage, need } = *ask;
-        let Some(lease) = need.lease else {
+        let Some(lease) = need.lease() else {
             return (
                 LaneKey { need, who: Who::Call { root, depth, holder: None, may_not_wait: false } },
                 true,
@@ -233,7 +233,7 @@ impl<W: PlaceInLine> Table<W> {
     }
 
     fn holder(&self, ask: &Ask) -> Option<EntryId> {
-        ask.lineage.and_then(|_| self.leases.holder(ask.need.lease?, ask.lineage))
+        ask.lineage.and_then(|_| self.leases.holder(ask.need.lease()?, ask.lineage))
     }
 
     /// The bound that forbids one more waiter in this root session (CC-4).
@@ -304,14 +304,14 @@ impl<W: PlaceInLine> Table<W> {
     /// Takes all units of a need, which must be free, and pushes an entry onto its lease.
     fn take(&mut self, need: Need, root: u64, lineage: Option<EntryId>, ticket: u64) -> Option<EntryId> {
         need.units().for_each(|unit| self.unit_mut(unit).in_use += 1);
-        let entry = need.lease.map(|lease| self.leases.push(lease, lineage, root));
+        let entry = need.lease().map(|lease| self.leases.push(lease, lineage, root));
         self.trace_change(|| TraceRecord {
             root: Some(root),
             lineage,
             ticket,
             ..TraceRecord::of("grant", need, entry)
         });
-        if let Some(lease) = need.lease {
+        if let Some(lease) = need.lease() {
             self.lease_changed(lease);
         }
         entry
@@ -345,7 +345,7 @@ impl<W: PlaceInLine> Table<W> {
             self.waiting_by_root.remove(&root);
         }
         key.need.units().for_each(|unit| self.unit_mut(unit).queued -= count);
-        if let Some(lease) = key.need.lease {
+        if let Some(lease) = key.need.lease() {
             self.leases.get_mut(lease).queued -= count;
         }
     }
@@ -377,7 +377,7 @@ impl<W: PlaceInLine> Table<W> {
             let unit = self.unit_mut(unit);
             Queue::place(&mut unit.queue, listing(unit.reach), change);
         }
-        match (key.who, key.need.lease) {
+        match (key.who, key.need.lease()) {
             (Who::Resume { entry: Some(entry) }, _) => {
                 self.leases.entry_mut(entry).resume = now.map(|_| lane);
             }

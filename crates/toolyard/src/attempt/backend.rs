@@ -1,13 +1,13 @@
 //! Where a call executes.
 
-use super::{Attempt, Blocking};
+use super::{Attempt, Blocking, blocking::TakeUp, supervise::Withdrawn};
 use crate::{
     nesting::within,
     unwind::{Contained, Panic, caught},
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -26,6 +26,15 @@ pub struct Execution<'a> {
     pub placement: Placement,
     /// The attempt that this executes.
     pub(super) attempt: &'a Attempt,
+    /// Set once the handler waits for a thread.
+    pub(super) take_up: OnceLock<TakeUp>,
+}
+
+impl Execution<'_> {
+    /// Withdraws a handler that no thread has taken up yet; `false` if it may have started.
+    pub(super) fn withdraw(&self) -> bool {
+        self.take_up.get().is_some_and(TakeUp::withdraw)
+    }
 }
 
 /// An attempt that is being executed.
@@ -117,11 +126,12 @@ impl HostBackend {
         let call = execution.attempt.call.clone();
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
+        let take_up = execution.take_up.get_or_init(TakeUp::default).clone();
         self.blocking.spawn(Box::pin(async move {
             // All threads may have been busy for longer than the call could wait.
-            if cx.is_cancelled() {
+            if cx.is_cancelled() || !take_up.take_up() {
                 let _ = tell_stopped.send(false);
-                let _ = give_result.send(Err(Panic::new(Box::new(NotTaken))));
+                let _ = give_result.send(Err(Panic::new(Box::new(Withdrawn::Stopped))));
                 return;
             }
             let done = match caught(|| tool.execute(&args, &cx)) {
@@ -147,9 +157,6 @@ impl HostBackend {
 
 /// The panic payload for a handler whose thread was lost without a result.
 pub(super) struct LostThread;
-
-/// The panic payload for a handler that no thread had taken up before its call was told to stop.
-pub(super) struct NotTaken;
 
 fn check(grant: &Grant) -> Result<(), SandboxError> {
     let sandbox = grant.sandbox;

@@ -1,6 +1,9 @@
 //! From the verdict on an attempt to what its caller is told (V4, V5).
 
-use super::{backend::LostThread, supervise::Verdict};
+use super::{
+    backend::LostThread,
+    supervise::{Verdict, Withdrawn},
+};
 use crate::{
     batch::{Ending, Stop},
     redact::{Marks, Redactor},
@@ -65,16 +68,28 @@ pub(super) fn classify(verdict: Verdict, facts: &Facts<'_>) -> Result<ToolOutput
                 facts,
             )
         }
-        Verdict::NotTaken => {
-            let stop = facts.stop.unwrap_or(Stop::Cancelled);
-            return Err(Box::new(stopped(stop).not_started()));
-        }
+        Verdict::NotTaken(why) => return Err(Box::new(not_taken(why, facts).not_started())),
         Verdict::Sandbox(error) => {
             return Err(Box::new(CallError::new(ErrorKind::SandboxError, error.to_string()).not_started()));
         }
     };
     let error = error.after_attempts(facts.attempt);
     Err(Box::new(error))
+}
+
+/// The error of a call whose handler no thread had taken up.
+fn not_taken(why: Withdrawn, facts: &Facts<'_>) -> CallError {
+    match why {
+        Withdrawn::Stopped => stopped(facts.stop.unwrap_or(Stop::Cancelled)),
+        Withdrawn::TimedOut(limit) => {
+            let limit = wording::Span(limit);
+            let message = format!("no thread was free for the call within {limit}");
+            CallError::new(ErrorKind::QueueTimeout, message)
+        }
+        Withdrawn::PastDeadline => {
+            CallError::new(ErrorKind::DeadlineExceeded, "the call's deadline passed before it started")
+        }
+    }
 }
 
 /// Checks that a tool's output is within its bound.

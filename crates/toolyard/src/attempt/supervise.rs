@@ -2,7 +2,6 @@
 
 use super::{
     Execution, SandboxError,
-    backend::NotTaken,
     watch::{BoundReached, Signal, Watch},
 };
 use crate::unwind::{Caught, Panic, caught};
@@ -41,8 +40,8 @@ pub(super) enum Verdict {
     Starved,
     /// It was told to stop and had not after this long, when it was abandoned.
     Abandoned(Duration),
-    /// No thread had taken it up when it was told to stop.
-    NotTaken,
+    /// No thread had taken it up when its call stopped waiting for that.
+    NotTaken(Withdrawn),
     /// It was not started.
     Sandbox(SandboxError),
 }
@@ -50,7 +49,7 @@ pub(super) enum Verdict {
 impl Verdict {
     /// Whether handler code could have started.
     pub(super) fn has_run(&self) -> bool {
-        !matches!(self, Self::NotTaken | Self::Sandbox(_))
+        !matches!(self, Self::NotTaken(_) | Self::Sandbox(_))
     }
 
     /// Whether the handler itself says that it changed nothing.
@@ -66,8 +65,32 @@ impl Verdict {
     fn from_result(result: HandlerResult) -> Self {
         match result {
             Ok(done) => Self::Done(done.map_err(Box::new)),
-            Err(panic) if panic.is::<NotTaken>() => Self::NotTaken,
+            Err(panic) if panic.is::<Withdrawn>() => Self::NotTaken(Withdrawn::Stopped),
             Err(panic) => Self::Panicked(panic),
+        }
+    }
+}
+
+/// Why a handler was withdrawn that no thread had taken up. Also the panic payload of one whose thread came too late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Withdrawn {
+    /// Its call was told to stop.
+    Stopped,
+    /// None took it up within the attempt timeout, which is this long.
+    TimedOut(Duration),
+    /// The deadline of its call passed.
+    PastDeadline,
+}
+
+impl Withdrawn {
+    fn by(signal: &Signal) -> Self {
+        match signal {
+            Signal::Over(BoundReached::TimedOut(limit)) | Signal::TimedOut { limit, .. } => {
+                Self::TimedOut(*limit)
+            }
+            Signal::Over(BoundReached::PastDeadline) => Self::PastDeadline,
+            // A handler that has not started has nothing to resume.
+            Signal::Over(BoundReached::Starved) | Signal::Stop => Self::Stopped,
         }
     }
 }
@@ -101,6 +124,9 @@ pub(super) fn supervise<'a>(
             }
             let signal = pin!(unconstrained(poll_fn(|cx| watch.poll(execution, cx))));
             let signal = ready!(signal.poll(cx));
+            if execution.withdraw() {
+                return Poll::Ready(Verdict::NotTaken(Withdrawn::by(&signal)));
+            }
             let (running, watch) =
                 (handler.take().expect("the handler was polled just above"), std::mem::take(&mut watch));
             leaving = Some(Box::pin(match signal {

@@ -11,10 +11,12 @@ use tokio::sync::oneshot;
 use toolyard_core::{EventKind, ToolClass};
 
 /// Whether a zombie keeps a unit (SC-6): a mutating one keeps its tool and class units, because it may still change
-/// things; a reading one keeps nothing.
+/// things; a reading one keeps only
+/// its thread.
 pub(super) fn a_zombie_keeps(class: ToolClass, unit: UnitKind) -> bool {
     match unit {
         UnitKind::Session | UnitKind::Tree => false,
+        UnitKind::Threads => true,
         UnitKind::Tool | UnitKind::Class(_) => class != ToolClass::Read,
     }
 }

@@ -287,7 +287,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets where blocking handlers run. By default they run on the runtime's blocking threads.
+    /// Sets where blocking handlers run. By default they run on threads of the engine ([`BlockingThreads`]).
     pub fn blocking(mut self, blocking: Arc<dyn Blocking>) -> Self {
         self.blocking = Some(blocking);
         self
@@ -344,7 +344,8 @@ impl EngineBuilder {
         admission: Arc<Admission>,
         leases: Arc<PoolLeases>,
     ) -> EngineCore {
-        let threads = || Arc::new(BlockingThreads::new(runtime.clone()));
+        let threads_max = self.limits.blocking_threads_max.saturating_add(self.limits.parked_blocking_max);
+        let threads = || Arc::new(BlockingThreads::with_at_most(runtime.clone(), threads_max));
         let blocking: Arc<dyn Blocking> = self.blocking.unwrap_or_else(|| threads());
         let tasks = Tasks::new(runtime, self.spawner);
         EngineCore {
@@ -363,6 +364,7 @@ impl EngineBuilder {
             content: Content::new(self.trace_content, self.redactor.clone()),
             read: admission.open_class(ToolClass::Read),
             results: ResultRoom::new(self.limits.results_engine_bytes_max),
+            threads: admission.open_threads(self.limits.blocking_threads_max),
             waits: self.waits,
             budgets: self.budgets,
             scopes: Scopes::new(admission.clone()),
@@ -412,6 +414,8 @@ fn check(limits: &Limits, waits: Waits) -> Result<(), BuildError> {
         ("limits.results_batch_bytes_max", limits.results_batch_bytes_max),
         ("limits.results_session_bytes_max", limits.results_session_bytes_max),
         ("limits.results_engine_bytes_max", limits.results_engine_bytes_max),
+        ("limits.blocking_threads_max", limits.blocking_threads_max),
+        ("limits.parked_blocking_max", limits.parked_blocking_max),
         ("limits.events_queue_max", limits.events_queue_max),
     ];
     match fields.iter().find(|(_, value)| *value == 0) {

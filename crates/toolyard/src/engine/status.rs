@@ -122,6 +122,8 @@ pub enum Bound {
     Session,
     /// The cap of a session tree.
     Tree,
+    /// The threads of blocking handlers.
+    Threads,
 }
 
 /// A serial call on the stack of its lease.
@@ -209,6 +211,7 @@ impl From<UnitKind> for Bound {
             UnitKind::Tool => Self::Tool,
             UnitKind::Session => Self::Session,
             UnitKind::Tree => Self::Tree,
+            UnitKind::Threads => Self::Threads,
         }
     }
 }

@@ -132,7 +132,7 @@ impl Pump {
     fn start(self) {
         let blocking = self.queue.blocking.clone();
         // The threads may be gone or unavailable from here. A pump that is lost with them reports it in its drop.
-        let started = caught(|| blocking.spawn(Box::pin(async move { self.run() })));
+        let started = caught(|| blocking.spawn_writer(Box::pin(async move { self.run() })));
         if started.is_err() {
             tracing::error!("could not start a thread to write events; they stay queued");
         }

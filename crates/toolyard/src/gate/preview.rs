@@ -36,7 +36,7 @@ impl Preview for PreviewOf {
             let _ = give.send(preview.map(shown));
         };
         match self.entry.spec().placement {
-            Placement::Blocking => self.blocking.spawn(Box::pin(look)),
+            Placement::Blocking => self.blocking.spawn_preview(Box::pin(look)),
             Placement::Task | Placement::Inline => self.tasks.spawn(look),
         }
         tokio::time::timeout(PREVIEW_WITHIN, preview).await.ok()?.ok()?

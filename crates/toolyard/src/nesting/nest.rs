@@ -158,11 +158,12 @@ impl Nest {
             return Ok(());
         }
         let session = &call.batch.session;
-        let parked_max = engine.gate.limits.parked_max;
+        let (parked_max, threads_max) =
+            (engine.gate.limits.parked_max, engine.gate.limits.parked_blocking_max);
         if !session.park_in_tree((parked_max / 4).max(1)) {
             return Err(Stop::TooManyParked);
         }
-        let Some(granted) = engine.admission.park(self.held, parked_max) else {
+        let Some(granted) = engine.admission.park(self.held, parked_max, threads_max) else {
             session.unpark_in_tree();
             return Err(Stop::TooManyParked);
         };
@@ -443,11 +444,11 @@ impl State {
         match units {
             Units::Held => return (held, Vec::new()),
             Units::Over => {}
-            Units::Parked | Units::Starved => admission.unparked(),
+            Units::Parked | Units::Starved => admission.unparked(held),
             Units::Resuming(ticket, _) => {
                 let (left, granted) = admission.leave_resume(ticket);
                 match left {
-                    LeaveResult::Left => admission.unparked(),
+                    LeaveResult::Left => admission.unparked(held),
                     LeaveResult::AlreadyGranted => self.units = Units::Resuming(ticket, OnGrant::Release),
                 }
                 return (held.without_units(), vec![granted]);

@@ -25,8 +25,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
 };
 use toolyard_core::{
-    AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Resources, SessionId,
-    ToolClass,
+    AgentPath, Budget, CallId, Caller, Event, EventKind, LimitScope, PathScope, Placement, Resources,
+    SessionId, ToolClass,
 };
 
 /// The place of an event in its session.
@@ -273,6 +273,10 @@ impl SessionCore {
             ToolClass::Read => Need::of(self.engine.read, tool, self.cap),
             ToolClass::Serial => Need::serial(self.serial_scope(entry), tool, self.cap),
             ToolClass::Concurrent => Need::of(self.concurrent.unit(), tool, self.cap),
+        };
+        let need = match entry.spec().placement {
+            Placement::Blocking => need.on_thread(self.engine.threads),
+            Placement::Task | Placement::Inline => need,
         };
         let need = match self.tree.cap {
             None => need,

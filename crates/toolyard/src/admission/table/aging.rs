@@ -66,7 +66,7 @@ impl Aging {
 
     /// The same for a lease.
     pub(super) fn holds_lease(&self, lease: LeaseId, from: Option<u32>) -> bool {
-        self.reserved.is_some_and(|r| Some(r.lane) != from && r.need.lease == Some(lease))
+        self.reserved.is_some_and(|r| Some(r.lane) != from && r.need.lease() == Some(lease))
     }
 }
 
@@ -74,9 +74,11 @@ impl<W: PlaceInLine> Table<W> {
     /// The list of a need's class. Calls that no pool bounds use the last list.
     pub(super) fn class_of(&self, need: Need) -> usize {
         match need.class().map(|unit| self.unit(unit).kind) {
-            _ if need.lease.is_some() => ToolClass::Serial.index(),
+            _ if need.lease().is_some() => ToolClass::Serial.index(),
             Some(UnitKind::Class(class)) => class.index(),
-            Some(UnitKind::Tool | UnitKind::Session | UnitKind::Tree) | None => CLASSES - 1,
+            Some(UnitKind::Tool | UnitKind::Session | UnitKind::Tree | UnitKind::Threads) | None => {
+                CLASSES - 1
+            }
         }
     }
 
@@ -109,7 +111,7 @@ impl<W: PlaceInLine> Table<W> {
     /// Marks the units and the lease of a need as freed.
     pub(super) fn mark_freed(&mut self, need: Need) {
         self.freed.extend(need.units().map(Resource::Unit));
-        self.freed.extend(need.lease.map(Resource::Lease));
+        self.freed.extend(need.lease().map(Resource::Lease));
     }
 
     /// Updates a lease after a change of its stack. Calls that cannot push any more and may not wait for the lease

@@ -112,7 +112,7 @@ impl<W: PlaceInLine> Table<W> {
     fn missing_lease(&self, lane: &Lane<W>, at: Option<u32>) -> Option<Missing> {
         let paused = self.is_serial_paused();
         let id = match lane.key.who {
-            Who::Call { holder, .. } => lane.key.need.lease.filter(|lease| {
+            Who::Call { holder, .. } => lane.key.need.lease().filter(|lease| {
                 paused || self.aging.holds_lease(*lease, at) || !self.leases.may_push(*lease, holder)
             }),
             Who::Resume { entry } => {

@@ -1,70 +1,88 @@
 //! What a call needs to run, and the request for it.
 
+use super::slab::Key;
 use super::{EntryId, LeaseId, UnitId};
 
-/// Everything a call needs, all at once (CC-1): counting units, and a lease if it is serial.
+/// Everything a call needs, all at once (CC-1): counting units, and a lease if it is serial. It is kept small because
+/// every call that waits or runs holds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct Need {
-    units: [Option<UnitId>; Need::UNITS_MAX],
-    pub(super) lease: Option<LeaseId>,
+    /// The class unit or, marked, the lease: a serial call has a lease instead.
+    class: Option<Key>,
+    /// Tool limit, session cap, tree cap and threads.
+    units: [Option<UnitId>; 4],
 }
 
 impl Need {
-    /// Class, tool limit, session cap and tree cap.
-    const UNITS_MAX: usize = 4;
+    const TREE: usize = 2;
+    const THREADS: usize = 3;
 
     /// The need of a call that is not serial. `None` means unbounded.
-    pub(crate) fn of(class: UnitId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
-        Self { units: [Some(class), tool, session, None], lease: None }
+    pub(crate) fn of(UnitId(class): UnitId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
+        Self { class: Some(class), units: [tool, session, None, None] }
     }
 
     /// The need of a serial call: a lease instead of a class unit.
-    pub(crate) fn serial(lease: LeaseId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
-        Self { units: [None, tool, session, None], lease: Some(lease) }
+    pub(crate) fn serial(LeaseId(lease): LeaseId, tool: Option<UnitId>, session: Option<UnitId>) -> Self {
+        Self { class: Some(lease.marked()), units: [tool, session, None, None] }
     }
 
     /// Adds a tree cap.
     #[must_use]
     pub(crate) fn in_tree(mut self, tree: UnitId) -> Self {
-        self.units[3] = Some(tree);
+        self.units[Self::TREE] = Some(tree);
         self
     }
 
+    /// Adds a thread for a blocking handler.
+    #[must_use]
+    pub(crate) fn on_thread(mut self, threads: UnitId) -> Self {
+        self.units[Self::THREADS] = Some(threads);
+        self
+    }
+
+    /// Whether its handler has a thread of its own.
+    pub(in crate::admission) fn is_on_thread(self) -> bool {
+        self.units[Self::THREADS].is_some()
+    }
+
     pub(super) fn units(self) -> impl Iterator<Item = UnitId> {
-        self.units.into_iter().flatten()
+        let [tool, session, tree, threads] = self.units;
+        [self.class(), tool, session, tree, threads].into_iter().flatten()
     }
 
     pub(super) fn class(self) -> Option<UnitId> {
-        self.units[0]
+        self.class.filter(|class| !class.is_marked()).map(UnitId)
+    }
+
+    pub(super) fn lease(self) -> Option<LeaseId> {
+        self.class.filter(|class| class.is_marked()).map(|lease| LeaseId(lease.unmarked()))
     }
 
     pub(super) fn has(&self, unit: UnitId) -> bool {
-        self.units.contains(&Some(unit))
+        self.class() == Some(unit) || self.units.contains(&Some(unit))
     }
 
     /// Whether some unit or lease is in both.
     pub(super) fn shares_with(self, other: Self) -> bool {
-        self.units().any(|unit| other.has(unit)) || (self.lease.is_some() && self.lease == other.lease)
+        self.units().any(|unit| other.has(unit)) || (self.lease().is_some() && self.lease() == other.lease())
     }
 
     /// The units that `keep` selects, without the lease.
     pub(super) fn only(self, keep: impl Fn(UnitId) -> bool) -> Self {
-        Self { units: self.units.map(|unit| unit.filter(|unit| keep(*unit))), lease: None }
+        let class = self.class().filter(|class| keep(*class)).map(|UnitId(class)| class);
+        Self { class, units: self.units.map(|unit| unit.filter(|unit| keep(*unit))) }
     }
 
-    /// The same units with this lease.
+    /// The same units with this lease, or with none.
     pub(super) fn with_lease(self, lease: Option<LeaseId>) -> Self {
-        Self { lease, ..self }
+        let class = self.class().map(|UnitId(class)| class);
+        Self { class: lease.map(|LeaseId(lease)| lease.marked()).or(class), ..self }
     }
 
     /// Splits the units into those that `keep` selects and the rest. Neither has the lease: its entry stands for it.
     pub(in crate::admission) fn split(self, keep: impl Fn(UnitId) -> bool) -> (Self, Self) {
-        let (mut kept, mut rest) = (Self::default(), Self::default());
-        for (at, unit) in self.units.into_iter().enumerate() {
-            let side = if unit.is_some_and(&keep) { &mut kept } else { &mut rest };
-            side.units[at] = unit;
-        }
-        (kept, rest)
+        (self.only(&keep), self.only(|unit| !keep(unit)))
     }
 }
 

@@ -166,7 +166,7 @@ impl<W: PlaceInLine> Table<W> {
     fn ahead_of(&mut self, lane: u32) -> Option<u32> {
         let (root, need) = (self.root_of(lane)?, self.lanes.open_one(lane).key.need);
         // Of the waiters for a lease that is not empty, only calls of one session could push.
-        let lease = need.lease.filter(|lease| self.leases.get(*lease).top.is_none());
+        let lease = need.lease().filter(|lease| self.leases.get(*lease).top.is_none());
         let taken = need.with_lease(lease);
         let mut ahead = Passing { root, taken, turn: self.turn_of(lane), first: None };
         taken.units().for_each(|unit| self.listed_ahead(Resource::Unit(unit), &mut ahead));
@@ -250,7 +250,7 @@ impl<W: PlaceInLine> Table<W> {
 
     fn turn_for(&self, root: u64, need: Need) -> u64 {
         let units = need.units().filter_map(|unit| self.turn_at(Resource::Unit(unit), root));
-        let lease = need.lease.and_then(|lease| self.turn_at(Resource::Lease(lease), root));
+        let lease = need.lease().and_then(|lease| self.turn_at(Resource::Lease(lease), root));
         units.chain(lease).max().unwrap_or(0)
     }
 
@@ -325,7 +325,7 @@ impl<W: PlaceInLine> Table<W> {
         let need = self.lanes.open_one(lane).key.need;
         match resource {
             Resource::Unit(unit) => need.has(unit),
-            Resource::Lease(lease) => need.lease == Some(lease),
+            Resource::Lease(lease) => need.lease() == Some(lease),
         }
     }
 
@@ -381,7 +381,7 @@ impl<W: PlaceInLine> Table<W> {
             Who::Call { holder, .. } => {
                 let may_push = |lease| self.may_take_lease(lease, holder, lane);
                 let is_free = |unit: UnitId| self.unit(unit).is_free(self.aging.holds_unit(unit, lane));
-                key.need.units().all(is_free) && key.need.lease.is_none_or(may_push)
+                key.need.units().all(is_free) && key.need.lease().is_none_or(may_push)
             }
         }
     }
@@ -430,7 +430,7 @@ impl<W: PlaceInLine> Table<W> {
                 queue.charge(root, next);
             }
         }
-        if let Some(queue) = key.need.lease.and_then(|lease| self.leases.get_mut(lease).queue.as_mut()) {
+        if let Some(queue) = key.need.lease().and_then(|lease| self.leases.get_mut(lease).queue.as_mut()) {
             queue.charge(root, next);
         }
     }

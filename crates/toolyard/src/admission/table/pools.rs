@@ -44,6 +44,11 @@ impl<W: PlaceInLine> Table<W> {
         self.open(Unit::new((UnitKind::Tree, Reach::Tree), width, false))
     }
 
+    /// Opens the unit for the threads of blocking handlers.
+    pub(in crate::admission) fn open_threads(&mut self, width: usize) -> UnitId {
+        self.open(Unit::new((UnitKind::Threads, Reach::Engine), width, false))
+    }
+
     pub(super) fn open(&mut self, unit: Unit) -> UnitId {
         let unit = UnitId(self.units.insert(unit));
         self.trace_change(|| TraceRecord::of_unit("open", unit));

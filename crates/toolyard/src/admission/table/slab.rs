@@ -3,12 +3,15 @@
 use std::{fmt, num::NonZeroU32};
 
 /// Names one value of one slab, and nothing once that value has been removed: the number of its slot and, in the bits
-/// above, how often the slot has been used. It has four bytes because every running call holds up to five.
+/// above, how often the slot has been used. The highest bit is its holder's to use. It has four bytes because every
+/// running call holds up to six.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key(NonZeroU32);
 
 /// The bits of a key that hold the slot's number, which limits a table to 67 million of anything.
 const AT_BITS: u32 = 26;
+/// The bit of a key that its holder may set.
+const MARK: u32 = 1 << 31;
 const USE: NonZeroU32 = NonZeroU32::new(1 << AT_BITS).expect("it is not zero");
 
 impl Key {
@@ -18,11 +21,26 @@ impl Key {
         Self(USE | at.expect("a table holds fewer than 2^26 of anything"))
     }
 
-    /// The key for the next use of its slot. The count wraps after 63 uses, and an old key could then name a new
+    /// The key for the next use of its slot. The count wraps after 31 uses, and an old key could then name a new
     /// value. The count only detects a caller that names what it has already given back, and no caller does that for
     /// so long.
     fn next(self) -> Self {
-        Self(self.0.checked_add(USE.get()).unwrap_or(USE | self.number()))
+        let next = Self(self.0.checked_add(USE.get()).unwrap_or(USE));
+        if next.is_marked() { Self(USE | self.number()) } else { next }
+    }
+
+    /// The key with a mark, which names nothing until it is [taken off](Self::unmarked).
+    pub(super) fn marked(self) -> Self {
+        Self(self.0 | MARK)
+    }
+
+    pub(super) fn is_marked(self) -> bool {
+        self.0.get() & MARK != 0
+    }
+
+    /// The key without its mark.
+    pub(super) fn unmarked(self) -> Self {
+        NonZeroU32::new(self.0.get() & !MARK).map_or(self, Self)
     }
 
     fn number(self) -> u32 {

@@ -80,7 +80,7 @@ impl<W: PlaceInLine> Table<W> {
         };
         Groups(Reach::ALL.map(|reach| {
             let is_call = matches!(key.who, Who::Call { .. });
-            let lease = key.need.lease.filter(|lease| is_call && self.lease_reach(*lease) <= reach);
+            let lease = key.need.lease().filter(|lease| is_call && self.lease_reach(*lease) <= reach);
             let units = key.need.only(|unit| self.unit(unit).reach <= reach);
             Group { need: units.with_lease(lease), holder: lease.and(holder) }
         }))
@@ -125,7 +125,7 @@ impl<W: PlaceInLine> Table<W> {
         };
         let lease = match who {
             Who::Call { holder, .. } => {
-                need.lease.filter(|lease| !self.may_take_lease(*lease, holder, Some(lane)))
+                need.lease().filter(|lease| !self.may_take_lease(*lease, holder, Some(lane)))
             }
             Who::Resume { entry } => entry.and_then(|entry| self.not_on_top(entry)),
         };
@@ -204,7 +204,7 @@ impl<W: PlaceInLine> Table<W> {
             let unit = self.unit_mut(unit);
             change(&mut unit.queue, unit.reach);
         }
-        if let (Who::Call { .. }, Some(lease)) = (key.who, key.need.lease) {
+        if let (Who::Call { .. }, Some(lease)) = (key.who, key.need.lease()) {
             let reach = self.lease_reach(lease);
             change(&mut self.leases.get_mut(lease).queue, reach);
         }

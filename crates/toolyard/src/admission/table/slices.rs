@@ -23,7 +23,7 @@ pub(super) const SLICE: usize = 32;
 pub(super) struct Backlog {
     queue: VecDeque<Resource>,
     all: HashSet<Resource>,
-    /// Whether a change has left something here that its caller has not been told of.
+    /// Whether a change has put off something, and its caller has not been told of it.
     is_new: bool,
     /// [`SLICE`], except in tests.
     pub(super) slice: usize,
@@ -41,7 +41,6 @@ impl Backlog {
         if self.all.insert(resource) {
             self.queue.push_back(resource);
         }
-        self.is_new = true;
     }
 
     fn pop(&mut self) -> Option<Resource> {
@@ -69,7 +68,7 @@ impl<W: PlaceInLine> Table<W> {
         !self.backlog.is_empty()
             && self.has_waiters()
             && (need.units().any(|unit| owed(Resource::Unit(unit)))
-                || need.lease.is_some_and(|lease| owed(Resource::Lease(lease))))
+                || need.lease().is_some_and(|lease| owed(Resource::Lease(lease))))
     }
 
     /// Settles the next slice of the backlog. Returns whether there is more.
@@ -87,7 +86,7 @@ impl<W: PlaceInLine> Table<W> {
         !self.backlog.is_empty()
     }
 
-    /// Whether the last changes have left something for [`Table::settle_slice`]. Asking forgets it.
+    /// Whether the last change has put off something, for [`Table::settle_slice`]. Asking forgets it.
     pub(in crate::admission) fn take_owes(&mut self) -> bool {
         std::mem::take(&mut self.backlog.is_new) && !self.backlog.is_empty()
     }

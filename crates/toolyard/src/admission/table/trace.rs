@@ -57,7 +57,7 @@ impl<W: PlaceInLine> Table<W> {
             target: "toolyard::permits",
             what,
             units = %Units { table: self, need },
-            lease = need.lease.or_else(|| self.lease_of(entry?)).map(|id| tracing::field::display(Lease { table: self, id })),
+            lease = need.lease().or_else(|| self.lease_of(entry?)).map(|id| tracing::field::display(Lease { table: self, id })),
             root,
             weight = root.map(|root| self.weight(root)),
             entry = entry.map(|EntryId(key)| tracing::field::display(key)),
@@ -100,6 +100,7 @@ impl fmt::Display for Kind {
             UnitKind::Tool => f.write_str("tool"),
             UnitKind::Session => f.write_str("session"),
             UnitKind::Tree => f.write_str("tree"),
+            UnitKind::Threads => f.write_str("threads"),
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum UnitKind {
     Session,
     /// Calls of a session and everything under it.
     Tree,
+    /// Blocking handlers, which have a thread each.
+    Threads,
 }
 
 /// One counting semaphore. It is kept small while nothing waits, because a fork opens several.

@@ -15,7 +15,7 @@ impl<W: PlaceInLine> Table<W> {
     fn is_key_behind_zombies(&self, key: &LaneKey) -> bool {
         match key.who {
             Who::Call { holder, .. } => {
-                let lease = key.need.lease.filter(|lease| !self.leases.may_push(*lease, holder));
+                let lease = key.need.lease().filter(|lease| !self.leases.may_push(*lease, holder));
                 let mut missing = key
                     .need
                     .units()

@@ -27,7 +27,7 @@ fn assert_listed<W: PlaceInLine>(table: &Table<W>, at: u32) {
     let lane = table.lanes.open_one(at);
     let units = lane.key.need.units().map(Resource::Unit);
     let is_call = matches!(lane.key.who, Who::Call { .. });
-    let lease = lane.key.need.lease.filter(|_| is_call).map(Resource::Lease);
+    let lease = lane.key.need.lease().filter(|_| is_call).map(Resource::Lease);
     for resource in units.chain(lease) {
         let queue = match resource {
             Resource::Unit(unit) => table.unit(unit).queue.as_deref(),

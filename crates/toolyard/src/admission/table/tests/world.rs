@@ -388,7 +388,7 @@ impl<'a> World<'a> {
         self.calls[call].since = self.now;
         let could_push = ask
             .need
-            .lease
+            .lease()
             .is_none_or(|lease| self.table.leases.may_push(lease, self.table.leases.holder(lease, lineage)));
         let asked = match self.table.try_grant(&ask) {
             Some(entry) => Asked::Granted(entry),
