@@ -18,6 +18,7 @@ pub(crate) use spent::{BudgetOwner, Spent, Unit};
 
 use smallvec::SmallVec;
 use std::{
+    borrow::Borrow,
     iter,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -37,7 +38,19 @@ pub(crate) struct Books {
 
 /// The right to write to the accounts that a call draws on: the lock of its tree and, if handlers of other trees made
 /// its agent or those above it, those of the other trees.
-type AccountLock<'a> = SmallVec<[MutexGuard<'a, ()>; 1]>;
+struct AccountLock<'a> {
+    _one: MutexGuard<'a, ()>,
+    _others: Vec<MutexGuard<'a, ()>>,
+}
+
+impl<'a> AccountLock<'a> {
+    /// Takes the locks of these books, of which there is at least one, in their order.
+    fn of(books: impl IntoIterator<Item = &'a Books>) -> Self {
+        let mut guards = books.into_iter().map(Books::write);
+        let one = guards.next().expect("an allowance has books");
+        Self { _one: one, _others: guards.collect() }
+    }
+}
 
 impl Books {
     /// Opens an allowance for `budget` whose calls also draw on its `parents` and everything above them, on each once.
@@ -49,32 +62,21 @@ impl Books {
         budget: Budget,
         parents: impl IntoIterator<Item = &'a Arc<Allowance>>,
     ) -> Option<Arc<Allowance>> {
-        let mut above: Vec<Arc<Allowance>> = Vec::new();
-        let mut books: SmallVec<[Self; 1]> = SmallVec::new();
-        for parent in parents {
-            let chain = iter::once(parent).chain(&parent.above);
-            above.extend(
-                chain
-                    .filter(|one| !above.iter().any(|known| Arc::ptr_eq(known, one)))
-                    .cloned()
-                    .collect::<Vec<_>>(),
-            );
-            books.extend(parent.books.iter().cloned());
-        }
+        let above = Above::of(parents);
         if budget.is_unlimited() {
-            // The first one, if everything else is above it.
-            let first = above.first()?;
-            if above.len() == 1 + first.above.len() {
-                return Some(first.clone());
+            match &above {
+                Above::Nothing => return None,
+                Above::One(parent) => return Some(parent.clone()),
+                Above::All(_) => {}
             }
         }
-        if books.is_empty() {
-            books.push(self.clone());
-        }
-        books.sort_unstable_by_key(Self::address);
-        books.dedup_by_key(|books| books.address());
+        let books = match &above {
+            Above::Nothing => SmallVec::from_buf([self.clone()]),
+            Above::One(parent) => parent.books.clone(),
+            Above::All(all) => in_order(all.iter().flat_map(|one| one.books.iter().cloned())).into(),
+        };
         let (calls, cost) = (budget.calls.map(Account::new), budget.cost.map(Account::new));
-        Some(Arc::new(Allowance { owner, calls, cost, above: above.into(), books }))
+        Some(Arc::new(Allowance { owner, calls, cost, above, books }))
     }
 
     fn write(&self) -> MutexGuard<'_, ()> {
@@ -92,10 +94,65 @@ pub(crate) struct Allowance {
     owner: BudgetOwner,
     calls: Option<Account>,
     cost: Option<Account>,
-    /// Everything that its calls draw on besides, each once, and after its own parents.
-    above: Box<[Arc<Allowance>]>,
+    above: Above,
     /// The locks under which it and everything above it are written, by address.
     books: SmallVec<[Books; 1]>,
+}
+
+/// What the calls of an allowance draw on besides. Nearly always it is one other allowance, with what is above that, so
+/// opening one does not copy the chain.
+#[derive(Debug)]
+enum Above {
+    Nothing,
+    One(Arc<Allowance>),
+    /// Everything above, each once: an agent that another tree's handler made draws on two chains, which may meet.
+    All(Box<[Arc<Allowance>]>),
+}
+
+impl Above {
+    fn of<'a>(parents: impl IntoIterator<Item = &'a Arc<Allowance>>) -> Self {
+        let chain = |one: &'a Arc<Allowance>| iter::once(one).chain(one.above.chain());
+        let mut parents = parents.into_iter();
+        let Some(first) = parents.next() else { return Self::Nothing };
+        let mut all: Vec<&Arc<Allowance>> = Vec::new();
+        for other in parents {
+            if all.is_empty() {
+                all.extend(chain(first));
+            }
+            let more = chain(other).filter(|one| !all.iter().any(|known| Arc::ptr_eq(known, one)));
+            let more: Vec<_> = more.collect();
+            all.extend(more);
+        }
+        if all.is_empty() || all.len() == chain(first).count() {
+            return Self::One(first.clone());
+        }
+        Self::All(all.into_iter().cloned().collect())
+    }
+
+    /// Everything above, nearest first.
+    fn chain(&self) -> impl Iterator<Item = &Arc<Allowance>> {
+        let (mut above, mut all) = (self, [].iter());
+        iter::from_fn(move || {
+            match above {
+                Self::Nothing => {}
+                Self::One(parent) => {
+                    above = &parent.above;
+                    return Some(parent);
+                }
+                Self::All(several) => (above, all) = (&Self::Nothing, several.iter()),
+            }
+            all.next()
+        })
+    }
+}
+
+/// Each of the books once, in the order in which all callers lock them, so that no two callers wait for each other.
+fn in_order<B: Borrow<Books>>(books: impl IntoIterator<Item = B>) -> Vec<B> {
+    let address = |books: &B| books.borrow().address();
+    let mut books: Vec<B> = books.into_iter().collect();
+    books.sort_unstable_by_key(address);
+    books.dedup_by(|one, other| address(one) == address(other));
+    books
 }
 
 /// A limit on one quantity, and how much of it is used.
@@ -151,7 +208,7 @@ impl Allowance {
 
     /// This allowance and everything it draws on.
     fn chain(&self) -> impl Iterator<Item = &Self> {
-        iter::once(self).chain(self.above.iter().map(Arc::as_ref))
+        iter::once(self).chain(self.above.chain().map(Arc::as_ref))
     }
 
     fn take(&self, cost: u64, lock: &AccountLock<'_>) -> Result<(), Spent> {
@@ -207,12 +264,12 @@ impl<'a> CallAllowances<'a> {
 
     fn lock(self) -> Option<AccountLock<'a>> {
         let books = |allowance: Option<&'a Allowance>| allowance.map_or(&[][..], |of| &of.books);
-        let (turn, tool) = (books(self.turn), books(self.tool));
-        let mut all: SmallVec<[&Books; 2]> = turn.iter().chain(tool).collect();
-        // All callers lock in this order, so that no two of them wait for each other.
-        all.sort_unstable_by_key(|books| books.address());
-        all.dedup_by_key(|books| books.address());
-        (!all.is_empty()).then(|| all.into_iter().map(Books::write).collect())
+        match (books(self.turn), books(self.tool)) {
+            ([], []) => None,
+            ([one], []) | ([], [one]) => Some(AccountLock::of([one])),
+            ([turn], [tool]) if turn.address() == tool.address() => Some(AccountLock::of([turn])),
+            (turn, tool) => Some(AccountLock::of(in_order(turn.iter().chain(tool)))),
+        }
     }
 
     fn all(self) -> impl Iterator<Item = &'a Allowance> {
