@@ -467,3 +467,24 @@ async fn an_outcome_carries_the_arguments_of_its_call() {
     assert_eq!(outcomes.iter().map(|outcome| outcome.arguments.clone()).collect::<Vec<_>>(), sent);
     assert_eq!(outcomes[0].arguments.text(), text, "not written anew");
 }
+
+/// V5: a handler says whether its message is meant for the user, and its cause reaches the outcome, not the wire.
+#[tokio::test(start_paused = true)]
+async fn a_handler_decides_who_reads_its_message() {
+    for (said, expected) in [(None, false), (Some(true), true), (Some(false), false)] {
+        let fails = tool_fn(ToolSpec::read("fails"), move |(): (), _: ToolContext| async move {
+            let error =
+                toolyard::ToolError::execution("no such city").with_source(std::io::Error::other("HTTP 404"));
+            Err::<(), _>(match said {
+                Some(visible) => error.user_visible(visible),
+                None => error,
+            })
+        });
+        let yard = yard(|builder, _| builder.tool(fails)).await;
+        let outcome = yard.engine.session("s").call(Call::new("a", "fails", "{}")).await;
+        let error = error(&outcome);
+        assert_eq!((error.user_visible, error.message.as_str()), (expected, "no such city"));
+        assert_eq!(error.source.as_ref().unwrap().to_string(), "HTTP 404");
+        assert!(!serde_json::to_string(error).unwrap().contains("404"));
+    }
+}

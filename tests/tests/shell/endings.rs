@@ -52,6 +52,9 @@ async fn a_timeout_keeps_the_output_so_far() {
         assert_eq!((error.kind, error.effect), (ErrorKind::Timeout, Effect::Unknown));
         assert_eq!(error.message, "Tool exceeded 300ms wall time limit");
         assert!(outcome.to_text().contains("begun") && !outcome.to_text().contains("never"));
+        let output = error.output().unwrap();
+        assert!(output.command_executed().unwrap().contains("echo begun"), "{output:?}");
+        assert!(output.metadata("duration_ms").unwrap().as_u64().unwrap() >= 300, "{output:?}");
         assert_eq!(marked(&yard.mark()).len(), 0);
     }
 }
@@ -70,6 +73,10 @@ async fn a_cancel_keeps_the_output_so_far() {
     let error = outcome.error().unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
     assert_eq!(error.content(), [toolyard::Content::text("begun\n")]);
+    let output = error.output().unwrap();
+    assert!(output.command_executed().unwrap().contains("echo begun"), "{output:?}");
+    assert_eq!(output.metadata("exit_code"), Some(&serde_json::Value::Null));
+    assert!(output.metadata("duration_ms").is_some());
     assert_eq!(marked(&yard.mark()).len(), 0);
     yard.events.check();
 }

@@ -1,7 +1,7 @@
 //! The error that a handler returns instead of an output.
 
 use super::{ErrorKind, ForModel};
-use crate::{Content, PathEscape, resilience};
+use crate::{Content, PathEscape, ToolOutput, resilience};
 use std::{
     error::Error,
     fmt, iter,
@@ -71,7 +71,9 @@ impl From<ToolErrorKind> for ErrorKind {
 pub struct ToolError {
     kind: ToolErrorKind,
     message: String,
-    content: Vec<Content>,
+    /// Boxed, because most errors have none.
+    output: Option<Box<ToolOutput>>,
+    user_visible: Option<bool>,
     retry_after: Option<Duration>,
     no_side_effect: bool,
     outcome_unknown: bool,
@@ -84,7 +86,8 @@ impl ToolError {
         Self {
             kind,
             message: message.into(),
-            content: Vec::new(),
+            output: None,
+            user_visible: None,
             retry_after: None,
             no_side_effect: false,
             outcome_unknown: false,
@@ -172,10 +175,23 @@ impl ToolError {
         self
     }
 
-    /// Sets the output produced before the fault.
+    /// Sets the content produced before the fault.
     #[must_use]
-    pub fn with_content(mut self, content: Vec<Content>) -> Self {
-        self.content = content;
+    pub fn with_content(self, content: Vec<Content>) -> Self {
+        self.with_output(ToolOutput::parts(content))
+    }
+
+    /// Sets the output produced before the fault, with all that is known of the call: what it changed, what it ran.
+    #[must_use]
+    pub fn with_output(mut self, output: ToolOutput) -> Self {
+        self.output = Some(Box::new(output));
+        self
+    }
+
+    /// Sets whether the message is meant for the user as well as for the model. Without it, the code decides.
+    #[must_use]
+    pub fn user_visible(mut self, visible: bool) -> Self {
+        self.user_visible = Some(visible);
         self
     }
 
@@ -209,9 +225,19 @@ impl ToolError {
         self.source.as_ref()
     }
 
-    /// The output produced before the fault.
+    /// The content produced before the fault.
     pub fn content(&self) -> &[Content] {
-        &self.content
+        self.output().map_or(&[], |output| &output.content)
+    }
+
+    /// The output produced before the fault.
+    pub fn output(&self) -> Option<&ToolOutput> {
+        self.output.as_deref()
+    }
+
+    /// Whether the handler said that the message is, or is not, meant for the user.
+    pub fn is_user_visible(&self) -> Option<bool> {
+        self.user_visible
     }
 }
 

@@ -4,8 +4,9 @@ use super::{
     kept::Kept,
     report::{End, Report},
 };
+use serde_json::Value;
 use std::time::Duration;
-use toolyard_core::{Content, ToolError, ToolOutput};
+use toolyard_core::{ToolError, ToolOutput};
 
 /// The text that stands for an empty output.
 const NO_OUTPUT: &str = "[no output]";
@@ -49,28 +50,33 @@ impl Finished<'_> {
     }
 
     fn output(self, end: End) -> ToolOutput {
-        let Self { command, report, elapsed, kept, .. } = self;
-        let bytes = kept.total();
-        let text = text(kept, &report);
-        let output = match failure(end) {
+        self.told(|text| match failure(end) {
             None => ToolOutput::text(text),
             Some(how) => ToolOutput::failure(format!("{how}\n{text}")),
-        };
-        let output = match end {
-            End::Exited(code) => output.with_metadata("exit_code", code),
-            End::Killed(signal) => output.with_metadata("signal", signal),
+        })
+    }
+
+    /// The error with the output so far and what is known of the command.
+    fn with_output(self, error: ToolError) -> ToolError {
+        error.with_output(self.told(ToolOutput::text))
+    }
+
+    /// The output of a text, with what is known of the command.
+    fn told(self, of: impl FnOnce(String) -> ToolOutput) -> ToolOutput {
+        let Self { command, report, elapsed, kept, .. } = self;
+        let bytes = kept.total();
+        let output = of(text(kept, &report));
+        let output = match report.end {
+            Some(End::Exited(code)) => output.with_metadata("exit_code", code),
+            Some(End::Killed(signal)) => output.with_metadata("signal", signal),
+            // It was stopped before it had one.
+            None => output.with_metadata("exit_code", Value::Null),
         };
         let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         output
             .with_metadata("duration_ms", millis)
             .with_metadata("output_bytes", bytes)
             .with_command_executed(command)
-    }
-
-    /// The error with the output so far.
-    fn with_output(self, error: ToolError) -> ToolError {
-        let text = text(self.kept, &self.report);
-        error.with_content(vec![Content::text(text)])
     }
 }
 

@@ -10,11 +10,13 @@ use crate::{
     registry::ToolEntry,
     unwind::Panic,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, error::Error, iter};
 use toolyard_core::{
-    CallError, Content, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput,
-    wording,
+    CallError, Effect, ErrorKind, Reason, ResourceLimits, ToolError, ToolErrorKind, ToolOutput, wording,
 };
+
+/// The number of causes of an error that are logged.
+const CAUSES_MAX: usize = 32;
 
 /// What the classification depends on beside the verdict.
 pub(super) struct Facts<'a> {
@@ -166,16 +168,18 @@ fn stopped(stop: Stop) -> CallError {
 }
 
 fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
-    let bytes = tool_error.message().len() + tool_error.content().iter().map(Content::size).sum::<usize>();
+    let bytes = tool_error.message().len() + tool_error.output().map_or(0, ToolOutput::size);
     if let Err(error) = check_size(bytes, facts) {
         return error;
     }
-    let output = || ToolOutput::parts(tool_error.content().to_vec());
+    let output = || tool_error.output().cloned().unwrap_or_else(|| ToolOutput::parts(Vec::new()));
     if let Some(stop) = facts.stop {
-        return stopped(stop).with_output(output());
+        let mut error = stopped(stop).with_output(output());
+        error.source = tool_error.source().cloned();
+        return error;
     }
     if tool_error.kind() == ToolErrorKind::Unclassified {
-        let source = tool_error.source().map(ToString::to_string);
+        let source = tool_error.source().map(|source| causes(source.as_ref()));
         let error = source.as_deref().map(|source| tracing::field::display(facts.shown(source)));
         tracing::error!(tool = facts.entry.name(), error, "a handler failed with an unclassified error");
     }
@@ -186,10 +190,17 @@ fn failed(tool_error: &ToolError, facts: &Facts<'_>) -> CallError {
     error.set_effect(if is_cut && !only_looks { Effect::Unknown } else { Effect::Failed });
     error.retry_after = tool_error.retry_after_hint();
     error.source = tool_error.source().cloned();
+    error.user_visible = tool_error.is_user_visible().unwrap_or(error.user_visible);
     // If the tool must not run twice, only its caller can judge whether to retry, unless nothing was changed.
     let may_repeat = facts.entry.spec().is_repeatable() || tool_error.has_no_side_effect();
     error.set_retryable(error.retryable && may_repeat);
     error
+}
+
+/// The texts of an error and of all its causes, in one line.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let chain = iter::successors(Some(error), |link| (*link).source()).take(CAUSES_MAX);
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn panicked(facts: &Facts<'_>, panic: &Panic) -> CallError {
@@ -213,4 +224,19 @@ fn unknown_effect(kind: ErrorKind, message: String, facts: &Facts<'_>) -> CallEr
     error.set_effect(if only_looks { Effect::Failed } else { Effect::Unknown });
     error.set_retryable(kind == ErrorKind::Timeout && facts.entry.spec().is_repeatable());
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot book")]
+    struct Outer(#[source] std::io::Error);
+
+    /// V5: the log line of an unclassified error has the whole chain of its causes.
+    #[test]
+    fn every_cause_is_logged() {
+        assert_eq!(causes(&Outer(std::io::Error::other("no route"))), "cannot book: no route");
+    }
 }

@@ -205,7 +205,7 @@ async fn wait_for_grace(
 fn into_output(done: HandlerResult) -> ToolOutput {
     match done {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) => ToolOutput::parts(error.content().to_vec()),
+        Ok(Err(error)) => error.output().cloned().unwrap_or_else(nothing),
         Err(_) => nothing(),
     }
 }
