@@ -22,6 +22,7 @@ mod driver;
 mod flight;
 mod follow;
 mod holding;
+mod ids;
 mod intake;
 mod ledger;
 mod plan;

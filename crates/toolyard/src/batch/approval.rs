@@ -61,7 +61,7 @@ impl BatchState {
             end_on_drop.disarm();
         });
         self.session.engine.tasks.spawn(asking.map(|_| ()));
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner).push((index, withdraw));
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner).insert(index, withdraw);
         // The batch or the call may have ended before the question was in the list.
         if self.stopped.get().is_some() {
             self.withdraw_questions();

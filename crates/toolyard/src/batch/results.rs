@@ -49,10 +49,9 @@ impl BatchState {
 
     /// The result of a call equal to this one, if a handler has run for it.
     pub(crate) fn answer(&self, call: &Call) -> Option<Outcome> {
-        let same = |slot: &&Slot| {
-            slot.call.id == call.id && slot.call.name == call.name && slot.call.arguments == call.arguments
-        };
-        let slot = self.slots.iter().find(same)?;
+        let same = |slot: &&Slot| slot.call.name == call.name && slot.call.arguments == call.arguments;
+        let mut of_id = self.places_of(call.id.as_str()).iter().map(|place| &self.slots[*place as usize]);
+        let slot = of_id.find(same)?;
         slot.peek().filter(|outcome| outcome.attempts > 0)
     }
 }

@@ -5,6 +5,7 @@ use super::bell::Bell;
 use super::deadline::Alarms;
 use super::draws::Draws;
 use super::holding::Holding;
+use super::ids::Ids;
 use super::ledger::{Delayed, Ending, Phase, Slot, Started};
 use super::progress::{Bid, Progress};
 use super::quiescence::Nested;
@@ -21,6 +22,7 @@ use futures::future::AbortHandle;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::{
+    collections::BTreeMap,
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -78,8 +80,8 @@ pub(crate) struct BatchState {
     pub(super) stopped: OnceLock<Stop>,
     /// The time limits of waiting calls, if there are any.
     pub(super) alarms: OnceLock<Box<Alarms>>,
-    /// Pending questions to the approver; a batch that stops withdraws them.
-    pub(super) questions: Mutex<Vec<(u32, AbortHandle)>>,
+    /// Pending questions to the approver, by the place of their call; a batch that stops withdraws them.
+    pub(super) questions: Mutex<BTreeMap<u32, AbortHandle>>,
     /// Most batches have few runs, which then need no allocation.
     pub(super) runs: SmallVec<[Run; 2]>,
     /// How many runs have a call without a result; not maintained for a single run.
@@ -90,6 +92,7 @@ pub(crate) struct BatchState {
     pub(super) bell: Bell,
     /// The memory of its results.
     pub(super) holding: Holding,
+    pub(super) ids: Ids,
 }
 
 impl BatchState {
@@ -120,13 +123,14 @@ impl BatchState {
             cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
             alarms: OnceLock::new(),
-            questions: Mutex::new(Vec::new()),
+            questions: Mutex::default(),
             open_runs: AtomicUsize::new(runs.len()),
             runs,
             failed: AtomicUsize::new(0),
             slots: slots.into_boxed_slice(),
             bell: Bell::default(),
             holding,
+            ids: Ids::default(),
         })
     }
 
@@ -434,16 +438,12 @@ impl BatchState {
 
     pub(super) fn withdraw_questions(&self) {
         let questions = std::mem::take(&mut *self.questions.lock().unwrap_or_else(PoisonError::into_inner));
-        questions.iter().for_each(|(_, question)| question.abort());
+        questions.values().for_each(AbortHandle::abort);
     }
 
     /// Withdraws the question about one call.
     pub(super) fn withdraw_question(&self, index: u32) {
-        let question = {
-            let mut questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = questions.iter().position(|(of, _)| *of == index);
-            at.map(|at| questions.swap_remove(at).1)
-        };
+        let question = self.questions.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
         question.iter().for_each(AbortHandle::abort); // outside of the lock, because it wakes a task
     }
 

@@ -102,8 +102,9 @@ impl BatchState {
 
     /// The calls of this id without a result.
     pub(crate) fn open_calls(&self, id: &str) -> impl Iterator<Item = u32> {
-        let calls = self.slots.iter().enumerate().filter(move |(_, slot)| slot.id().as_str() == id);
-        calls.filter(|(_, slot)| !slot.is_ended()).map(|(at, _)| index(at))
+        // An ended batch is not worth an index.
+        let places = if self.is_open() { self.places_of(id) } else { &[] };
+        places.iter().copied().filter(|place| !self.slots[*place as usize].is_ended())
     }
 
     /// The number of calls without a result.

@@ -100,14 +100,18 @@ impl Turn {
     /// # Cancel safety
     /// Like [`dispatch`](Self::dispatch).
     pub async fn resend(&self, batch: impl Into<Batch>) -> Vec<Outcome> {
-        self.run(batch.into(), Order::Runs, &ResentBatch(self)).await
+        let earlier = self.state().batches.clone();
+        self.run(batch.into(), Order::Runs, &ResentBatch { turn: self, earlier }).await
     }
 
     /// Returns the results of the latest batch so far, one place per call; empty before the first batch. For a caller
     /// that cannot wait for the rest.
     pub fn finished(&self) -> Vec<Option<Outcome>> {
-        let latest = self.state().batches.last().cloned();
-        latest.map_or_else(Vec::new, |batch| batch.finished())
+        self.latest().map_or_else(Vec::new, |batch| batch.finished())
+    }
+
+    pub(crate) fn latest(&self) -> Option<Arc<BatchState>> {
+        self.state().batches.last().cloned()
     }
 
     /// Cancels the turn's calls, now and in future; other turns of the session continue (SC-1).
@@ -143,7 +147,11 @@ impl Turn {
 struct FreshBatch<'a>(&'a Turn);
 
 /// Watches a batch that may be a repetition of an earlier one.
-struct ResentBatch<'a>(&'a Turn);
+struct ResentBatch<'a> {
+    turn: &'a Turn,
+    /// The turn's batches before this one.
+    earlier: Vec<Arc<BatchState>>,
+}
 
 impl Watch for FreshBatch<'_> {
     fn is_cancelled(&self) -> bool {
@@ -161,16 +169,15 @@ impl Watch for FreshBatch<'_> {
 
 impl Watch for ResentBatch<'_> {
     fn is_cancelled(&self) -> bool {
-        self.0.state().cancelled
+        self.turn.state().cancelled
     }
 
     fn replay(&self, call: &Call) -> Option<Outcome> {
-        let batches = self.0.state().batches.clone();
-        batches.iter().find_map(|batch| batch.answer(call))
+        self.earlier.iter().find_map(|batch| batch.answer(call))
     }
 
     fn opened(&self, batch: &Arc<BatchState>) {
-        self.0.opened(batch);
+        self.turn.opened(batch);
     }
 }
 
