@@ -13,14 +13,14 @@
 //! |---|---|
 //! | `tool.call.received` | tool_name, bytes, digest? |
 //! | `tool.input_invalid`, `tool.call.denied` | as `tool.failed` |
-//! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe? |
+//! | `tool.failed` | tool_name, code, class, message, outcome, attempts, reason?, queue_ms, duration_ms, dedupe?, partial_output?, files_modified?, command_executed?, metadata? |
 //! | `tool.confirmation_requested` | tool_name, side_effects, expires_ms, request, digest, arguments |
 //! | `tool.confirmation_resolved` | approved, error?, by?, digest? |
 //! | `tool.called` | tool_name, side_effects, class, queue_ms, policy_version, approval?, digest? |
 //! | `dispatch.attempt` | |
 //! | `tool.output_delta` | text |
 //! | `dispatch.retry` | delay_ms, code |
-//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested |
+//! | `tool.completed` | tool_name, duration_ms, queue_ms, bytes, dedupe, sandbox, cancel_requested, files_modified?, command_executed?, metadata? |
 //! | `dispatch.late_result` | ok |
 //! | `breaker.transition` | tool_name or backend, from, to |
 //! | `zombies.released` | tool_name, count |
@@ -45,6 +45,7 @@
 //! call needs approval. For a call that was refused it covers the text of the arguments, otherwise everything that
 //! would run.
 
+mod details;
 mod grammar;
 mod kind;
 mod line;
@@ -52,6 +53,7 @@ mod log;
 #[cfg(test)]
 mod record;
 
+pub use details::{CallDetails, DETAIL_BYTES_MAX, DETAIL_FILES_MAX};
 pub use grammar::{CallGrammar, GrammarError};
 pub use kind::{Approval, DrainStep, EventKind, Failure, SettledBy};
 pub use line::{Line, LineError, Stranger};

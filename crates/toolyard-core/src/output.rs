@@ -159,6 +159,16 @@ impl ToolOutput {
         self.extras.as_ref()?.command_executed.as_deref()
     }
 
+    /// All facts about the call that the model does not read.
+    pub fn all_metadata(&self) -> Option<&Map<String, Value>> {
+        self.extras.as_ref().map(|extras| &extras.metadata).filter(|metadata| !metadata.is_empty())
+    }
+
+    /// Whether it says more of the call than what the model reads.
+    pub(crate) fn has_details(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.has_details())
+    }
+
     /// A fact about the call that the model does not read.
     pub fn metadata(&self, key: &str) -> Option<&Value> {
         self.extras.as_ref()?.metadata.get(key)
@@ -195,6 +205,10 @@ impl ToolOutput {
 }
 
 impl Extras {
+    fn has_details(&self) -> bool {
+        !(self.metadata.is_empty() && self.files_modified.is_empty() && self.command_executed.is_none())
+    }
+
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

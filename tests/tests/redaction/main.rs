@@ -243,6 +243,35 @@ async fn a_planted_secret_shows_nowhere() {
     yard.events.check();
 }
 
+/// OB-2, PO-7: what a tool tells of its call is in the event of the call's end without secrets and without what looks
+/// like one; the result has the latter.
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_tells_of_its_call_is_redacted_in_events() {
+    let (yard, ..) = leaky(redactor()).await;
+    let url = "postgres://ada:swordfish@db/x";
+    for (what, how, in_event) in [
+        (SECRET, "data", "it is '[redacted]'"),
+        (SECRET, "no_data", "it is '[redacted]'"),
+        (url, "data", "it is 'postgres://ada:[redacted: url password]@db/x'"),
+        (url, "no_data", "it is 'postgres://ada:[redacted: url password]@db/x'"),
+    ] {
+        let call = Call::new("a", "leaky", json!({"how": how, "what": what}));
+        let outcome = yard.engine.session("s").call(call).await;
+        let mut last = yard.events.events().into_iter().rfind(|event| event.kind.is_terminal()).unwrap().kind;
+        let told = last.details_mut().unwrap();
+        assert_eq!(
+            (told.command_executed.as_deref(), &told.metadata["m"]),
+            (Some(in_event), &json!(in_event))
+        );
+        assert_eq!(told.files_modified, [in_event]);
+        clean("an event", &format!("{told:?}"));
+        assert!(!format!("{told:?}").contains("swordfish"), "{told:?}");
+        let output = outcome.error().map_or_else(|| outcome.status.as_ref().ok(), |error| error.output());
+        assert_eq!(output.unwrap().command_executed().unwrap().contains("swordfish"), what == url);
+    }
+    yard.events.check();
+}
+
 fn chain(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source())
         .map(|error| format!("{error} {error:?}"))

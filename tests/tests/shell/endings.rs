@@ -77,6 +77,11 @@ async fn a_cancel_keeps_the_output_so_far() {
     assert!(output.command_executed().unwrap().contains("echo begun"), "{output:?}");
     assert_eq!(output.metadata("exit_code"), Some(&serde_json::Value::Null));
     assert!(output.metadata("duration_ms").is_some());
+    let events = yard.events.events();
+    let details = events.iter().find_map(|event| event.kind.failure()?.details.clone()).unwrap();
+    assert_eq!(details.partial_output.as_deref(), Some("begun\n"));
+    assert_eq!(details.command_executed.as_deref(), output.command_executed());
+    assert_eq!(Some(&details.metadata), output.all_metadata());
     assert_eq!(marked(&yard.mark()).len(), 0);
     yard.events.check();
 }

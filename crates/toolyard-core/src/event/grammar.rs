@@ -152,6 +152,7 @@ mod tests {
                 dedupe: if name == "done" { Dedupe::Fresh } else { Dedupe::Joined },
                 sandbox: Sandbox::Host,
                 cancel_requested: false,
+                details: None,
             },
             other => panic!("no such event: {other}"),
         }

@@ -1,5 +1,6 @@
 //! The kinds of events.
 
+use super::{CallDetails, details};
 use crate::{
     BreakerState, CallDigest, CallError, Dedupe, Effect, ErrorKind, Reason, RequestId, Sandbox, SideEffects,
     ToolClass, error::OldClass,
@@ -34,6 +35,9 @@ pub struct Failure {
     /// Whether the call shares the failure of another call.
     #[serde(default, skip_serializing_if = "Dedupe::is_fresh")]
     pub dedupe: Dedupe,
+    /// What the tool tells of the call. Boxed, because most failures have none.
+    #[serde(flatten, with = "details")]
+    pub details: Option<Box<CallDetails>>,
 }
 
 impl Failure {
@@ -50,6 +54,7 @@ impl Failure {
             queue_ms,
             duration_ms,
             dedupe: Dedupe::Fresh,
+            details: CallDetails::of_error(error),
         }
     }
 }
@@ -127,6 +132,8 @@ pub enum EventKind {
         dedupe: Dedupe,
         sandbox: Sandbox,
         cancel_requested: bool,
+        #[serde(flatten, with = "details")]
+        details: Option<Box<CallDetails>>,
     },
     /// The approver is asked.
     #[serde(rename = "tool.confirmation_requested")]
@@ -354,6 +361,18 @@ impl EventKind {
     /// Whether the event ends a call.
     pub const fn is_terminal(&self) -> bool {
         self.is_failure() || matches!(self, Self::Completed { .. })
+    }
+
+    /// What the tool tells of the call that this event ends, if it tells anything.
+    pub fn details_mut(&mut self) -> Option<&mut CallDetails> {
+        match self {
+            Self::InputInvalid(failure) | Self::Denied(failure) | Self::Failed(failure) => {
+                &mut failure.details
+            }
+            Self::Completed { details, .. } => details,
+            _ => return None,
+        }
+        .as_deref_mut()
     }
 
     /// The failure fields of an event that ends a call without an output.

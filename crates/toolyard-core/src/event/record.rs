@@ -1,9 +1,9 @@
 //! Checks the events against their documents: every kind against `docs/events.schema.json` and `docs/events.md`.
 
-use super::{Approval, DrainStep, Event, EventKind as E, Failure, Line, SettledBy};
+use super::{Approval, CallDetails, DrainStep, Event, EventKind as E, Failure, Line, SettledBy};
 use crate::{
     AgentPath, BreakerState, CallDigest, CallError, Dedupe, ErrorKind, Reason, RequestId, Sandbox, SessionId,
-    SideEffects, ToolClass,
+    SideEffects, ToolClass, ToolOutput,
 };
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -31,6 +31,14 @@ fn failure(kind: ErrorKind, dedupe: Dedupe) -> Failure {
     Failure { dedupe, ..Failure::new("read_file".into(), &error, 1, 2) }
 }
 
+/// All that a tool tells of a call.
+fn details(partial_output: Option<&str>) -> Option<Box<CallDetails>> {
+    let output =
+        ToolOutput::text("").with_file_modified("a.md").with_command_executed("ls").with_metadata("n", 1);
+    let details = CallDetails::of_output(&output).unwrap();
+    Some(Box::new(CallDetails { partial_output: partial_output.map(str::to_owned), ..*details }))
+}
+
 /// The kind after this one, with all its fields. A new kind must be added here, or this does not compile.
 fn next(kind: &E) -> Option<E> {
     let tool_name: Arc<str> = "read_file".into();
@@ -38,7 +46,10 @@ fn next(kind: &E) -> Option<E> {
     Some(match kind {
         E::Received { .. } => E::InputInvalid(failure(ErrorKind::InvalidInput, Dedupe::Joined)),
         E::InputInvalid(_) => E::Denied(failure(ErrorKind::FsDenied, Dedupe::Joined)),
-        E::Denied(_) => E::Failed(failure(ErrorKind::Timeout, Dedupe::Replayed)),
+        E::Denied(_) => E::Failed(Failure {
+            details: details(Some("half")),
+            ..failure(ErrorKind::Timeout, Dedupe::Replayed)
+        }),
         E::Failed(_) => E::Completed {
             tool_name,
             duration_ms: 1,
@@ -47,6 +58,7 @@ fn next(kind: &E) -> Option<E> {
             dedupe: Dedupe::Fresh,
             sandbox: Sandbox::Host,
             cancel_requested: false,
+            details: details(None),
         },
         E::Completed { .. } => E::ConfirmationRequested {
             tool_name,

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use crate::wording::NO_RESULT;
 use serde_json::{Map, Value, json};
-use toolyard_core::{CallError, Content, ErrorKind};
+use toolyard_core::{CallError, Content, ErrorKind, ToolOutput};
 
 pub(super) fn results(answers: &[Answer<'_>]) -> Value {
     let results: Value = answers.iter().map(result).collect();
@@ -23,6 +23,9 @@ fn result(answer: &Answer<'_>) -> Value {
     if let Some(value) = answer.output().and_then(|output| output.structured().cloned()) {
         put("structured", value);
     }
+    if let Some(output) = answer.output() {
+        facts(output, &mut put);
+    }
     if answer.is_error() {
         put("error", error(answer));
     }
@@ -30,6 +33,19 @@ fn result(answer: &Answer<'_>) -> Value {
         put("passthrough", Value::Object(rest.as_ref().clone()));
     }
     Value::Object(fields)
+}
+
+/// What the tool tells of the call, which is not for the model.
+fn facts(output: &ToolOutput, put: &mut impl FnMut(&str, Value) -> Option<Value>) {
+    if !output.files_modified().is_empty() {
+        put("files_modified", output.files_modified().into());
+    }
+    if let Some(command) = output.command_executed() {
+        put("command_executed", command.into());
+    }
+    if let Some(metadata) = output.all_metadata() {
+        put("metadata", Value::Object(metadata.clone()));
+    }
 }
 
 /// The content that the model reads, as parts: those of the output, or a single text part.

@@ -53,6 +53,24 @@ fn text_takes_the_form_of_every_format() {
     );
 }
 
+/// The neutral form has what the tool tells of its call; the model of no provider reads it.
+#[test]
+fn what_a_tool_tells_of_its_call_is_in_the_neutral_form() {
+    let told = |call: &Call| {
+        let output = ToolOutput::text("done").with_file_modified("a.md").with_command_executed("make all");
+        ok(call, output.with_metadata("exit_code", 0))
+    };
+    let neutral = &result(NEUTRAL, Format::Neutral, told)["results"][0];
+    assert_eq!(neutral["files_modified"], json!(["a.md"]));
+    assert_eq!(
+        (&neutral["command_executed"], &neutral["metadata"]),
+        (&json!("make all"), &json!({"exit_code": 0}))
+    );
+    for to in [Format::OpenAiChat, Format::OpenAiResponses, Format::Anthropic, Format::Gemini] {
+        assert!(!result(NEUTRAL, to, told).to_string().contains("make all"), "{to}");
+    }
+}
+
 /// V5, RT-8: the neutral form tells what was tried, why it was not retried, and when to try again.
 #[test]
 fn a_neutral_error_reports_its_attempts() {

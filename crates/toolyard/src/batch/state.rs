@@ -33,7 +33,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use toolyard_core::{
     Call, CallError, Caller, Dedupe, Effect, ErrorKind, EventKind, Outcome, Routing, ToolClass,
-    error::TerminalEvent, event::Failure,
+    error::TerminalEvent, event::CallDetails, event::Failure,
 };
 
 /// A place in a batch as a `u32`, which is enough for the largest batch allowed.
@@ -427,6 +427,7 @@ impl BatchState {
                 dedupe: ending.dedupe,
                 sandbox: ending.sandbox,
                 cancel_requested: ending.cancel_requested,
+                details: CallDetails::of_output(output),
             },
             Err(error) => {
                 let mut failure = Failure::new(tool_name, error, queue_ms, duration_ms);

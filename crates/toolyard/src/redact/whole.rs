@@ -3,7 +3,7 @@
 use super::{Redactor, marks::Marks, pass::Pass, value::owned};
 use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
-use toolyard_core::{Arguments, CallError, Content, EventKind, ToolOutput};
+use toolyard_core::{Arguments, CallError, Content, EventKind, ToolOutput, event::CallDetails};
 
 /// How many links of an error chain are checked. What lies deeper is cut off, because it is not checked.
 const CAUSES_MAX: usize = 64;
@@ -38,6 +38,9 @@ impl Redactor {
     /// Redacts what an event tells in the words of models and tools. Streamed output is redacted as a stream, and the
     /// arguments of a question where they are written out.
     pub(crate) fn event(&self, kind: &mut EventKind) {
+        if let Some(details) = kind.details_mut() {
+            Pass::of(self).details(details);
+        }
         match kind {
             EventKind::InputInvalid(failure) | EventKind::Denied(failure) | EventKind::Failed(failure) => {
                 Pass::of(self).in_place(&mut failure.message);
@@ -48,6 +51,18 @@ impl Redactor {
 }
 
 impl Pass<'_> {
+    /// Redacts what a tool tells of a call.
+    fn details(&self, details: &mut CallDetails) {
+        let texts = details.partial_output.iter_mut().chain(&mut details.command_executed);
+        texts.chain(&mut details.files_modified).for_each(|text| self.in_place(text));
+        if !details.metadata.is_empty() {
+            let metadata = Value::Object(std::mem::take(&mut details.metadata));
+            if let Value::Object(shown) = self.value(&metadata).into_owned() {
+                details.metadata = shown;
+            }
+        }
+    }
+
     /// Redacts an output.
     fn output(&self, output: &mut ToolOutput) {
         output.content.iter_mut().for_each(|part| self.content(part));

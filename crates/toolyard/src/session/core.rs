@@ -313,6 +313,9 @@ impl SessionCore {
         if let Some(redactor) = &self.engine.redactor {
             redactor.event(&mut kind);
         }
+        if let Some(details) = kind.details_mut() {
+            details.cut();
+        }
         let mut event = Event::new(self.id.clone(), self.agent.clone(), kind);
         (event.turn, event.batch, event.run) = (place.turn, place.batch, place.run);
         (event.call_id, event.index, event.attempt) = (place.call_id, place.index, place.attempt);

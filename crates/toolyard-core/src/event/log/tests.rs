@@ -41,6 +41,7 @@ fn done() -> E {
         dedupe: Dedupe::Fresh,
         sandbox: Sandbox::Host,
         cancel_requested: false,
+        details: None,
     }
 }
 
