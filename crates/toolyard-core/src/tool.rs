@@ -38,7 +38,8 @@ pub trait Tool: Send + Sync {
     async fn execute(&self, args: &Value, cx: &ToolContext) -> Result<ToolOutput, ToolError>;
 
     /// Asks a running `execute` to stop, in addition to the context's cancel token. May be called any number of times
-    /// (SC-5). Returns `true` if it stopped cleanly, `false` if it was done or never started.
+    /// (SC-5). Returns `true` if it stopped cleanly, `false` if it was done or never started. The engine logs the
+    /// answer in the call's span at INFO (`stopped_cleanly`), unless the handler ends before there is one.
     async fn cancel(&self) -> bool {
         false
     }

@@ -11,6 +11,9 @@
 //! (refused, joined or replayed) has a span without length, so that a trace shows every call the model made. While
 //! nothing listens, a span costs only the check whether anything does.
 //!
+//! It is the current span wherever the handler runs, so what a handler logs belongs to its call, on a blocking thread
+//! too. A blocking handler that was given up keeps the span open until it stops.
+//!
 //! | field | on | value |
 //! |---|---|---|
 //! | `otel.name` | all | `execute_tool {tool}`, the span's name for OpenTelemetry |

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod ends;
+mod lines;
 mod parents;
 mod seen;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::oneshot;
 use toolyard_core::{Grant, Placement, Sandbox, Tool, ToolContext, ToolError, ToolOutput};
+use tracing::Instrument as _;
 
 /// One attempt, ready to be executed.
 #[non_exhaustive]
@@ -127,7 +128,9 @@ impl HostBackend {
         let (give_result, result) = oneshot::channel();
         let (tell_stopped, stopped) = oneshot::channel();
         let take_up = execution.take_up.get_or_init(TakeUp::default).clone();
-        self.blocking.spawn(Box::pin(async move {
+        // What the handler logs belongs to its call, on its thread too.
+        let span = call.batch.span_of(call.index);
+        let job = async move {
             // All threads may have been busy for longer than the call could wait.
             if cx.is_cancelled() || !take_up.take_up() {
                 let _ = tell_stopped.send(false);
@@ -143,7 +146,8 @@ impl HostBackend {
             // The stop is sent first, so that whoever has the result need not wait for it. The receivers may be gone.
             let _ = tell_stopped.send(ok);
             let _ = give_result.send(done);
-        }));
+        };
+        self.blocking.spawn(Box::pin(job.instrument(span)));
         let result = async {
             match result.await {
                 Ok(Ok(done)) => done,

@@ -168,11 +168,18 @@ async fn stop(
 }
 
 impl Execution<'_> {
-    /// Calls the tool's own `cancel`.
+    /// Calls the tool's own `cancel`, and logs its answer in the call's span. A panic changes nothing else (SC-5).
     async fn stop(&self) {
-        // Its answer is not needed, and its panic changes nothing.
-        if let Ok(cancel) = caught(|| self.tool.cancel()) {
-            let _ = Caught::new(cancel).await;
+        let answer = match caught(|| self.tool.cancel()) {
+            Ok(cancel) => Caught::new(cancel).await,
+            Err(panic) => Err(panic),
+        };
+        let (tool, attempt) = (self.attempt.work().entry.name(), self.attempt.number());
+        match answer {
+            Ok(stopped_cleanly) => {
+                tracing::info!(tool, attempt, stopped_cleanly, "a tool was asked to stop its handler");
+            }
+            Err(_) => tracing::error!(tool, attempt, "a tool panicked when it was asked to stop its handler"),
         }
     }
 }
