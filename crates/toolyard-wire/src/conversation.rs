@@ -1,7 +1,7 @@
 //! Writes calls and their outcomes as a conversation keeps them: the model's message with the calls, and the answer.
 //!
 //! ```text
-//!   Message ────────┬─► assistant messages   the calls as the model wrote them
+//!   Message ────────┬─► assistant messages   text and calls as the model wrote them
 //!   outcomes ───────┴─► tool messages        one result per call, as `encode` writes them
 //! ```
 
@@ -17,7 +17,7 @@ use toolyard_core::Outcome;
 /// Two neighbouring parts of a conversation: the model's calls, and their results.
 ///
 /// Both are lists of the entries of a request: messages (`openai-chat`, `anthropic`), items (`openai-responses`)
-/// or contents (`gemini`). `neutral` has one object each, `{"calls":[…]}` and `{"results":[…]}`.
+/// or contents (`gemini`). `neutral` has one object each, `{"calls":[…],"text":…}` and `{"results":[…]}`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolMessages {
@@ -42,8 +42,12 @@ impl ToolMessages {
 /// The calls come from a [`decode`](crate::decode)d message, or from [`Message::new`] if they were made by hand; the
 /// outcomes are in call order, as a batch returns them. If `to` is the format in which the calls came, fields that
 /// belong to a call go back with it (Gemini's `thoughtSignature`, the `status` of OpenAI Responses), and a missing
-/// id stays missing; an empty one becomes a generated one in both messages. Text that the model wrote beside its calls is not known here: a caller that has the provider's
-/// own message sends that one, and uses only [`tool`](ToolMessages::tool) of these.
+/// id stays missing; an empty one becomes a generated one in both messages.
+///
+/// The text that the model wrote beside its calls ([`Message::text`]) goes back with them: where it stood among them,
+/// or before them in a format that has no such order (`openai-chat`, `neutral`); blank text is left out. Nothing else
+/// that stood there is known here, neither reasoning nor calls that the provider ran itself: a caller that needs those
+/// sends the provider's own message, and uses only [`tool`](ToolMessages::tool) of these.
 ///
 /// # Errors
 /// [`Mismatch`] when calls and outcomes do not match, or a call does not fit the format: a provider would refuse

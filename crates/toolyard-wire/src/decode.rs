@@ -11,14 +11,16 @@ mod neutral;
 mod openai_chat;
 mod openai_responses;
 
-pub(crate) use anthropic::tool_use;
-pub(crate) use gemini::function_call;
+pub(crate) use anthropic::{is_text as is_text_block, tool_use};
+pub(crate) use gemini::{function_call, text_part};
 pub(crate) use neutral::{call as neutral_call, calls as neutral_calls};
-pub(crate) use openai_responses::{is_call as is_response_call, output_calls, output_item};
+pub(crate) use openai_responses::{
+    is_call as is_response_call, is_text as is_response_text, output_calls, output_item,
+};
 
 use crate::{
     DecodeError, Format, Message, StreamDecoder, detect,
-    draft::Draft,
+    found::Found,
     json,
     sse::{SseEvent, looks_like_sse, sse_events},
 };
@@ -28,7 +30,7 @@ use serde_json::Value;
 /// message, the `output` array, a list of content blocks, a Gemini `Content`).
 ///
 /// Without a format, the format is detected. A response without tool calls is an empty [`Message`], not an error:
-/// the model is done. If a provider offers several answers (`choices`, `candidates`), the first is read. Calls of
+/// the model is done. The text beside the calls is kept ([`Message::text`]). If a provider offers several answers (`choices`, `candidates`), the first is read. Calls of
 /// tools that the provider runs itself are skipped.
 ///
 /// SSE text that breaks off gives the calls received so far, the last one perhaps with broken arguments;
@@ -62,7 +64,7 @@ pub fn decode(text: &str, format: Option<Format>) -> Result<Message, DecodeError
     }
 }
 
-fn whole(value: Value, format: Format) -> Result<Vec<Draft>, DecodeError> {
+fn whole(value: Value, format: Format) -> Result<Found, DecodeError> {
     match format {
         Format::Neutral => neutral::calls(value),
         Format::OpenAiChat => openai_chat::calls(value),

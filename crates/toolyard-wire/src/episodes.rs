@@ -186,7 +186,7 @@ fn parse_turns(value: Value) -> Result<Vec<Vec<Call>>, DecodeError> {
                 neutral_call(fields, &place)
             })
             .collect::<Result<_, _>>()?;
-        Ok(Message::of(Format::Neutral, drafts).into_calls())
+        Ok(Message::of(Format::Neutral, drafts.into()).into_calls())
     };
     turns.into_iter().enumerate().map(turn).collect()
 }

@@ -1,5 +1,5 @@
 //! Provider formats in and out: decodes a model's answer into calls, and encodes their outcomes as the part of
-//! the next request that carries them.
+//! the next request that carries them. The text beside the calls is kept and can go back with them.
 //!
 //! ```text
 //!   response JSON ──┐                                    ┌─ OpenAI Chat       [{"role":"tool"}…]
@@ -41,6 +41,7 @@ mod encode;
 pub mod episodes;
 mod error;
 mod format;
+mod found;
 mod ids;
 mod json;
 mod message;

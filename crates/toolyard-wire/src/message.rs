@@ -1,6 +1,11 @@
 //! The calls of one model answer, and the facts needed to answer them.
 
-use crate::{Format, NameMap, draft::Draft, ids::Ids};
+use crate::{
+    Format, NameMap,
+    draft::Draft,
+    found::{Found, Text},
+    ids::Ids,
+};
 use std::sync::Arc;
 use toolyard_core::{Batch, Call};
 
@@ -15,7 +20,7 @@ pub(crate) struct Origin {
     pub(crate) custom: bool,
 }
 
-/// The calls of one model answer in order, with the ids and names that go back to the provider with the results.
+/// The calls of one model answer in order and the text beside them, with the ids and names that go back to the provider with the results.
 ///
 /// A call that came without an id, or with an empty one, gets one here, unique in the message (`call_1`, …). It is
 /// sent back only where the format requires an id: Gemini, the one provider whose ids are optional, gets none. A result
@@ -34,6 +39,7 @@ pub struct Message {
     format: Format,
     calls: Vec<Call>,
     origins: Vec<Origin>,
+    texts: Vec<Text>,
     ids: Ids,
     cut: bool,
 }
@@ -52,15 +58,23 @@ impl Message {
     }
 
     pub(crate) fn empty(format: Format) -> Self {
-        Self { format, calls: Vec::new(), origins: Vec::new(), ids: Ids::default(), cut: false }
+        Self {
+            format,
+            calls: Vec::new(),
+            origins: Vec::new(),
+            texts: Vec::new(),
+            ids: Ids::default(),
+            cut: false,
+        }
     }
 
-    pub(crate) fn of(format: Format, drafts: Vec<Draft>) -> Self {
+    pub(crate) fn of(format: Format, found: Found) -> Self {
         let mut message = Self::empty(format);
-        for id in drafts.iter().filter_map(Draft::own_id) {
+        found.texts.into_iter().for_each(|text| message.push_text(text));
+        for id in found.drafts.iter().filter_map(Draft::own_id) {
             message.ids.reserve(id);
         }
-        for draft in drafts {
+        for draft in found.drafts {
             message.push(draft);
         }
         message
@@ -83,6 +97,29 @@ impl Message {
         &self.calls[self.calls.len() - 1]
     }
 
+    /// Adds a text. The content of a Chat message has no place among the calls, and stands before them.
+    pub(crate) fn push_text(&mut self, text: Text) {
+        let calls_before = if self.format == Format::OpenAiChat { 0 } else { text.calls_before };
+        self.texts.push(Text { calls_before, ..text });
+    }
+
+    /// Adds a piece of streamed text, which may continue the one before it.
+    pub(crate) fn push_piece(&mut self, piece: Text) {
+        let rest = match self.texts.last_mut() {
+            Some(last) if self.format == Format::OpenAiChat || last.calls_before == piece.calls_before => {
+                last.join(piece.wire)
+            }
+            _ => Some(piece.wire),
+        };
+        if let Some(wire) = rest {
+            self.push_text(Text { wire, ..piece });
+        }
+    }
+
+    pub(crate) fn texts(&self) -> &[Text] {
+        &self.texts
+    }
+
     pub(crate) fn set_cut(&mut self) {
         self.cut = true;
     }
@@ -100,6 +137,21 @@ impl Message {
     /// The calls as a batch for the engine. Ids, names and arguments are shared, not copied.
     pub fn batch(&self) -> Batch {
         Batch::new(self.calls.clone())
+    }
+
+    /// The text that the model wrote beside its calls, empty if it wrote none. What stands between two calls is a
+    /// paragraph of its own. The model's reasoning does not count.
+    pub fn text(&self) -> String {
+        let mut all = String::new();
+        let mut calls_before = 0;
+        for text in &self.texts {
+            if text.calls_before != calls_before && !all.is_empty() {
+                all.push_str("\n\n");
+            }
+            calls_before = text.calls_before;
+            all.push_str(&text.plain());
+        }
+        all
     }
 
     /// Whether the response has no tool calls: the model is done, or wrote only text.
@@ -152,5 +204,6 @@ impl PartialEq for Message {
         (self.format, self.cut) == (other.format, other.cut)
             && self.calls == other.calls
             && self.origins == other.origins
+            && self.texts == other.texts
     }
 }

@@ -16,7 +16,13 @@ mod openai_chat;
 mod openai_responses;
 mod partial_args;
 
-use crate::{DecodeError, Format, Message, bounds::BODY_BYTES_MAX, detect, draft::Draft, json, whole_number};
+use crate::{
+    DecodeError, Format, Message,
+    bounds::BODY_BYTES_MAX,
+    detect,
+    found::{Found, Text},
+    json, whole_number,
+};
 use serde_json::Value;
 use toolyard_core::Call;
 
@@ -55,13 +61,13 @@ enum Fragments {
 /// Assembles the calls of one format's stream. Complete calls are pushed to `out`, in order.
 trait Assemble {
     /// Processes one event.
-    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError>;
+    fn event(&mut self, event: Value, out: &mut Found) -> Result<(), DecodeError>;
 
     /// The provider says that the stream is over (`[DONE]`): open calls are complete.
-    fn done(&mut self, _out: &mut Vec<Draft>) {}
+    fn done(&mut self, _out: &mut Found) {}
 
     /// The stream has ended. Open calls were cut off, and are pushed with arguments that do not parse.
-    fn cut(&mut self, _out: &mut Vec<Draft>) {}
+    fn cut(&mut self, _out: &mut Found) {}
 }
 
 impl StreamDecoder {
@@ -93,9 +99,9 @@ impl StreamDecoder {
         match data {
             "" => Ok(Vec::new()),
             "[DONE]" => {
-                let mut drafts = Vec::new();
-                self.fragments.assembler().done(&mut drafts);
-                Ok(self.add(drafts))
+                let mut found = Found::default();
+                self.fragments.assembler().done(&mut found);
+                Ok(self.add(found))
             }
             data => self.push_value(json::parse(data)?),
         }
@@ -108,10 +114,10 @@ impl StreamDecoder {
             let seen = format!("a stream event: {}", json::describe(&event));
             return Err(DecodeError::WrongFormat { format, seen });
         }
-        let mut drafts = Vec::new();
-        let read = self.fragments.assembler().event(event, &mut drafts);
+        let mut found = Found::default();
+        let read = self.fragments.assembler().event(event, &mut found);
         // An event may complete a call and be wrong after that; the call still belongs to the message.
-        let calls = self.add(drafts);
+        let calls = self.add(found);
         read.map(|()| calls)
     }
 
@@ -119,12 +125,12 @@ impl StreamDecoder {
     /// text that does not parse, and the engine answers them `invalid_input`. At the end of a stream that was not
     /// cut off no call is open.
     pub fn finish(&mut self) -> Vec<Call> {
-        let mut drafts = Vec::new();
-        self.fragments.assembler().cut(&mut drafts);
-        if !drafts.is_empty() {
+        let mut found = Found::default();
+        self.fragments.assembler().cut(&mut found);
+        if !found.drafts.is_empty() {
             self.message.set_cut();
         }
-        self.add(drafts)
+        self.add(found)
     }
 
     /// Whether the stream had no data at all, as opposed to an answer without calls.
@@ -147,9 +153,13 @@ impl StreamDecoder {
         self.message
     }
 
-    fn add(&mut self, drafts: Vec<Draft>) -> Vec<Call> {
+    fn add(&mut self, found: Found) -> Vec<Call> {
+        let before = self.message.calls().len();
+        for text in found.texts {
+            self.message.push_piece(Text { calls_before: before + text.calls_before, ..text });
+        }
         let add = |draft| self.message.push(draft).clone();
-        drafts.into_iter().map(add).collect()
+        found.drafts.into_iter().map(add).collect()
     }
 }
 

@@ -9,7 +9,9 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use toolyard_core::{CallError, ErrorKind, Outcome, Routing, ToolOutput};
-use toolyard_wire::{Format, Message, SseDecoder, StreamDecoder, decode, detect, encode};
+use toolyard_wire::{
+    Format, Message, SseDecoder, StreamDecoder, build_tool_result_messages, decode, detect, encode,
+};
 
 mod accepted;
 mod data;
@@ -117,6 +119,64 @@ fn every_result_has_the_shape_that_the_provider_accepted() {
         "compared {compared} results of {exchanges} exchanges with accepted ones, {errors} of them errors"
     );
     assert_eq!(exchanges, lines.iter().filter(|line| line.get("next_request").is_some()).count());
+}
+
+/// The text of a recorded answer beside its calls, read from the provider's own JSON without the decoder.
+fn written(body: &str, format: Format) -> Option<Vec<String>> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let list = match format {
+        Format::OpenAiChat => {
+            return Some(
+                body["choices"][0]["message"]["content"].as_str().map(str::to_owned).into_iter().collect(),
+            );
+        }
+        Format::OpenAiResponses => &body["output"],
+        Format::Anthropic => &body["content"],
+        Format::Gemini => &body["candidates"][0]["content"]["parts"],
+        Format::Neutral => return None,
+    };
+    // The list as it should go back: text and our calls.
+    let kept = |entry: &&Value| {
+        let kind = entry["type"].as_str().unwrap_or_default();
+        let part =
+            entry.get("functionCall").is_some() || format == Format::Gemini && entry["thought"] != true;
+        matches!(kind, "text" | "tool_use" | "message" | "function_call" | "custom_tool_call") || part
+    };
+    let text =
+        |entry: &Value| entry.get("text").or(entry.get("content")).map(Value::to_string).unwrap_or_default();
+    Some(list.as_array()?.iter().filter(kept).map(text).collect())
+}
+
+#[test]
+fn the_text_of_every_recorded_answer_goes_back_beside_its_calls() {
+    let Some(lines) = data::lines("provider-responses/recorded.jsonl") else {
+        return;
+    };
+    let mut texts = 0;
+    for line in &lines {
+        let (id, body, format) = (text(&line["id"]), text(&line["response"]), format(line));
+        let message = decode(body, None).unwrap();
+        let built = build_tool_result_messages(&message, &outcomes(&message, |_| false), format).unwrap();
+        texts += usize::from(!message.text().is_empty());
+        let list = match format {
+            Format::OpenAiChat => None,
+            Format::OpenAiResponses => Some(built.assistant.clone()),
+            Format::Anthropic => built.assistant[0]["content"].as_array().cloned(),
+            _ => built.assistant[0]["parts"].as_array().cloned(),
+        };
+        let text_of = |entry: &Value| {
+            entry.get("text").or(entry.get("content")).map(Value::to_string).unwrap_or_default()
+        };
+        let ours = match &list {
+            Some(list) => list.iter().map(text_of).collect(),
+            None => built.assistant[0]["content"].as_str().map(str::to_owned).into_iter().collect::<Vec<_>>(),
+        };
+        let Some(mut theirs) = written(body, format) else { continue };
+        theirs.retain(|text| format != Format::OpenAiChat || !text.is_empty());
+        assert_eq!(ours, theirs, "{id}");
+    }
+    println!("{texts} answers have text beside their calls");
+    assert!(texts > 10);
 }
 
 /// The calls of a stream without recorded expectations. According to the documentation of Vertex AI, a call with

@@ -1,6 +1,6 @@
-//! Rebuilds the model's message from its calls.
+//! Rebuilds the model's message from its calls and the text beside them.
 
-use crate::{Format, Message, encode::Answer};
+use crate::{Format, Message, encode::Answer, found::Text};
 use serde_json::{Map, Value, json};
 use toolyard_core::Arguments;
 
@@ -11,13 +11,65 @@ pub(super) fn messages(message: &Message, to: Format) -> Vec<Value> {
     let calls = crate::encode::answers(message, &[], to);
     let each = |write: fn(&Answer<'_>) -> Value| calls.iter().map(write).collect::<Vec<_>>();
     match to {
-        Format::Neutral => vec![json!({"calls": each(neutral)})],
+        Format::Neutral => vec![batch(message, each(neutral))],
         Format::OpenAiChat => {
-            vec![json!({"role": "assistant", "content": null, "tool_calls": each(tool_call)})]
+            vec![json!({"role": "assistant", "content": content(message), "tool_calls": each(tool_call)})]
         }
-        Format::OpenAiResponses => each(item),
-        Format::Anthropic => vec![json!({"role": "assistant", "content": each(tool_use)})],
-        Format::Gemini => vec![json!({"role": "model", "parts": each(part)})],
+        Format::OpenAiResponses => in_order(message, to, each(item)),
+        Format::Anthropic => {
+            vec![json!({"role": "assistant", "content": in_order(message, to, each(tool_use))})]
+        }
+        Format::Gemini => vec![json!({"role": "model", "parts": in_order(message, to, each(part))})],
+    }
+}
+
+fn batch(message: &Message, calls: Vec<Value>) -> Value {
+    let mut batch = json!({ "calls": calls });
+    let text = message.text();
+    if !text.trim().is_empty() {
+        batch["text"] = text.into();
+    }
+    batch
+}
+
+/// The content of a Chat message: what it was, or the text as one string.
+fn content(message: &Message) -> Value {
+    match message.texts() {
+        [text] if message.format() == Format::OpenAiChat && !is_blank(text) => text.wire.clone(),
+        _ => Some(message.text()).filter(|text| !text.trim().is_empty()).into(),
+    }
+}
+
+/// The calls with the texts where they stood among them.
+fn in_order(message: &Message, to: Format, calls: Vec<Value>) -> Vec<Value> {
+    let same_format = message.format() == to;
+    // A part that is empty but for a signature goes back too; elsewhere blank text is refused.
+    let signed = |text: &Text| same_format && text.wire.get("thoughtSignature").is_some();
+    let mut texts = message.texts().iter().filter(|text| signed(text) || !is_blank(text)).peekable();
+    let write = |text: &Text| if same_format { text.wire.clone() } else { plain(&text.plain(), to) };
+    let mut all = Vec::with_capacity(calls.len());
+    for (at, call) in calls.into_iter().enumerate() {
+        while let Some(text) = texts.next_if(|text| text.calls_before <= at) {
+            all.push(write(text));
+        }
+        all.push(call);
+    }
+    all.extend(texts.map(write));
+    all
+}
+
+fn is_blank(text: &Text) -> bool {
+    text.plain().trim().is_empty()
+}
+
+/// A text that came in another format.
+fn plain(text: &str, to: Format) -> Value {
+    match to {
+        Format::OpenAiResponses => json!({"type": "message", "role": "assistant", "content": text}),
+        Format::Anthropic => json!({"type": "text", "text": text}),
+        Format::Gemini => json!({ "text": text }),
+        // These write their text as one string.
+        Format::Neutral | Format::OpenAiChat => text.into(),
     }
 }
 

@@ -115,6 +115,106 @@ fn an_empty_id_is_replaced_in_the_call_and_in_its_result() {
     }
 }
 
+/// What the model says before, between and after its calls.
+const TALK: [(Format, &str); 5] = [
+    (
+        Format::OpenAiChat,
+        r#"{"role":"assistant","content":"First.","tool_calls":[
+            {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+    ),
+    (
+        Format::OpenAiResponses,
+        r#"[{"type":"message","id":"m1","role":"assistant","status":"completed","phase":"commentary",
+             "content":[{"type":"output_text","text":"First.","annotations":[]}]},
+            {"type":"function_call","id":"f1","call_id":"c1","name":"f","arguments":"{}"},
+            {"type":"message","id":"m2","role":"assistant","content":[{"type":"refusal","refusal":"No more."}]},
+            {"type":"function_call","id":"f2","call_id":"c2","name":"f","arguments":"{}"}]"#,
+    ),
+    (
+        Format::Anthropic,
+        r#"{"role":"assistant","content":[
+            {"type":"text","text":"First.","citations":[{"type":"page_location"}]},
+            {"type":"tool_use","id":"c1","name":"f","input":{}},
+            {"type":"text","text":"Then."},{"type":"text","text":" Go."},
+            {"type":"tool_use","id":"c2","name":"f","input":{}},
+            {"type":"text","text":"Last."}]}"#,
+    ),
+    (
+        Format::Gemini,
+        r#"{"role":"model","parts":[
+            {"text":"First.","thoughtSignature":"s"},
+            {"functionCall":{"id":"c1","name":"f","args":{}}},
+            {"text":"","thoughtSignature":"t"}]}"#,
+    ),
+    (Format::Neutral, r#"{"calls":[{"call_id":"c1","name":"f","arguments":{}}],"text":"First."}"#),
+];
+
+fn build(message: &Message, to: Format) -> ToolMessages {
+    build_tool_result_messages(message, &outcomes(message), to).unwrap()
+}
+
+#[test]
+fn text_beside_the_calls_goes_back_as_it_was_and_where_it_stood() {
+    for (format, text) in TALK {
+        let message = decode(text, None).unwrap();
+        let assistant = build(&message, format).assistant;
+        let same = if format == Format::OpenAiResponses { json!(assistant) } else { assistant[0].clone() };
+        assert_eq!(same, serde_json::from_str::<Value>(text).unwrap(), "{format}");
+        assert!(message.text().starts_with("First."), "{format}");
+    }
+}
+
+#[test]
+fn text_beside_the_calls_reaches_every_other_format() {
+    let message = decode(TALK[2].1, None).unwrap();
+    assert_eq!(message.text(), "First.\n\nThen. Go.\n\nLast.");
+    let text = |text: &str| json!({"type": "message", "role": "assistant", "content": text});
+    let items = build(&message, Format::OpenAiResponses).assistant;
+    assert_eq!((&items[0], &items[2], &items[5]), (&text("First."), &text("Then."), &text("Last.")));
+    assert_eq!(items[4]["call_id"], "c2");
+    let parts = &build(&message, Format::Gemini).assistant[0]["parts"];
+    assert_eq!((&parts[0], &parts[3]), (&json!({"text": "First."}), &json!({"text": " Go."})));
+    for (format, key) in [(Format::OpenAiChat, "content"), (Format::Neutral, "text")] {
+        assert_eq!(build(&message, format).assistant[0][key], message.text(), "{format}");
+    }
+    let responses = decode(TALK[1].1, None).unwrap();
+    let blocks = &build(&responses, Format::Anthropic).assistant[0]["content"];
+    assert_eq!(blocks[2], json!({"type": "text", "text": "No more."}));
+    for (from, text) in TALK {
+        let message = decode(text, None).unwrap();
+        for to in Format::ALL {
+            let again = decode(&assistant_text(&build(&message, to), to), Some(to)).unwrap();
+            let words = |message: &Message| message.text().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(words(&again), words(&message), "{from} to {to}");
+        }
+    }
+}
+
+/// Reasoning is not the model's own text, and blank text is what providers refuse.
+#[test]
+fn reasoning_and_blank_text_stay_away() {
+    for text in [
+        r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","function":{"name":"f"}}]}"#,
+        r#"[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},
+            {"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}]"#,
+        r#"{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":" \n"},
+            {"type":"tool_use","id":"c1","name":"f","input":{}}]}"#,
+        r#"{"parts":[{"text":"hm","thought":true},{"text":""},{"functionCall":{"name":"f"}}]}"#,
+        r#"{"calls":[{"call_id":"c1","name":"f"}],"text":" "}"#,
+    ] {
+        let message = decode(text, None).unwrap();
+        assert_eq!(message.text().trim(), "", "{text}");
+        for to in Format::ALL {
+            let assistant = build(&message, to).assistant;
+            assert_eq!(assistant.len(), 1, "{text}");
+            let entries = ["content", "parts"].iter().find_map(|key| assistant[0][*key].as_array());
+            assert!(entries.is_none_or(|entries| entries.len() == 1), "{text}: {assistant:?}");
+            assert!(to == Format::Anthropic || assistant[0]["content"].is_null(), "{text}: {assistant:?}");
+            assert_eq!(assistant[0].get("text"), None, "{text}");
+        }
+    }
+}
+
 #[test]
 fn no_calls_are_no_messages() {
     let message = Message::new(Format::Anthropic, Vec::new());

@@ -1,9 +1,10 @@
-//! The neutral form: `{"calls":[{"call_id","provider_id"?,"name","arguments","idempotency_key"?,"timeout_ms"?}…]}`.
+//! The neutral form: `{"calls":[{"call_id","provider_id"?,"name","arguments","idempotency_key"?,"timeout_ms"?}…], "text"?}`.
 
 use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments},
+    found::Found,
     json::{self, Fields},
     whole_number,
 };
@@ -11,13 +12,18 @@ use serde_json::Value;
 use std::{fmt::Display, time::Duration};
 
 /// The calls of a batch, of a list of calls or of one call.
-pub(crate) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
+pub(crate) fn calls(value: Value) -> Result<Found, DecodeError> {
     match value {
         Value::Object(mut fields) if fields.contains_key("calls") => {
-            list(json::items(json::take(&mut fields, "calls"), "calls")?, "calls")
+            let mut found = Found::default();
+            // The text has no place among the calls here, and stands before them.
+            let text = json::take(&mut fields, "text").filter(|text| text.is_string());
+            text.into_iter().for_each(|text| found.push_text(text));
+            found.extend(list(json::items(json::take(&mut fields, "calls"), "calls")?, "calls")?);
+            Ok(found)
         }
-        Value::Object(fields) if fields.contains_key("name") => Ok(vec![call(fields, "call")?]),
-        Value::Array(items) => list(items, ""),
+        Value::Object(fields) if fields.contains_key("name") => Ok(vec![call(fields, "call")?].into()),
+        Value::Array(items) => Ok(list(items, "")?.into()),
         other => Err(wrong_format(Format::Neutral, &other)),
     }
 }

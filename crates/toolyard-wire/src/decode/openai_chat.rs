@@ -1,39 +1,40 @@
-//! OpenAI Chat Completions: `choices[0].message.tool_calls`.
+//! OpenAI Chat Completions: `tool_calls` and `content` of `choices[0].message`.
 
 use super::wrong_format;
 use crate::{
     DecodeError, Format,
     draft::{Draft, arguments, custom_input, cut_arguments},
+    found::Found,
     json::{self, Fields},
 };
 use serde_json::Value;
 use std::fmt::Display;
 
 /// The calls of a response, of a message, of a list of tool calls or of one tool call.
-pub(super) fn calls(value: Value) -> Result<Vec<Draft>, DecodeError> {
+pub(super) fn calls(value: Value) -> Result<Found, DecodeError> {
     match value {
         Value::Object(mut fields) if fields.contains_key("choices") => {
             match json::take_first(&mut fields, "choices")? {
                 Some(choice) => of_choice(json::object(choice, "choices[0]")?),
-                None => Ok(Vec::new()),
+                None => Ok(Found::default()),
             }
         }
         Value::Object(fields) if fields.contains_key("role") || fields.contains_key("tool_calls") => {
             of_message(fields, "", false)
         }
         Value::Object(fields) if fields.contains_key("function") || fields.contains_key("custom") => {
-            Ok(vec![tool_call(fields, false)])
+            Ok(vec![tool_call(fields, false)].into())
         }
-        Value::Array(items) => of_list(items, "", false),
+        Value::Array(items) => Ok(of_list(items, "", false)?.into()),
         other => Err(wrong_format(Format::OpenAiChat, &other)),
     }
 }
 
-fn of_choice(mut choice: Fields) -> Result<Vec<Draft>, DecodeError> {
+fn of_choice(mut choice: Fields) -> Result<Found, DecodeError> {
     // The model ran out of tokens: its last call may have been cut off.
     let cut = json::text(&choice, "finish_reason") == "length";
     match json::take(&mut choice, "message") {
-        None | Some(Value::Null) => Ok(Vec::new()),
+        None | Some(Value::Null) => Ok(Found::default()),
         Some(message) => {
             let message = json::object(message, "choices[0].message")?;
             of_message(message, "choices[0].message.", cut)
@@ -41,10 +42,14 @@ fn of_choice(mut choice: Fields) -> Result<Vec<Draft>, DecodeError> {
     }
 }
 
-fn of_message(mut message: Fields, place: &str, cut: bool) -> Result<Vec<Draft>, DecodeError> {
+fn of_message(mut message: Fields, place: &str, cut: bool) -> Result<Found, DecodeError> {
     let place = format!("{place}tool_calls");
     let items = json::items(json::take(&mut message, "tool_calls"), &place)?;
-    of_list(items, &place, cut)
+    let mut found = Found::default();
+    let content = json::take(&mut message, "content").filter(|content| !content.is_null());
+    content.into_iter().for_each(|content| found.push_text(content));
+    found.extend(of_list(items, &place, cut)?);
+    Ok(found)
 }
 
 fn of_list(items: Vec<Value>, place: impl Display, cut: bool) -> Result<Vec<Draft>, DecodeError> {

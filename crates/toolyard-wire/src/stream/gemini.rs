@@ -11,8 +11,9 @@ use super::{Assemble, partial_args::PartialArgs};
 use crate::{
     DecodeError,
     bounds::PARTIAL_HOLES_MAX,
-    decode::function_call,
+    decode::{function_call, text_part},
     draft::{Draft, unclosed},
+    found::Found,
     json::{self, Fields},
 };
 use serde_json::Value;
@@ -37,7 +38,7 @@ struct Open {
 }
 
 impl Assemble for Parts {
-    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn event(&mut self, event: Value, out: &mut Found) -> Result<(), DecodeError> {
         let mut event = json::object(event, "the event")?;
         let Some(Value::Object(mut candidate)) = json::take_first(&mut event, "candidates")? else {
             return Ok(());
@@ -53,18 +54,20 @@ impl Assemble for Parts {
             let mut part = json::object(part, PLACE)?;
             if let Some(call) = json::take_either(&mut part, "functionCall", "function_call") {
                 self.piece(json::object(call, "functionCall")?, part, out)?;
+            } else {
+                text_part(part).into_iter().for_each(|part| out.push_text(part));
             }
         }
         Ok(())
     }
 
-    fn cut(&mut self, out: &mut Vec<Draft>) {
+    fn cut(&mut self, out: &mut Found) {
         out.extend(self.open.take().map(Open::cut));
     }
 }
 
 impl Parts {
-    fn piece(&mut self, mut call: Fields, part: Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn piece(&mut self, mut call: Fields, part: Fields, out: &mut Found) -> Result<(), DecodeError> {
         let pieces = json::take_either(&mut call, "partialArgs", "partial_args");
         let more = json::take_either(&mut call, "willContinue", "will_continue");
         let more = more == Some(Value::Bool(true));
@@ -98,7 +101,7 @@ impl Parts {
         call: Fields,
         part: Fields,
         pieces: Vec<Value>,
-        out: &mut Vec<Draft>,
+        out: &mut Found,
     ) -> Result<(), DecodeError> {
         if call.is_empty() && pieces.is_empty() {
             return Ok(());

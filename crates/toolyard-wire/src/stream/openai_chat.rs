@@ -7,6 +7,7 @@ use super::{Assemble, index};
 use crate::{
     DecodeError,
     draft::{Draft, arguments, custom_input, cut_arguments, cut_custom_input},
+    found::Found,
     json::{self, Fields},
 };
 use serde::de::IgnoredAny;
@@ -40,7 +41,7 @@ struct Open {
 }
 
 impl Assemble for Deltas {
-    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn event(&mut self, event: Value, out: &mut Found) -> Result<(), DecodeError> {
         let mut event = json::object(event, "the event")?;
         let Some(choice) = json::take_first(&mut event, "choices")? else {
             return Ok(());
@@ -50,6 +51,8 @@ impl Assemble for Deltas {
             return Ok(());
         }
         if let Some(Value::Object(mut delta)) = json::take(&mut choice, "delta") {
+            let content = json::take(&mut delta, "content").filter(|content| !content.is_null());
+            content.into_iter().for_each(|content| out.push_text(content));
             const PLACE: &str = "choices[0].delta.tool_calls";
             for item in json::items(json::take(&mut delta, "tool_calls"), PLACE)? {
                 self.fragment(json::object(item, PLACE)?, out)?;
@@ -64,20 +67,20 @@ impl Assemble for Deltas {
         Ok(())
     }
 
-    fn done(&mut self, out: &mut Vec<Draft>) {
+    fn done(&mut self, out: &mut Found) {
         while let Some(open) = self.open.pop_front() {
             self.emit(open, out);
         }
     }
 
-    fn cut(&mut self, out: &mut Vec<Draft>) {
+    fn cut(&mut self, out: &mut Found) {
         self.emitted += self.open.len();
         out.extend(self.open.drain(..).map(Open::cut));
     }
 }
 
 impl Deltas {
-    fn fragment(&mut self, mut item: Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn fragment(&mut self, mut item: Fields, out: &mut Found) -> Result<(), DecodeError> {
         let at = json::take(&mut item, "index");
         let is_empty_id = json::is_empty_text(&item, "id");
         let id = json::take_text(&mut item, "id");
@@ -133,7 +136,7 @@ impl Deltas {
 
     /// The open call of an index. A different id under the same index is a different call, because some servers
     /// number all their calls 0.
-    fn open_at(&mut self, index: u64, id: Option<String>, out: &mut Vec<Draft>) -> &mut Open {
+    fn open_at(&mut self, index: u64, id: Option<String>, out: &mut Found) -> &mut Open {
         let same = |open: &Open| id.is_none() || open.id.is_none() || open.id == id;
         let found = self.position(index).filter(|at| same(&self.open[*at]));
         let position = found.unwrap_or_else(|| self.begin(index, out));
@@ -145,7 +148,7 @@ impl Deltas {
     }
 
     /// Begins a call, and emits the calls at the front that no fragment can continue.
-    fn begin(&mut self, index: u64, out: &mut Vec<Draft>) -> usize {
+    fn begin(&mut self, index: u64, out: &mut Found) -> usize {
         // Only the previous call is checked: parsing the others again with each new call would be quadratic.
         if let Some(before) = self.open.back_mut() {
             before.whole = before.is_whole();
@@ -158,13 +161,13 @@ impl Deltas {
         self.open.len() - 1
     }
 
-    fn emit(&mut self, open: Open, out: &mut Vec<Draft>) {
+    fn emit(&mut self, open: Open, out: &mut Found) {
         self.emitted += 1;
         self.last = Some((open.index, open.id.clone()));
         out.push(open.complete());
     }
 
-    fn cut_last(&mut self, out: &mut Vec<Draft>) {
+    fn cut_last(&mut self, out: &mut Found) {
         let last = self.open.pop_back();
         self.done(out);
         self.emitted += usize::from(last.is_some());

@@ -5,11 +5,12 @@
 use super::{Assemble, index};
 use crate::{
     DecodeError,
-    decode::{is_response_call, output_calls, output_item},
+    decode::{is_response_call, is_response_text, output_calls, output_item},
     draft::{Draft, cut_arguments, cut_custom_input},
+    found::Found,
     json::{self, Fields},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The open items of one response, by `output_index`.
@@ -18,6 +19,8 @@ pub(super) struct Items {
     open: BTreeMap<u64, Open>,
     /// Whether this response has already emitted a call.
     emitted: bool,
+    /// Whether it has already emitted a text.
+    emitted_text: bool,
 }
 
 #[derive(Debug)]
@@ -27,13 +30,16 @@ struct Open {
 }
 
 impl Assemble for Items {
-    fn event(&mut self, event: Value, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn event(&mut self, event: Value, out: &mut Found) -> Result<(), DecodeError> {
         let mut event = json::object(event, "the event")?;
         let kind = json::text(&event, "type").to_owned();
         match kind.as_str() {
-            "response.created" => self.emitted = false,
+            "response.created" => (self.emitted, self.emitted_text) = (false, false),
             "response.output_item.added" => self.added(&mut event, out)?,
-            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+            "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta"
+            | "response.output_text.delta"
+            | "response.refusal.delta" => {
                 self.delta(&mut event)?;
             }
             "response.output_item.done" => self.item_done(&mut event, out)?,
@@ -44,24 +50,24 @@ impl Assemble for Items {
         Ok(())
     }
 
-    fn cut(&mut self, out: &mut Vec<Draft>) {
+    fn cut(&mut self, out: &mut Found) {
         let open = std::mem::take(&mut self.open);
-        out.extend(open.into_values().filter_map(Open::cut));
+        open.into_values().for_each(|open| open.cut(out));
     }
 }
 
 const INDEX: &str = "output_index";
 
 impl Items {
-    fn added(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn added(&mut self, event: &mut Fields, out: &mut Found) -> Result<(), DecodeError> {
         let at = index(json::take(event, INDEX), INDEX)?;
         if let Some(Value::Object(item)) = json::take(event, "item")
-            && is_response_call(&item)
+            && (is_response_call(&item) || is_response_text(&item))
         {
             let text = String::new();
             // The item before never ended: the server started over.
             let before = self.open.insert(at, Open { item, text });
-            out.extend(before.and_then(Open::cut));
+            before.into_iter().for_each(|before| before.cut(out));
         }
         Ok(())
     }
@@ -74,30 +80,37 @@ impl Items {
         Ok(())
     }
 
-    fn item_done(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn item_done(&mut self, event: &mut Fields, out: &mut Found) -> Result<(), DecodeError> {
         let at = index(json::take(event, INDEX), INDEX)?;
         self.open.remove(&at);
-        if let Some(Value::Object(item)) = json::take(event, "item")
-            && let Some(draft) = output_item(item)
-        {
+        let Some(Value::Object(item)) = json::take(event, "item") else { return Ok(()) };
+        if is_response_text(&item) {
+            self.emitted_text = true;
+            out.push_text(Value::Object(item));
+        } else if let Some(draft) = output_item(item) {
             self.emitted = true;
             out.push(draft);
         }
         Ok(())
     }
 
-    /// Takes the calls from the final response, for servers that send no items before it.
-    fn completed(&mut self, event: &mut Fields, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    /// Takes the calls and texts from the final response, for servers that send no items before it.
+    fn completed(&mut self, event: &mut Fields, out: &mut Found) -> Result<(), DecodeError> {
         if !self.emitted
             && let Some(Value::Object(response)) = json::take(event, "response")
         {
-            let drafts = output_calls(response)?;
-            if !drafts.is_empty() {
+            let mut found = output_calls(response)?;
+            if !found.drafts.is_empty() {
                 self.open.clear();
-                out.extend(drafts);
             }
+            if self.emitted_text {
+                found.texts.clear();
+            } else if !found.texts.is_empty() {
+                self.open.retain(|_, open| !is_response_text(&open.item));
+            }
+            out.append(found);
         }
-        self.emitted = false;
+        (self.emitted, self.emitted_text) = (false, false);
         Ok(())
     }
 }
@@ -110,11 +123,19 @@ fn failed(event: &Fields) -> DecodeError {
 }
 
 impl Open {
-    fn cut(self) -> Option<Draft> {
-        let Self { item, text } = self;
-        let draft = output_item(item)?;
+    fn cut(self, out: &mut Found) {
+        let Self { mut item, text } = self;
+        if is_response_text(&item) {
+            item.insert("status".to_owned(), "incomplete".into());
+            item.insert(
+                "content".to_owned(),
+                json!([{"type": "output_text", "text": text, "annotations": []}]),
+            );
+            return out.push_text(Value::Object(item));
+        }
+        let Some(draft) = output_item(item) else { return };
         let arguments =
             if draft.custom { cut_custom_input(&text) } else { cut_arguments(Some(Value::String(text))) };
-        Some(Draft { arguments, ..draft })
+        out.push(Draft { arguments, ..draft });
     }
 }

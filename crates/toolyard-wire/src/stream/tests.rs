@@ -270,3 +270,100 @@ fn a_stream_beyond_its_bound_is_refused() {
     assert!(stream.push(&blank).is_ok());
     assert!(matches!(stream.push(" "), Err(DecodeError::TooLarge { .. })));
 }
+
+/// The model's message as it goes back, of a stream of these events.
+fn sent_back(format: Format, events: &[&str]) -> serde_json::Value {
+    let mut stream = StreamDecoder::new(format);
+    for event in events {
+        stream.push(event).unwrap();
+    }
+    stream.finish();
+    let message = stream.into_message();
+    let outcomes: Vec<_> = message
+        .calls()
+        .iter()
+        .map(|call| {
+            toolyard_core::Outcome::new(
+                call,
+                toolyard_core::Routing::Read,
+                Ok(toolyard_core::ToolOutput::text("done")),
+            )
+        })
+        .collect();
+    crate::build_tool_result_messages(&message, &outcomes, format).unwrap().assistant.into()
+}
+
+#[test]
+fn text_beside_the_calls_is_joined_and_keeps_its_place() {
+    let chat = [
+        r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#,
+        r#"{"choices":[{"delta":{"content":"I "}}]}"#,
+        r#"{"choices":[{"delta":{"content":"look."}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        r#"{"choices":[{"delta":{"content":" Now."}}]}"#,
+    ];
+    let sent = sent_back(Format::OpenAiChat, &chat);
+    assert_eq!(sent[0]["content"], "I look. Now.");
+    assert_eq!(sent[0]["tool_calls"][0]["id"], "c");
+
+    let anthropic = [
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I "}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"look."}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"cited_text":"x"}}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"And th"}}"#,
+    ];
+    assert_eq!(
+        sent_back(Format::Anthropic, &anthropic)[0]["content"],
+        serde_json::json!([
+            {"type": "text", "text": "I look.", "citations": [{"cited_text": "x"}]},
+            {"type": "tool_use", "id": "c", "name": "f", "input": {}},
+            {"type": "text", "text": "And th"},
+        ])
+    );
+
+    let gemini = [
+        r#"{"candidates":[{"content":{"parts":[{"text":"I "}]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"look."}]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}},{"text":"Now."}]}}]}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"s"}]}}]}"#,
+    ];
+    assert_eq!(
+        sent_back(Format::Gemini, &gemini)[0]["parts"],
+        serde_json::json!([
+            {"text": "I look."},
+            {"functionCall": {"name": "f", "args": {}}},
+            {"text": "Now."},
+            {"text": "", "thoughtSignature": "s"},
+        ])
+    );
+}
+
+/// A message item goes back as it was when it was done; one that breaks off has the text so far.
+#[test]
+fn responses_keeps_the_text_beside_its_calls() {
+    let item = r#"{"type":"message","id":"m1","role":"assistant","status":"completed",
+        "content":[{"type":"output_text","text":"I look.","annotations":[]}]}"#;
+    let call = r#"{"type":"function_call","id":"f1","call_id":"c","name":"f","arguments":"{}"}"#;
+    let done = |at: u8, item: &str| {
+        format!(r#"{{"type":"response.output_item.done","output_index":{at},"item":{item}}}"#)
+    };
+    let ended = format!(r#"{{"type":"response.completed","response":{{"output":[{item},{call}]}}}}"#);
+    let whole: serde_json::Value = serde_json::from_str(&format!("[{item},{call}]")).unwrap();
+    for events in [vec![&ended], vec![&done(0, item), &done(1, call), &ended], vec![&done(0, item), &ended]] {
+        let events: Vec<&str> = events.into_iter().map(String::as_str).collect();
+        assert_eq!(sent_back(Format::OpenAiResponses, &events), whole, "{events:?}");
+    }
+    let added = r#"{"type":"response.output_item.added","output_index":1,
+        "item":{"type":"message","id":"m2","role":"assistant","status":"in_progress","content":[]}}"#;
+    let delta =
+        r#"{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"And th"}"#;
+    let sent = sent_back(Format::OpenAiResponses, &[&done(0, call), added, delta]);
+    assert_eq!(sent[1]["content"][0]["text"], "And th");
+    assert_eq!(sent[1]["status"], "incomplete");
+}
