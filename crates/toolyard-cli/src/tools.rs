@@ -17,7 +17,7 @@ pub(crate) async fn tools(args: ToolsArgs) -> Result<Exit, Fault> {
     let engine = setup.engine().build().await?;
     let session = engine.session_with("tools", args.role.session());
     let offered = engine.definitions_for(&session);
-    let specs: Vec<ToolSpec> = offered.iter().map(|entry| entry.spec().clone()).collect();
+    let specs: Vec<ToolSpec> = offered.iter().map(|entry| session.shown_spec(entry)).collect();
     match args.shape.dialect() {
         Some(dialect) => results::print_pretty(&definitions(&specs, dialect))?,
         None if setup.config.servers.is_empty() => results::print_text(&table(&setup, &specs).to_string())?,

@@ -1,7 +1,7 @@
 //! Keeps secrets out of what calls show: results, events, logs (V5, PO-7, I15).
 //!
 //! ```text
-//!   text ─┬─► registered secrets, in every form they take ─┐
+//!   text ─┬─► registered secrets, in every usual spelling ─┐
 //!         └─► patterns of common tokens ───────────────────┴─► spans, merged ─► [redacted], [redacted: github token]
 //!             (not in results, by default)
 //! ```
@@ -12,11 +12,13 @@
 //!
 //! A pass takes time linear in the text. What a handler receives is never changed.
 
+mod finder;
 mod marks;
 mod pass;
 mod patterns;
 mod secrets;
 mod spans;
+mod spelling;
 mod stream;
 mod value;
 mod whole;

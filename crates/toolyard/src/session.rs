@@ -26,10 +26,12 @@ pub(crate) use units::ToolUnits;
 
 use crate::{
     batch::{BatchState, Dispatch, OpenBatch, Order, Origin, Plan, Stop, plan},
-    nesting, telemetry,
+    nesting,
+    registry::ToolEntry,
+    telemetry,
 };
 use std::{fmt, sync::Arc};
-use toolyard_core::{Batch, Budget, Call, Outcome, SessionId};
+use toolyard_core::{Batch, Budget, Call, Outcome, SessionId, ToolSpec};
 
 /// An agent's access to the engine. Cheap to clone; all clones are the same session.
 ///
@@ -63,6 +65,16 @@ impl Session {
     /// The session's name.
     pub fn id(&self) -> &SessionId {
         &self.core.id
+    }
+
+    /// What a tool of [`Engine::definitions_for`](crate::Engine::definitions_for) says of itself, as this session's
+    /// model may read it: without registered secrets, which a server may have put into a description (PO-7).
+    pub fn shown_spec(&self, entry: &ToolEntry) -> ToolSpec {
+        let mut spec = entry.spec().clone();
+        if let Some(redactor) = &self.core.engine.results_redactor {
+            self.core.given_marks().add(redactor.spec(&mut spec));
+        }
+        spec
     }
 
     /// Runs a batch and returns one result per call, in call order (CL-4). It never fails as a whole: failures are in

@@ -1,8 +1,12 @@
 //! A mark that stands for a secret never comes back as an argument (PO-7).
 
-use crate::round_trips::{app, call, desk, read};
+use crate::{
+    Traced,
+    round_trips::{app, call, desk, read},
+};
 use serde_json::{Value, json};
-use toolyard::{ErrorKind, EventKind, ForkPolicy, Outcome, Redactor};
+use toolyard::{ErrorKind, EventKind, ForkPolicy, Outcome, Redactor, ToolContext, ToolSpec, tool_fn};
+use toolyard_tests::{listen, yard};
 
 /// The file with a password that is a registered secret.
 fn redactor() -> Redactor {
@@ -79,6 +83,33 @@ async fn a_mark_belongs_to_the_session_that_was_given_it() {
     refused(&call(&fork, "write_file", content.clone()).await);
     assert!(call(&other, "write_file", content).await.success());
     assert!(root.path().join("notes.md").exists());
+    yard.events.check();
+}
+
+/// PO-7, I15: a secret in what a tool says of itself is not shown to the model, nor in spans; its mark is no argument.
+#[tokio::test(start_paused = true)]
+async fn a_description_has_no_secret() {
+    const SECRET: &str = "correct-horse-9";
+    let traced = Traced::default();
+    let _listening = listen(traced.clone());
+    let talks = tool_fn(
+        ToolSpec::read("talks").describe(format!("Uses {SECRET}.")).input_schema(
+            json!({"type": "object", "properties": {"key": {"default": SECRET, "description": SECRET}}}),
+        ),
+        |_: Value, _: ToolContext| async { Ok("") },
+    );
+    let yard = yard(|builder, _| builder.tool(talks).redact(redactor())).await;
+    let session = yard.engine.session("s");
+    let offered = yard.engine.definitions_for(&session);
+    let entry = offered.iter().find(|entry| entry.name() == "talks").unwrap();
+    let shown = session.shown_spec(entry);
+    assert_eq!((shown.name.as_str(), shown.description.as_str()), ("talks", "Uses [redacted]."));
+    let schema = shown.input_schema.unwrap();
+    assert_eq!(schema["properties"]["key"], json!({"default": "[redacted]", "description": "[redacted]"}));
+    refused(&call(&session, "talks", json!({"key": "[redacted]"})).await);
+    assert!(call(&session, "talks", json!({"key": SECRET})).await.success());
+    let traced = traced.0.lock().unwrap().clone();
+    assert!(traced.contains("Uses [redacted].") && !traced.contains(SECRET), "{traced}");
     yard.events.check();
 }
 

@@ -80,8 +80,10 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let entries = self.connection.engine().definitions_for(self.connection.session(&context));
-        listing::page(entries, request.and_then(|request| request.cursor).as_deref())
+        let session = self.connection.session(&context);
+        let entries = self.connection.engine().definitions_for(session);
+        let cursor = request.and_then(|request| request.cursor);
+        listing::page(entries, cursor.as_deref(), |entry| session.shown_spec(entry))
     }
 
     async fn call_tool(

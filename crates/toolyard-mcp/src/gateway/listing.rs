@@ -18,7 +18,11 @@ const CURSOR_PREFIX: &str = "after:";
 ///
 /// # Errors
 /// `-32602` for a malformed cursor.
-pub(super) fn page(entries: Vec<Arc<ToolEntry>>, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+pub(super) fn page(
+    entries: Vec<Arc<ToolEntry>>,
+    cursor: Option<&str>,
+    shown: impl Fn(&ToolEntry) -> ToolSpec,
+) -> Result<ListToolsResult, ErrorData> {
     let after = match cursor.map(|cursor| cursor.strip_prefix(CURSOR_PREFIX)) {
         None => "",
         Some(Some(name)) => name,
@@ -28,13 +32,13 @@ pub(super) fn page(entries: Vec<Arc<ToolEntry>>, cursor: Option<&str>) -> Result
     entries.sort_by(|a, b| a.name().cmp(b.name()));
     let more = entries.len() > PAGE_SIZE;
     entries.truncate(PAGE_SIZE);
-    let mut page = ListToolsResult::with_all_items(tools(&entries)?);
+    let mut page = ListToolsResult::with_all_items(tools(entries.iter().map(|entry| shown(entry)))?);
     page.next_cursor = entries.last().filter(|_| more).map(|last| format!("{CURSOR_PREFIX}{}", last.name()));
     Ok(page)
 }
 
-fn tools(entries: &[Arc<ToolEntry>]) -> Result<Vec<Tool>, ErrorData> {
-    let specs: Vec<ToolSpec> = entries.iter().map(|entry| entry.spec().clone()).collect();
+fn tools(specs: impl Iterator<Item = ToolSpec>) -> Result<Vec<Tool>, ErrorData> {
+    let specs: Vec<ToolSpec> = specs.collect();
     let declared = definitions(&specs, Dialect::Mcp);
     serde_json::from_value(declared)
         .map_err(|error| ErrorData::internal_error(format!("the tools cannot be declared: {error}"), None))
@@ -59,7 +63,7 @@ mod tests {
     fn pages_are_whole() {
         let (mut names, mut cursor) = (Vec::new(), None::<String>);
         loop {
-            let page = page(entries(250), cursor.as_deref()).unwrap();
+            let page = page(entries(250), cursor.as_deref(), |entry| entry.spec().clone()).unwrap();
             assert!(
                 page.tools.iter().all(|tool| tool.annotations.as_ref().unwrap().read_only_hint == Some(true))
             );
@@ -71,6 +75,6 @@ mod tests {
         }
         let expect: Vec<String> = (0..250).map(|n| format!("t{n:03}")).collect();
         assert_eq!(names, expect);
-        assert!(page(entries(1), Some("3")).is_err());
+        assert!(page(entries(1), Some("3"), |entry| entry.spec().clone()).is_err());
     }
 }

@@ -1,9 +1,14 @@
-//! Registered secrets, in every form that is searched for.
+//! Registered secrets, as they are searched for: in forms that stand in a text as they are, and by what the text spells.
 
-use super::{marks, spans::Spans};
+use super::{
+    finder::Finder,
+    marks,
+    spans::Spans,
+    spelling::{self, Reading},
+};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD, Engine as _};
-use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
+use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc};
 
 /// Shorter texts occur everywhere.
 const SECRET_BYTES_MIN: usize = 6;
@@ -36,6 +41,11 @@ pub enum SecretError {
     TooMany,
 }
 
+/// How many bytes the spelling of one may take, such as `\\\\u00e9`.
+const SPELLED_BYTES_MAX: usize = 16;
+/// How much beyond the longest spelling is held back of a text that arrives in pieces.
+const HELD_BYTES_MAX: usize = 4096;
+
 /// The registered secrets, ready to be searched for.
 pub(super) struct Secrets {
     plain: BTreeSet<Arc<str>>,
@@ -45,6 +55,10 @@ pub(super) struct Secrets {
     begins: [bool; 256],
     longest: usize,
     finder: AhoCorasick,
+    /// The secrets by what a text spells.
+    spelled: Option<Finder>,
+    /// The same for what it spells as base64.
+    encoded: Option<Finder>,
 }
 
 impl Secrets {
@@ -62,9 +76,13 @@ impl Secrets {
             .map_err(|_| SecretError::TooMany)?;
         let mut begins = [false; 256];
         forms.iter().filter_map(|form| form.bytes().next()).for_each(|byte| begins[byte as usize] = true);
-        let longest = forms.iter().map(String::len).max().unwrap_or_default();
+        let longest = plain.iter().map(|secret| secret.len() * SPELLED_BYTES_MAX).max().unwrap_or_default();
+        let readings = |secret: &Arc<str>| [Reading::Text.all(secret), Reading::Text.literal(secret)];
+        let spelled = plain.iter().flat_map(readings);
+        let encoded = plain.iter().flat_map(|secret| encoded(secret)).map(|form| Reading::Base64.all(&form));
+        let (spelled, encoded) = (finder_of(Reading::Text, spelled), finder_of(Reading::Base64, encoded));
         let forms = forms.into_iter().map(String::into_boxed_str).collect();
-        Ok(Some(Self { plain, forms, begins, longest, finder }))
+        Ok(Some(Self { plain, forms, begins, longest, finder, spelled, encoded }))
     }
 
     /// The secrets as they were registered.
@@ -87,6 +105,15 @@ impl Secrets {
         for found in self.finder.find_overlapping_iter(text) {
             spans.add(found.range(), None);
         }
+        self.find_spelled(text, &mut |found| spans.add(found, None));
+    }
+
+    /// Passes on where a text spells a secret. Returns how many steps that took.
+    pub(super) fn find_spelled(&self, text: &str, found: &mut dyn FnMut(Range<usize>)) -> usize {
+        // Without escapes, a text spells what it is.
+        let is_spelled = text.bytes().any(|byte| byte == b'+' || spelling::starts_escape(byte));
+        let spelled = self.spelled.as_ref().filter(|_| is_spelled);
+        spelled.into_iter().chain(&self.encoded).map(|finder| finder.find(text, found)).sum()
     }
 
     /// Where the longest suffix starts that may be the start of a secret; the text's length if there is none.
@@ -96,7 +123,11 @@ impl Secrets {
         let begun = |at: &usize| {
             self.begins[bytes[*at] as usize] && text.is_char_boundary(*at) && self.begins_with(&text[*at..])
         };
-        (from..text.len()).find(begun).unwrap_or(text.len())
+        let as_it_is = (from..text.len()).find(begun).unwrap_or(text.len());
+        let finders = self.spelled.iter().chain(&self.encoded);
+        let begun = finders.map(|finder| finder.partial_match_start(text)).fold(as_it_is, usize::min);
+        // Backslashes and white space may go on without end.
+        begun.max(text.floor_char_boundary(text.len().saturating_sub(self.longest + HELD_BYTES_MAX)))
     }
 
     /// Whether some form is longer than this and starts with it.
@@ -133,6 +164,18 @@ fn forms_of(secret: &str) -> Vec<String> {
         forms.extend(base64(secret, skip));
     }
     forms
+}
+
+/// A finder of what is long enough to be told from other text.
+fn finder_of(reading: Reading, secrets: impl Iterator<Item = Vec<u8>>) -> Option<Finder> {
+    let secrets: BTreeSet<Vec<u8>> = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN).collect();
+    Finder::of(reading, &secrets.into_iter().collect::<Vec<_>>())
+}
+
+/// The base64 of a secret, and of the JSON that has it in a string.
+fn encoded(secret: &str) -> Vec<String> {
+    let json = escaped(secret);
+    [secret, &json].into_iter().flat_map(|text| (0..3).flat_map(move |skip| base64(text, skip))).collect()
 }
 
 /// The text as it stands inside a JSON string.

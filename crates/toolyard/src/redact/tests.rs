@@ -2,4 +2,5 @@
 
 mod patterns;
 mod secrets;
+mod spellings;
 mod streams;

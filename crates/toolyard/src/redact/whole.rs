@@ -3,12 +3,24 @@
 use super::{Redactor, marks::Marks, pass::Pass, value::owned};
 use serde_json::Value;
 use std::{borrow::Cow, error::Error, fmt, iter, sync::Arc};
-use toolyard_core::{Arguments, CallError, Content, EventKind, ToolOutput, event::CallDetails};
+use toolyard_core::{Arguments, CallError, Content, EventKind, ToolOutput, ToolSpec, event::CallDetails};
 
 /// How many links of an error chain are checked. What lies deeper is cut off, because it is not checked.
 const CAUSES_MAX: usize = 64;
 
 impl Redactor {
+    /// Redacts what a tool says of itself; returns the marks it now has in place of secrets. Its name stays.
+    pub(crate) fn spec(&self, spec: &mut ToolSpec) -> Marks {
+        let pass = Pass::of(self);
+        pass.in_place(&mut spec.description);
+        if let Some(schema) = &mut spec.input_schema
+            && let Cow::Owned(shown) = pass.value(schema)
+        {
+            *schema = shown;
+        }
+        pass.marks()
+    }
+
     /// Redacts an output; returns the marks it now has in place of secrets.
     pub(crate) fn output(&self, output: &mut ToolOutput) -> Marks {
         let pass = Pass::of(self);

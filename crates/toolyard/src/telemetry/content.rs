@@ -32,6 +32,11 @@ impl Content {
         })
     }
 
+    /// The description of a tool as its span shows it.
+    pub(super) fn description<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.shown(text)
+    }
+
     /// Redacts and shortens a text. All content of spans passes through here.
     fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // Redacted before it is cut: half a secret would not be found.

@@ -57,7 +57,7 @@ fn open(batch: &BatchState, index: u32) -> Span {
         { OPERATION_NAME } = EXECUTE_TOOL,
         { TOOL_NAME } = &*batch.shown_name(index),
         { TOOL_TYPE } = batch.is_known(index).then_some(FUNCTION),
-        { TOOL_DESCRIPTION } = batch.cleared(index).map(|work| &*work.entry.spec().description).filter(|text| !text.is_empty()),
+        { TOOL_DESCRIPTION } = batch.cleared(index).map(|work| &*work.entry.spec().description).filter(|text| !text.is_empty()).map(|text| session.engine.content.description(text)).as_deref(),
         { TOOL_CALL_ID } = batch.call(index).id.as_str(),
         { TOOL_CALL_ARGUMENTS } = session.engine.content.arguments(&batch.call(index).arguments),
         { TOOL_CALL_RESULT } = Empty,
