@@ -291,12 +291,16 @@ impl Admission {
     /// Grants and starts the next few of the calls that a large change has unblocked (CC-3). Returns whether there
     /// may be more.
     pub(crate) fn grant_slice(self: &Arc<Self>) -> bool {
-        let mut table = self.table();
-        let has_more = table.settle_slice(|| self.now());
-        let granted = self.settled(&mut table);
-        drop(table);
+        let (granted, has_more) = self.settle_slice();
         granted.start();
         has_more
+    }
+
+    /// The calls of the next slice, and whether there may be more.
+    fn settle_slice(self: &Arc<Self>) -> (Granted<'_>, bool) {
+        let mut table = self.table();
+        let has_more = table.settle_slice(|| self.now());
+        (self.settled(&mut table), has_more)
     }
 
     /// How many calls of a class are running and waiting.

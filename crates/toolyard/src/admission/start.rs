@@ -48,7 +48,8 @@ impl Granted<'_> {
     /// within a start, the calls are started after those already pending on this thread.
     ///
     /// # Panics
-    /// When starting or ending a call panics; the panic is raised after all of them have been started.
+    /// When starting or ending a call panics; the panic is raised after all of them have been started. A panic of the
+    /// table itself ends the slices: it would come again with each.
     pub(crate) fn start(self) {
         if self.refused.is_empty() && self.calls.is_empty() && !self.owes {
             return; // almost always: nobody was waiting
@@ -60,10 +61,16 @@ impl Granted<'_> {
         panic = panic.or(caught(|| start_in_turn(self.admission, self.calls, self.at)).err());
         let mut has_more = self.owes;
         while has_more {
-            match caught(|| self.admission.grant_slice()) {
-                Ok(more) => has_more = more,
-                Err(raised) => panic = panic.or(Some(raised)),
-            }
+            has_more = match caught(|| self.admission.settle_slice()) {
+                Ok((granted, more)) => {
+                    panic = panic.or(caught(|| granted.start()).err());
+                    more
+                }
+                Err(raised) => {
+                    panic = panic.or(Some(raised));
+                    false
+                }
+            };
         }
         if let Some(panic) = panic {
             panic.resume();

@@ -107,6 +107,31 @@ fn a_start_that_panics_takes_nobody_with_it() {
     assert_eq!(admission.load(READ), PoolLoad { running: 0, queued: 0 });
 }
 
+/// CC-3, CC-1: the slices of a large change go on when every start panics, and end after the last one.
+#[test]
+fn starts_that_panic_end_no_large_change() {
+    const WAITING: u32 = 1000;
+    let admission = Admission::new([1, 1, 1], 100_000, 100_000);
+    let tool = admission.open_tool(1, Reach::Engine);
+    let need = Need::of(tool, None, None);
+    let permit = admission.try_admit(1, need).unwrap();
+    let started = Arc::new(AtomicU32::new(0));
+    let count = started.clone();
+    let waiter = Arc::new(Does(move |_, permit: Permit<'_>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        std::mem::forget(permit);
+        panic!("told to");
+    }));
+    for index in 0..WAITING {
+        let asked = admission.admit(&Ask::of_root(1, need), Instant::now(), &waiter, index);
+        assert!(matches!(asked, Ok(Admitted::Waiting { .. })));
+    }
+    let resized = catch_unwind(AssertUnwindSafe(|| admission.resize_unit(tool, usize::MAX).start()));
+    assert!(resized.is_err(), "the panic is not hidden");
+    assert_eq!(started.load(Ordering::Relaxed), WAITING);
+    drop(permit);
+}
+
 /// CC-1: a permit that a thread keeps to its very end is released like any other.
 #[test]
 fn a_permit_may_be_the_last_thing_a_thread_drops() {

@@ -13,11 +13,13 @@
 //! step.
 
 use super::{Gate, arguments};
-use crate::registry::{Exhausted, ToolEntry};
+use crate::{
+    registry::{Exhausted, ToolEntry},
+    unwind::caught,
+};
 use serde_json::Value;
 use std::{
     collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -99,7 +101,7 @@ fn work_on(state: &Mutex<State>, first: Work) {
     let mut next = Some(first);
     while let Some(work) = next {
         // What waits for the answer learns of a panic by the lost sender.
-        let _ = catch_unwind(AssertUnwindSafe(work));
+        drop(caught(work));
         let mut state = locked(state);
         next = state.waiting.pop_front();
         state.threads -= usize::from(next.is_none());

@@ -6,9 +6,10 @@
 //!
 //! The stack is bounded in the same way, because a validator recurses over parts and data.
 
+use crate::unwind::caught;
 use std::{
     cell::{Cell, RefCell},
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::resume_unwind,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -47,13 +48,13 @@ impl Effort {
         FLOOR.set(here().saturating_sub(self.stack));
         TEXT.set(self.text);
         GIVEN_UP.set(self.given_up);
-        let done = catch_unwind(AssertUnwindSafe(work));
+        let done = caught(work);
         LEFT.set(u64::MAX);
         FLOOR.set(0);
         GIVEN_UP.set(None);
-        done.map_err(|payload| match payload.is::<Exhausted>() {
+        done.map_err(|panic| match panic.is::<Exhausted>() {
             true => Exhausted,
-            false => resume_unwind(payload),
+            false => panic.resume(),
         })
     }
 }
